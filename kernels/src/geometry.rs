@@ -1,0 +1,106 @@
+//! Coordinates. Everything is continuous: pixel `i` covers `[i, i + 1)`, its centre is `i + 0.5`; x goes right, y down.
+
+/// An axis-aligned box: top-left corner and size, in pixels of the frame unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rect {
+    /// Left edge.
+    pub x: f32,
+    /// Top edge.
+    pub y: f32,
+    /// Width.
+    pub w: f32,
+    /// Height.
+    pub h: f32,
+}
+
+impl Rect {
+    /// The box between two corners, `(x1, y1)` top left and `(x2, y2)` bottom right.
+    pub fn from_corners(x1: f32, y1: f32, x2: f32, y2: f32) -> Self {
+        Self { x: x1, y: y1, w: x2 - x1, h: y2 - y1 }
+    }
+
+    /// Right edge.
+    pub fn right(&self) -> f32 {
+        self.x + self.w
+    }
+
+    /// Bottom edge.
+    pub fn bottom(&self) -> f32 {
+        self.y + self.h
+    }
+
+    /// Area; 0 for a box of negative size.
+    pub fn area(&self) -> f32 {
+        self.w.max(0.0) * self.h.max(0.0)
+    }
+
+    /// Intersection over union, 0..1; 0 where both boxes are empty.
+    pub fn iou(&self, other: &Self) -> f32 {
+        let w = self.right().min(other.right()) - self.x.max(other.x);
+        let h = self.bottom().min(other.bottom()) - self.y.max(other.y);
+        if w <= 0.0 || h <= 0.0 {
+            return 0.0;
+        }
+        let inter = w * h;
+        inter / (self.area() + other.area() - inter).max(f32::MIN_POSITIVE)
+    }
+
+    /// The part of the box inside a frame of `width` x `height`.
+    pub fn clamped(&self, width: f32, height: f32) -> Self {
+        let (x1, y1) = (self.x.clamp(0.0, width), self.y.clamp(0.0, height));
+        let (x2, y2) = (self.right().clamp(0.0, width), self.bottom().clamp(0.0, height));
+        Self::from_corners(x1, y1, x2, y2)
+    }
+}
+
+/// The map from the input tensor's pixels to the frame's: `frame = scale * tensor + offset` on each axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Affine {
+    /// Frame pixels per tensor pixel, in x and y.
+    pub scale: [f64; 2],
+    /// Where the tensor's top-left corner lies in the frame, in x and y.
+    pub offset: [f64; 2],
+}
+
+impl Affine {
+    /// Tensor and frame are the same.
+    pub const IDENTITY: Self = Self { scale: [1.0, 1.0], offset: [0.0, 0.0] };
+
+    /// A point of the tensor, in the frame.
+    pub fn point(&self, x: f32, y: f32) -> (f32, f32) {
+        (
+            (self.scale[0] * f64::from(x) + self.offset[0]) as f32,
+            (self.scale[1] * f64::from(y) + self.offset[1]) as f32,
+        )
+    }
+
+    /// A box of the tensor, in the frame.
+    pub fn rect(&self, rect: &Rect) -> Rect {
+        let (x, y) = self.point(rect.x, rect.y);
+        let (right, bottom) = self.point(rect.right(), rect.bottom());
+        Rect::from_corners(x, y, right, bottom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iou_of_half_overlapping_unit_boxes_is_a_third() {
+        let a = Rect { x: 0.0, y: 0.0, w: 1.0, h: 1.0 };
+        let b = Rect { x: 0.5, ..a };
+        assert!((a.iou(&b) - 1.0 / 3.0).abs() < 1e-6);
+        assert_eq!(a.iou(&Rect { x: 1.0, ..a }), 0.0);
+        assert_eq!(Rect::default().iou(&Rect::default()), 0.0);
+    }
+
+    #[test]
+    fn a_letterboxed_box_returns_to_the_frame() {
+        // 768x576 into 416x416: scale 416/768, bars of 52 rows above and below.
+        let s = 768.0 / 416.0;
+        let map = Affine { scale: [s, s], offset: [0.0, -52.0 * s] };
+        let r = map.rect(&Rect { x: 0.0, y: 52.0, w: 416.0, h: 312.0 });
+        assert!((r.x, r.y) == (0.0, 0.0) && (r.w - 768.0).abs() < 1e-3 && (r.h - 576.0).abs() < 1e-3);
+    }
+}

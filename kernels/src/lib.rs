@@ -1,0 +1,24 @@
+//! The computation behind cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
+//!
+//! One module per operation. Each has the parameters, their validation and the one public entry in `mod.rs`, and
+//! its CPU implementation in `cpu.rs`.
+//!
+//! | module | input | output |
+//! |---|---|---|
+//! | [`preproc`] | a video frame | the network's input tensor and the [`geometry::Affine`] back to the frame |
+//! | [`detect`] | a detector's output tensors | boxes in frame pixels, after NMS |
+//! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
+//! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
+//! | [`track`] | a frame's detections | stable identities over time |
+//! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
+
+pub mod associate;
+pub mod detect;
+pub mod device;
+pub mod draw;
+pub mod frame;
+pub mod geometry;
+pub mod peaks;
+pub mod preproc;
+pub mod tensor;
+pub mod track;

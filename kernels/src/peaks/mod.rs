@@ -1,0 +1,1 @@
+//! From confidence maps to sub-pixel points in the frame.
