@@ -1,1 +1,271 @@
 //! From confidence maps to sub-pixel points in the frame.
+//!
+//! A pose network answers with one small image a body part: the higher a cell, the surer it is that the part lies
+//! there. [`PeakFinder`] looks for the maxima, refines them to a fraction of a cell and maps them to the frame.
+//!
+//! # What counts as a maximum
+//! With [`Mode::Local`] a cell is a peak if it reaches the threshold, is *strictly* greater than those of its eight
+//! neighbours that come earlier in scan order (the row above, and the cell to the left) and at least as great as the
+//! later ones. So a plateau that is a rectangle, or a line along a row, a column or a diagonal, gives exactly one peak,
+//! its first cell. A ragged plateau gives one for each of its rows that begins beyond the reach of the row above.
+//! Neighbours outside the map, and those that are NaN or infinite, count as -infinity. With [`Mode::Global`] the
+//! first of several equal maxima wins.
+//!
+//! Maxima are found on the map as it is. The threshold, the score and the refinement use the activated values.
+
+mod cpu;
+mod grid;
+mod refine;
+#[cfg(test)]
+mod tests;
+
+use crate::geometry::Affine;
+use crate::preproc::Layout;
+use crate::tensor::{TensorDesc, TensorType, TensorView};
+
+/// Which maxima of a channel are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// One peak a channel: its greatest cell, if it reaches the threshold. For one animal or person a frame.
+    Global,
+    /// Every 3x3 maximum that reaches the threshold, so many a channel.
+    Local,
+}
+
+/// How a peak is placed between the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refinement {
+    /// The cell's own place.
+    None,
+    /// On each axis the vertex of the parabola through the cell and its two neighbours, at most half a cell away. An
+    /// axis where a neighbour is missing (the map's edge) or not finite is not refined.
+    Quadratic,
+    /// The mean place of the 5x5 neighbourhood, weighted by the values: the "integral" refinement of SLEAP (Pereira et
+    /// al., Nature Methods 2022). What lies outside the map or is not finite has no weight; where the weights do
+    /// not sum up to more than 0 there is no refinement. For maps without negative values, which logits are not.
+    Integral,
+}
+
+/// What turns the map's values into scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// The map holds scores.
+    None,
+    /// The map holds logits: `1 / (1 + exp(-v))`.
+    Sigmoid,
+}
+
+/// Where the cells of a map, `w` wide, lie in the input tensor, `W` wide (and `h`, `H` likewise). Coordinates are
+/// continuous: tensor pixel `p` has its centre at `p + 0.5`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// Cell `i` is the tile of `W / w` pixels that it covers: its centre is at `(i + 0.5) * W / w`. Most networks.
+    CellCentres,
+    /// The first and last cells are the first and last pixels: cell `i` is pixel `i * (W - 1) / (w - 1)`, at that plus
+    /// 0.5. Networks that align corners; PoseNet's 385 pixels and 25 cells. A single cell lies in the middle.
+    Corners,
+    /// Cell `i` is pixel `i * W / w`, at that plus 0.5: maps drawn by sampling at every n-th pixel, as SLEAP does.
+    Strided,
+}
+
+/// What to look for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Which maxima.
+    pub mode: Mode,
+    /// The least score of a peak, in activated units.
+    pub threshold: f32,
+    /// How they are refined.
+    pub refinement: Refinement,
+    /// What the map's values are.
+    pub activation: Activation,
+    /// The map's order of dimensions. `None`: the one whose height and width are an even reduction of the input
+    /// tensor's, by the same factor on both axes; an error where that is neither or both.
+    pub layout: Option<Layout>,
+    /// Where its cells lie. `None`: [`Grid::CellCentres`] where the cells tile the input evenly, else
+    /// [`Grid::Corners`] where they do so from first to last pixel, else [`Grid::CellCentres`].
+    pub grid: Option<Grid>,
+    /// How many peaks a channel keeps in [`Mode::Local`], the strongest.
+    pub top_k: usize,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Local,
+            threshold: 0.3,
+            refinement: Refinement::Quadratic,
+            activation: Activation::None,
+            layout: None,
+            grid: None,
+            top_k: 100,
+        }
+    }
+}
+
+/// A point that was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// The channel it was found in, which is the body part.
+    pub channel: u32,
+    /// Across, in continuous frame pixels (pixel `i` has its centre at `i + 0.5`).
+    pub x: f32,
+    /// Down, likewise.
+    pub y: f32,
+    /// The activated value of the cell.
+    pub score: f32,
+}
+
+/// What happened besides the peaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Cells of the map that are NaN or infinite. They are never peaks.
+    pub non_finite: usize,
+    /// Peaks that [`Params::top_k`] cut off.
+    pub truncated: usize,
+}
+
+/// A map or parameters that cannot be worked with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PeaksError {
+    /// Another element type.
+    #[error(
+        "confidence map '{0}' must be float16 or float32; choose another output of the model or dequantise it"
+    )]
+    Type(String),
+    /// Not an image a channel.
+    #[error(
+        "confidence map '{0}' must have the dimensions 1xCxHxW or 1xHxWxC, or the same without the 1; \
+         choose the model's output that holds the maps"
+    )]
+    Rank(String),
+    /// More than one frame.
+    #[error("confidence map '{0}' holds {1} frames; hand over one frame's map at a time")]
+    Batch(String, usize),
+    /// A dimension or size of 0.
+    #[error("confidence map '{0}' for a {1}x{2} input has a size of 0; give every size at least 1")]
+    Empty(String, usize, usize),
+    /// The layout is open and the dimensions do not tell.
+    #[error(
+        "confidence map '{map}' can be read as {nchw} or as {nhwc}, and {fits} of them is an even reduction of the \
+         {width}x{height} input; set the layout to nchw or nhwc"
+    )]
+    Layout {
+        /// The map.
+        map: String,
+        /// Read channels first.
+        nchw: String,
+        /// Read channels last.
+        nhwc: String,
+        /// "each" or "neither".
+        fits: &'static str,
+        /// The input's width.
+        width: usize,
+        /// The input's height.
+        height: usize,
+    },
+    /// A map other than the one that was announced.
+    #[error(
+        "a confidence map '{got}' arrived where '{declared}' was announced; renegotiate with the new dimensions"
+    )]
+    Changed {
+        /// What came.
+        got: String,
+        /// What [`PeakFinder::new`] was told.
+        declared: String,
+    },
+    /// A threshold that is not a number.
+    #[error("a threshold of NaN finds nothing; set a number, for scores one between 0 and 1")]
+    Threshold,
+    /// No peak may be kept.
+    #[error("a top-k of 0 keeps no peak; set it to 1 or more")]
+    TopK,
+}
+
+/// Finds the peaks of one output of a model. Made once a stream; keeps its scratch memory.
+#[derive(Debug)]
+pub struct PeakFinder {
+    declared: TensorDesc,
+    input: [usize; 2],
+    params: Params,
+    channels: Option<usize>,
+    scratch: cpu::Scratch,
+}
+
+impl PeakFinder {
+    /// Prepares for the output `map` of a network whose input is `input` (width, height) pixels.
+    ///
+    /// # Errors
+    /// Every [`PeaksError`] but [`PeaksError::Changed`]; a map with open dimensions is checked when it arrives.
+    pub fn new(map: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, PeaksError> {
+        if !matches!(map.ty, TensorType::Float32 | TensorType::Float16) {
+            return Err(PeaksError::Type(map.to_string()));
+        }
+        if params.threshold.is_nan() {
+            return Err(PeaksError::Threshold);
+        }
+        if params.top_k == 0 {
+            return Err(PeaksError::TopK);
+        }
+        if input.contains(&0) || map.dims.contains(&Some(0)) {
+            return Err(PeaksError::Empty(map.to_string(), input[0], input[1]));
+        }
+        let image = match map.dims.as_slice() {
+            [Some(n), ..] if map.dims.len() == 4 && *n != 1 => {
+                return Err(PeaksError::Batch(map.to_string(), *n));
+            }
+            [_, a, b, c] | [a, b, c] => [*a, *b, *c],
+            _ => return Err(PeaksError::Rank(map.to_string())),
+        };
+        let channels = match (image, params.layout) {
+            ([Some(a), Some(b), Some(c)], _) => {
+                Some(grid::Shape::read(map, [a, b, c], input, &params)?.channels)
+            }
+            ([c, ..], Some(Layout::Nchw)) | ([.., c], Some(Layout::Nhwc)) => c,
+            _ => None,
+        };
+        Ok(Self { declared: map.clone(), input, params, channels, scratch: cpu::Scratch::default() })
+    }
+
+    /// The number of channels, where the map's description tells it.
+    pub fn channels(&self) -> Option<usize> {
+        self.channels
+    }
+
+    /// Replaces `peaks` by those of `map`: channel by channel, the strongest first, equals in scan order.
+    /// `to_frame` leads from the input tensor's pixels to the frame's.
+    ///
+    /// # Errors
+    /// [`PeaksError::Changed`] where `map` is not what was announced, and for open dimensions what
+    /// [`PeakFinder::new`] would have said.
+    pub fn run(
+        &mut self,
+        map: &TensorView<'_>,
+        to_frame: &Affine,
+        peaks: &mut Vec<Peak>,
+    ) -> Result<Outcome, PeaksError> {
+        peaks.clear();
+        let announced = &self.declared.dims;
+        let same = map.ty == self.declared.ty
+            && map.dims.len() == announced.len()
+            && map.dims.iter().zip(announced).all(|(got, want)| want.is_none_or(|want| want == *got));
+        let got = || TensorDesc::fixed(map.name, map.ty, map.dims);
+        if !same {
+            return Err(PeaksError::Changed { got: got().to_string(), declared: self.declared.to_string() });
+        }
+        let image = match *map.dims {
+            _ if map.dims.contains(&0) => {
+                return Err(PeaksError::Empty(got().to_string(), self.input[0], self.input[1]));
+            }
+            [n, ..] if n != 1 && map.dims.len() == 4 => {
+                return Err(PeaksError::Batch(got().to_string(), n));
+            }
+            [_, a, b, c] | [a, b, c] => [a, b, c],
+            _ => return Err(PeaksError::Rank(got().to_string())),
+        };
+        let shape = grid::Shape::read(&self.declared, image, self.input, &self.params)?;
+        let values = map.to_f32();
+        let cells = cpu::Cells::new(&values, &shape);
+        Ok(cpu::find(&cells, &self.params, &shape, to_frame, &mut self.scratch, peaks))
+    }
+}

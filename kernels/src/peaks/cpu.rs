@@ -1,0 +1,244 @@
+//! The search. It streams over the rows as they lie in memory, whatever the layout: a row of `[1, H, W, C]` holds all
+//! channels side by side, so the neighbour to the right is `C` elements on; one of `[1, C, H, W]` holds one channel,
+//! and it is 1 element on. What is done to every element is branch-free and compiles to vector code; only cells that
+//! reach the threshold are looked at one by one.
+
+use super::grid::Shape;
+use super::{Activation, Mode, Outcome, Params, Peak, refine};
+use crate::geometry::Affine;
+use crate::preproc::Layout;
+
+/// Elements tested at once.
+const CHUNK: usize = 64;
+
+/// A map's values and how they lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cells<'a> {
+    values: &'a [f32],
+    width: usize,
+    height: usize,
+    /// Channels side by side in a row: 1 or all of them.
+    step: usize,
+}
+
+impl<'a> Cells<'a> {
+    /// `values` are as many as `shape` says.
+    pub fn new(values: &'a [f32], shape: &Shape) -> Self {
+        let step = match shape.layout {
+            Layout::Nchw => 1,
+            Layout::Nhwc => shape.channels,
+        };
+        Self { values, width: shape.width, height: shape.height, step }
+    }
+
+    /// The value of a cell inside the map.
+    pub fn get(&self, channel: usize, x: usize, y: usize) -> Option<f32> {
+        if x >= self.width || y >= self.height {
+            return None;
+        }
+        let (plane, lane) = (channel / self.step, channel % self.step);
+        self.values.get(((plane * self.height + y) * self.width + x) * self.step + lane).copied()
+    }
+
+    /// Every row with its plane (the channel of its first element, by `step`) and its y.
+    fn rows(self) -> impl Iterator<Item = (usize, usize, &'a [f32])> {
+        let rows = self.values.chunks_exact(self.width * self.step).enumerate();
+        rows.map(move |(i, row)| (i / self.height, i % self.height, row))
+    }
+}
+
+/// A maximum, before it is refined.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    channel: usize,
+    /// `y * width + x`.
+    cell: usize,
+    /// As it stands in the map.
+    value: f32,
+}
+
+/// Memory kept from frame to frame.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    candidates: Vec<Candidate>,
+    row_max: Vec<f32>,
+}
+
+/// Appends the peaks of `cells` to `peaks`, by channel, score and scan order.
+pub(super) fn find(
+    cells: &Cells<'_>,
+    params: &Params,
+    shape: &Shape,
+    to_frame: &Affine,
+    scratch: &mut Scratch,
+    peaks: &mut Vec<Peak>,
+) -> Outcome {
+    let Scratch { candidates, row_max } = scratch;
+    candidates.clear();
+    let non_finite = match params.mode {
+        Mode::Local => local_maxima(cells, gate(params), candidates),
+        Mode::Global => global_maxima(cells, row_max, candidates),
+    };
+    let activate = |v| activate(params.activation, v);
+    candidates.retain(|c| activate(c.value) >= params.threshold);
+    // By the raw value: great logits that differ have the same score.
+    candidates.sort_unstable_by(|a, b| {
+        a.channel.cmp(&b.channel).then(b.value.total_cmp(&a.value)).then(a.cell.cmp(&b.cell))
+    });
+    let mut truncated = 0;
+    for of_channel in candidates.chunk_by(|a, b| a.channel == b.channel) {
+        let kept = of_channel.len().min(params.top_k);
+        truncated += of_channel.len() - kept;
+        peaks.extend(of_channel[..kept].iter().map(|found| {
+            let (x, y) = (found.cell % cells.width, found.cell / cells.width);
+            let (dx, dy) = refine::offset(cells, activate, params.refinement, [found.channel, x, y]);
+            let (x, y) = shape.to_tensor(x as f64 + dx, y as f64 + dy);
+            let (x, y) = to_frame.point(x as f32, y as f32);
+            Peak {
+                channel: u32::try_from(found.channel).unwrap_or(u32::MAX),
+                x,
+                y,
+                score: activate(found.value),
+            }
+        }));
+    }
+    Outcome { non_finite, truncated }
+}
+
+fn activate(activation: Activation, v: f32) -> f32 {
+    match activation {
+        Activation::None => v,
+        Activation::Sigmoid => 1.0 / (1.0 + (-v).exp()),
+    }
+}
+
+/// A raw value that everything that passes the threshold reaches. For logits it is a little low, since the sigmoid is
+/// rounded: near 1 by up to one step of 2^-24, which at a logit of 14 is 0.07, and from 17 on all of it.
+fn gate(params: &Params) -> f32 {
+    match (params.activation, params.threshold) {
+        (Activation::None, threshold) => threshold,
+        (Activation::Sigmoid, p) if p <= 0.0 => f32::NEG_INFINITY,
+        (Activation::Sigmoid, p) => {
+            let p = f64::from(p).min(0.999_999);
+            ((p / (1.0 - p)).ln() - 0.2) as f32
+        }
+    }
+}
+
+/// Whether any element reaches `gate`, and whether any is NaN or infinite. The flags are as wide as the elements: bools
+/// would be packed to bytes at every step.
+fn test(values: &[f32], gate: f32) -> (bool, bool) {
+    let (high, bad) = values
+        .iter()
+        .fold((0, 0), |(high, bad), v| (high | u32::from(*v >= gate), bad | u32::from(!v.is_finite())));
+    (high != 0, bad != 0)
+}
+
+fn count_non_finite(values: &[f32]) -> usize {
+    values.iter().filter(|v| !v.is_finite()).count()
+}
+
+/// Collects every 3x3 maximum of at least `gate`; returns the number of cells that are not finite.
+fn local_maxima(cells: &Cells<'_>, gate: f32, found: &mut Vec<Candidate>) -> usize {
+    let step = cells.step;
+    let len = cells.width * step;
+    let mut non_finite = 0;
+    for (plane, y, row) in cells.rows() {
+        let start = (plane * cells.height + y) * len;
+        let above = if y > 0 { &cells.values[start - len..start] } else { &[] };
+        let below = if y + 1 < cells.height { &cells.values[start + len..start + 2 * len] } else { &[] };
+        for (n, chunk) in row.chunks(CHUNK).enumerate() {
+            let (high, bad) = test(chunk, gate);
+            if bad {
+                non_finite += count_non_finite(chunk);
+            }
+            if !high {
+                continue;
+            }
+            for (i, v) in (n * CHUNK..).zip(chunk) {
+                if *v >= gate && v.is_finite() && is_maximum([above, row, below], i, step, *v) {
+                    let cell = y * cells.width + i / step;
+                    found.push(Candidate { channel: plane * step + i % step, cell, value: *v });
+                }
+            }
+        }
+    }
+    non_finite
+}
+
+/// Whether element `i`, of value `v`, of the middle row is above its neighbours `step` elements to either side. Rows
+/// outside the map are empty.
+fn is_maximum(rows: [&[f32]; 3], i: usize, step: usize, v: f32) -> bool {
+    // An infinite neighbour is no neighbour; a NaN compares false by itself.
+    let earlier = |n: f32| n >= v && n < f32::INFINITY;
+    let later = |n: f32| n > v && n < f32::INFINITY;
+    let [above, row, below] = rows;
+    // Left of the first cell `checked_sub` fails, right of the last `get`.
+    let left = i.checked_sub(step);
+    let right = i + step;
+    let at = |row: &[f32], i: Option<usize>| i.and_then(|i| row.get(i).copied()).unwrap_or(f32::NAN);
+    !(earlier(at(row, left))
+        || later(at(row, Some(right)))
+        || earlier(at(above, Some(i)))
+        || later(at(below, Some(i)))
+        || earlier(at(above, left))
+        || earlier(at(above, Some(right)))
+        || later(at(below, left))
+        || later(at(below, Some(right))))
+}
+
+/// Collects the greatest finite cell of each channel, the first of equals; returns the number of cells that are not finite.
+fn global_maxima(cells: &Cells<'_>, row_max: &mut Vec<f32>, found: &mut Vec<Candidate>) -> usize {
+    let step = cells.step;
+    let mut non_finite = 0;
+    for (plane, y, row) in cells.rows() {
+        if y == 0 {
+            found.extend((0..step).map(|lane| Candidate {
+                channel: plane * step + lane,
+                cell: usize::MAX,
+                value: f32::NEG_INFINITY,
+            }));
+        }
+        row_max.clear();
+        row_max.resize(step, f32::NEG_INFINITY);
+        if test(row, f32::INFINITY).1 {
+            non_finite += count_non_finite(row);
+            for cell in row.chunks_exact(step) {
+                for (max, v) in row_max.iter_mut().zip(cell) {
+                    *max = if v.is_finite() && *v > *max { *v } else { *max };
+                }
+            }
+        } else if step == 1 {
+            row_max[0] = greatest(row);
+        } else {
+            for cell in row.chunks_exact(step) {
+                for (max, v) in row_max.iter_mut().zip(cell) {
+                    *max = if *v > *max { *v } else { *max };
+                }
+            }
+        }
+        for (lane, (best, max)) in found[plane * step..].iter_mut().zip(row_max.iter()).enumerate() {
+            if *max > best.value {
+                let x = row[lane..].iter().step_by(step).position(|v| v == max);
+                best.cell = y * cells.width + x.unwrap_or(0);
+                best.value = *max;
+            }
+        }
+    }
+    // A channel without a finite cell.
+    found.retain(|c| c.cell != usize::MAX);
+    non_finite
+}
+
+/// The greatest of finite values, with one running maximum a vector lane: a single one would be a chain of dependent
+/// comparisons, which the compiler must not reorder.
+fn greatest(values: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; 16];
+    let (whole, rest) = values.as_chunks::<16>();
+    for chunk in whole {
+        for (max, v) in lanes.iter_mut().zip(chunk) {
+            *max = if *v > *max { *v } else { *max };
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
+}
