@@ -1,1 +1,55 @@
-//! x
+//! GStreamer elements for GPU video inference.
+//!
+//! | element | from | to |
+//! |---|---|---|
+//! | [`fusedpreproc`] | a video frame | the same frame with the network's input tensor attached |
+//! | [`trtinfer`] | an input tensor | the network's output tensors |
+//! | [`gpunms`] | a detector's outputs | regions of interest on the frame |
+//! | [`peakfind`] | confidence maps | keypoints on the frame |
+//! | [`tracker`] | detections | the same with identities |
+//! | [`inferoverlay`] | results | the same, drawn on the frame |
+//! | [`inferpublish`] | results | one JSON object a frame |
+//! | [`cudaupload`] | frames in system memory | frames in CUDA memory |
+//!
+//! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`].
+
+pub mod caps;
+pub mod cudaupload;
+pub mod engine;
+pub mod fusedpreproc;
+pub mod gpunms;
+pub mod inferoverlay;
+pub mod inferpublish;
+pub mod memory;
+pub mod meta;
+pub mod notice;
+pub mod peakfind;
+mod sync;
+pub mod tracer;
+pub mod tracker;
+pub mod trtinfer;
+pub mod video;
+
+fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    meta::tensor::register();
+    cudaupload::register(plugin)?;
+    fusedpreproc::register(plugin)?;
+    trtinfer::register(plugin)?;
+    gpunms::register(plugin)?;
+    peakfind::register(plugin)?;
+    tracker::register(plugin)?;
+    inferoverlay::register(plugin)?;
+    inferpublish::register(plugin)?;
+    tracer::register(plugin)
+}
+
+gst::plugin_define!(
+    cudainfer,
+    env!("CARGO_PKG_DESCRIPTION"),
+    plugin_init,
+    concat!(env!("CARGO_PKG_VERSION")),
+    "MIT/X11",
+    env!("CARGO_PKG_NAME"),
+    env!("CARGO_PKG_NAME"),
+    "https://crates.io/crates/gst-plugin-cudainfer"
+);

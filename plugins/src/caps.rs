@@ -1,0 +1,181 @@
+//! Tensors in caps: the feature `meta:CudaInferTensor` and scalar fields, all of which begin with `tensor-`.
+//!
+//! Behind fusedpreproc the fields describe the network's input, so that the model can speak first: trtinfer answers
+//! a caps query from its model, fusedpreproc fixates to it. Behind trtinfer they describe the network's outputs.
+//!
+//! | field | type | meaning |
+//! |---|---|---|
+//! | `tensor-width`, `tensor-height` | int or range | size of the input tensor in pixels |
+//! | `tensor-channels` | int | 1 or 3 |
+//! | `tensor-type` | string | float32, float16, uint8, int8 |
+//! | `tensor-layout` | string | nchw or nhwc |
+//! | `tensor-name` | string | the model's name for its image input |
+//! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |
+//! | `tensor-outputs` | array of string | one `name:type:dims` an output, behind trtinfer |
+
+use cudainfer_kernels::tensor::TensorDesc;
+use gst::prelude::*;
+use gst_base::subclass::base_transform::{InputBuffer, PrepareOutputBufferSuccess};
+
+/// The caps feature of frames that carry tensors.
+pub const FEATURE: &str = "meta:CudaInferTensor";
+
+/// The array of `name:type:dims` that describes the network's outputs.
+pub const OUTPUTS: &str = "tensor-outputs";
+
+/// What elements in front of which tensors must lie accept: frames with tensors, and plain ones, only so that a
+/// line without the element that makes tensors fails with a sentence instead of "not negotiated".
+pub fn sink_template() -> gst::Caps {
+    let mut caps = with_feature(&any_video());
+    caps.merge(any_video());
+    caps
+}
+
+/// Frames of any kind in system memory.
+pub fn any_video() -> gst::Caps {
+    gst::Caps::new_empty_simple("video/x-raw")
+}
+
+/// A sink and a source template that are always there.
+pub fn pad_templates(sink: &gst::Caps, src: &gst::Caps) -> Vec<gst::PadTemplate> {
+    use gst::PadDirection::{Sink, Src};
+    [("sink", Sink, sink), ("src", Src, src)]
+        .into_iter()
+        .filter_map(|(name, direction, caps)| {
+            gst::PadTemplate::new(name, direction, gst::PadPresence::Always, caps).ok()
+        })
+        .collect()
+}
+
+/// The buffer that an in-place element hands on: the one that came, or where others hold it too, one that shares its
+/// memory, so that metadata can be added without copying pixels.
+pub fn share(input: InputBuffer) -> PrepareOutputBufferSuccess {
+    match input {
+        InputBuffer::Writable(_) => PrepareOutputBufferSuccess::InputBuffer,
+        InputBuffer::Readable(buffer) => PrepareOutputBufferSuccess::Buffer(buffer.copy()),
+    }
+}
+
+/// Caps as a BaseTransform that puts away the tensors sees them from its other side: without them behind it, with
+/// them before it, where plain ones are let in too to be refused with a sentence (see [`sink_template`]).
+pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&gst::Caps>) -> gst::Caps {
+    let mut other = without_tensors(from);
+    if direction == gst::PadDirection::Src {
+        let mut both = with_feature(&other);
+        both.make_mut().append(other);
+        other = both;
+    }
+    match filter {
+        Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
+        None => other,
+    }
+}
+
+/// Whether frames of these caps carry tensors.
+pub fn has_tensors(caps: &gst::CapsRef) -> bool {
+    caps.features(0).is_some_and(|f| f.contains(FEATURE))
+}
+
+/// The same caps, all with the tensor feature.
+pub fn with_feature(caps: &gst::Caps) -> gst::Caps {
+    map(caps, |s, features| {
+        if !features.contains(FEATURE) {
+            features.add(FEATURE);
+        }
+        Some(s)
+    })
+}
+
+/// The same caps without anything about tensors.
+pub fn without_tensors(caps: &gst::Caps) -> gst::Caps {
+    let caps = map(caps, |mut s, features| {
+        s.filter_map_in_place(|name, value| (!name.as_str().starts_with("tensor-")).then_some(value));
+        if features.contains(FEATURE) {
+            features.remove(FEATURE);
+        }
+        Some(s)
+    });
+    let mut merged = gst::Caps::new_empty();
+    merged.merge(caps);
+    merged
+}
+
+/// The same caps with `fields` set in every structure, and the tensor feature.
+pub fn with_fields(caps: &gst::Caps, fields: &gst::StructureRef) -> gst::Caps {
+    map(&with_feature(caps), |mut s, _| {
+        for (name, value) in fields.iter() {
+            s.set_value(name, value.clone());
+        }
+        Some(s)
+    })
+}
+
+fn map(
+    caps: &gst::Caps,
+    f: impl Fn(gst::Structure, &mut gst::CapsFeatures) -> Option<gst::Structure>,
+) -> gst::Caps {
+    let mut out = gst::Caps::new_empty();
+    {
+        let out = out.make_mut();
+        for (s, features) in caps.iter_with_features() {
+            let mut features = features.to_owned();
+            // ANY of the memories means system memory here: nothing else can be mapped by everyone.
+            if features.is_any() {
+                features = gst::CapsFeatures::new([gst::CAPS_FEATURE_MEMORY_SYSTEM_MEMORY.as_str()]);
+            }
+            if let Some(s) = f(s.to_owned(), &mut features) {
+                out.append_structure_full(s, Some(features));
+            }
+        }
+    }
+    out
+}
+
+/// The caps field that describes a network's outputs.
+pub fn outputs_value(outputs: &[TensorDesc]) -> gst::Array {
+    gst::Array::new(outputs.iter().map(ToString::to_string))
+}
+
+/// What caps behind trtinfer say of its model.
+#[derive(Clone, Debug)]
+pub struct ModelOutputs {
+    /// The outputs, in the model's order.
+    pub outputs: Vec<TensorDesc>,
+    /// Width and height of the input tensor.
+    pub input: [usize; 2],
+}
+
+impl ModelOutputs {
+    /// Reads them from the caps that an element behind trtinfer gets.
+    ///
+    /// # Errors
+    /// A sentence that says which element is missing before it.
+    pub fn of(caps: &gst::CapsRef) -> Result<Self, &'static str> {
+        if !has_tensors(caps) {
+            return Err("frames arrive without tensors: put fusedpreproc and trtinfer before this element");
+        }
+        let read = || {
+            let s = caps.structure(0)?;
+            let array = s.get::<gst::ArrayRef>(OUTPUTS).ok()?;
+            let size = |field| usize::try_from(s.get::<i32>(field).ok()?).ok();
+            Some(Self {
+                outputs: array.iter().map(|v| v.get::<&str>().ok()?.parse().ok()).collect::<Option<_>>()?,
+                input: [size("tensor-width")?, size("tensor-height")?],
+            })
+        };
+        read().ok_or("frames arrive with a network's input but not with its outputs: put trtinfer before this element")
+    }
+}
+
+/// The nick of a property's enum value, as caps, sidecars and launch lines write it.
+pub fn nick<T: ToValue + StaticType>(value: T) -> String {
+    let value = value.to_value();
+    glib::EnumValue::from_value(&value).map_or_else(String::new, |(_, v)| v.nick().to_owned())
+}
+
+/// The enum value with this nick.
+pub fn from_nick<T: StaticType + for<'a> glib::value::FromValue<'a>>(nick: &str) -> Option<T> {
+    let class = glib::EnumClass::with_type(T::static_type())?;
+    let value = class.to_value_by_nick(nick)?;
+    value.get().ok()
+}

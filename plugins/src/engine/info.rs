@@ -1,0 +1,64 @@
+//! What is known of a model besides its tensors. gpunms and peakfind ask the trtinfer before them for it with a
+//! custom query when they negotiate.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gst::prelude::*;
+
+use super::{EngineError, Sidecar, sidecar};
+
+/// The model's sidecar, shared.
+#[derive(Clone, Debug, Default, glib::Boxed)]
+#[boxed_type(name = "GstCudaInferModelInfo")]
+pub struct ModelInfo(Arc<Sidecar>);
+
+impl std::ops::Deref for ModelInfo {
+    type Target = Sidecar;
+
+    fn deref(&self) -> &Sidecar {
+        &self.0
+    }
+}
+
+/// The query's structure; `info` is filled in by who answers.
+const QUERY: &str = "cudainfer-model";
+
+impl ModelInfo {
+    /// Asks the elements before `sink`; an empty sidecar where nobody knows.
+    pub fn ask(sink: &gst::Pad) -> Self {
+        let mut query = gst::query::Custom::new(gst::Structure::new_empty(QUERY));
+        let answered = sink.peer_query(&mut query);
+        let info = query.structure().and_then(|s| s.get("info").ok());
+        info.filter(|_| answered).unwrap_or_default()
+    }
+
+    /// Answers [`ModelInfo::ask`]; false where the query asks something else.
+    pub fn answer(&self, query: &mut gst::QueryRef) -> bool {
+        let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return false };
+        let s = custom.structure_mut();
+        if s.name() != QUERY {
+            return false;
+        }
+        s.set("info", self.clone());
+        true
+    }
+
+    /// Reads the sidecar beside a model, and the labels from `labels` where that is given.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not right.
+    pub fn read(model: &Path, labels: Option<&Path>) -> Result<Self, EngineError> {
+        let mut sidecar = Sidecar::beside(model)?;
+        if let Some(path) = labels {
+            sidecar.output.labels = sidecar::labels(path)?;
+        }
+        Ok(Self(Arc::new(sidecar)))
+    }
+
+    /// The name of class or keypoint `index`; its number where there is no name.
+    pub fn label(&self, index: u32) -> String {
+        let name = usize::try_from(index).ok().and_then(|i| self.output.labels.get(i));
+        name.cloned().unwrap_or_else(|| index.to_string())
+    }
+}

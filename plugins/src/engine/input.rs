@@ -1,0 +1,136 @@
+//! The image input of a model: which of its inputs it is, and what caps it asks for.
+
+use std::path::Path;
+
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use glib::prelude::*;
+
+use super::{EngineError, ModelInfo};
+use crate::caps::nick;
+use crate::fusedpreproc::Layout;
+
+/// What the model wants to see.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageInput {
+    /// The model's name for it.
+    pub name: String,
+    /// float32, float16, uint8 or int8.
+    pub ty: TensorType,
+    /// The order of its dimensions.
+    pub layout: Layout,
+    /// 1 or 3.
+    pub channels: usize,
+    /// `None` where any will do.
+    pub width: Option<usize>,
+    /// `None` where any will do.
+    pub height: Option<usize>,
+}
+
+impl ImageInput {
+    /// Finds the image among a model's inputs: the one that the sidecar names, else the only one of rank 4 with 1 or
+    /// 3 channels and a batch of 1.
+    ///
+    /// # Errors
+    /// [`EngineError::Model`] lists what the model has and what would serve.
+    pub fn of(inputs: &[TensorDesc], info: &ModelInfo, model: &Path) -> Result<Self, EngineError> {
+        let list = inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let wrong = |why: String| EngineError::Model(model.to_owned(), format!("{why}; its inputs are {list}"));
+        if let Some(name) = &info.input.name {
+            let desc = inputs.iter().find(|d| d.name == *name);
+            let desc = desc.ok_or_else(|| wrong(format!("the sidecar says that its image input is '{name}'")))?;
+            return Self::image(desc, info).map_err(|why| wrong(format!("its input '{name}' takes no image: {why}")));
+        }
+        let images: Vec<_> = inputs.iter().filter_map(|d| Self::image(d, info).ok()).collect();
+        match images.as_slice() {
+            [one] => Ok(one.clone()),
+            [] => {
+                let why = inputs.first().and_then(|d| Self::image(d, info).err()).unwrap_or_default();
+                Err(wrong(format!("no input takes an image ({why})")))
+            }
+            _ => Err(wrong("several inputs could take the image; name it in the sidecar: [input] name = \"…\"".into())),
+        }
+    }
+
+    fn image(desc: &TensorDesc, info: &ModelInfo) -> Result<Self, String> {
+        let [batch, a, b, c] = desc.dims[..] else {
+            return Err(format!("it has {} dimensions; an image has 4, [1,C,H,W] or [1,H,W,C]", desc.dims.len()));
+        };
+        if let Some(batch) = batch.filter(|n| *n != 1) {
+            return Err(format!("its batch is {batch}; export the model with a batch of 1 or an open one"));
+        }
+        if !matches!(desc.ty, TensorType::Float32 | TensorType::Float16 | TensorType::UInt8 | TensorType::Int8) {
+            return Err(format!("it is of type {}; float32, float16, uint8 and int8 serve", desc.ty));
+        }
+        let serves = |channels: Option<usize>| matches!(channels, None | Some(1 | 3));
+        let known = |channels: Option<usize>| matches!(channels, Some(1 | 3));
+        let layout = info.input.layout.unwrap_or(match (known(a), known(c)) {
+            (false, true) => Layout::Nhwc,
+            _ => Layout::Nchw,
+        });
+        let (channels, height, width) = if layout == Layout::Nchw { (a, b, c) } else { (c, a, b) };
+        if !serves(channels) {
+            return Err(format!("it has {} channels as {}; 1 and 3 serve", channels.unwrap_or(0), nick(layout)));
+        }
+        if width == Some(0) || height == Some(0) {
+            return Err("its width or height is 0".into());
+        }
+        let free = |fixed: Option<usize>, wish: Option<u32>| fixed.or(wish.and_then(|v| usize::try_from(v).ok()));
+        Ok(Self {
+            name: desc.name.clone(),
+            ty: desc.ty,
+            layout,
+            channels: channels.unwrap_or(3),
+            width: free(width, info.input.width),
+            height: free(height, info.input.height),
+        })
+    }
+
+    /// The tensor's dimensions at a given size.
+    pub fn dims(&self, width: usize, height: usize) -> [usize; 4] {
+        match self.layout {
+            Layout::Nhwc => [1, height, width, self.channels],
+            Layout::Nchw | Layout::Auto => [1, self.channels, height, width],
+        }
+    }
+
+    /// The caps fields that an input tensor must have.
+    pub fn required(&self) -> gst::Structure {
+        let mut s = gst::Structure::builder("required")
+            .field("tensor-name", self.name.as_str())
+            .field("tensor-type", self.ty.name())
+            .field("tensor-layout", nick(self.layout))
+            .field("tensor-channels", i32::try_from(self.channels).unwrap_or(3))
+            .build();
+        for (field, size) in [("tensor-width", self.width), ("tensor-height", self.height)] {
+            match size {
+                Some(size) => s.set(field, i32::try_from(size).unwrap_or(i32::MAX)),
+                None => s.set(field, gst::IntRange::new(1, 16384)),
+            }
+        }
+        s
+    }
+
+    /// The same with what the sidecar prefers: fusedpreproc follows it where its own properties say nothing.
+    pub fn preferred(&self, info: &ModelInfo) -> gst::Structure {
+        let mut s = self.required();
+        let input = &info.input;
+        let mut set = |field: &str, value: Option<glib::SendValue>| {
+            if let Some(value) = value {
+                s.set_value(field, value);
+            }
+        };
+        let floats = |v: &Option<Vec<f32>>| {
+            v.as_ref().map(|v| gst::Array::new(v.iter().map(|x| f64::from(*x))).to_send_value())
+        };
+        set("tensor-order", input.channels.map(|v| nick(v).to_send_value()));
+        set("tensor-resize", input.resize.map(|v| nick(v).to_send_value()));
+        set("tensor-interpolation", input.interpolation.map(|v| nick(v).to_send_value()));
+        set("tensor-padding", input.padding.map(|v| i32::from(v).to_send_value()));
+        set("tensor-scale", input.scale.map(|v| f64::from(v).to_send_value()));
+        set("tensor-mean", floats(&input.mean));
+        set("tensor-std", floats(&input.std));
+        set("tensor-quant-scale", input.quant_scale.map(|v| f64::from(v).to_send_value()));
+        set("tensor-zero-point", input.zero_point.map(|v| v.to_send_value()));
+        s
+    }
+}

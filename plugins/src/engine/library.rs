@@ -1,0 +1,141 @@
+//! Finding and opening ONNX Runtime's shared library, once a process.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+
+use ort::environment::Environment;
+use ort::logging::LogLevel;
+
+use super::EngineError;
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("cudainfer-ort", gst::DebugColorFlags::empty(), Some("ONNX Runtime's own messages"))
+});
+
+const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above the working directory, or name its \
+                    library with the property onnxruntime or the variable ORT_DYLIB_PATH";
+
+/// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays.
+///
+/// # Errors
+/// [`EngineError::Library`]: nothing was found, or what was found cannot be opened or is too old.
+pub fn environment(library: Option<&Path>) -> Result<&'static Environment, EngineError> {
+    static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(environment) = ENVIRONMENT.get() {
+        return Ok(environment);
+    }
+    let path = find(library)?;
+    let environment = ort::init_from(&path)
+        .map_err(|e| {
+            EngineError::Library(format!("'{}' does not serve as ONNX Runtime: {e}; {HELP}", path.display()))
+        })?
+        .with_name("cudainfer")
+        .with_telemetry(false)
+        .with_logger(Arc::new(|level, category, _, _, message| {
+            let level = match level {
+                LogLevel::Verbose => gst::DebugLevel::Debug,
+                LogLevel::Info => gst::DebugLevel::Info,
+                LogLevel::Warning => gst::DebugLevel::Warning,
+                LogLevel::Error | LogLevel::Fatal => gst::DebugLevel::Error,
+            };
+            gst::log_with_level!(CAT, level, "{category}: {message}");
+        }))
+        .build()
+        .map_err(|e| EngineError::Library(format!("ONNX Runtime at '{}' does not start: {e}", path.display())))?;
+    environment.set_log_level(LogLevel::Warning);
+    gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
+    Ok(ENVIRONMENT.get_or_init(|| environment))
+}
+
+/// The library to open. One that is named must serve; the others are tried in turn.
+fn find(library: Option<&Path>) -> Result<PathBuf, EngineError> {
+    let named = library.map(|p| ("the property onnxruntime", p.to_owned())).or_else(|| {
+        let path = std::env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty())?;
+        Some(("ORT_DYLIB_PATH", path.into()))
+    });
+    if let Some((by, path)) = named {
+        return check(&path).map(|()| path.clone()).map_err(|why| {
+            EngineError::Library(format!(
+                "{by} names '{}', which is not a usable ONNX Runtime: {why}; {HELP}",
+                path.display()
+            ))
+        });
+    }
+    let mut refused = Vec::new();
+    for path in candidates() {
+        match check(&path) {
+            Ok(()) => return Ok(path),
+            Err(why) => {
+                gst::debug!(CAT, "not '{}': {why}", path.display());
+                // A file that is there and does not serve is worth a word; a name the loader does not know is not.
+                if path.is_absolute() {
+                    refused.push(format!("'{}' does not serve: {why}", path.display()));
+                }
+            }
+        }
+    }
+    let seen = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join("; ")) };
+    Err(EngineError::Library(format!("ONNX Runtime's library was not found{seen}; {HELP}")))
+}
+
+/// Beside the plugin, the loader's path, and Python wheels in a virtual environment.
+fn candidates() -> Vec<PathBuf> {
+    let plugin = gst::Registry::get().find_plugin("cudainfer").and_then(|p| p.filename());
+    let beside = plugin.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let mut found = Vec::new();
+    found.extend(beside.as_deref().map(libraries_in).unwrap_or_default());
+    found.extend(["libonnxruntime.so.1", "libonnxruntime.so"].map(PathBuf::from));
+    let working = std::env::current_dir().ok();
+    let venvs = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().chain(
+        [working, beside].into_iter().flatten().flat_map(|dir| {
+            dir.ancestors().map(|above| above.join(".venv")).collect::<Vec<_>>()
+        }),
+    );
+    for venv in venvs {
+        let Ok(pythons) = std::fs::read_dir(venv.join("lib")) else { continue };
+        for python in pythons.flatten() {
+            found.extend(libraries_in(&python.path().join("site-packages/onnxruntime/capi")));
+        }
+    }
+    found
+}
+
+/// `libonnxruntime.so*` of a folder; the providers' libraries have longer names.
+fn libraries_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<_> = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| {
+            p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("libonnxruntime.so"))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Whether this is an ONNX Runtime that is new enough. The `ort` crate would panic at one that answers its entry
+/// point with nothing, so this looks before it is handed over.
+fn check(path: &Path) -> Result<(), String> {
+    // SAFETY: opening a library runs its initialisers; this is the library that the user named or installed as
+    // ONNX Runtime, whose initialisers are meant for this.
+    let library = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
+    // SAFETY: the type is the one that every release of ONNX Runtime exports under this name.
+    let base = unsafe {
+        library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase")
+    };
+    let base = base.map_err(|_| "it does not export OrtGetApiBase".to_owned())?;
+    // SAFETY: the function takes nothing and returns a pointer to a static table, or null.
+    let base = unsafe { base().as_ref() }.ok_or("its OrtGetApiBase returns nothing")?;
+    // SAFETY: both functions are in the table since ONNX Runtime 1.0; the version is a static C string.
+    let (version, api) = unsafe {
+        let version = std::ffi::CStr::from_ptr((base.GetVersionString)()).to_string_lossy().into_owned();
+        (version, (base.GetApi)(ort::MINOR_VERSION))
+    };
+    if api.is_null() {
+        return Err(format!("it is version {version}, and at least 1.{} is needed", ort::MINOR_VERSION));
+    }
+    Ok(())
+}

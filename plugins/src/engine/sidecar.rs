@@ -1,0 +1,237 @@
+//! The model's sidecar: a TOML file beside it that says what the ONNX file does not. `docs/model-sidecar.md` is its
+//! description for users.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+use glib::prelude::*;
+use serde::{Deserialize, Deserializer, de};
+
+use super::{EngineError, sidecar_path};
+use crate::caps::from_nick;
+use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
+use crate::gpunms::{Decoder, NmsMode};
+use crate::peakfind;
+
+/// The whole file. Everything in it may be left out.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sidecar {
+    /// How the image input wants to be filled.
+    pub input: Input,
+    /// What the outputs are.
+    pub output: Output,
+    /// How confidence maps are read.
+    pub peaks: Peaks,
+    /// Values of inputs other than the image.
+    pub constants: BTreeMap<String, ConstantValue>,
+}
+
+/// `[input]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Input {
+    /// The image input's name, where the model has several that could be it.
+    pub name: Option<String>,
+    /// Size, where the model leaves it open.
+    pub width: Option<u32>,
+    /// Size, where the model leaves it open.
+    pub height: Option<u32>,
+    /// `nchw` or `nhwc`, where the shape leaves it open.
+    #[serde(deserialize_with = "nick")]
+    pub layout: Option<Layout>,
+    /// `rgb` or `bgr`.
+    #[serde(deserialize_with = "nick")]
+    pub channels: Option<ChannelOrder>,
+    /// Factor on the pixel value (0..255).
+    pub scale: Option<f32>,
+    /// Subtracted after scaling; one value or one a channel, in the tensor's order.
+    pub mean: Option<Vec<f32>>,
+    /// Divided by after that; one value or one a channel.
+    pub std: Option<Vec<f32>>,
+    /// `letterbox`, `stretch` or `center-crop`.
+    #[serde(deserialize_with = "nick")]
+    pub resize: Option<Resize>,
+    /// `bilinear`, `nearest` or `area`.
+    #[serde(deserialize_with = "nick")]
+    pub interpolation: Option<Interpolation>,
+    /// Pixel value of what letterboxing adds.
+    pub padding: Option<u8>,
+    /// Real value of one step of an integer input.
+    pub quant_scale: Option<f32>,
+    /// Integer that stands for 0.
+    pub zero_point: Option<i32>,
+}
+
+/// `[output]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Output {
+    /// How detections are written.
+    #[serde(deserialize_with = "nick")]
+    pub decoder: Option<Decoder>,
+    /// Names of the classes or of the keypoints.
+    pub labels: Vec<String>,
+    /// The same, one a line, in a file beside the sidecar.
+    pub labels_file: Option<PathBuf>,
+    /// Confidence threshold.
+    pub confidence: Option<f32>,
+    /// IoU threshold.
+    pub iou: Option<f32>,
+    /// What suppresses.
+    #[serde(deserialize_with = "nick")]
+    pub nms: Option<NmsMode>,
+    /// Strides of the grids, finest first.
+    pub strides: Option<Vec<usize>>,
+    /// Of the boxes-scores decoder.
+    #[serde(deserialize_with = "box_format")]
+    pub box_format: Option<BoxFormat>,
+    /// Whether its boxes are in 0..1.
+    pub normalized: Option<bool>,
+    /// What makes its scores probabilities.
+    #[serde(deserialize_with = "activation")]
+    pub activation: Option<Activation>,
+    /// Which of its classes is "nothing".
+    #[serde(deserialize_with = "background")]
+    pub background: Option<Background>,
+}
+
+/// `[peaks]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Peaks {
+    /// The output that holds the confidence maps.
+    pub output: Option<String>,
+    /// `global` or `local`.
+    #[serde(deserialize_with = "nick")]
+    pub mode: Option<peakfind::Mode>,
+    /// `none`, `quadratic` or `integral`.
+    #[serde(deserialize_with = "nick")]
+    pub refinement: Option<peakfind::Refinement>,
+    /// `none` or `sigmoid`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<peakfind::Activation>,
+    /// `nchw` or `nhwc`.
+    #[serde(deserialize_with = "nick")]
+    pub layout: Option<Layout>,
+    /// How the maps' cells lie on the input.
+    #[serde(deserialize_with = "nick")]
+    pub grid: Option<peakfind::Grid>,
+    /// Peaks below it are dropped.
+    pub threshold: Option<f32>,
+}
+
+/// What an input other than the image is given.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum ConstantValue {
+    /// Numbers, row-major, in the input's own type.
+    Numbers(Vec<f64>),
+    /// `input-height-width` or `frame-height-width`: two numbers of the input tensor or of the frame.
+    Size(SizeOf),
+}
+
+/// A size that is only known when frames flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizeOf {
+    /// The input tensor's height and width.
+    InputHeightWidth,
+    /// The frame's height and width.
+    FrameHeightWidth,
+}
+
+fn nick<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: StaticType + for<'a> glib::value::FromValue<'a>,
+{
+    let text = String::deserialize(deserializer)?;
+    from_nick(&text).map(Some).ok_or_else(|| {
+        let nicks = glib::EnumClass::with_type(T::static_type())
+            .map(|c| c.values().iter().map(|v| v.nick().to_owned()).filter(|n| n != "auto").collect::<Vec<_>>());
+        de::Error::custom(format!("'{text}' is none of {}", nicks.unwrap_or_default().join(", ")))
+    })
+}
+
+fn one_of<'de, D: Deserializer<'de>, T: Copy>(deserializer: D, table: &[(&str, T)]) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    table.iter().find(|(name, _)| *name == text).map(|(_, value)| Some(*value)).ok_or_else(|| {
+        let names: Vec<_> = table.iter().map(|(name, _)| *name).collect();
+        de::Error::custom(format!("'{text}' is none of {}", names.join(", ")))
+    })
+}
+
+fn box_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BoxFormat>, D::Error> {
+    one_of(
+        deserializer,
+        &[
+            ("center-size", BoxFormat::CenterSize),
+            ("corners", BoxFormat::Corners),
+            ("corners-yx", BoxFormat::CornersYx),
+            ("top-left-size", BoxFormat::TopLeftSize),
+        ],
+    )
+}
+
+fn activation<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Activation>, D::Error> {
+    let table = [("none", Activation::None), ("sigmoid", Activation::Sigmoid), ("softmax", Activation::Softmax)];
+    one_of(deserializer, &table)
+}
+
+fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Background>, D::Error> {
+    one_of(deserializer, &[("none", Background::None), ("first", Background::First), ("last", Background::Last)])
+}
+
+impl Sidecar {
+    /// The sidecar of a model; an empty one where there is no file.
+    ///
+    /// # Errors
+    /// [`EngineError::Sidecar`] names the line that is wrong, [`EngineError::File`] a file that cannot be read.
+    pub fn beside(model: &Path) -> Result<Self, EngineError> {
+        let path = sidecar_path(model);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(e) => return Err(EngineError::File("sidecar", path, e.to_string())),
+        };
+        let mut sidecar: Self =
+            toml::from_str(&text).map_err(|e| EngineError::Sidecar(path.clone(), e.to_string().trim().into()))?;
+        sidecar.check().map_err(|why| EngineError::Sidecar(path.clone(), why))?;
+        if let Some(file) = &sidecar.output.labels_file {
+            sidecar.output.labels = labels(&path.with_file_name(file))?;
+        }
+        Ok(sidecar)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (name, values) in [("mean", &self.input.mean), ("std", &self.input.std)] {
+            if values.as_ref().is_some_and(|v| v.len() != 1 && v.len() != 3) {
+                return Err(format!("input.{name} has one value, or one for each of three channels"));
+            }
+        }
+        for (name, value) in [
+            ("output.confidence", self.output.confidence),
+            ("output.iou", self.output.iou),
+        ] {
+            if value.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
+                return Err(format!("{name} lies between 0 and 1"));
+            }
+        }
+        if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
+            return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());
+        }
+        Ok(())
+    }
+}
+
+/// Labels from a file, one a line; blank lines at the end do not count.
+///
+/// # Errors
+/// [`EngineError::File`].
+pub fn labels(path: &Path) -> Result<Vec<String>, EngineError> {
+    let text =
+        std::fs::read_to_string(path).map_err(|e| EngineError::File("labels", path.to_owned(), e.to_string()))?;
+    Ok(text.trim_end().lines().map(|line| line.trim().to_owned()).collect())
+}

@@ -1,0 +1,33 @@
+//! SECTION:element-fusedpreproc
+//!
+//! Makes the network's input tensor from a video frame in one pass over the pixels: colour conversion by the caps'
+//! colorimetry, resize, normalisation, channel order and layout. The tensor is attached to the frame; the frame
+//! itself goes through untouched, so that what is behind can draw on it or encode it.
+//!
+//! Size, layout, type and normalisation come from the model through caps negotiation (trtinfer says what its model
+//! and its sidecar want), so the line usually needs no property here. A property that is set wins over the model's
+//! wish.
+//!
+//! ```text
+//! gst-launch-1.0 videotestsrc num-buffers=100 ! fusedpreproc ! trtinfer model=yolo11n.onnx ! gpunms ! fakesink
+//! ```
+//!
+//! Each tensor element is `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's
+//! own channel order; integer tensors are then divided by `quant-scale`, rounded and moved by `zero-point`.
+
+use gst::prelude::*;
+
+mod enums;
+mod imp;
+mod negotiate;
+
+pub use enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
+
+glib::wrapper! {
+    /// The element.
+    pub struct FusedPreproc(ObjectSubclass<imp::FusedPreproc>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+}
+
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "fusedpreproc", gst::Rank::NONE, FusedPreproc::static_type())
+}

@@ -1,0 +1,176 @@
+//! From properties and the neighbour's caps to the tensor that is made.
+
+use cudainfer_kernels::preproc::{self, Params};
+use cudainfer_kernels::tensor::TensorType;
+
+use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
+use crate::caps::{from_nick, nick};
+
+/// The properties; what is not set is left to the model.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub width: u32,
+    pub height: u32,
+    pub ty: ElementType,
+    pub layout: Layout,
+    pub order: ChannelOrder,
+    pub resize: Resize,
+    pub interpolation: Interpolation,
+    pub scale: Option<f64>,
+    pub mean: Vec<f64>,
+    pub std: Vec<f64>,
+    pub padding: Option<u8>,
+    pub quant_scale: Option<f64>,
+    pub zero_point: Option<i32>,
+}
+
+/// Open tensor dimensions that nobody has named follow the frame, rounded up to a multiple of this: the coarsest
+/// stride of the usual networks, which they need their input to be divisible by.
+const STRIDE: i32 = 32;
+
+impl Settings {
+    /// The fields that the properties demand; the rest is up to the model.
+    pub fn demanded(&self) -> gst::Structure {
+        let mut s = gst::Structure::new_empty("demanded");
+        for (field, value) in [("tensor-width", self.width), ("tensor-height", self.height)] {
+            if let Some(value) = i32::try_from(value).ok().filter(|v| *v > 0) {
+                s.set(field, value);
+            }
+        }
+        if self.ty != ElementType::Auto {
+            s.set("tensor-type", nick(self.ty));
+        }
+        if self.layout != Layout::Auto {
+            s.set("tensor-layout", nick(self.layout));
+        }
+        match self.order {
+            ChannelOrder::Auto => (),
+            ChannelOrder::Gray => s.set("tensor-channels", 1),
+            ChannelOrder::Rgb | ChannelOrder::Bgr => s.set("tensor-channels", 3),
+        }
+        s
+    }
+
+    /// Fills every field of `s`, one structure of what both sides accept, from the properties, the model's wishes
+    /// that are in it, and the defaults.
+    pub fn fixate(&self, s: &mut gst::StructureRef, frame: (i32, i32)) {
+        for (field, size) in [("tensor-width", frame.0), ("tensor-height", frame.1)] {
+            let rounded = size.saturating_add(STRIDE - 1) / STRIDE * STRIDE;
+            if s.has_field(field) {
+                s.fixate_field_nearest_int(field, rounded);
+            } else {
+                s.set(field, rounded);
+            }
+        }
+        fixate_string(s, "tensor-type", "float32");
+        fixate_string(s, "tensor-layout", "nchw");
+        if s.has_field("tensor-channels") {
+            s.fixate_field_nearest_int("tensor-channels", 3);
+        } else {
+            s.set("tensor-channels", 3);
+        }
+        let params = self.params(s);
+        s.set("tensor-order", nick(order(params.channels)));
+        s.set("tensor-resize", nick(resize(params.resize)));
+        s.set("tensor-interpolation", nick(interpolation(params.interpolation)));
+        s.set("tensor-padding", i32::from(params.padding));
+        s.set("tensor-scale", f64::from(params.scale));
+        s.set("tensor-mean", gst::Array::new(params.mean.iter().map(|v| f64::from(*v))));
+        s.set("tensor-std", gst::Array::new(params.std.iter().map(|v| f64::from(*v))));
+        if matches!(params.ty, TensorType::UInt8 | TensorType::Int8) {
+            s.set("tensor-quant-scale", f64::from(params.quant_scale));
+            s.set("tensor-zero-point", params.zero_point);
+        }
+    }
+
+    /// The kernel's parameters: the property where it is set, else the caps' field, else the default.
+    pub fn params(&self, s: &gst::StructureRef) -> Params {
+        let defaults = Params::default();
+        let size = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok()).unwrap_or(0);
+        let wish = |field| s.get::<&str>(field).ok();
+        let number = |set: Option<f64>, field| set.or_else(|| s.get::<f64>(field).ok());
+        let ty = wish("tensor-type").and_then(|t| t.parse().ok()).unwrap_or(defaults.ty);
+        let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8);
+        let channels = self.order.kernel().or_else(|| from_nick::<ChannelOrder>(wish("tensor-order")?)?.kernel());
+        let channels = match (size("tensor-channels"), channels) {
+            (1, _) => preproc::ChannelOrder::Gray,
+            (_, Some(order)) => order,
+            (_, None) => defaults.channels,
+        };
+        let padding = s.get::<i32>("tensor-padding").ok().and_then(|v| u8::try_from(v).ok());
+        Params {
+            width: size("tensor-width"),
+            height: size("tensor-height"),
+            resize: self
+                .resize
+                .kernel()
+                .or_else(|| from_nick::<Resize>(wish("tensor-resize")?)?.kernel())
+                .unwrap_or(defaults.resize),
+            interpolation: self
+                .interpolation
+                .kernel()
+                .or_else(|| from_nick::<Interpolation>(wish("tensor-interpolation")?)?.kernel())
+                .unwrap_or(defaults.interpolation),
+            channels,
+            layout: wish("tensor-layout")
+                .and_then(|l| from_nick::<Layout>(l)?.kernel())
+                .unwrap_or(defaults.layout),
+            ty,
+            // Integer tensors usually hold the pixel values themselves.
+            scale: number(self.scale, "tensor-scale").map_or(if integer { 1.0 } else { defaults.scale }, |v| v as f32),
+            mean: triple(&self.mean, s, "tensor-mean").unwrap_or(defaults.mean),
+            std: triple(&self.std, s, "tensor-std").unwrap_or(defaults.std),
+            quant_scale: number(self.quant_scale, "tensor-quant-scale").map_or(defaults.quant_scale, |v| v as f32),
+            zero_point: self.zero_point.or_else(|| s.get("tensor-zero-point").ok()).unwrap_or(
+                if ty == TensorType::Int8 { -128 } else { defaults.zero_point },
+            ),
+            padding: self.padding.or(padding).unwrap_or(defaults.padding),
+        }
+    }
+}
+
+fn fixate_string(s: &mut gst::StructureRef, field: &str, default: &str) {
+    if s.has_field(field) {
+        s.fixate_field_str(field, default);
+    } else {
+        s.set(field, default);
+    }
+}
+
+/// One value for all channels, or one for each.
+fn triple(set: &[f64], s: &gst::StructureRef, field: &str) -> Option<[f32; 3]> {
+    let values = if set.is_empty() {
+        s.get::<gst::ArrayRef>(field).ok()?.iter().map(|v| v.get::<f64>().ok()).collect::<Option<Vec<_>>>()?
+    } else {
+        set.to_vec()
+    };
+    match values[..] {
+        [one] => Some([one as f32; 3]),
+        [a, b, c] => Some([a as f32, b as f32, c as f32]),
+        _ => None,
+    }
+}
+
+fn order(value: preproc::ChannelOrder) -> ChannelOrder {
+    match value {
+        preproc::ChannelOrder::Rgb => ChannelOrder::Rgb,
+        preproc::ChannelOrder::Bgr => ChannelOrder::Bgr,
+        preproc::ChannelOrder::Gray => ChannelOrder::Gray,
+    }
+}
+
+fn resize(value: preproc::Resize) -> Resize {
+    match value {
+        preproc::Resize::Letterbox => Resize::Letterbox,
+        preproc::Resize::Stretch => Resize::Stretch,
+        preproc::Resize::CenterCrop => Resize::CenterCrop,
+    }
+}
+
+fn interpolation(value: preproc::Interpolation) -> Interpolation {
+    match value {
+        preproc::Interpolation::Bilinear => Interpolation::Bilinear,
+        preproc::Interpolation::Nearest => Interpolation::Nearest,
+        preproc::Interpolation::Area => Interpolation::Area,
+    }
+}

@@ -1,0 +1,59 @@
+//! Decoders and kinds of suppression, as properties and sidecars name them.
+
+use cudainfer_kernels::detect::DecoderKind;
+
+/// How a detector writes its boxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferDecoder")]
+#[allow(missing_docs)]
+pub enum Decoder {
+    #[default]
+    #[enum_value(name = "As the sidecar says, else by the outputs' shapes", nick = "auto")]
+    Auto,
+    #[enum_value(name = "[1,N,5+C]: box, objectness, classes (v5, v7)", nick = "yolov5")]
+    Yolov5,
+    #[enum_value(name = "[1,4+C,N]: box, classes (v8, v9, v11)", nick = "yolov8")]
+    Yolov8,
+    #[enum_value(name = "[1,N,5+C] in grid cells", nick = "yolox")]
+    Yolox,
+    #[enum_value(name = "[1,M,6]: corners, confidence, class; needs no NMS (v10, v26)", nick = "end-to-end")]
+    EndToEnd,
+    #[enum_value(name = "class scores and DFL boxes over several strides", nick = "nanodet")]
+    Nanodet,
+    #[enum_value(name = "[1,N,4] boxes and [1,N,C] scores (SSD, DETR)", nick = "boxes-scores")]
+    BoxesScores,
+}
+
+impl Decoder {
+    pub(super) fn kernel(self) -> Option<DecoderKind> {
+        match self {
+            Self::Auto => None,
+            Self::Yolov5 => Some(DecoderKind::Yolov5),
+            Self::Yolov8 => Some(DecoderKind::Yolov8),
+            Self::Yolox => Some(DecoderKind::Yolox),
+            Self::EndToEnd => Some(DecoderKind::EndToEnd),
+            Self::Nanodet => Some(DecoderKind::Nanodet),
+            Self::BoxesScores => Some(DecoderKind::BoxesScores),
+        }
+    }
+}
+
+/// What suppresses overlapping boxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferNms")]
+#[allow(missing_docs)]
+pub enum NmsMode {
+    #[default]
+    #[enum_value(name = "As the sidecar says, else class-wise", nick = "auto")]
+    Auto,
+    #[enum_value(name = "Boxes suppress weaker ones of their own class", nick = "class-wise")]
+    ClassWise,
+    #[enum_value(name = "Boxes suppress weaker ones of any class", nick = "class-agnostic")]
+    Agnostic,
+    #[enum_value(name = "Soft-NMS: overlap lowers the confidence linearly", nick = "soft-linear")]
+    SoftLinear,
+    #[enum_value(name = "Soft-NMS: overlap lowers the confidence by a gaussian", nick = "soft-gaussian")]
+    SoftGaussian,
+    #[enum_value(name = "Nothing is suppressed", nick = "none")]
+    None,
+}

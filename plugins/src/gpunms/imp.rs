@@ -1,0 +1,311 @@
+use std::sync::{LazyLock, Mutex};
+
+use cudainfer_kernels::detect::{Detection, Detector, Params, choose};
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::prelude::*;
+
+use super::enums::{Decoder, NmsMode};
+use super::settings::{SIGMA, Settings};
+use crate::caps::{self, ModelOutputs};
+use crate::engine::ModelInfo;
+use crate::meta::object::{DetectionParam, Object, objects};
+use crate::meta::tensor::TensorSet;
+use crate::sync::lock;
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("gpunms", gst::DebugColorFlags::empty(), Some("detections from output tensors"))
+});
+
+/// What negotiation decided.
+struct State {
+    detector: Detector,
+    info: ModelInfo,
+    frame: [usize; 2],
+    found: Vec<Detection>,
+}
+
+/// What has been seen since PAUSED.
+#[derive(Clone, Copy, Default)]
+struct Stats {
+    frames: u64,
+    objects: u64,
+    candidates: u64,
+    non_finite: u64,
+    truncated: u64,
+}
+
+#[derive(Default)]
+pub struct GpuNms {
+    settings: Mutex<Settings>,
+    state: Mutex<Option<State>>,
+    stats: Mutex<Stats>,
+}
+
+impl GpuNms {
+    fn prepare(&self, incaps: &gst::Caps) -> Result<State, String> {
+        let model = ModelOutputs::of(incaps)?;
+        let info = ModelInfo::ask(self.obj().static_pad("sink").as_ref().ok_or("there is no sink pad")?);
+        let settings = lock(&self.settings);
+        let decoder = choose(&model.outputs, model.input, settings.decoder(&info), &settings.hints(&info))
+            .map_err(|e| e.to_string())?;
+        gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
+        let detector = Detector::new(decoder, settings.params(&info)?).map_err(|e| e.to_string())?;
+        let s = incaps.structure(0).ok_or("the caps are empty")?;
+        let size = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok()).unwrap_or(0);
+        Ok(State { detector, info, frame: [size("width"), size("height")], found: Vec::new() })
+    }
+
+    /// The objects of one frame, in `state.found`.
+    fn detect(&self, state: &mut State, set: &TensorSet) -> Result<(), String> {
+        let mapped =
+            set.tensors.iter().map(|t| t.map().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
+        let views = mapped.iter().map(|m| m.view().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
+        state.found.clear();
+        let outcome = state
+            .detector
+            .run(&views, &set.to_frame, state.frame, &mut state.found)
+            .map_err(|e| e.to_string())?;
+        let mut stats = lock(&self.stats);
+        let first_non_finite = stats.non_finite == 0 && outcome.non_finite > 0;
+        stats.frames += 1;
+        stats.objects += state.found.len() as u64;
+        stats.candidates += outcome.candidates as u64;
+        stats.non_finite += outcome.non_finite as u64;
+        stats.truncated += outcome.truncated as u64;
+        drop(stats);
+        if first_non_finite {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Decode,
+                [
+                    "{}: the model's outputs hold NaN or infinities: {} candidates of this frame were dropped; \
+                     the property stats counts them",
+                    self.obj().name(),
+                    outcome.non_finite
+                ]
+            );
+        }
+        Ok(())
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for GpuNms {
+    const NAME: &'static str = "GstCudaInferGpuNms";
+    type Type = super::GpuNms;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for GpuNms {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            let defaults = Params::default();
+            let fraction = |name: &str, nick: &str, blurb: &str, default: f32| {
+                glib::ParamSpecFloat::builder(name)
+                    .nick(nick)
+                    .blurb(blurb)
+                    .minimum(0.0)
+                    .maximum(1.0)
+                    .default_value(default)
+                    .mutable_ready()
+                    .build()
+            };
+            let text = |name: &str, nick: &str, blurb: &str| {
+                glib::ParamSpecString::builder(name).nick(nick).blurb(blurb).mutable_ready().build()
+            };
+            let count = |name: &str, nick: &str, blurb: &str, default: usize| {
+                glib::ParamSpecUInt::builder(name)
+                    .nick(nick)
+                    .blurb(blurb)
+                    .minimum(1)
+                    .maximum(1_000_000)
+                    .default_value(u32::try_from(default).unwrap_or(1))
+                    .mutable_ready()
+                    .build()
+            };
+            let pixels = |name: &str, nick: &str, blurb: &str| {
+                glib::ParamSpecFloat::builder(name).nick(nick).blurb(blurb).minimum(0.0).maximum(1e6).mutable_ready().build()
+            };
+            vec![
+                glib::ParamSpecEnum::builder::<Decoder>("decoder")
+                    .nick("Decoder")
+                    .blurb("How the detector writes its boxes")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecEnum::builder::<NmsMode>("nms")
+                    .nick("NMS")
+                    .blurb("What suppresses overlapping boxes")
+                    .mutable_ready()
+                    .build(),
+                fraction("confidence", "Confidence threshold", "Boxes below this confidence are dropped; not set, it is the sidecar's", defaults.confidence),
+                fraction("iou", "IoU threshold", "Overlap (intersection over union) above which the weaker box is suppressed; not set, it is the sidecar's", defaults.iou),
+                text("class-confidence", "Class confidence", "Confidence thresholds of single classes, as person=0.5,car=0.3"),
+                text("class-iou", "Class IoU", "IoU thresholds of single classes, as person=0.5,car=0.3"),
+                text("classes", "Classes", "Classes to keep, by name or number, as person,car; empty keeps all"),
+                glib::ParamSpecFloat::builder("sigma")
+                    .nick("Sigma")
+                    .blurb("Width of the gaussian of nms=soft-gaussian")
+                    .minimum(f32::MIN_POSITIVE)
+                    .maximum(100.0)
+                    .default_value(SIGMA)
+                    .mutable_ready()
+                    .build(),
+                count("top-k-before", "Top k before NMS", "Strongest candidates that go into NMS", defaults.top_k_before),
+                count("top-k-after", "Top k after NMS", "Strongest boxes that are kept of a frame", defaults.top_k_after),
+                pixels("min-width", "Minimum width", "Boxes narrower than this many pixels of the frame are dropped"),
+                pixels("min-height", "Minimum height", "Boxes lower than this many pixels of the frame are dropped"),
+                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
+                    .nick("Statistics")
+                    .blurb("Counts (uint64) since PAUSED: frames, objects, candidates above the threshold, non-finite (dropped for NaN or infinity), truncated (cut by top-k-before)")
+                    .read_only()
+                    .build(),
+            ]
+        });
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        let mut settings = lock(&self.settings);
+        let text = || value.get::<Option<String>>().ok().flatten().unwrap_or_default();
+        match pspec.name() {
+            "decoder" => settings.decoder = value.get().unwrap_or_default(),
+            "nms" => settings.nms = value.get().unwrap_or_default(),
+            "confidence" => settings.confidence = value.get().ok(),
+            "iou" => settings.iou = value.get().ok(),
+            "class-confidence" => settings.class_confidence = text(),
+            "class-iou" => settings.class_iou = text(),
+            "classes" => settings.classes = text(),
+            "sigma" => settings.sigma = value.get().ok(),
+            "top-k-before" => settings.top_k_before = value.get().ok(),
+            "top-k-after" => settings.top_k_after = value.get().ok(),
+            "min-width" => settings.min_width = value.get().unwrap_or_default(),
+            "min-height" => settings.min_height = value.get().unwrap_or_default(),
+            _ => (),
+        }
+    }
+
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        let settings = lock(&self.settings);
+        let or_default = |set: Option<glib::Value>| set.unwrap_or_else(|| pspec.default_value().clone());
+        match pspec.name() {
+            "decoder" => settings.decoder.to_value(),
+            "nms" => settings.nms.to_value(),
+            "confidence" => or_default(settings.confidence.map(|v| v.to_value())),
+            "iou" => or_default(settings.iou.map(|v| v.to_value())),
+            "class-confidence" => settings.class_confidence.to_value(),
+            "class-iou" => settings.class_iou.to_value(),
+            "classes" => settings.classes.to_value(),
+            "sigma" => or_default(settings.sigma.map(|v| v.to_value())),
+            "top-k-before" => or_default(settings.top_k_before.map(|v| v.to_value())),
+            "top-k-after" => or_default(settings.top_k_after.map(|v| v.to_value())),
+            "min-width" => settings.min_width.to_value(),
+            "min-height" => settings.min_height.to_value(),
+            "stats" => {
+                let stats = *lock(&self.stats);
+                gst::Structure::builder("stats")
+                    .field("frames", stats.frames)
+                    .field("objects", stats.objects)
+                    .field("candidates", stats.candidates)
+                    .field("non-finite", stats.non_finite)
+                    .field("truncated", stats.truncated)
+                    .build()
+                    .to_value()
+            }
+            _ => pspec.default_value().clone(),
+        }
+    }
+}
+
+impl GstObjectImpl for GpuNms {}
+
+impl ElementImpl for GpuNms {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Detection decoding and NMS",
+                "Filter/Analyzer/Video",
+                "Turns a detector's output tensors into objects on the frame: decode, threshold, top-k, non-maximum suppression",
+                "The cudainfer authors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &caps::any_video()));
+        &TEMPLATES
+    }
+}
+
+impl BaseTransformImpl for GpuNms {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        *lock(&self.stats) = Stats::default();
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        *lock(&self.state) = None;
+        Ok(())
+    }
+
+    fn transform_caps(
+        &self,
+        direction: gst::PadDirection,
+        from: &gst::Caps,
+        filter: Option<&gst::Caps>,
+    ) -> Option<gst::Caps> {
+        Some(caps::consumed(direction, from, filter))
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        match self.prepare(incaps) {
+            Ok(state) => {
+                *lock(&self.state) = Some(state);
+                Ok(())
+            }
+            Err(why) => {
+                gst::element_imp_error!(self, gst::CoreError::Negotiation, ["{}: {why}", self.obj().name()]);
+                Err(gst::loggable_error!(CAT, "{why}"))
+            }
+        }
+    }
+
+    fn prepare_output_buffer(&self, input: InputBuffer) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+        Ok(caps::share(input))
+    }
+
+    fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let mut state = lock(&self.state);
+        let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+        let detected = TensorSet::take(buffer)
+            .ok_or_else(|| "a frame came without its tensors".to_owned())
+            .and_then(|set| self.detect(state, &set));
+        if let Err(why) = detected {
+            gst::element_imp_error!(self, gst::StreamError::Decode, ["{}: {why}", self.obj().name()]);
+            return Err(gst::FlowError::Error);
+        }
+        let first = objects(buffer).len();
+        for (id, detection) in (first..).zip(&state.found) {
+            let object = Object {
+                id: i32::try_from(id).unwrap_or(i32::MAX),
+                label: state.info.label(detection.class),
+                detection: Some(DetectionParam {
+                    rect: detection.rect,
+                    confidence: detection.confidence,
+                    label_id: detection.class,
+                }),
+                ..Object::default()
+            };
+            object.put(buffer, &detection.rect);
+        }
+        Ok(gst::FlowSuccess::Ok)
+    }
+}

@@ -1,0 +1,32 @@
+//! SECTION:element-gpunms
+//!
+//! Turns a detector's output tensors into objects on the frame: decode, threshold, top-k and non-maximum suppression.
+//! Each object becomes a `GstVideoRegionOfInterestMeta` with a `detection` parameter (see [`crate::meta::object`]).
+//!
+//! How the detector writes its boxes is read off the shapes of its outputs, or named by `decoder`. Shapes that fit
+//! several decoders are an error that lists them.
+//!
+//! ```text
+//! gst-launch-1.0 filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \
+//!   ! trtinfer model=yolo11n.onnx ! gpunms classes=person,car confidence=0.4 ! inferpublish ! fakesink
+//! ```
+//!
+//! A property that is not set is the sidecar's, else the default that gst-inspect shows. Candidates with NaN or
+//! infinite values are dropped and counted in `stats`.
+
+use gst::prelude::*;
+
+mod enums;
+mod imp;
+mod settings;
+
+pub use enums::{Decoder, NmsMode};
+
+glib::wrapper! {
+    /// The element.
+    pub struct GpuNms(ObjectSubclass<imp::GpuNms>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+}
+
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "gpunms", gst::Rank::NONE, GpuNms::static_type())
+}

@@ -1,0 +1,133 @@
+//! From properties, sidecar and defaults to the kernel's parameters.
+
+use cudainfer_kernels::detect::{Hints, Nms, Params};
+
+use super::enums::{Decoder, NmsMode};
+use crate::engine::ModelInfo;
+
+/// The properties; what is not set is left to the sidecar.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub decoder: Decoder,
+    pub nms: NmsMode,
+    pub confidence: Option<f32>,
+    pub iou: Option<f32>,
+    pub class_confidence: String,
+    pub class_iou: String,
+    pub classes: String,
+    pub sigma: Option<f32>,
+    pub top_k_before: Option<u32>,
+    pub top_k_after: Option<u32>,
+    pub min_width: f32,
+    pub min_height: f32,
+}
+
+/// Width of the gaussian of soft-NMS: the value of Bodla et al. 2017.
+pub(super) const SIGMA: f32 = 0.5;
+
+impl Settings {
+    /// The decoder that was asked for, if any.
+    pub fn decoder(&self, info: &ModelInfo) -> Option<cudainfer_kernels::detect::DecoderKind> {
+        self.decoder.kernel().or(info.output.decoder.and_then(Decoder::kernel))
+    }
+
+    /// What else is known of the outputs.
+    pub fn hints(&self, info: &ModelInfo) -> Hints {
+        let defaults = Hints::default();
+        let output = &info.output;
+        Hints {
+            classes: (!output.labels.is_empty()).then_some(output.labels.len()),
+            strides: output.strides.clone().unwrap_or(defaults.strides),
+            box_format: output.box_format,
+            normalized: output.normalized,
+            activation: output.activation,
+            background: output.background,
+        }
+    }
+
+    /// The thresholds and limits.
+    ///
+    /// # Errors
+    /// A sentence about a class that the model does not have or a number that is none.
+    pub fn params(&self, info: &ModelInfo) -> Result<Params, String> {
+        let defaults = Params::default();
+        let nms = match (self.nms, info.output.nms) {
+            (NmsMode::Auto, Some(nms)) => nms,
+            (nms, _) => nms,
+        };
+        let sigma = self.sigma.unwrap_or(SIGMA);
+        let count = |set: Option<u32>, default| set.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
+        Ok(Params {
+            confidence: self.confidence.or(info.output.confidence).unwrap_or(defaults.confidence),
+            class_confidence: thresholds("class-confidence", &self.class_confidence, info)?,
+            iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
+            class_iou: thresholds("class-iou", &self.class_iou, info)?,
+            nms: match nms {
+                NmsMode::Auto | NmsMode::ClassWise => Nms::ClassWise,
+                NmsMode::Agnostic => Nms::Agnostic,
+                NmsMode::SoftLinear => Nms::SoftLinear,
+                NmsMode::SoftGaussian => Nms::SoftGaussian { sigma },
+                NmsMode::None => Nms::None,
+            },
+            top_k_before: count(self.top_k_before, defaults.top_k_before),
+            top_k_after: count(self.top_k_after, defaults.top_k_after),
+            classes: list(&self.classes).map(|name| class("classes", name, info)).collect::<Result<_, _>>()?,
+            min_size: [self.min_width, self.min_height],
+        })
+    }
+}
+
+fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// `person=0.5,car=0.3`
+fn thresholds(property: &str, text: &str, info: &ModelInfo) -> Result<Vec<(u32, f32)>, String> {
+    list(text)
+        .map(|part| {
+            let (name, value) = part.split_once('=').ok_or_else(|| {
+                format!("{property}: '{part}' is not CLASS=THRESHOLD, as in person=0.5,car=0.3")
+            })?;
+            let value: f32 = value.trim().parse().map_err(|_| format!("{property}: '{value}' is not a number"))?;
+            Ok((class(property, name.trim(), info)?, value))
+        })
+        .collect()
+}
+
+/// A class by its name, or by its number.
+fn class(property: &str, name: &str, info: &ModelInfo) -> Result<u32, String> {
+    let labels = &info.output.labels;
+    if let Some(index) = labels.iter().position(|label| label == name) {
+        return u32::try_from(index).map_err(|e| e.to_string());
+    }
+    name.parse().map_err(|_| {
+        if labels.is_empty() {
+            format!("{property}: the model's labels are not known, so write the class's number instead of '{name}', or give trtinfer labels=FILE")
+        } else {
+            format!("{property}: the model has no class '{name}'; it has {}", labels.join(", "))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_found_by_number_where_labels_are_unknown_and_named_in_the_error() {
+        let info = ModelInfo::default();
+        let settings = Settings { classes: "2, 7".into(), class_confidence: "2=0.5".into(), ..Settings::default() };
+        let params = settings.params(&info).unwrap();
+        assert_eq!(params.classes, [2, 7]);
+        assert_eq!(params.class_confidence, [(2, 0.5)]);
+        for (field, text) in [("classes", "person"), ("class-confidence", "2:0.5"), ("class-confidence", "2=much")] {
+            let settings = if field == "classes" {
+                Settings { classes: text.into(), ..Settings::default() }
+            } else {
+                Settings { class_confidence: text.into(), ..Settings::default() }
+            };
+            let error = settings.params(&info).unwrap_err();
+            assert!(error.starts_with(field), "{error}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+use std::sync::{LazyLock, Mutex};
+
+use cudainfer_kernels::draw::draw;
+use cudainfer_kernels::frame::FrameFormat;
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::prelude::*;
+
+use super::picture::{Settings, Trails, captions, shapes};
+use crate::meta::object::objects;
+use crate::sync::lock;
+use crate::{caps, video};
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("inferoverlay", gst::DebugColorFlags::empty(), Some("results drawn on frames"))
+});
+
+struct State {
+    info: gst_video::VideoInfo,
+    format: FrameFormat,
+}
+
+#[derive(Default)]
+pub struct InferOverlay {
+    settings: Mutex<Settings>,
+    state: Mutex<Option<State>>,
+    trails: Mutex<Trails>,
+}
+
+impl InferOverlay {
+    fn draw(&self, state: &State, buffer: &mut gst::BufferRef) -> Result<(), String> {
+        let objects = objects(buffer);
+        let settings = lock(&self.settings).clone();
+        let mut trails = lock(&self.trails);
+        trails.update(&objects, settings.trail_length);
+        let captions = captions(&objects, &settings);
+        let shapes = shapes(&objects, &captions, &trails, &settings, state.format.height);
+        if shapes.is_empty() {
+            return Ok(());
+        }
+        let mut mapped = gst_video::VideoFrameRef::from_buffer_ref_writable(buffer, &state.info)
+            .map_err(|_| "the frame cannot be mapped for writing, or is smaller than its caps say".to_owned())?;
+        let mut frame = video::frame_mut(&state.format, &mut mapped).map_err(|e| e.to_string())?;
+        draw(&state.format, &mut frame, &shapes).map_err(|e| e.to_string())
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for InferOverlay {
+    const NAME: &'static str = "GstCudaInferInferOverlay";
+    type Type = super::InferOverlay;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for InferOverlay {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            let defaults = Settings::default();
+            let show = |name: &str, nick: &str, blurb: &str, default: bool| {
+                glib::ParamSpecBoolean::builder(name)
+                    .nick(nick)
+                    .blurb(blurb)
+                    .default_value(default)
+                    .mutable_playing()
+                    .build()
+            };
+            let count = |name: &str, nick: &str, blurb: &str, maximum: u32, default: u32| {
+                glib::ParamSpecUInt::builder(name)
+                    .nick(nick)
+                    .blurb(blurb)
+                    .maximum(maximum)
+                    .default_value(default)
+                    .mutable_playing()
+                    .build()
+            };
+            vec![
+                show("boxes", "Boxes", "Draw the objects' boxes", defaults.boxes),
+                show("labels", "Labels", "Write the objects' classes", defaults.labels),
+                show("confidences", "Confidences", "Write the confidences in per cent", defaults.confidences),
+                show("ids", "Identities", "Write the tracks' identities", defaults.ids),
+                show("points", "Points", "Draw the keypoints", defaults.points),
+                count("trail-length", "Trail length", "Frames of a track's way that are drawn; 0 draws none", 10_000, defaults.trail_length),
+                count("thickness", "Thickness", "Thickness of lines in pixels; 0 chooses by the frame's height", 100, 0),
+                count("text-scale", "Text scale", "Size of the text as a multiple of the font's; 0 chooses by the frame's height", 16, 0),
+            ]
+        });
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        let mut settings = lock(&self.settings);
+        let on = || value.get().unwrap_or_default();
+        let count = || value.get().unwrap_or_default();
+        match pspec.name() {
+            "boxes" => settings.boxes = on(),
+            "labels" => settings.labels = on(),
+            "confidences" => settings.confidences = on(),
+            "ids" => settings.ids = on(),
+            "points" => settings.points = on(),
+            "trail-length" => settings.trail_length = count(),
+            "thickness" => settings.thickness = count(),
+            "text-scale" => settings.text_scale = count(),
+            _ => (),
+        }
+    }
+
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        let settings = lock(&self.settings);
+        match pspec.name() {
+            "boxes" => settings.boxes.to_value(),
+            "labels" => settings.labels.to_value(),
+            "confidences" => settings.confidences.to_value(),
+            "ids" => settings.ids.to_value(),
+            "points" => settings.points.to_value(),
+            "trail-length" => settings.trail_length.to_value(),
+            "thickness" => settings.thickness.to_value(),
+            "text-scale" => settings.text_scale.to_value(),
+            _ => pspec.default_value().clone(),
+        }
+    }
+}
+
+impl GstObjectImpl for InferOverlay {}
+
+impl ElementImpl for InferOverlay {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Inference overlay",
+                "Filter/Effect/Video",
+                "Draws boxes, labels, confidences, track identities, trails and keypoints on the frame",
+                "The cudainfer authors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let frames = gst_video::VideoCapsBuilder::new().format_list(video::DRAWABLE).build();
+            caps::pad_templates(&frames, &frames)
+        });
+        &TEMPLATES
+    }
+}
+
+impl BaseTransformImpl for InferOverlay {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        *lock(&self.state) = None;
+        *lock(&self.trails) = Trails::default();
+        Ok(())
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let info = gst_video::VideoInfo::from_caps(incaps)
+            .map_err(|e| gst::loggable_error!(CAT, "{incaps} is no video: {e}"))?;
+        let format = video::frame_format(&info)
+            .ok_or_else(|| gst::loggable_error!(CAT, "frames of format {} are not drawn on", info.format()))?;
+        *lock(&self.state) = Some(State { info, format });
+        Ok(())
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        if matches!(event.view(), gst::EventView::StreamStart(_) | gst::EventView::FlushStop(_)) {
+            *lock(&self.trails) = Trails::default();
+        }
+        self.parent_sink_event(event)
+    }
+
+    /// Where others hold the frame too, mapping it for writing makes a copy of its pixels, and only then.
+    fn prepare_output_buffer(&self, input: InputBuffer) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+        Ok(caps::share(input))
+    }
+
+    fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let state = lock(&self.state);
+        let state = state.as_ref().ok_or(gst::FlowError::NotNegotiated)?;
+        self.draw(state, buffer).map(|()| gst::FlowSuccess::Ok).map_err(|why| {
+            gst::element_imp_error!(self, gst::StreamError::Failed, ["{}: {why}", self.obj().name()]);
+            gst::FlowError::Error
+        })
+    }
+}

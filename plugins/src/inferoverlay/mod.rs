@@ -1,0 +1,23 @@
+//! SECTION:element-inferoverlay
+//!
+//! Draws what is known of a frame on it, in place: boxes with labels, confidences and track identities, the trails of
+//! tracks, and keypoints. Each track keeps its colour.
+//!
+//! ```text
+//! gst-launch-1.0 filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \
+//!   ! trtinfer model=yolo11n.onnx ! gpunms ! tracker ! inferoverlay ! videoconvert ! autovideosink
+//! ```
+
+use gst::prelude::*;
+
+mod imp;
+mod picture;
+
+glib::wrapper! {
+    /// The element.
+    pub struct InferOverlay(ObjectSubclass<imp::InferOverlay>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+}
+
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "inferoverlay", gst::Rank::NONE, InferOverlay::static_type())
+}

@@ -1,0 +1,144 @@
+//! What is drawn of a frame's objects: the list of shapes, and the trails that outlive a frame.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use cudainfer_kernels::draw::{Rgb, Shape, color_of, default_scale};
+
+use crate::meta::object::Object;
+
+/// What to draw, and how large.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub boxes: bool,
+    pub labels: bool,
+    pub confidences: bool,
+    pub ids: bool,
+    pub points: bool,
+    /// Frames that a trail shows; 0 draws none.
+    pub trail_length: u32,
+    /// Pixels; 0 chooses by the frame's height.
+    pub thickness: u32,
+    /// Multiple of the font's size; 0 chooses by the frame's height.
+    pub text_scale: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            boxes: true,
+            labels: true,
+            confidences: true,
+            ids: true,
+            points: true,
+            trail_length: 30,
+            thickness: 0,
+            text_scale: 0,
+        }
+    }
+}
+
+/// The way of a track's foot point.
+#[derive(Debug, Default)]
+struct Trail {
+    points: Vec<(f32, f32)>,
+    seen: u64,
+}
+
+/// The trails of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Trails {
+    frame: u64,
+    trails: HashMap<u64, Trail>,
+}
+
+impl Trails {
+    /// Takes in a frame's tracks and forgets those that have been gone for as long as a trail lasts.
+    pub fn update(&mut self, objects: &[Object], length: u32) {
+        let length = u64::from(length);
+        self.frame += 1;
+        for object in objects {
+            let (Some(track), Some(detection)) = (&object.tracking, &object.detection) else { continue };
+            let trail = self.trails.entry(track.id).or_default();
+            trail.points.push((detection.rect.x + detection.rect.w / 2.0, detection.rect.bottom()));
+            if trail.points.len() as u64 > length {
+                trail.points.remove(0);
+            }
+            trail.seen = self.frame;
+        }
+        self.trails.retain(|_, trail| self.frame - trail.seen <= length && length > 0);
+    }
+}
+
+/// The colour of an object: its track's, else its class's, else its place's.
+fn color(object: &Object) -> Rgb {
+    if let Some(track) = &object.tracking {
+        return color_of(track.id);
+    }
+    let mut hasher = DefaultHasher::new();
+    object.label.hash(&mut hasher);
+    color_of(object.detection.as_ref().map_or_else(|| hasher.finish() % 360, |d| d.label_id.into()))
+}
+
+/// What is written on each object; empty where nothing is.
+pub(super) fn captions(objects: &[Object], settings: &Settings) -> Vec<String> {
+    objects.iter().map(|object| caption(object, settings)).collect()
+}
+
+fn caption(object: &Object, settings: &Settings) -> String {
+    let mut words = Vec::new();
+    if let Some(track) = object.tracking.as_ref().filter(|_| settings.ids) {
+        words.push(format!("#{}", track.id));
+    }
+    if settings.labels && object.detection.is_some() {
+        words.push(object.label.clone());
+    }
+    if let Some(detection) = object.detection.as_ref().filter(|_| settings.confidences) {
+        words.push(format!("{:.0}%", detection.confidence * 100.0));
+    }
+    words.join(" ")
+}
+
+/// The shapes of a frame `height` pixels high, in the order in which they are drawn.
+pub(super) fn shapes<'a>(
+    objects: &[Object],
+    captions: &'a [String],
+    trails: &'a Trails,
+    settings: &Settings,
+    height: usize,
+) -> Vec<Shape<'a>> {
+    let scale = if settings.text_scale > 0 { settings.text_scale } else { default_scale(height) };
+    let thickness = if settings.thickness > 0 {
+        settings.thickness
+    } else {
+        u32::try_from(height / 360).unwrap_or(1).clamp(1, 8)
+    };
+    let mut shapes = Vec::new();
+    let mut ids: Vec<_> = trails.trails.keys().copied().collect();
+    ids.sort_unstable();
+    for id in ids {
+        shapes.push(Shape::Polyline { points: &trails.trails[&id].points, thickness, color: color_of(id) });
+    }
+    for (object, text) in objects.iter().zip(captions) {
+        let color = color(object);
+        if let Some(detection) = &object.detection {
+            let rect = detection.rect;
+            if settings.boxes {
+                shapes.push(Shape::Rect { rect, thickness, color });
+            }
+            if !text.is_empty() {
+                shapes.push(Shape::Label { x: rect.x, y: rect.y, text, color, scale });
+            }
+        }
+        if let Some(points) = object.keypoints.as_ref().filter(|_| settings.points) {
+            let radius = 1.5 * thickness as f32 + 1.5;
+            for ((name, x), y) in points.names.iter().zip(&points.x).zip(&points.y) {
+                let mut hasher = DefaultHasher::new();
+                name.hash(&mut hasher);
+                let color = color_of(hasher.finish() % 997);
+                shapes.push(Shape::Disc { x: *x as f32, y: *y as f32, radius, color });
+            }
+        }
+    }
+    shapes
+}

@@ -1,0 +1,167 @@
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::{LazyLock, Mutex};
+
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::BaseTransformMode;
+use gst_base::subclass::prelude::*;
+
+use super::record::{Record, SCHEMA};
+use crate::caps;
+use crate::meta::object::objects;
+use crate::sync::lock;
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("inferpublish", gst::DebugColorFlags::empty(), Some("results as JSON lines"))
+});
+
+/// The location that means the standard output.
+const STDOUT: &str = "-";
+
+struct State {
+    to: Box<dyn Write + Send>,
+    frame: u64,
+    size: (u32, u32),
+}
+
+pub struct InferPublish {
+    location: Mutex<String>,
+    state: Mutex<Option<State>>,
+}
+
+impl Default for InferPublish {
+    fn default() -> Self {
+        Self { location: Mutex::new(STDOUT.to_owned()), state: Mutex::default() }
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for InferPublish {
+    const NAME: &'static str = "GstCudaInferInferPublish";
+    type Type = super::InferPublish;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for InferPublish {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            vec![
+                glib::ParamSpecString::builder("location")
+                    .nick("Location")
+                    .blurb("The file that is written, anew at each start; - is the standard output")
+                    .default_value(Some(STDOUT))
+                    .mutable_ready()
+                    .build(),
+            ]
+        });
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, _pspec: &glib::ParamSpec) {
+        let location = value.get::<Option<String>>().ok().flatten().filter(|l| !l.is_empty());
+        *lock(&self.location) = location.unwrap_or_else(|| STDOUT.to_owned());
+    }
+
+    fn property(&self, _id: usize, _pspec: &glib::ParamSpec) -> glib::Value {
+        lock(&self.location).to_value()
+    }
+}
+
+impl GstObjectImpl for InferPublish {}
+
+impl ElementImpl for InferPublish {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Inference results as JSON lines",
+                "Filter/Analyzer/Video",
+                "Writes detections, tracks and keypoints of each frame as one JSON object a line and passes the frame through",
+                "The cudainfer authors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let any = gst::Caps::builder("video/x-raw").any_features().build();
+            caps::pad_templates(&any, &any)
+        });
+        &TEMPLATES
+    }
+}
+
+impl BaseTransformImpl for InferPublish {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = true;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = true;
+
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let location = lock(&self.location).clone();
+        let to: Box<dyn Write + Send> = if location == STDOUT {
+            Box::new(std::io::stdout())
+        } else {
+            Box::new(File::create(&location).map_err(|e| {
+                gst::error_msg!(
+                    gst::ResourceError::OpenWrite,
+                    ["{}: '{location}' cannot be written: {e}", self.obj().name()]
+                )
+            })?)
+        };
+        *lock(&self.state) = Some(State { to: Box::new(BufWriter::new(to)), frame: 0, size: (0, 0) });
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        *lock(&self.state) = None;
+        Ok(())
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let size = |field| {
+            let size = incaps.structure(0).and_then(|s| s.get::<i32>(field).ok());
+            size.and_then(|v| u32::try_from(v).ok()).unwrap_or(0)
+        };
+        if let Some(state) = lock(&self.state).as_mut() {
+            state.size = (size("width"), size("height"));
+        }
+        Ok(())
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        if let (gst::EventView::StreamStart(_), Some(state)) = (event.view(), lock(&self.state).as_mut()) {
+            state.frame = 0;
+        }
+        self.parent_sink_event(event)
+    }
+
+    fn transform_ip_passthrough(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let mut state = lock(&self.state);
+        let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let record = Record {
+            schema: SCHEMA,
+            frame: state.frame,
+            pts: buffer.pts().map(gst::ClockTime::nseconds),
+            width: state.size.0,
+            height: state.size.1,
+            objects: objects(buffer).into_iter().map(Into::into).collect(),
+        };
+        state.frame += 1;
+        // A line is out as soon as its frame has passed: whoever reads along is never behind.
+        let written = serde_json::to_writer(&mut state.to, &record)
+            .map_err(std::io::Error::from)
+            .and_then(|()| state.to.write_all(b"\n"))
+            .and_then(|()| state.to.flush());
+        written.map(|()| gst::FlowSuccess::Ok).map_err(|e| {
+            let location = lock(&self.location).clone();
+            gst::element_imp_error!(
+                self,
+                gst::ResourceError::Write,
+                ["{}: '{location}' cannot be written: {e}", self.obj().name()]
+            );
+            gst::FlowError::Error
+        })
+    }
+}

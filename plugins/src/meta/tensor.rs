@@ -1,0 +1,145 @@
+//! Tensors on a video buffer: the untagged custom meta `GstCudaInferTensorMeta`.
+//!
+//! Its `GstStructure` can be read from any language (`gst_buffer_get_custom_meta`):
+//!
+//! | field | type | what it is |
+//! |---|---|---|
+//! | `tensors` | `GstValueArray` of structures | `name` (string), `type` (string), `dims` (array of int), `data` (`GstBuffer`, dense, row-major) |
+//! | `input-width`, `input-height` | int | size of the network's input tensor |
+//! | `scale-x`, `scale-y`, `offset-x`, `offset-y` | double | the map to the frame: `frame = scale * tensor + offset`, in pixels |
+
+use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::tensor::{TensorDesc, TensorError, TensorType, TensorView};
+use gst::prelude::*;
+
+/// The meta's name.
+pub const NAME: &str = "GstCudaInferTensorMeta";
+
+/// Registers the meta; called once, when the plugin loads.
+pub fn register() {
+    if !gst::meta::CustomMeta::is_registered(NAME) {
+        gst::meta::CustomMeta::register_simple(NAME);
+    }
+}
+
+/// One tensor: description and data.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// Name, type and dimensions, all known.
+    pub desc: TensorDesc,
+    /// The elements, dense and row-major.
+    pub data: gst::Buffer,
+}
+
+/// All tensors of a frame.
+#[derive(Clone, Debug)]
+pub struct TensorSet {
+    /// The network's inputs (behind fusedpreproc) or outputs (behind trtinfer).
+    pub tensors: Vec<Tensor>,
+    /// Width and height of the network's input tensor.
+    pub input: [usize; 2],
+    /// From the input tensor to the frame.
+    pub to_frame: Affine,
+}
+
+/// A tensor's data, mapped for reading.
+pub struct MappedTensor<'a> {
+    name: &'a str,
+    ty: TensorType,
+    dims: Vec<usize>,
+    map: gst::BufferMap<'a, gst::buffer::Readable>,
+}
+
+impl MappedTensor<'_> {
+    /// The view that the kernels read.
+    ///
+    /// # Errors
+    /// The data are not as long as the dimensions say.
+    pub fn view(&self) -> Result<TensorView<'_>, TensorError> {
+        TensorView::new(self.name, self.ty, &self.dims, self.map.as_slice())
+    }
+}
+
+impl Tensor {
+    /// Maps the data for reading.
+    ///
+    /// # Errors
+    /// The memory cannot be mapped.
+    pub fn map(&self) -> Result<MappedTensor<'_>, glib::BoolError> {
+        Ok(MappedTensor {
+            name: &self.desc.name,
+            ty: self.desc.ty,
+            dims: self.desc.dims.iter().map(|d| d.unwrap_or(0)).collect(),
+            map: self.data.map_readable()?,
+        })
+    }
+
+    fn to_structure(&self) -> gst::Structure {
+        let dims = self.desc.dims.iter().map(|d| i32::try_from(d.unwrap_or(0)).unwrap_or(i32::MAX));
+        gst::Structure::builder("tensor")
+            .field("name", self.desc.name.as_str())
+            .field("type", self.desc.ty.name())
+            .field("dims", gst::Array::new(dims))
+            .field("data", &self.data)
+            .build()
+    }
+
+    fn from_structure(structure: &gst::StructureRef) -> Option<Self> {
+        let dims = structure.get::<gst::ArrayRef>("dims").ok()?;
+        Some(Self {
+            desc: TensorDesc {
+                name: structure.get("name").ok()?,
+                ty: structure.get::<&str>("type").ok()?.parse().ok()?,
+                dims: dims.iter().map(|d| d.get::<i32>().ok().and_then(|d| usize::try_from(d).ok())).collect(),
+            },
+            data: structure.get("data").ok()?,
+        })
+    }
+}
+
+impl TensorSet {
+    /// Puts the tensors on a buffer in place of those it carried.
+    pub fn put(&self, buffer: &mut gst::BufferRef) {
+        Self::take(buffer);
+        let Ok(mut meta) = gst::meta::CustomMeta::add(buffer, NAME) else { return };
+        let s = meta.mut_structure();
+        let tensors = self.tensors.iter().map(|t| t.to_structure().to_send_value());
+        s.set("tensors", gst::Array::from_values(tensors));
+        s.set("input-width", i32::try_from(self.input[0]).unwrap_or(i32::MAX));
+        s.set("input-height", i32::try_from(self.input[1]).unwrap_or(i32::MAX));
+        s.set("scale-x", self.to_frame.scale[0]);
+        s.set("scale-y", self.to_frame.scale[1]);
+        s.set("offset-x", self.to_frame.offset[0]);
+        s.set("offset-y", self.to_frame.offset[1]);
+    }
+
+    /// Reads the tensors of a buffer; `None` where it carries none.
+    pub fn of(buffer: &gst::BufferRef) -> Option<Self> {
+        let meta = gst::meta::CustomMeta::from_buffer(buffer, NAME).ok()?;
+        let s = meta.structure();
+        let size = |field| usize::try_from(s.get::<i32>(field).ok()?).ok();
+        let tensors = s.get::<gst::ArrayRef>("tensors").ok()?;
+        Some(Self {
+            tensors: tensors
+                .iter()
+                .map(|t| Tensor::from_structure(t.get::<&gst::StructureRef>().ok()?))
+                .collect::<Option<_>>()?,
+            input: [size("input-width")?, size("input-height")?],
+            to_frame: Affine {
+                scale: [s.get("scale-x").ok()?, s.get("scale-y").ok()?],
+                offset: [s.get("offset-x").ok()?, s.get("offset-y").ok()?],
+            },
+        })
+    }
+
+    /// Removes the tensors from a buffer and returns them.
+    pub fn take(buffer: &mut gst::BufferRef) -> Option<Self> {
+        let set = Self::of(buffer);
+        while let Ok(meta) = gst::meta::CustomMeta::from_mut_buffer(buffer, NAME) {
+            if meta.remove().is_err() {
+                break;
+            }
+        }
+        set
+    }
+}

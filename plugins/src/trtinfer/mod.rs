@@ -1,0 +1,30 @@
+//! SECTION:element-trtinfer
+//!
+//! Runs an ONNX model with ONNX Runtime on the tensor that fusedpreproc attached, and replaces it by the model's
+//! outputs. The frame goes through untouched.
+//!
+//! A sidecar, a small TOML file of the model's name beside it, says what the ONNX file does not: normalisation,
+//! channel order, decoder, labels. With it a line needs only `model=`.
+//!
+//! ```text
+//! gst-launch-1.0 videotestsrc num-buffers=100 ! fusedpreproc ! trtinfer model=yolo11n.onnx ! gpunms ! fakesink
+//! ```
+//!
+//! The element takes frames in, infers several at a time and pushes them on in order from its own task, so that
+//! decoding, inference and what is behind run at the same time. On the CPU each of `workers` sessions has its share
+//! of `threads`: several small sessions use the cores better than one large one.
+
+use gst::prelude::*;
+
+mod imp;
+mod lane;
+mod stream;
+
+glib::wrapper! {
+    /// The element.
+    pub struct TrtInfer(ObjectSubclass<imp::TrtInfer>) @extends gst::Element, gst::Object;
+}
+
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "trtinfer", gst::Rank::NONE, TrtInfer::static_type())
+}

@@ -1,0 +1,110 @@
+//! Between GStreamer's video frames and the kernels' plain ones.
+
+use cudainfer_kernels::frame::{Frame, FrameError, FrameFormat, FrameMut, Matrix, PixelFormat, Range};
+use gst_video::prelude::*;
+use gst_video::{VideoColorMatrix, VideoColorRange, VideoFormat, VideoFrameRef, VideoInfo};
+
+/// The kernels' name for a pixel format; `None` for those that they do not read.
+pub fn pixel_format(format: VideoFormat) -> Option<PixelFormat> {
+    Some(match format {
+        VideoFormat::Nv12 => PixelFormat::Nv12,
+        VideoFormat::I420 => PixelFormat::I420,
+        VideoFormat::P01010le => PixelFormat::P010Le,
+        VideoFormat::Yuy2 => PixelFormat::Yuy2,
+        VideoFormat::Rgb => PixelFormat::Rgb,
+        VideoFormat::Bgr => PixelFormat::Bgr,
+        VideoFormat::Rgba => PixelFormat::Rgba,
+        VideoFormat::Bgra => PixelFormat::Bgra,
+        VideoFormat::Rgbx => PixelFormat::Rgbx,
+        VideoFormat::Bgrx => PixelFormat::Bgrx,
+        VideoFormat::Gray8 => PixelFormat::Gray8,
+        _ => return None,
+    })
+}
+
+/// What fusedpreproc reads, best first.
+pub const READABLE: [VideoFormat; 11] = [
+    VideoFormat::Nv12,
+    VideoFormat::I420,
+    VideoFormat::P01010le,
+    VideoFormat::Yuy2,
+    VideoFormat::Rgb,
+    VideoFormat::Bgr,
+    VideoFormat::Rgba,
+    VideoFormat::Bgra,
+    VideoFormat::Rgbx,
+    VideoFormat::Bgrx,
+    VideoFormat::Gray8,
+];
+
+/// What inferoverlay draws on.
+pub const DRAWABLE: [VideoFormat; 8] = [
+    VideoFormat::Nv12,
+    VideoFormat::I420,
+    VideoFormat::Rgb,
+    VideoFormat::Bgr,
+    VideoFormat::Rgba,
+    VideoFormat::Bgra,
+    VideoFormat::Rgbx,
+    VideoFormat::Bgrx,
+];
+
+/// The stream's format as the kernels describe it; `None` for pixel formats that they do not read.
+/// A stream without colorimetry is taken as GStreamer does: BT.601 for SD, BT.709 above, limited range.
+pub fn frame_format(info: &VideoInfo) -> Option<FrameFormat> {
+    let (width, height) = (usize::try_from(info.width()).ok()?, usize::try_from(info.height()).ok()?);
+    let colorimetry = info.colorimetry();
+    Some(FrameFormat {
+        pixels: pixel_format(info.format())?,
+        width,
+        height,
+        matrix: match colorimetry.matrix() {
+            VideoColorMatrix::Bt709 => Matrix::Bt709,
+            VideoColorMatrix::Bt2020 => Matrix::Bt2020,
+            VideoColorMatrix::Bt601 => Matrix::Bt601,
+            _ if height > 576 => Matrix::Bt709,
+            _ => Matrix::Bt601,
+        },
+        range: match colorimetry.range() {
+            VideoColorRange::Range0_255 => Range::Full,
+            _ if info.is_gray() && colorimetry.range() == VideoColorRange::Unknown => Range::Full,
+            _ => Range::Limited,
+        },
+    })
+}
+
+/// The planes of a mapped frame.
+///
+/// # Errors
+/// A plane is shorter than the format needs.
+pub fn frame<'a>(
+    format: &FrameFormat,
+    mapped: &'a VideoFrameRef<&gst::BufferRef>,
+) -> Result<Frame<'a>, FrameError> {
+    let mut planes: [(&[u8], usize); 3] = [(&[], 0); 3];
+    for (plane, slot) in planes.iter_mut().enumerate().take(format.pixels.planes()) {
+        let index = u32::try_from(plane).unwrap_or(0);
+        let stride = mapped.plane_stride().get(plane).copied().unwrap_or(0);
+        *slot = (mapped.plane_data(index).unwrap_or(&[]), usize::try_from(stride).unwrap_or(0));
+    }
+    Frame::new(format, &planes)
+}
+
+/// The planes of a frame that is mapped for writing.
+///
+/// # Errors
+/// A plane is shorter than the format needs.
+pub fn frame_mut<'a>(
+    format: &FrameFormat,
+    mapped: &'a mut VideoFrameRef<&mut gst::BufferRef>,
+) -> Result<FrameMut<'a>, FrameError> {
+    let strides = mapped.plane_stride().to_owned();
+    let planes = mapped
+        .planes_data_mut()
+        .into_iter()
+        .zip(strides)
+        .take(format.pixels.planes())
+        .map(|(data, stride)| (data, usize::try_from(stride).unwrap_or(0)))
+        .collect();
+    FrameMut::new(format, planes)
+}
