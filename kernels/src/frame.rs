@@ -169,6 +169,15 @@ impl<'a> Frame<'a> {
         Ok(frame)
     }
 
+    /// Checks that every plane is long enough for `format`, which need not be the one it was made for.
+    ///
+    /// # Errors
+    /// [`FrameError`] names the first plane that is not.
+    pub fn check(&self, format: &FrameFormat) -> Result<(), FrameError> {
+        (0..format.pixels.planes())
+            .try_for_each(|plane| check(format, plane, self.planes[plane].len(), self.strides[plane]))
+    }
+
     /// Row `y` of `plane`, from its first byte to the plane's end or the next row.
     pub fn row(&self, plane: usize, y: usize) -> &'a [u8] {
         let start = y * self.strides[plane];

@@ -1,1 +1,153 @@
-//! The CPU twin.
+//! The CPU twin: one row of the tensor after the other, in float32, with tables and buffers that are made once.
+
+use super::color::Color;
+use super::horizontal::Horizontal;
+use super::placement::Placement;
+use super::rows::{Row, Rows, row};
+use super::samples::{self, Columns};
+use super::taps::Taps;
+use super::writer::Writer;
+use super::{Params, PreprocError};
+use crate::frame::{Frame, FrameFormat};
+
+/// Picking an element of a row by index costs about as much as this many elements taken in a sweep.
+const PICK: u64 = 3;
+
+/// A prepared conversion.
+#[derive(Debug)]
+pub(super) struct Cpu {
+    rows: Rows,
+    /// The vertical mix of source rows, and how it is resampled, where that is done after mixing.
+    mixed: Option<(Row, Horizontal)>,
+    vertical: Taps,
+    channels: usize,
+    left: usize,
+    top: usize,
+    width: usize,
+    /// A row of the tensor in 0..255. Nothing is ever written left and right of the frame, so the padding stays.
+    out: Row,
+    /// A row of padding.
+    bar: Row,
+    writer: Writer,
+}
+
+impl Cpu {
+    /// Makes tables and buffers for parameters that have been checked.
+    pub fn new(source: &FrameFormat, params: &Params, placement: &Placement) -> Result<Self, PreprocError> {
+        let color = Color::new(source, params.channels);
+        let channels = color.channels();
+        let mut components = samples::components(source.pixels);
+        components.truncate(color.components());
+        let x = Taps::new(&placement.x, params.interpolation);
+        let vertical = Taps::new(&placement.y, params.interpolation);
+        let columns = Columns::new(x.sources());
+        let (read, width) = (columns.len(), placement.x.len);
+        let horizontal_first = {
+            let (picks, mixes) = (PICK * x.total() as u64, vertical.total() as u64);
+            let first = vertical.sources().len() as u64 * picks + mixes * width as u64;
+            let last = mixes * read as u64 + vertical.len() as u64 * picks;
+            first < last
+        };
+        let horizontal = Horizontal::new(x, &columns);
+        let (before, mixed) = if horizontal_first {
+            (Some(horizontal), None)
+        } else {
+            (None, Some((row(channels, read + 1, 0.0), horizontal)))
+        };
+        let padding = f32::from(params.padding);
+        Ok(Self {
+            rows: Rows::new(components, columns, color, before, width),
+            mixed,
+            vertical,
+            channels,
+            left: placement.x.pad,
+            top: placement.y.pad,
+            width,
+            out: row(channels, params.width, padding),
+            bar: row(channels, params.width, padding),
+            writer: Writer::new(params, channels)?,
+        })
+    }
+
+    /// Fills `tensor`; the sizes of both have been checked.
+    pub fn run(&mut self, frame: &Frame<'_>, tensor: &mut [u8]) {
+        self.rows.reset();
+        for y in 0..self.writer.height() {
+            if y < self.top || y - self.top >= self.vertical.len() {
+                self.writer.write(y, &self.bar, tensor);
+            } else {
+                self.resample(frame, y - self.top);
+                self.writer.write(y, &self.out, tensor);
+            }
+        }
+    }
+
+    /// Puts row `i` of the resized frame into `out`.
+    fn resample(&mut self, frame: &Frame<'_>, i: usize) {
+        let (first, weights) = self.vertical.run(i);
+        let filled = self.left..self.left + self.width;
+        let Some((mixed, horizontal)) = &mut self.mixed else {
+            let out = self.out.each_mut().map(|plane| plane.get_mut(filled.clone()).unwrap_or_default());
+            return mix(&mut self.rows, frame, first, weights, out);
+        };
+        let source = if weights.len() == 1 {
+            self.rows.get(frame, first)
+        } else {
+            mix(&mut self.rows, frame, first, weights, mixed.each_mut().map(Vec::as_mut_slice));
+            mixed
+        };
+        for c in 0..self.channels {
+            horizontal.apply(&source[c], &mut self.out[c][filled.clone()]);
+        }
+    }
+}
+
+/// The weighted mean of the frame's rows from `first` on, one a weight.
+fn mix(rows: &mut Rows, frame: &Frame<'_>, first: usize, weights: &[f32], out: [&mut [f32]; 3]) {
+    match *weights {
+        [_] => {
+            for (out, row) in out.into_iter().zip(rows.get(frame, first)) {
+                // The kept row can be a pixel longer; unused planes are empty in both or only in `out`.
+                let n = out.len().min(row.len());
+                out[..n].copy_from_slice(&row[..n]);
+            }
+        }
+        [_, weight] => {
+            let (above, below) = rows.pair(frame, first);
+            for ((out, above), below) in out.into_iter().zip(above).zip(below) {
+                lerp(weight, above, below, out);
+            }
+        }
+        _ => {
+            let mut out = out;
+            for (k, weight) in weights.iter().enumerate() {
+                let row = rows.get(frame, first + k);
+                for (out, row) in out.iter_mut().zip(row) {
+                    if k == 0 {
+                        scale(*weight, row, out);
+                    } else {
+                        add(*weight, row, out);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn lerp(weight: f32, above: &[f32], below: &[f32], out: &mut [f32]) {
+    for ((out, a), b) in out.iter_mut().zip(above).zip(below) {
+        *out = a + weight * (b - a);
+    }
+}
+
+fn scale(weight: f32, row: &[f32], out: &mut [f32]) {
+    for (out, v) in out.iter_mut().zip(row) {
+        *out = weight * v;
+    }
+}
+
+fn add(weight: f32, row: &[f32], out: &mut [f32]) {
+    for (out, v) in out.iter_mut().zip(row) {
+        *out += weight * v;
+    }
+}

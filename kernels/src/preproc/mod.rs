@@ -1,136 +1,79 @@
 //! Colour conversion, resize, normalisation and layout in one pass, from a video frame to the network's input tensor.
+//!
+//! # What every implementation computes
+//!
+//! In this order, in floating point and without rounding in between:
+//!
+//! 1. **Colour.** Every source pixel becomes R'G'B' in 0..255. Y'CbCr goes through the matrix that follows from the
+//!    frame's Kr and Kb, after its range has been expanded (luma 16..235 and chroma 16..240 when limited), and is
+//!    clamped to 0..255. Chroma that is stored for two pixels, or two by two, is replicated: pixel (x, y) takes sample
+//!    (x / 2, y / 2), as OpenCV's `cvtColor` does. Ten-bit samples count as quarters of the 8-bit scale, so limited
+//!    luma 64..940 is 16..235; in full range 1023 is 255. Grey frames have their range expanded. RGB formats are taken
+//!    as they are; alpha is ignored. [`ChannelOrder::Gray`] is the expanded and clamped luma itself, or
+//!    Kr R + Kg G + Kb B of an RGB frame.
+//! 2. **Placement.** Round is to the nearest integer, half to even; sizes are width and height in turn.
+//!    - Stretch: resized = tensor.
+//!    - Letterbox: r = min(tensor / frame), resized = max(1, round(frame r)); the left and top bars are
+//!      floor((tensor - resized) / 2) wide, which is Ultralytics' round((tensor - resized) / 2 - 0.1).
+//!    - Centre crop: r = max(tensor / frame), resized = max(tensor, round(frame r)); floor((resized - tensor) / 2) is
+//!      cut left and top (torchvision's `CenterCrop` rounds here, which differs where that is an odd half).
+//!
+//!    Sampling and [`Preproc::affine`] use the ratio that results on each axis, s = frame / resized, so that the frame
+//!    fills the resized area exactly: frame = s tensor + s (crop - bar).
+//! 3. **Interpolation** of pixel v of the resized frame, edges clamped.
+//!    - Bilinear: between the neighbours of s (v + 0.5) - 0.5.
+//!    - Nearest: pixel floor(s (v + 0.5)).
+//!    - Area: the mean over [s v, s (v + 1)), each source pixel weighted by what of it is covered.
+//! 4. **Elements**, as [`Params`] says. The bars hold [`Params::padding`], which is normalised like a pixel.
 
+mod color;
 mod cpu;
+mod error;
+mod horizontal;
+mod params;
+mod placement;
+mod rows;
+mod samples;
+mod taps;
+#[cfg(test)]
+mod tests;
+mod writer;
 
+pub use error::PreprocError;
+pub use params::{ChannelOrder, Interpolation, Layout, MAX_SIDE, Params, Resize};
+
+use self::cpu::Cpu;
+use self::placement::Placement;
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::Affine;
-use crate::tensor::TensorType;
 
-/// How a frame of one shape fills a tensor of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resize {
-    /// Keep the aspect ratio, centre, fill the rest with the padding value.
-    Letterbox,
-    /// Fill the tensor, whatever that does to the aspect ratio.
-    Stretch,
-    /// Keep the aspect ratio, fill the tensor, cut what does not fit, equally on both sides.
-    CenterCrop,
-}
-
-/// How a tensor pixel is made from frame pixels. All are half-pixel-centred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interpolation {
-    /// Two by two neighbours, no antialiasing (OpenCV's INTER_LINEAR, PyTorch's bilinear, align_corners=False).
-    Bilinear,
-    /// The pixel that holds the sample's centre.
-    Nearest,
-    /// Mean over the area that the tensor pixel covers (OpenCV's INTER_AREA when it shrinks).
-    Area,
-}
-
-/// The tensor's channels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChannelOrder {
-    /// Red, green, blue.
-    Rgb,
-    /// Blue, green, red.
-    Bgr,
-    /// One channel: luma by the frame's own matrix, full range.
-    Gray,
-}
-
-impl ChannelOrder {
-    /// Number of channels.
-    pub fn channels(self) -> usize {
-        if self == Self::Gray { 1 } else { 3 }
-    }
-}
-
-/// The order of the tensor's dimensions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// `[1, C, H, W]`
-    Nchw,
-    /// `[1, H, W, C]`
-    Nhwc,
-}
-
-/// What the tensor shall be. Each element is
-/// `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's own channel order;
-/// for uint8 and int8 it is then divided by `quant_scale`, rounded half to even, moved by `zero_point` and saturated.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Params {
-    /// Tensor width in pixels.
-    pub width: usize,
-    /// Tensor height in pixels.
-    pub height: usize,
-    /// How the frame fills it.
-    pub resize: Resize,
-    /// How pixels are sampled.
-    pub interpolation: Interpolation,
-    /// Its channels.
-    pub channels: ChannelOrder,
-    /// Its dimensions' order.
-    pub layout: Layout,
-    /// Element type: float32, float16, uint8 or int8.
-    pub ty: TensorType,
-    /// Factor on the pixel value.
-    pub scale: f32,
-    /// Subtracted after scaling.
-    pub mean: [f32; 3],
-    /// Divided by after subtracting.
-    pub std: [f32; 3],
-    /// Real value of one integer step (uint8, int8).
-    pub quant_scale: f32,
-    /// Integer that stands for 0 (uint8, int8).
-    pub zero_point: i32,
-    /// Pixel value (0..255) of what letterboxing adds, before normalisation, the same in every channel.
-    pub padding: u8,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            width: 0,
-            height: 0,
-            resize: Resize::Letterbox,
-            interpolation: Interpolation::Bilinear,
-            channels: ChannelOrder::Rgb,
-            layout: Layout::Nchw,
-            ty: TensorType::Float32,
-            scale: 1.0 / 255.0,
-            mean: [0.0; 3],
-            std: [1.0; 3],
-            quant_scale: 1.0,
-            zero_point: 0,
-            padding: 114,
-        }
-    }
-}
-
-/// Parameters that cannot be met.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PreprocError {
-    /// A width or height of 0.
-    #[error("a {0} of 0 pixels cannot be resized")]
-    Empty(&'static str),
-    // ... the helper adds what is needed
-}
-
-/// A prepared conversion from one frame format to one tensor: index tables and coefficients are made once.
+/// A prepared conversion from one frame format to one tensor: index tables, coefficients and buffers are made once.
 #[derive(Debug)]
 pub struct Preproc {
     source: FrameFormat,
     params: Params,
+    placement: Placement,
+    bytes: usize,
+    cpu: Cpu,
 }
 
 impl Preproc {
     /// Prepares the conversion.
     ///
     /// # Errors
-    /// Sizes of 0 or too large, a standard deviation or scale that is 0 or not finite, an element type that is none of the four.
+    /// Sides of 0 or beyond [`MAX_SIDE`], a tensor beyond the address space, a factor or divisor that is 0 or not
+    /// finite, an element type that is none of the four, a zero point that is not of that type.
     pub fn new(source: FrameFormat, params: Params) -> Result<Self, PreprocError> {
-        Ok(Self { source, params })
+        params.check(&source)?;
+        let Params { width, height, ty, .. } = params;
+        let bytes = [width, height, params.channels.channels()]
+            .into_iter()
+            .try_fold(ty.size(), usize::checked_mul)
+            .filter(|bytes| isize::try_from(*bytes).is_ok())
+            .ok_or(PreprocError::Overflow { width, height, ty })?;
+        let placement = Placement::new(&source, &params);
+        let cpu = Cpu::new(&source, &params, &placement)?;
+        Ok(Self { source, params, placement, bytes, cpu })
     }
 
     /// The tensor's dimensions, in its layout.
@@ -144,16 +87,25 @@ impl Preproc {
 
     /// The tensor's size in bytes.
     pub fn bytes(&self) -> usize {
-        self.dims().iter().product::<usize>() * self.params.ty.size()
+        self.bytes
     }
 
-    /// Where tensor pixels lie in the frame.
+    /// Where tensor pixels lie in the frame. A letterbox's bars lie outside of it.
     pub fn affine(&self) -> Affine {
-        Affine::IDENTITY
+        self.placement.affine()
     }
 
-    /// Fills `tensor` (of [`Preproc::bytes`] bytes) from `frame`.
-    pub fn run(&mut self, frame: &Frame<'_>, tensor: &mut [u8]) {
-        let _ = (frame, tensor);
+    /// Fills `tensor` (of [`Preproc::bytes`] bytes, in any alignment, native endianness) from `frame`. Allocates
+    /// nothing and starts no threads.
+    ///
+    /// # Errors
+    /// A tensor of another length, or a frame whose planes are too short for the format given to [`Preproc::new`].
+    pub fn run(&mut self, frame: &Frame<'_>, tensor: &mut [u8]) -> Result<(), PreprocError> {
+        if tensor.len() != self.bytes {
+            return Err(PreprocError::Tensor { wanted: self.bytes, given: tensor.len() });
+        }
+        frame.check(&self.source)?;
+        self.cpu.run(frame, tensor);
+        Ok(())
     }
 }

@@ -1,0 +1,77 @@
+//! What can be wrong with parameters, a frame or a tensor.
+
+use super::params::MAX_SIDE;
+use crate::frame::FrameError;
+use crate::tensor::TensorType;
+
+/// Parameters that cannot be met, or memory that does not fit them.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PreprocError {
+    /// A width or height of 0.
+    #[error("a {0} of 0 pixels cannot be resized; give it at least 1")]
+    Empty(&'static str),
+    /// A width or height beyond [`MAX_SIDE`].
+    #[error("a {what} of {pixels} pixels is beyond the limit; make it at most {MAX_SIDE}")]
+    TooLarge {
+        /// Which side of what.
+        what: &'static str,
+        /// Its length.
+        pixels: usize,
+    },
+    /// A tensor that the machine's address space cannot hold.
+    #[error("a {width}x{height} {ty} tensor does not fit in this machine's memory; make it smaller")]
+    Overflow {
+        /// Tensor width in pixels.
+        width: usize,
+        /// Tensor height in pixels.
+        height: usize,
+        /// Element type.
+        ty: TensorType,
+    },
+    /// A factor or divisor that is 0, infinite or not a number.
+    #[error(
+        "{name} is {value}, which makes every element the same or not a number; give a finite {name} other than 0"
+    )]
+    Factor {
+        /// The parameter's name.
+        name: &'static str,
+        /// Its value.
+        value: f32,
+    },
+    /// A mean that is infinite or not a number.
+    #[error("mean is {0}, which makes every element infinite or not a number; give a finite mean")]
+    Mean(f32),
+    /// Finite parameters whose combination is not.
+    #[error(
+        "scale, mean, std and quant_scale of channel {0} combine to more than float32 can hold; bring them closer to 1"
+    )]
+    Combination(usize),
+    /// An element type that is not made here.
+    #[error("a tensor of {0} cannot be made from a frame; choose float32, float16, uint8 or int8")]
+    Type(TensorType),
+    /// A zero point that the element type cannot hold.
+    #[error("zero_point {value} is no {ty} value; choose one from {low} to {high}")]
+    ZeroPoint {
+        /// The zero point.
+        value: i32,
+        /// Element type.
+        ty: TensorType,
+        /// Its least value.
+        low: i32,
+        /// Its greatest value.
+        high: i32,
+    },
+    /// Memory for the tensor that is longer or shorter than [`super::Preproc::bytes`].
+    #[error(
+        "the tensor needs exactly {wanted} bytes, but {given} were given; allocate what Preproc::bytes says"
+    )]
+    Tensor {
+        /// The tensor's bytes.
+        wanted: usize,
+        /// The slice's bytes.
+        given: usize,
+    },
+    /// A frame that is smaller than the format this conversion was prepared for.
+    #[error("the frame is not of the format this conversion was prepared for, prepare another: {0}")]
+    Frame(#[from] FrameError),
+}

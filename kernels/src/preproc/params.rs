@@ -1,0 +1,153 @@
+//! What the tensor shall be, and what is refused.
+
+use super::PreprocError;
+use crate::frame::FrameFormat;
+use crate::tensor::TensorType;
+
+/// The longest side, of a frame or of a tensor, in pixels.
+pub const MAX_SIDE: usize = 16384;
+
+/// How a frame of one shape fills a tensor of another; the module's page has the arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resize {
+    /// Keep the aspect ratio, centre, fill the rest with the padding value.
+    Letterbox,
+    /// Fill the tensor, whatever that does to the aspect ratio.
+    Stretch,
+    /// Keep the aspect ratio, fill the tensor, cut what does not fit, equally on both sides.
+    CenterCrop,
+}
+
+/// How a tensor pixel is made from frame pixels. All are half-pixel-centred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interpolation {
+    /// Two by two neighbours, no antialiasing (OpenCV's INTER_LINEAR, PyTorch's bilinear, align_corners=False).
+    Bilinear,
+    /// The pixel that holds the sample's centre (PyTorch's nearest-exact).
+    Nearest,
+    /// Mean over the area that the tensor pixel covers (OpenCV's INTER_AREA when it shrinks).
+    Area,
+}
+
+/// The tensor's channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelOrder {
+    /// Red, green, blue.
+    Rgb,
+    /// Blue, green, red.
+    Bgr,
+    /// One channel: luma by the frame's own matrix, full range.
+    Gray,
+}
+
+impl ChannelOrder {
+    /// Number of channels.
+    pub fn channels(self) -> usize {
+        if self == Self::Gray { 1 } else { 3 }
+    }
+}
+
+/// The order of the tensor's dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `[1, C, H, W]`
+    Nchw,
+    /// `[1, H, W, C]`
+    Nhwc,
+}
+
+/// What the tensor shall be. Each element is
+/// `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's own channel order;
+/// for uint8 and int8 it is then divided by `quant_scale`, rounded half to even, moved by `zero_point` and saturated.
+/// Float16 is rounded half to even.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// Tensor width in pixels, at most [`MAX_SIDE`].
+    pub width: usize,
+    /// Tensor height in pixels, at most [`MAX_SIDE`].
+    pub height: usize,
+    /// How the frame fills it.
+    pub resize: Resize,
+    /// How pixels are sampled.
+    pub interpolation: Interpolation,
+    /// Its channels.
+    pub channels: ChannelOrder,
+    /// Its dimensions' order.
+    pub layout: Layout,
+    /// Element type: float32, float16, uint8 or int8.
+    pub ty: TensorType,
+    /// Factor on the pixel value.
+    pub scale: f32,
+    /// Subtracted after scaling.
+    pub mean: [f32; 3],
+    /// Divided by after subtracting.
+    pub std: [f32; 3],
+    /// Real value of one integer step (uint8, int8).
+    pub quant_scale: f32,
+    /// Integer that stands for 0 (uint8, int8); itself a value of that type.
+    pub zero_point: i32,
+    /// Pixel value (0..255) of what letterboxing adds, before normalisation, the same in every channel.
+    pub padding: u8,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            width: 0,
+            height: 0,
+            resize: Resize::Letterbox,
+            interpolation: Interpolation::Bilinear,
+            channels: ChannelOrder::Rgb,
+            layout: Layout::Nchw,
+            ty: TensorType::Float32,
+            scale: 1.0 / 255.0,
+            mean: [0.0; 3],
+            std: [1.0; 3],
+            quant_scale: 1.0,
+            zero_point: 0,
+            padding: 114,
+        }
+    }
+}
+
+impl Params {
+    /// Checks everything that does not depend on how the parameters combine.
+    pub(super) fn check(&self, source: &FrameFormat) -> Result<(), PreprocError> {
+        let sides = [
+            ("frame width", source.width),
+            ("frame height", source.height),
+            ("tensor width", self.width),
+            ("tensor height", self.height),
+        ];
+        for (what, pixels) in sides {
+            if pixels == 0 {
+                return Err(PreprocError::Empty(what));
+            }
+            if pixels > MAX_SIDE {
+                return Err(PreprocError::TooLarge { what, pixels });
+            }
+        }
+        let factor = |name, value: f32| {
+            if value.is_finite() && value != 0.0 { Ok(()) } else { Err(PreprocError::Factor { name, value }) }
+        };
+        factor("scale", self.scale)?;
+        for (mean, std) in self.mean.into_iter().zip(self.std) {
+            factor("std", std)?;
+            if !mean.is_finite() {
+                return Err(PreprocError::Mean(mean));
+            }
+        }
+        let (low, high) = match self.ty {
+            TensorType::Float32 | TensorType::Float16 => return Ok(()),
+            TensorType::UInt8 => (0, 255),
+            TensorType::Int8 => (-128, 127),
+            ty => return Err(PreprocError::Type(ty)),
+        };
+        factor("quant_scale", self.quant_scale)?;
+        if (low..=high).contains(&self.zero_point) {
+            Ok(())
+        } else {
+            Err(PreprocError::ZeroPoint { value: self.zero_point, ty: self.ty, low, high })
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Placement and the map back to the frame.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::geometry::Rect;
+
+fn prepared(frame: (usize, usize), params: Params) -> Preproc {
+    Preproc::new(format(PixelFormat::Gray8, frame), params).unwrap()
+}
+
+#[test]
+fn pal_into_a_square_leaves_bars_of_52_rows() {
+    let map = prepared((768, 576), plain((416, 416))).affine();
+    let s = 768.0 / 416.0;
+    assert_eq!((map.scale, map.offset), ([s, s], [0.0, -52.0 * s]));
+}
+
+#[test]
+fn an_odd_bar_is_thinner_on_top_and_halves_are_rounded_to_even() {
+    // 640 / 1280 of 721 rows are 360.5, so 360; of 719 are 359.5, so 360; of 718 are 359, leaving bars of 140 and 141.
+    for (rows, resized, top) in [(721, 360.0, 140.0), (719, 360.0, 140.0), (718, 359.0, 140.0)] {
+        let map = prepared((1280, rows), plain((640, 640))).affine();
+        let s = rows as f64 / resized;
+        assert_eq!((map.scale[1], map.offset[1]), (s, -top * s));
+    }
+}
+
+#[test]
+fn a_centre_crop_cuts_both_sides() {
+    let crop = Params { resize: Resize::CenterCrop, ..plain((224, 224)) };
+    let map = prepared((1920, 1080), crop).affine();
+    // Resized to 398x224 (398.2), of which 87 columns are cut on either side.
+    let s = 1920.0 / 398.0;
+    assert_eq!((map.scale, map.offset), ([s, 1080.0 / 224.0], [87.0 * s, 0.0]));
+}
+
+#[test]
+fn bars_hold_the_padding_and_nothing_else_does() {
+    let owned = Owned::flat(format(PixelFormat::Rgb, (8, 4)), &[&[200]]);
+    for (tensor, inside) in [((8, 9), (0..8, 2..6)), ((19, 4), (5..13, 0..4))] {
+        let params = Params { padding: 7, scale: 2.0, mean: [1.0, 2.0, 3.0], ..plain(tensor) };
+        let got = floats(&run(&owned, &params));
+        for (i, v) in got.into_iter().enumerate() {
+            let (x, y, c) = (i % tensor.0, i / tensor.0 % tensor.1, i / tensor.0 / tensor.1);
+            let pixel = if inside.0.contains(&x) && inside.1.contains(&y) { 200.0 } else { 7.0 };
+            assert_eq!(v, pixel * 2.0 - (c + 1) as f32, "x {x} y {y} channel {c}");
+        }
+    }
+}
+
+fn side() -> impl Strategy<Value = usize> {
+    prop_oneof![1..40usize, 1..3000usize]
+}
+
+proptest! {
+    #[test]
+    fn the_map_puts_the_tensor_where_the_resize_says(
+        frame in (side(), side()), tensor in (side(), side()), resize in prop::sample::select(&RESIZES[..]),
+    ) {
+        let params = Params { resize, ..plain(tensor) };
+        let (source, nearest) = (format(PixelFormat::Gray8, frame), Params {
+            interpolation: Interpolation::Nearest, ..params
+        });
+        let map = placement::Placement::new(&source, &nearest).affine();
+        for (frame, tensor, scale, offset) in [
+            (frame.0 as f64, tensor.0 as f64, map.scale[0], map.offset[0]),
+            (frame.1 as f64, tensor.1 as f64, map.scale[1], map.offset[1]),
+        ] {
+            let (begin, end) = (offset, scale * tensor + offset);
+            let slack = 1e-9 * (frame + end.abs());
+            match resize {
+                Resize::Stretch => prop_assert!(begin == 0.0 && (end - frame).abs() <= slack),
+                // The frame lies inside the tensor, centred to a tensor pixel.
+                Resize::Letterbox => {
+                    prop_assert!(begin <= slack && end >= frame - slack);
+                    prop_assert!(((end - frame) + begin).abs() <= scale + slack);
+                }
+                // And the other way round.
+                Resize::CenterCrop => {
+                    prop_assert!(begin >= -slack && end <= frame + slack);
+                    prop_assert!(((frame - end) - begin).abs() <= scale + slack);
+                }
+            }
+        }
+        if resize != Resize::Stretch {
+            // One scale for both axes, but for the rounding of one of them to a whole pixel.
+            let resized = [frame.0 as f64 / map.scale[0], frame.1 as f64 / map.scale[1]];
+            let exact = resized[0] * frame.1 as f64 / frame.0 as f64;
+            let other = resized[1] * frame.0 as f64 / frame.1 as f64;
+            let ok = (exact - resized[1]).abs() <= 0.5 + 1e-6 || (other - resized[0]).abs() <= 0.5 + 1e-6
+                || resized.iter().any(|r| (r - 1.0).abs() < 1e-6);
+            prop_assert!(ok, "{resized:?}");
+        }
+    }
+
+    #[test]
+    fn a_box_survives_the_way_to_the_frame_and_back(
+        frame in (side(), side()), tensor in (side(), side()), resize in prop::sample::select(&RESIZES[..]),
+        at in (0.0..1.0f32, 0.0..1.0f32, 0.0..1.0f32, 0.0..1.0f32),
+    ) {
+        let params = Params { resize, ..plain(tensor) };
+        let map = placement::Placement::new(&format(PixelFormat::Gray8, frame), &params).affine();
+        let (w, h) = (tensor.0 as f32, tensor.1 as f32);
+        let there = map.rect(&Rect { x: at.0 * w, y: at.1 * h, w: at.2 * w, h: at.3 * h });
+        let back = |v: f32, axis: usize| (f64::from(v) - map.offset[axis]) / map.scale[axis];
+        let pairs = [
+            (back(there.x, 0), at.0 * w, w),
+            (back(there.y, 1), at.1 * h, h),
+            (back(there.right(), 0), (at.0 + at.2) * w, w),
+            (back(there.bottom(), 1), (at.1 + at.3) * h, h),
+        ];
+        for (got, wanted, extent) in pairs {
+            // Boxes are float32: a few units in the last place of the tensor's extent (a crop's offset can be larger).
+            let offset = (map.offset[0] / map.scale[0]).abs().max((map.offset[1] / map.scale[1]).abs());
+            let slack = 1e-6 * (f64::from(extent) + offset) + 1e-6;
+            prop_assert!((got - f64::from(wanted)).abs() <= slack, "{got} {wanted}");
+        }
+    }
+
+    #[test]
+    fn random_shapes_equal_the_reference(
+        frame in (1..48usize, 1..48usize), tensor in (1..48usize, 1..48usize),
+        resize in prop::sample::select(&RESIZES[..]),
+        interpolation in prop::sample::select(&INTERPOLATIONS[..]),
+        pixels in prop::sample::select(&PixelFormat::ALL[..]), seed: u64,
+    ) {
+        let owned = Owned::noise(format(pixels, frame), 0, seed);
+        assert_equals_reference(&owned, &Params { resize, interpolation, ..plain(tensor) });
+    }
+}

@@ -1,0 +1,83 @@
+//! What is refused, and what only looks dangerous.
+
+use super::*;
+use crate::tensor::TensorType;
+
+fn error(source: FrameFormat, params: Params) -> PreprocError {
+    Preproc::new(source, params).unwrap_err()
+}
+
+#[test]
+fn impossible_parameters_are_refused_with_their_name() {
+    let source = format(PixelFormat::Nv12, (16, 16));
+    let good = plain((8, 8));
+    assert_eq!(error(source, Params { width: 0, ..good.clone() }), PreprocError::Empty("tensor width"));
+    assert_eq!(error(source, Params { height: 0, ..good.clone() }), PreprocError::Empty("tensor height"));
+    assert_eq!(error(FrameFormat { width: 0, ..source }, good.clone()), PreprocError::Empty("frame width"));
+    assert_eq!(error(FrameFormat { height: 0, ..source }, good.clone()), PreprocError::Empty("frame height"));
+    for pixels in [MAX_SIDE + 1, usize::MAX] {
+        assert!(matches!(
+            error(source, Params { width: pixels, ..good.clone() }),
+            PreprocError::TooLarge { .. }
+        ));
+        let wide = FrameFormat { height: pixels, ..source };
+        assert!(matches!(error(wide, good.clone()), PreprocError::TooLarge { what: "frame height", .. }));
+    }
+    for bad in [0.0, f32::NAN, f32::INFINITY] {
+        let named = |params: Params| match error(source, params) {
+            PreprocError::Factor { name, .. } => name,
+            other => panic!("{other}"),
+        };
+        assert_eq!(named(Params { scale: bad, ..good.clone() }), "scale");
+        assert_eq!(named(Params { std: [1.0, bad, 1.0], ..good.clone() }), "std");
+        let int8 = Params { ty: TensorType::Int8, quant_scale: bad, ..good.clone() };
+        assert_eq!(named(int8), "quant_scale");
+        // It has no meaning there, so it may be anything.
+        assert!(Preproc::new(source, Params { quant_scale: bad, ..good.clone() }).is_ok());
+    }
+    let mean = Params { mean: [0.0, 0.0, f32::NAN], ..good.clone() };
+    assert!(matches!(error(source, mean), PreprocError::Mean(_)));
+    let huge = Params { scale: f32::MAX, std: [f32::MIN_POSITIVE; 3], ..good.clone() };
+    assert_eq!(error(source, huge), PreprocError::Combination(0));
+    for ty in [TensorType::Int32, TensorType::Int64] {
+        assert_eq!(error(source, Params { ty, ..good.clone() }), PreprocError::Type(ty));
+    }
+    for (ty, zero_point) in [(TensorType::UInt8, -1), (TensorType::UInt8, 256), (TensorType::Int8, 128)] {
+        let params = Params { ty, zero_point, ..good.clone() };
+        assert!(matches!(error(source, params), PreprocError::ZeroPoint { .. }));
+    }
+}
+
+#[test]
+fn tensors_and_frames_that_do_not_fit_are_refused_without_a_panic() {
+    let source = format(PixelFormat::Nv12, (16, 16));
+    let mut preproc = Preproc::new(source, plain((8, 8))).unwrap();
+    let owned = Owned::noise(source, 0, 1);
+    let bytes = preproc.bytes();
+    for given in [0, bytes - 1, bytes + 1] {
+        let wanted = PreprocError::Tensor { wanted: bytes, given };
+        assert_eq!(preproc.run(&owned.frame(), &mut vec![0; given]).unwrap_err(), wanted);
+    }
+    for other in
+        [(PixelFormat::Nv12, (16, 14)), (PixelFormat::Gray8, (16, 16)), (PixelFormat::I420, (16, 16))]
+    {
+        let other = Owned::noise(format(other.0, other.1), 0, 1);
+        let result = preproc.run(&other.frame(), &mut vec![0; bytes]);
+        assert!(matches!(result, Err(PreprocError::Frame(_))), "{:?}", other.format);
+    }
+    assert!(preproc.run(&owned.frame(), &mut vec![0; bytes]).is_ok());
+}
+
+#[test]
+fn the_longest_sides_work() {
+    for (frame, tensor) in [((MAX_SIDE, 1), (1, MAX_SIDE)), ((1, MAX_SIDE), (MAX_SIDE, 1))] {
+        let owned = Owned::flat(format(PixelFormat::Rgb, frame), &[&[90]]);
+        for resize in RESIZES {
+            for interpolation in INTERPOLATIONS {
+                let params = Params { resize, interpolation, padding: 90, ..plain(tensor) };
+                let got = floats(&run(&owned, &params));
+                assert!(got.iter().all(|v| (v - 90.0).abs() < 2e-2), "{resize:?} {interpolation:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The definition in the module's page, once more: per output pixel, in f64, straight from the formulas, sharing
+//! nothing with the implementation but the parameters' types.
+
+use crate::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
+use crate::preproc::{ChannelOrder, Interpolation, Params, Resize};
+
+/// A frame that owns its planes, with rows `slack` bytes longer than needed, full of noise (the slack too).
+pub struct Owned {
+    pub format: FrameFormat,
+    pub planes: Vec<(Vec<u8>, usize)>,
+}
+
+impl Owned {
+    pub fn noise(format: FrameFormat, slack: usize, seed: u64) -> Self {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let planes = (0..format.pixels.planes())
+            .map(|plane| {
+                let stride = format.pixels.row_bytes(plane, format.width) + slack;
+                // The last row ends with its pixels: nothing may be read behind them.
+                let bytes = stride * format.pixels.rows(plane, format.height) - slack;
+                let data = (0..bytes)
+                    .map(|_| {
+                        state ^= state << 13;
+                        state ^= state >> 7;
+                        state ^= state << 17;
+                        (state >> 32) as u8
+                    })
+                    .collect();
+                (data, stride)
+            })
+            .collect();
+        Self { format, planes }
+    }
+
+    /// A frame of one value a plane byte, planes given in order.
+    pub fn flat(format: FrameFormat, values: &[&[u8]]) -> Self {
+        let planes = values
+            .iter()
+            .enumerate()
+            .map(|(plane, pattern)| {
+                let stride = format.pixels.row_bytes(plane, format.width);
+                let rows = format.pixels.rows(plane, format.height);
+                (pattern.iter().copied().cycle().take(stride * rows).collect(), stride)
+            })
+            .collect();
+        Self { format, planes }
+    }
+
+    pub fn frame(&self) -> Frame<'_> {
+        let views: Vec<_> = self.planes.iter().map(|(data, stride)| (data.as_slice(), *stride)).collect();
+        Frame::new(&self.format, &views).unwrap()
+    }
+
+    fn byte(&self, plane: usize, x: usize, y: usize) -> f64 {
+        f64::from(self.planes[plane].0[y * self.planes[plane].1 + x])
+    }
+
+    /// A P010 sample in the 8-bit scale.
+    fn ten(&self, plane: usize, x: usize, y: usize) -> f64 {
+        let word = self.byte(plane, 2 * x, y) + 256.0 * self.byte(plane, 2 * x + 1, y);
+        (word / 64.0).floor() / 4.0
+    }
+
+    /// Pixel (x, y) as R'G'B', or as luma three times over when `gray`.
+    pub fn pixel(&self, x: usize, y: usize, gray: bool) -> [f64; 3] {
+        use PixelFormat as P;
+        let (cx, cy) = (x / 2, y / 2);
+        let b = |plane, x, y| self.byte(plane, x, y);
+        let ycc = match self.format.pixels {
+            P::Rgb => return self.weigh([b(0, 3 * x, y), b(0, 3 * x + 1, y), b(0, 3 * x + 2, y)], gray),
+            P::Bgr => return self.weigh([b(0, 3 * x + 2, y), b(0, 3 * x + 1, y), b(0, 3 * x, y)], gray),
+            P::Rgba | P::Rgbx => {
+                return self.weigh([b(0, 4 * x, y), b(0, 4 * x + 1, y), b(0, 4 * x + 2, y)], gray);
+            }
+            P::Bgra | P::Bgrx => {
+                return self.weigh([b(0, 4 * x + 2, y), b(0, 4 * x + 1, y), b(0, 4 * x, y)], gray);
+            }
+            P::Nv12 => [b(0, x, y), b(1, 2 * cx, cy), b(1, 2 * cx + 1, cy)],
+            P::I420 => [b(0, x, y), b(1, cx, cy), b(2, cx, cy)],
+            P::P010Le => [self.ten(0, x, y), self.ten(1, 2 * cx, cy), self.ten(1, 2 * cx + 1, cy)],
+            P::Yuy2 => [b(0, 2 * x, y), b(0, 4 * cx + 1, y), b(0, 4 * cx + 3, y)],
+            P::Gray8 => [b(0, x, y), 128.0, 128.0],
+        };
+        let (low, luma_span, chroma_span) = match self.format.range {
+            Range::Limited => (16.0, 219.0, 224.0),
+            Range::Full if self.format.pixels == P::P010Le => (0.0, 1023.0 / 4.0, 1023.0 / 4.0),
+            Range::Full => (0.0, 255.0, 255.0),
+        };
+        let y = (ycc[0] - low) / luma_span;
+        let (pb, pr) = ((ycc[1] - 128.0) / chroma_span, (ycc[2] - 128.0) / chroma_span);
+        let (kr, kb) = kr_kb(self.format.matrix);
+        let red = y + 2.0 * (1.0 - kr) * pr;
+        let blue = y + 2.0 * (1.0 - kb) * pb;
+        let green = (y - kr * red - kb * blue) / (1.0 - kr - kb);
+        let rgb = if gray { [y; 3] } else { [red, green, blue] };
+        rgb.map(|v| (255.0 * v).clamp(0.0, 255.0))
+    }
+
+    fn weigh(&self, rgb: [f64; 3], gray: bool) -> [f64; 3] {
+        let (kr, kb) = kr_kb(self.format.matrix);
+        if gray { [kr * rgb[0] + (1.0 - kr - kb) * rgb[1] + kb * rgb[2]; 3] } else { rgb }
+    }
+}
+
+fn kr_kb(matrix: Matrix) -> (f64, f64) {
+    match matrix {
+        Matrix::Bt601 => (0.299, 0.114),
+        Matrix::Bt709 => (0.2126, 0.0722),
+        Matrix::Bt2020 => (0.2627, 0.0593),
+    }
+}
+
+/// One axis: resized extent, bar, crop.
+fn axes(format: &FrameFormat, params: &Params) -> [(f64, f64, f64); 2] {
+    let frame = [format.width as f64, format.height as f64];
+    let tensor = [params.width as f64, params.height as f64];
+    let ratios = [tensor[0] / frame[0], tensor[1] / frame[1]];
+    [0, 1].map(|a| {
+        let resized = match params.resize {
+            Resize::Stretch => tensor[a],
+            Resize::Letterbox => (frame[a] * ratios[0].min(ratios[1])).round_ties_even().max(1.0),
+            Resize::CenterCrop => (frame[a] * ratios[0].max(ratios[1])).round_ties_even().max(tensor[a]),
+        };
+        let bar = ((tensor[a] - resized) / 2.0).floor().max(0.0);
+        let crop = ((resized - tensor[a]) / 2.0).floor().max(0.0);
+        (resized, bar, crop)
+    })
+}
+
+/// The source pixels and weights of resized pixel `v`.
+fn taps(interpolation: Interpolation, frame: f64, resized: f64, v: f64) -> Vec<(usize, f64)> {
+    let last = frame - 1.0;
+    match interpolation {
+        Interpolation::Nearest => vec![(((v + 0.5) * frame / resized).floor().min(last) as usize, 1.0)],
+        Interpolation::Bilinear => {
+            let at = ((v + 0.5) * frame / resized - 0.5).clamp(0.0, last);
+            let w = at - at.floor();
+            vec![(at.floor() as usize, 1.0 - w), ((at.floor() + 1.0).min(last) as usize, w)]
+        }
+        Interpolation::Area => {
+            let (begin, end) = (v * frame / resized, (v + 1.0) * frame / resized);
+            (0..frame as usize)
+                .map(|p| {
+                    let covered = end.min(p as f64 + 1.0) - begin.max(p as f64);
+                    (p, covered.max(0.0) / (end - begin))
+                })
+                .collect()
+        }
+    }
+}
+
+/// The tensor in 0..255 before normalisation, `[C, H, W]` whatever the layout.
+pub fn pixels(owned: &Owned, params: &Params) -> Vec<f64> {
+    let gray = params.channels == ChannelOrder::Gray;
+    let (w, h, channels) = (params.width, params.height, params.channels.channels());
+    let [(rw, left, cut_x), (rh, top, cut_y)] = axes(&owned.format, params);
+    let mut out = vec![f64::from(params.padding); channels * w * h];
+    for y in 0..h {
+        for x in 0..w {
+            let (vx, vy) = (x as f64 - left + cut_x, y as f64 - top + cut_y);
+            if vx < 0.0 || vy < 0.0 || vx >= rw || vy >= rh {
+                continue;
+            }
+            let mut sum = [0.0; 3];
+            for (sy, wy) in taps(params.interpolation, owned.format.height as f64, rh, vy) {
+                for (sx, wx) in taps(params.interpolation, owned.format.width as f64, rw, vx) {
+                    if wx * wy > 0.0 {
+                        let pixel = owned.pixel(sx, sy, gray);
+                        (0..3).for_each(|c| sum[c] += wx * wy * pixel[c]);
+                    }
+                }
+            }
+            if params.channels == ChannelOrder::Bgr {
+                sum.reverse();
+            }
+            for c in 0..channels {
+                out[(c * h + y) * w + x] = sum[c];
+            }
+        }
+    }
+    out
+}

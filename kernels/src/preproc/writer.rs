@@ -1,0 +1,130 @@
+//! From rows of pixel values to the tensor's elements: normalisation, quantisation, channel order and layout.
+
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+
+use super::{ChannelOrder, Layout, Params, PreprocError};
+use crate::tensor::TensorType;
+
+/// Adding and subtracting it rounds a float of less than 2^22 to an integer, half to even, and leaves that integer in
+/// the low bits in between. Unlike `round_ties_even`, it needs no SSE4.1.
+const ROUND: f32 = 12_582_912.0;
+
+/// Writes rows of a tensor.
+#[derive(Debug)]
+pub(super) struct Writer {
+    height: usize,
+    layout: Layout,
+    ty: TensorType,
+    /// The row's channel that each of the tensor's is made of.
+    order: Vec<usize>,
+    /// Factor and summand of each channel of the tensor, normalisation and quantisation together.
+    normalise: Vec<(f32, f32)>,
+    /// Added to the rounded integer.
+    zero_point: i32,
+    /// Elements of one run of memory, before the conversion to their type.
+    line: Vec<f32>,
+    /// The same as float16.
+    halves: Vec<f16>,
+}
+
+impl Writer {
+    /// A writer of rows of `channels` channels (1 is repeated where the tensor has 3).
+    pub fn new(params: &Params, channels: usize) -> Result<Self, PreprocError> {
+        let order = match params.channels {
+            ChannelOrder::Gray => vec![0],
+            _ if channels == 1 => vec![0; 3],
+            ChannelOrder::Rgb => vec![0, 1, 2],
+            ChannelOrder::Bgr => vec![2, 1, 0],
+        };
+        let step = match params.ty {
+            TensorType::UInt8 | TensorType::Int8 => f64::from(params.quant_scale),
+            _ => 1.0,
+        };
+        let mut normalise = Vec::new();
+        for c in 0..order.len() {
+            let divisor = f64::from(params.std[c]) * step;
+            let factor = (f64::from(params.scale) / divisor) as f32;
+            let summand = (-f64::from(params.mean[c]) / divisor) as f32;
+            if !summand.is_finite() || !(factor * 255.0 + summand).is_finite() {
+                return Err(PreprocError::Combination(c));
+            }
+            normalise.push((factor, summand));
+        }
+        let run = match params.layout {
+            Layout::Nchw => params.width,
+            Layout::Nhwc => params.width * order.len(),
+        };
+        Ok(Self {
+            height: params.height,
+            layout: params.layout,
+            ty: params.ty,
+            order,
+            normalise,
+            zero_point: params.zero_point,
+            line: vec![0.0; run],
+            halves: if params.ty == TensorType::Float16 { vec![f16::ZERO; run] } else { Vec::new() },
+        })
+    }
+
+    /// Writes row `y` of the tensor from its pixel values, 0..255, one slice of the tensor's width a channel.
+    pub fn write(&mut self, y: usize, row: &[Vec<f32>; 3], tensor: &mut [u8]) {
+        let bytes = self.line.len() * self.ty.size();
+        match self.layout {
+            Layout::Nchw => {
+                for c in 0..self.order.len() {
+                    let (factor, summand) = self.normalise[c];
+                    for (element, v) in self.line.iter_mut().zip(&row[self.order[c]]) {
+                        *element = v * factor + summand;
+                    }
+                    let start = (c * self.height + y) * bytes;
+                    self.store(&mut tensor[start..start + bytes]);
+                }
+            }
+            Layout::Nhwc => {
+                if let ([r, g, b], [rn, gn, bn]) = (self.order.as_slice(), self.normalise.as_slice()) {
+                    let (pixels, _) = self.line.as_chunks_mut::<3>();
+                    let channels = row[*r].iter().zip(&row[*g]).zip(&row[*b]);
+                    for (pixel, ((r, g), b)) in pixels.iter_mut().zip(channels) {
+                        *pixel = [r * rn.0 + rn.1, g * gn.0 + gn.1, b * bn.0 + bn.1];
+                    }
+                } else {
+                    let (factor, summand) = self.normalise[0];
+                    for (element, v) in self.line.iter_mut().zip(&row[0]) {
+                        *element = v * factor + summand;
+                    }
+                }
+                self.store(&mut tensor[y * bytes..(y + 1) * bytes]);
+            }
+        }
+    }
+
+    /// The tensor's height in pixels.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Converts `line` to the element type. Tensor memory need not be aligned.
+    fn store(&mut self, out: &mut [u8]) {
+        match self.ty {
+            TensorType::Float16 => {
+                self.halves.convert_from_f32_slice(&self.line);
+                out.copy_from_slice(bytemuck::cast_slice(&self.halves));
+            }
+            TensorType::UInt8 => self.quantise(0.0, 255.0, out),
+            TensorType::Int8 => self.quantise(-128.0, 127.0, out),
+            // The other types were refused: float32 is what is left.
+            _ => out.copy_from_slice(bytemuck::cast_slice(&self.line)),
+        }
+    }
+
+    /// Saturates before rounding, which gives the same and keeps every value within the reach of [`ROUND`].
+    fn quantise(&self, low: f32, high: f32, out: &mut [u8]) {
+        let zero = self.zero_point as f32;
+        for (byte, v) in out.iter_mut().zip(&self.line) {
+            let rounded = v.clamp(low - zero, high - zero) + ROUND;
+            // The low 8 bits are the integer in two's complement, for both types.
+            *byte = (rounded.to_bits() as i32).wrapping_add(self.zero_point) as u8;
+        }
+    }
+}
