@@ -147,8 +147,9 @@ impl Suppressor {
             self.gone[i] = 1;
             self.chosen.push(Candidate { confidence, ..candidates[start + i] });
             for j in 0..group.len() {
-                let iou = self.iou(i, j);
-                if self.gone[j] == 0 && iou > 0.0 {
+                let inter = self.intersection(i, j);
+                if inter > 0.0 && self.gone[j] == 0 {
+                    let iou = inter / (self.area[i] + self.area[j] - inter);
                     self.confidence[j] *= decay(iou);
                 }
             }
@@ -158,11 +159,10 @@ impl Suppressor {
         end
     }
 
-    fn iou(&self, i: usize, j: usize) -> f32 {
+    fn intersection(&self, i: usize, j: usize) -> f32 {
         let w = smaller(self.right[i], self.right[j]) - larger(self.left[i], self.left[j]);
         let h = smaller(self.bottom[i], self.bottom[j]) - larger(self.top[i], self.top[j]);
-        let inter = larger(w, 0.0) * larger(h, 0.0);
-        inter / (self.area[i] + self.area[j] - inter)
+        larger(w, 0.0) * larger(h, 0.0)
     }
 }
 

@@ -114,7 +114,7 @@ fn roles(a: usize, b: usize, classes: Option<usize>) -> Option<(usize, usize)> {
     let mut readings: Vec<_> = [(a, b), (b, a)]
         .into_iter()
         .filter_map(|(scores, boxes)| Some((scores, bins_in(boxes)?)))
-        .filter(|(scores, _)| classes.is_none_or(|c| c == *scores))
+        .filter(|(scores, _)| *scores > 0 && classes.is_none_or(|c| c == *scores))
         .collect();
     if readings.len() > 1 {
         readings.retain(|(_, bins)| USUAL_BINS.contains(bins));

@@ -185,7 +185,8 @@ fn open_dimensions_are_checked_with_each_frame() {
     let hints = Hints { strides: vec![8, 16], ..Hints::default() };
     let classes = Hints { classes: Some(2), ..hints.clone() };
     let apart = "s:float32:?x?x3 t:float32:?x?x3 a:float32:?x?x8 b:float32:?x?x8";
-    let cases: [(&str, Option<DecoderKind>, &Hints, &[&[usize]], bool); 14] = [
+    type Case<'a> = (&'a str, Option<DecoderKind>, &'a Hints, &'a [&'a [usize]], bool);
+    let cases: [Case; 18] = [
         ("o:float32:?x?x7", Some(DecoderKind::Yolov5), &hints, &[&[1, 9, 7]], true),
         ("o:float32:?x?x7", Some(DecoderKind::Yolov5), &hints, &[&[2, 9, 7]], false),
         ("o:float32:?x?x7", Some(DecoderKind::Yolov5), &hints, &[&[1, 9, 8]], false),
@@ -194,6 +195,11 @@ fn open_dimensions_are_checked_with_each_frame() {
         ("o:float32:?x?x?", Some(DecoderKind::Yolov8), &hints, &[&[1, 5, 9]], true),
         ("o:float32:?x?x7", Some(DecoderKind::Yolox), &hints, &[&[1, 5, 7]], true),
         ("o:float32:?x?x7", Some(DecoderKind::Yolox), &hints, &[&[1, 6, 7]], false),
+        // No anchors at all.
+        ("o:float32:?x?x7", Some(DecoderKind::Yolov5), &hints, &[&[1, 0, 7]], true),
+        ("o:float32:?x?x?", Some(DecoderKind::Yolov8), &hints, &[&[1, 5, 0]], true),
+        ("o:float32:?x?x6", Some(DecoderKind::EndToEnd), &hints, &[&[1, 0, 6]], true),
+        ("b:float32:?x?x4 s:float32:?x?x3", None, &hints, &[&[1, 0, 4], &[1, 0, 3]], true),
         (apart, None, &hints, &[&[1, 1, 3], &[1, 4, 3], &[1, 4, 8], &[1, 1, 8]], true),
         (apart, None, &hints, &[&[1, 4, 3], &[1, 4, 3], &[1, 4, 8], &[1, 1, 8]], false),
         (apart, None, &hints, &[&[1, 1, 3], &[1, 4, 3], &[1, 4, 8], &[1, 1, 12]], false),
