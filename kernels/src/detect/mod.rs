@@ -1,73 +1,121 @@
 //! From a detector's output tensors to boxes in the frame: decode, threshold, top-k, NMS.
+//!
+//! ```text
+//! outputs -> choose() once -> Decoder -> Detector::run() a frame:
+//!   best class of each anchor -> threshold, class filter -> decode the box -> frame pixels -> size filter
+//!   -> strongest top_k_before -> NMS -> strongest top_k_after, clamped to the frame
+//! ```
+//!
+//! What holds for every decoder:
+//! - An anchor (one row of the model's output) yields its best class only, the first of equals. That is the default
+//!   of the YOLO family's own tools (`multi_label=False`). The class filter and a class's own threshold look at
+//!   that best class; a filtered-out class is not replaced by the anchor's second best.
+//! - A NaN or +infinity among the scores of an anchor, and any NaN or infinity in the box of a candidate, drops it;
+//!   [`Outcome::non_finite`] counts it. -infinity is a legitimate score: a masked class.
+//! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
+//!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping.
+//! - Equal confidences are ordered by anchor, so the same tensors always give the same boxes in the same order.
+
+mod candidates;
+mod choose;
+mod decode;
+mod error;
+mod grid;
+mod hints;
+mod kind;
+mod nms;
+mod offer;
+mod params;
+#[cfg(test)]
+mod tests;
 
 use crate::geometry::{Affine, Rect};
-use crate::tensor::{TensorDesc, TensorView};
+use crate::tensor::TensorView;
+
+use candidates::{Candidate, Collector, Gate};
+use nms::Suppressor;
+
+pub use choose::{Decoder, choose};
+pub use error::DetectError;
+pub use hints::{Activation, Background, BoxFormat, Hints};
+pub use kind::DecoderKind;
+pub use params::{Nms, Params};
 
 /// One detected object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detection {
     /// Its box, in frame pixels, clamped to the frame.
     pub rect: Rect,
-    /// 0..1.
+    /// 0..1; after soft NMS the decayed one.
     pub confidence: f32,
-    /// Index of its class.
+    /// Index of its class, 0 for the first class that is not background.
     pub class: u32,
 }
 
-/// How a family of detectors writes its boxes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DecoderKind {
-    /// `[1, N, 5 + C]`: centre x, y, width, height in tensor pixels, objectness, class scores.
-    Yolov5,
-    /// `[1, 4 + C, N]`: centre x, y, width, height in tensor pixels, class scores (v8, v9, v11).
-    Yolov8,
-    /// `[1, N, 5 + C]` as yolov5, but in grid cells: needs strides and exp.
-    Yolox,
-    /// `[1, M, 6]`: x1, y1, x2, y2 in tensor pixels, confidence, class; already suppressed (v10, v26).
-    EndToEnd,
-    /// Class scores `[1, Ns, C]` and DFL logits `[1, Ns, 4 * (bins)]` for three strides.
-    Nanodet,
-    /// `[1, N, 4]` boxes and `[1, N, C]` scores (SSD, DETR).
-    BoxesScores,
+/// What became of a frame's anchors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Anchors with finite values that passed the threshold and the class filter.
+    pub candidates: usize,
+    /// Anchors dropped because a value that was needed is NaN or infinite.
+    pub non_finite: usize,
+    /// Candidates cut by [`Params::top_k_before`].
+    pub truncated: usize,
 }
 
-/// What suppresses overlapping boxes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Nms {
-    /// Within a class.
-    ClassWise,
-    /// Across classes.
-    Agnostic,
-    /// Soft-NMS, linear decay, within a class.
-    SoftLinear,
-    /// Soft-NMS, gaussian decay with this sigma, within a class.
-    SoftGaussian {
-        /// Width of the decay.
-        sigma: f32,
-    },
-    /// Nothing.
-    None,
+/// Turns a model's output tensors into detections, frame by frame. Its buffers are kept from frame to frame.
+#[derive(Debug)]
+pub struct Detector {
+    decoder: Decoder,
+    params: Params,
+    gate: Gate,
+    candidates: Vec<Candidate>,
+    suppressor: Suppressor,
 }
 
-/// Thresholds and limits.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Params {
-    /// Boxes below this confidence are dropped.
-    pub confidence: f32,
-    /// Confidence thresholds of single classes.
-    pub class_confidence: Vec<(u32, f32)>,
-    /// Overlap above which the weaker box is suppressed.
-    pub iou: f32,
-    /// IoU thresholds of single classes (class-wise NMS only).
-    pub class_iou: Vec<(u32, f32)>,
-    /// What suppresses.
-    pub nms: Nms,
-    /// Strongest candidates kept before NMS.
-    pub top_k_before: usize,
-    /// Strongest boxes kept after NMS.
-    pub top_k_after: usize,
-    /// Classes to keep; empty keeps all.
-    pub classes: Vec<u32>,
-    /// Boxes narrower or lower than this (frame pixels) are dropped.
-    pub min_size: [f32; 2],
+impl Detector {
+    /// A detector for the outputs that `decoder` was chosen for.
+    ///
+    /// # Errors
+    /// [`DetectError::Param`] names the first parameter that is out of range.
+    pub fn new(decoder: Decoder, params: Params) -> Result<Self, DetectError> {
+        params.validate()?;
+        let gate = Gate::new(&params);
+        Ok(Self { decoder, params, gate, candidates: Vec::new(), suppressor: Suppressor::default() })
+    }
+
+    /// Replaces `found` by the detections of one frame, by descending confidence.
+    ///
+    /// `outputs` are the model's outputs in the order in which [`choose`] was given their descriptions, `map` leads
+    /// from the input tensor's pixels to the frame's, `frame` is the frame's width and height in pixels.
+    ///
+    /// # Errors
+    /// [`DetectError::Outputs`] or [`DetectError::Shape`] where the tensors are not those the decoder was chosen
+    /// for; `found` is then empty.
+    pub fn run(
+        &mut self,
+        outputs: &[TensorView<'_>],
+        map: &Affine,
+        frame: [usize; 2],
+        found: &mut Vec<Detection>,
+    ) -> Result<Outcome, DetectError> {
+        found.clear();
+        self.candidates.clear();
+        let size = frame.map(|side| side as f32);
+        let mut collector = Collector::new(&self.gate, map, size, self.params.min_size, &mut self.candidates);
+        self.decoder.decode(outputs, &mut collector)?;
+        let mut outcome = collector.outcome();
+
+        outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
+        if self.decoder.kind() == DecoderKind::EndToEnd {
+            self.candidates.sort_unstable_by(Candidate::by_rank);
+        } else {
+            self.suppressor.run(&mut self.candidates, &self.params, &self.gate);
+        }
+        found.extend(self.candidates.iter().take(self.params.top_k_after).map(|c| {
+            let [x1, y1, x2, y2] = c.clamped(size);
+            Detection { rect: Rect::from_corners(x1, y1, x2, y2), confidence: c.confidence, class: c.class }
+        }));
+        Ok(outcome)
+    }
 }

@@ -1,0 +1,144 @@
+//! What a decoder hands on: thresholds it asks, candidates it leaves.
+
+use std::cmp::Ordering;
+
+use crate::geometry::Affine;
+
+use super::{Outcome, Params};
+
+/// An anchor that passed the threshold, with its box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Candidate {
+    /// Its place in the model's output.
+    pub anchor: usize,
+    /// Its best class.
+    pub class: u32,
+    /// That class's confidence.
+    pub confidence: f32,
+    /// x1, y1, x2, y2 in frame pixels, not clamped to the frame.
+    pub corners: [f32; 4],
+}
+
+impl Candidate {
+    /// Strongest first, equals by anchor: a total order, so results never depend on how sorting works.
+    pub fn by_rank(&self, other: &Self) -> Ordering {
+        other.confidence.total_cmp(&self.confidence).then(self.anchor.cmp(&other.anchor))
+    }
+
+    /// The corners, clamped to a frame of this width and height.
+    pub fn clamped(&self, [width, height]: [f32; 2]) -> [f32; 4] {
+        let [x1, y1, x2, y2] = self.corners;
+        [x1.clamp(0.0, width), y1.clamp(0.0, height), x2.clamp(0.0, width), y2.clamp(0.0, height)]
+    }
+}
+
+/// Keeps the `k` strongest, in no order; returns how many were cut.
+pub(super) fn keep_strongest(candidates: &mut Vec<Candidate>, k: usize) -> usize {
+    let cut = candidates.len().saturating_sub(k);
+    if cut > 0 {
+        candidates.select_nth_unstable_by(k, Candidate::by_rank);
+        candidates.truncate(k);
+    }
+    cut
+}
+
+/// Confidence thresholds and the class filter in one.
+#[derive(Clone, Debug)]
+pub(super) struct Gate {
+    /// Threshold of classes that are not among `exceptions`; infinite where a filter leaves them out.
+    other: f32,
+    /// Thresholds of single classes, by class.
+    exceptions: Vec<(u32, f32)>,
+    /// The lowest of all.
+    lowest: f32,
+}
+
+impl Gate {
+    /// From valid parameters.
+    pub fn new(params: &Params) -> Self {
+        let mut exceptions = params.class_confidence.clone();
+        let mut other = params.confidence;
+        if !params.classes.is_empty() {
+            exceptions.retain(|(class, _)| params.classes.contains(class));
+            for &class in &params.classes {
+                if !exceptions.iter().any(|(c, _)| *c == class) {
+                    exceptions.push((class, params.confidence));
+                }
+            }
+            other = f32::INFINITY;
+        }
+        exceptions.sort_unstable_by_key(|(class, _)| *class);
+        let lowest = exceptions.iter().map(|(_, t)| *t).fold(other, f32::min);
+        Self { other, exceptions, lowest }
+    }
+
+    /// The threshold of `class`.
+    pub fn threshold(&self, class: u32) -> f32 {
+        match self.exceptions.binary_search_by_key(&class, |(c, _)| *c) {
+            Ok(i) => self.exceptions[i].1,
+            Err(_) => self.other,
+        }
+    }
+}
+
+/// Takes a decoder's candidates: maps them into the frame and drops the unusable.
+#[derive(Debug)]
+pub(super) struct Collector<'a> {
+    gate: &'a Gate,
+    map: &'a Affine,
+    frame: [f32; 2],
+    min_size: [f32; 2],
+    kept: &'a mut Vec<Candidate>,
+    outcome: Outcome,
+}
+
+impl<'a> Collector<'a> {
+    /// Collects into `kept`.
+    pub fn new(
+        gate: &'a Gate,
+        map: &'a Affine,
+        frame: [f32; 2],
+        min_size: [f32; 2],
+        kept: &'a mut Vec<Candidate>,
+    ) -> Self {
+        Self { gate, map, frame, min_size, kept, outcome: Outcome::default() }
+    }
+
+    /// No class's threshold is lower: an anchor below it needs no closer look.
+    pub fn lowest(&self) -> f32 {
+        self.gate.lowest
+    }
+
+    /// Whether a box of this class and confidence is wanted.
+    pub fn wants(&self, class: u32, confidence: f32) -> bool {
+        confidence >= self.gate.threshold(class)
+    }
+
+    /// Counts an anchor with a score that is not finite.
+    pub fn drop_non_finite(&mut self) {
+        self.outcome.non_finite += 1;
+    }
+
+    /// Takes a candidate that is [wanted](Self::wants); `corners` are x1, y1, x2, y2 in tensor pixels.
+    pub fn take(&mut self, anchor: usize, class: u32, confidence: f32, corners: [f32; 4]) {
+        let [x1, y1, x2, y2] = corners;
+        let ((left, top), (right, bottom)) = (self.map.point(x1, y1), self.map.point(x2, y2));
+        // A size that overflows is as useless as a corner that does.
+        if ![left, top, right - left, bottom - top].iter().all(|v| v.is_finite()) {
+            self.outcome.non_finite += 1;
+            return;
+        }
+        self.outcome.candidates += 1;
+        let candidate = Candidate { anchor, class, confidence, corners: [left, top, right, bottom] };
+        let [x1, y1, x2, y2] = candidate.clamped(self.frame);
+        let (w, h) = (x2 - x1, y2 - y1);
+        if w > 0.0 && h > 0.0 && w >= self.min_size[0] && h >= self.min_size[1] {
+            self.kept.push(candidate);
+        }
+    }
+
+    /// What was counted.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+}

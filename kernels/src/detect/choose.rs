@@ -1,0 +1,119 @@
+//! Which decoder reads a model's outputs: from their shapes, or the requested one if it fits.
+
+use crate::tensor::{TensorDesc, TensorView};
+
+use super::candidates::Collector;
+use super::decode::{self, Plan};
+use super::offer::{Evidence, Fit, Offer};
+use super::{DecoderKind, DetectError, Hints};
+
+/// A decoder that fits a model's outputs; made by [`choose`].
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    kind: DecoderKind,
+    classes: Option<usize>,
+    plan: Plan,
+    outputs: usize,
+}
+
+impl Decoder {
+    /// Its family.
+    pub fn kind(&self) -> DecoderKind {
+        self.kind
+    }
+
+    /// Number of classes, background not counted, where the shapes or the hints say it.
+    pub fn classes(&self) -> Option<usize> {
+        self.classes
+    }
+
+    /// Collects the candidates of one frame; checks the actual dimensions.
+    pub(super) fn decode(
+        &self,
+        outputs: &[TensorView<'_>],
+        into: &mut Collector<'_>,
+    ) -> Result<(), DetectError> {
+        if outputs.len() != self.outputs {
+            return Err(DetectError::Outputs { given: outputs.len(), wanted: self.outputs });
+        }
+        self.plan.decode(outputs, into)
+    }
+}
+
+/// Finds the decoder for `outputs`, all of the model's outputs in its order, at an input tensor of `input`
+/// (width, height) pixels.
+///
+/// With `requested`, that decoder is taken if it fits, and outputs that it does not read are left aside.
+/// Without, the shapes decide: every output must be accounted for (save those of five dimensions, YOLOv5's raw
+/// heads), and among the decoders that fit, those whose number of anchors is right at these strides beat those
+/// whose shape has no number to check, and these beat those whose number is wrong. So `[1, 300, 6]` at 640x640 is
+/// end-to-end, since a yolov5 would have 25200 anchors there; `[1, 25200, 6]` is a yolov5 of one class. A transposed
+/// reading needs more anchors than channels. If several remain, as for `[1, 1000, 85]`, the caller must say which.
+///
+/// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
+///
+/// # Errors
+/// [`DetectError::NoFit`], [`DetectError::Ambiguous`], with `requested` [`DetectError::Unfit`] or
+/// [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use to the decoder.
+pub fn choose(
+    outputs: &[TensorDesc],
+    input: [usize; 2],
+    requested: Option<DecoderKind>,
+    hints: &Hints,
+) -> Result<Decoder, DetectError> {
+    hints.validate()?;
+    let offer = Offer::new(outputs, input, hints);
+    let offered = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let fits = match requested {
+        Some(kind) => best(&offer, &[kind], |_| true),
+        None => best(&offer, &DecoderKind::ALL, |fit| fit.reads == offer.relevant()),
+    };
+    let decoder = match (<[_; 1]>::try_from(fits), requested) {
+        (Ok([(kind, fit)]), _) => {
+            // With an anchor count that does not match, a grid decoder has fitted in shape only.
+            if kind == DecoderKind::Yolox && fit.evidence == Evidence::Weak {
+                let wanted = decode::wanted(kind, &offer);
+                return Err(DetectError::Unfit { kind, offered: offered(), input, wanted });
+            }
+            Decoder { kind, classes: fit.classes, plan: fit.plan, outputs: outputs.len() }
+        }
+        (Err(none), Some(kind)) if none.is_empty() => {
+            let wanted = decode::wanted(kind, &offer);
+            return Err(DetectError::Unfit { kind, offered: offered(), input, wanted });
+        }
+        (Err(none), None) if none.is_empty() => {
+            let wanted: Vec<_> =
+                DecoderKind::ALL.iter().map(|&k| format!("{k}: {}", decode::wanted(k, &offer))).collect();
+            return Err(DetectError::NoFit { offered: offered(), input, wanted: wanted.join("; ") });
+        }
+        (Err(_), Some(kind)) => {
+            return Err(DetectError::SeveralOutputs { kind, offered: offered() });
+        }
+        (Err(several), None) => {
+            let mut names: Vec<_> = several.iter().map(|(kind, _)| kind.name()).collect();
+            names.dedup();
+            if let [_] = names[..] {
+                return Err(DetectError::SeveralOutputs { kind: several[0].0, offered: offered() });
+            }
+            return Err(DetectError::Ambiguous { offered: offered(), input, candidates: names.join(", ") });
+        }
+    };
+    hints.validate_for(decoder.kind)?;
+    Ok(decoder)
+}
+
+/// The fits of `kinds` with the best evidence.
+fn best(
+    offer: &Offer<'_>,
+    kinds: &[DecoderKind],
+    admissible: impl Fn(&Fit) -> bool,
+) -> Vec<(DecoderKind, Fit)> {
+    let mut fits: Vec<_> = kinds
+        .iter()
+        .flat_map(|&kind| decode::fits(kind, offer).into_iter().map(move |fit| (kind, fit)))
+        .filter(|(_, fit)| admissible(fit))
+        .collect();
+    let evidence = fits.iter().map(|(_, fit)| fit.evidence).max();
+    fits.retain(|(_, fit)| Some(fit.evidence) == evidence);
+    fits
+}

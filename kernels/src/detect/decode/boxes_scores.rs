@@ -1,0 +1,124 @@
+//! Boxes and scores apart, `[1, N, 4]` and `[1, N, C]`: SSD, DETR and many exports with the decoding in them.
+
+use crate::tensor::TensorView;
+
+use super::super::candidates::Collector;
+use super::super::offer::{Evidence, Fit, Offer, Plane};
+use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
+use super::boxes::BoxCoding;
+use super::scan::{first_of, probability, strongest};
+use super::{Plan as AnyPlan, class_index, read};
+
+const KIND: DecoderKind = DecoderKind::BoxesScores;
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    boxes: usize,
+    scores: usize,
+    /// Columns of the scores, background included.
+    columns: Option<usize>,
+    coding: BoxCoding,
+    activation: Activation,
+    background: Background,
+}
+
+pub fn wanted(offer: &Offer<'_>) -> String {
+    let background = if offer.hints.background_columns() > 0 { " + background" } else { "" };
+    format!(
+        "two float outputs, boxes [1, N, 4] and scores [1, N, {}{background}] (with four scores, one output's name \
+         must contain 'box')",
+        offer.class_term()
+    )
+}
+
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+    let background = offer.hints.background_columns();
+    let is_box = |plane: &Plane| offer.outputs[plane.output].name.to_ascii_lowercase().contains("box");
+    let mut fits = Vec::new();
+    for boxes in offer.planes.iter().filter(|p| p.columns == Some(4)) {
+        for scores in offer.planes.iter().filter(|p| p.output != boxes.output) {
+            let same_rows = match (boxes.rows, scores.rows) {
+                (Some(a), Some(b)) => a == b,
+                _ => true,
+            };
+            let Some(classes) = offer.classes_in(scores.columns, background).filter(|_| same_rows) else {
+                continue;
+            };
+            // Where both could be the boxes only their names can tell.
+            let told_apart = is_box(boxes) && !is_box(scores);
+            if scores.columns == Some(4) && !told_apart {
+                continue;
+            }
+            let plan = Plan {
+                boxes: boxes.output,
+                scores: scores.output,
+                columns: classes.map(|c| c + background),
+                coding: BoxCoding::new(offer.hints, BoxFormat::Corners, true, offer.input),
+                activation: offer.hints.activation.unwrap_or(Activation::None),
+                background: offer.hints.background.unwrap_or(Background::None),
+            };
+            fits.push(Fit { evidence: Evidence::Open, plan: AnyPlan::BoxesScores(plan), classes, reads: 2 });
+        }
+    }
+    fits
+}
+
+impl Plan {
+    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+        let boxes = read(KIND, &outputs[self.boxes], || "[1, N, 4]".into(), |_, c| c == 4)?;
+        let wanted = || match self.columns {
+            Some(c) => format!("[1, {}, {c}]", boxes.rows),
+            None => format!("[1, {}, classes]", boxes.rows),
+        };
+        let fewest = if self.background == Background::None { 1 } else { 2 };
+        let scores = read(KIND, &outputs[self.scores], wanted, |rows, columns| {
+            rows == boxes.rows && columns >= fewest && self.columns.is_none_or(|c| columns == c)
+        })?;
+        let rows = scores.data.chunks_exact(scores.columns).zip(boxes.data.chunks_exact(4));
+        for (anchor, (row, values)) in rows.enumerate() {
+            let &[a, b, c, d] = values else { continue };
+            let (classes, background) = self.split(row);
+            let best = strongest(classes);
+            if best.is_nan() || strongest(background).is_nan() {
+                into.drop_non_finite();
+                continue;
+            }
+            let confidence = match self.activation {
+                Activation::Softmax => softmax(row, best, background, into.lowest()),
+                activation => probability(activation, best),
+            };
+            if confidence >= into.lowest() {
+                let class = class_index(first_of(classes, best));
+                if into.wants(class, confidence) {
+                    into.take(anchor, class, confidence, self.coding.corners([a, b, c, d]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The classes' scores and the background's, at most one.
+    fn split<'a>(&self, row: &'a [f32]) -> (&'a [f32], &'a [f32]) {
+        match self.background {
+            Background::None => (row, &[]),
+            Background::First => {
+                let (background, classes) = row.split_at(1);
+                (classes, background)
+            }
+            Background::Last => row.split_at(row.len() - 1),
+        }
+    }
+}
+
+/// The share of `best`, the strongest class, in the softmax of `row`; 0 where it is certainly below `lowest`.
+fn softmax(row: &[f32], best: f32, background: &[f32], lowest: f32) -> f32 {
+    let background = background.first().copied().unwrap_or(f32::NEG_INFINITY);
+    // Most anchors are background: two terms of the sum already rule them out, with a margin for rounding.
+    let bound = 1.0 / (1.0 + (background - best).exp());
+    if bound * 1.001 < lowest {
+        return 0.0;
+    }
+    let highest = best.max(background);
+    let sum: f32 = row.iter().map(|v| (v - highest).exp()).sum();
+    (best - highest).exp() / sum
+}

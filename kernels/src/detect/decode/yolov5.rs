@@ -1,0 +1,60 @@
+//! YOLOv5, v6, v7: `[1, N, 5 + C]`, boxes as centre and size in tensor pixels.
+
+use crate::tensor::TensorView;
+
+use super::super::candidates::Collector;
+use super::super::offer::{Evidence, Fit, Offer};
+use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
+use super::boxes::BoxCoding;
+use super::objectness::{self, BEFORE_CLASSES};
+use super::{Plan as AnyPlan, is_tall, read, single};
+
+/// Anchors in each cell.
+const PER_CELL: usize = 3;
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    output: usize,
+    classes: Option<usize>,
+    boxes: BoxCoding,
+    activation: Activation,
+}
+
+pub fn wanted(offer: &Offer<'_>) -> String {
+    format!(
+        "one float output [1, N, 5 + {}] of decoded boxes, objectness and class scores, N = {} with {}",
+        offer.class_term(),
+        PER_CELL * offer.grid.cells,
+        offer.grid_term()
+    )
+}
+
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+    single(offer, |plane| {
+        let classes = offer.classes_in(plane.columns, BEFORE_CLASSES)?;
+        let evidence = offer.evidence(plane.rows, PER_CELL, false);
+        (evidence == Evidence::Exact || is_tall(plane.rows, plane.columns)).then(|| {
+            let plan = Plan {
+                output: plane.output,
+                classes,
+                boxes: BoxCoding::new(offer.hints, BoxFormat::CenterSize, false, offer.input),
+                activation: offer.hints.activation.unwrap_or(Activation::None),
+            };
+            Fit { evidence, plan: AnyPlan::Yolov5(plan), classes, reads: 1 }
+        })
+    })
+}
+
+impl Plan {
+    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+        let wanted = || match self.classes {
+            Some(c) => format!("[1, N, {}]", BEFORE_CLASSES + c),
+            None => "[1, N, 5 + classes]".into(),
+        };
+        let rows = read(DecoderKind::Yolov5, &outputs[self.output], wanted, |_, columns| {
+            columns > BEFORE_CLASSES && self.classes.is_none_or(|c| columns == BEFORE_CLASSES + c)
+        })?;
+        objectness::decode(&rows, self.activation, into, |_, values| self.boxes.corners(values));
+        Ok(())
+    }
+}

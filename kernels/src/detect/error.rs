@@ -1,0 +1,108 @@
+//! What can go wrong between a model's outputs and its boxes.
+
+use super::DecoderKind;
+
+/// Why outputs cannot be decoded, or parameters are refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DetectError {
+    /// A decoder's name that is none of ours.
+    #[error(
+        "'{0}' is not a decoder; the decoders are yolov5, yolov8, yolox, end-to-end, nanodet and boxes-scores"
+    )]
+    Decoder(String),
+    /// No decoder reads these outputs.
+    #[error(
+        "no decoder fits the model's outputs {offered} at an input of {}x{}: set decoder=, classes or strides \
+         if the model is one of these, or convert it to one of them: {wanted}",
+        input[0], input[1]
+    )]
+    NoFit {
+        /// The outputs.
+        offered: String,
+        /// Width and height of the input tensor.
+        input: [usize; 2],
+        /// What each decoder reads.
+        wanted: String,
+    },
+    /// The shapes do not say which decoder it is.
+    #[error(
+        "the model's outputs {offered} are ambiguous at an input of {}x{}: they fit the decoders {candidates}; \
+         set decoder= to the right one, or say how many classes the model has",
+        input[0], input[1]
+    )]
+    Ambiguous {
+        /// The outputs.
+        offered: String,
+        /// Width and height of the input tensor.
+        input: [usize; 2],
+        /// Names of the decoders that fit.
+        candidates: String,
+    },
+    /// Several outputs would do for the requested decoder.
+    #[error(
+        "several of the model's outputs {offered} fit decoder {kind}: say how many classes the model has, or \
+         export the model with only the one to decode"
+    )]
+    SeveralOutputs {
+        /// The decoder asked for.
+        kind: DecoderKind,
+        /// The outputs.
+        offered: String,
+    },
+    /// The requested decoder cannot read these outputs.
+    #[error(
+        "decoder {kind} does not fit the model's outputs {offered} at an input of {}x{}: it needs {wanted}",
+        input[0], input[1]
+    )]
+    Unfit {
+        /// The decoder asked for.
+        kind: DecoderKind,
+        /// The outputs.
+        offered: String,
+        /// Width and height of the input tensor.
+        input: [usize; 2],
+        /// What it reads.
+        wanted: String,
+    },
+    /// A hint that is wrong, or that the decoder would have to ignore.
+    #[error("the hint '{hint}' {wanted}")]
+    Hint {
+        /// The hint.
+        hint: &'static str,
+        /// What is wrong with it and what to do.
+        wanted: String,
+    },
+    /// A parameter out of range.
+    #[error("the detection parameter {name} is {value}; it must be {wanted}")]
+    Param {
+        /// The parameter.
+        name: String,
+        /// What it was set to.
+        value: String,
+        /// What it may be.
+        wanted: &'static str,
+    },
+    /// Another number of tensors than the decoder was chosen for.
+    #[error(
+        "{given} output tensors arrived, but the decoder was chosen for {wanted}: pass all outputs of the model, \
+         in its order"
+    )]
+    Outputs {
+        /// The tensors that arrived.
+        given: usize,
+        /// The tensors there should be.
+        wanted: usize,
+    },
+    /// A tensor whose actual shape the decoder cannot read.
+    #[error("output '{name}' has the shape {dims:?}, but decoder {kind} needs {wanted}")]
+    Shape {
+        /// The decoder.
+        kind: DecoderKind,
+        /// The tensor's name.
+        name: String,
+        /// Its dimensions.
+        dims: Vec<usize>,
+        /// What they should be.
+        wanted: String,
+    },
+}

@@ -1,0 +1,116 @@
+//! What a user or a sidecar file knows about a model that its tensors' shapes do not say.
+
+use super::{DecoderKind, DetectError};
+
+/// What the four numbers of a box are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BoxFormat {
+    /// Centre x, centre y, width, height.
+    CenterSize,
+    /// Left, top, right, bottom.
+    Corners,
+    /// Top, left, bottom, right (TensorFlow's order).
+    CornersYx,
+    /// Left, top, width, height.
+    TopLeftSize,
+}
+
+/// What turns the model's scores into probabilities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// Nothing: they are probabilities.
+    None,
+    /// The logistic function, each score by itself (objectness too).
+    Sigmoid,
+    /// Softmax over an anchor's scores, background included.
+    Softmax,
+}
+
+/// Which column of the scores is no class but "nothing here".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Background {
+    /// Every column is a class.
+    None,
+    /// The first (SSD); class 0 is the second column.
+    First,
+    /// The last (DETR).
+    Last,
+}
+
+/// What the tensors' shapes do not say. A hint that the chosen decoder has no use for is an error, not ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// Number of classes, background not counted; settles most ambiguous shapes.
+    pub classes: Option<usize>,
+    /// Strides of the detection heads, in the order in which the model concatenates them.
+    pub strides: Vec<usize>,
+    /// Format of the boxes, instead of the decoder's own (yolov5, yolov8, end-to-end, boxes-scores).
+    pub box_format: Option<BoxFormat>,
+    /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, boxes-scores).
+    pub normalized: Option<bool>,
+    /// What turns scores into probabilities (not end-to-end; softmax for boxes-scores only).
+    pub activation: Option<Activation>,
+    /// Which column of the scores is the background (boxes-scores).
+    pub background: Option<Background>,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self {
+            classes: None,
+            strides: vec![8, 16, 32],
+            box_format: None,
+            normalized: None,
+            activation: None,
+            background: None,
+        }
+    }
+}
+
+impl Hints {
+    /// Checks what is wrong whatever the decoder.
+    pub(super) fn validate(&self) -> Result<(), DetectError> {
+        let bad = |hint, wanted: &str| Err(DetectError::Hint { hint, wanted: wanted.into() });
+        if self.classes == Some(0) {
+            return bad("classes", "is 0, but a detector has at least one class");
+        }
+        if self.strides.is_empty() || self.strides.contains(&0) {
+            return bad("strides", "must be one or more numbers above 0, for example 8, 16, 32");
+        }
+        Ok(())
+    }
+
+    /// Refuses hints that `kind` would have to ignore.
+    pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
+        use DecoderKind::{BoxesScores, EndToEnd, Nanodet, Yolox};
+        let useless = |hint, why: &str| {
+            let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
+            Err(DetectError::Hint { hint, wanted })
+        };
+        let own_boxes = matches!(kind, Yolox | Nanodet);
+        if own_boxes && self.box_format.is_some() {
+            return useless("box format", "whose boxes have a format of their own");
+        }
+        if own_boxes && self.normalized.is_some() {
+            return useless("normalized", "whose boxes have a format of their own");
+        }
+        match self.activation {
+            Some(_) if kind == EndToEnd => {
+                return useless("activation", "whose confidences are final");
+            }
+            Some(Activation::Softmax) if kind != BoxesScores => {
+                return useless("activation softmax", "whose classes are scored independently");
+            }
+            _ => {}
+        }
+        if kind != BoxesScores && matches!(self.background, Some(Background::First | Background::Last)) {
+            return useless("background", "which has no background column");
+        }
+        Ok(())
+    }
+
+    /// Columns of the scores that are background.
+    pub(super) fn background_columns(&self) -> usize {
+        usize::from(matches!(self.background, Some(Background::First | Background::Last)))
+    }
+}

@@ -1,0 +1,138 @@
+//! What a model offers: its outputs as matrices, and how well a decoder fits them.
+
+use crate::tensor::{TensorDesc, TensorType};
+
+use super::Hints;
+use super::decode::Plan;
+use super::grid::{Grid, is_pyramid};
+
+/// An output that can be read as a matrix: dimensions of 1 around it are left away.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plane {
+    /// Index among the outputs.
+    pub output: usize,
+    /// Rows, where the model says.
+    pub rows: Option<usize>,
+    /// Columns, where the model says.
+    pub columns: Option<usize>,
+}
+
+/// How sure a fit is; the best-proven fits of an offer win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Evidence {
+    /// The shape can be read so, but the number of anchors is not what these strides give, or the one dimension
+    /// that would tell is open.
+    Weak,
+    /// The shape can be read so, and there is no number to check.
+    Open,
+    /// The number of anchors is right.
+    Exact,
+}
+
+/// One way to read an offer.
+#[derive(Clone, Debug)]
+pub(super) struct Fit {
+    /// How sure it is.
+    pub evidence: Evidence,
+    /// How to read it.
+    pub plan: Plan,
+    /// Classes, where known.
+    pub classes: Option<usize>,
+    /// Outputs it reads.
+    pub reads: usize,
+}
+
+/// A model's outputs and what is known about them.
+#[derive(Debug)]
+pub(super) struct Offer<'a> {
+    /// As the model describes them.
+    pub outputs: &'a [TensorDesc],
+    /// Those of them that are matrices of floats.
+    pub planes: Vec<Plane>,
+    /// Width and height of the input tensor.
+    pub input: [usize; 2],
+    /// What shapes do not say.
+    pub hints: &'a Hints,
+    /// Cells of `hints.strides`.
+    pub grid: Grid,
+}
+
+impl<'a> Offer<'a> {
+    /// Reads the outputs' shapes; the hints are valid.
+    pub fn new(outputs: &'a [TensorDesc], input: [usize; 2], hints: &'a Hints) -> Self {
+        let planes = outputs
+            .iter()
+            .enumerate()
+            .filter(|(_, t)| matches!(t.ty, TensorType::Float32 | TensorType::Float16))
+            .filter_map(|(output, t)| {
+                // An open batch dimension is taken for 1 here; the actual tensor is checked again.
+                let [rows, columns] = matrix(&t.dims, Some(1), |batch| batch.is_none_or(|n| n == 1))?;
+                Some(Plane { output, rows, columns })
+            })
+            .collect();
+        Self { outputs, planes, input, hints, grid: Grid::new(input, &hints.strides) }
+    }
+
+    /// Outputs that a decoder must account for before it may be chosen unasked: all but those of five dimensions,
+    /// the raw heads that YOLOv5's exports carry beside the decoded output.
+    pub fn relevant(&self) -> usize {
+        self.outputs.iter().filter(|t| t.dims.len() < 5).count()
+    }
+
+    /// Whether `columns` are `fixed` ones and the classes'; gives the number of classes where either side knows it.
+    pub fn classes_in(&self, columns: Option<usize>, fixed: usize) -> Option<Option<usize>> {
+        let classes = match columns {
+            Some(columns) => Some(columns.checked_sub(fixed).filter(|c| *c > 0)?),
+            None => self.hints.classes,
+        };
+        (self.hints.classes.is_none() || self.hints.classes == classes).then_some(classes)
+    }
+
+    /// What `anchors` say for a model with `per_cell` of them, where `known_strides` are needed to decode or
+    /// any usual strides will do.
+    pub fn evidence(&self, anchors: Option<usize>, per_cell: usize, known_strides: bool) -> Evidence {
+        let Some(anchors) = anchors else { return Evidence::Open };
+        let cells = anchors / per_cell;
+        let whole = anchors.is_multiple_of(per_cell);
+        if whole && (cells == self.grid.cells || !known_strides && is_pyramid(cells, self.input)) {
+            Evidence::Exact
+        } else if self.grid.is_even(self.input) {
+            Evidence::Weak
+        } else {
+            Evidence::Open
+        }
+    }
+
+    /// `C`, or how many.
+    pub fn class_term(&self) -> String {
+        self.hints.classes.map_or_else(|| "C".into(), |c| c.to_string())
+    }
+
+    /// "strides 8, 16, 32 at 640x480".
+    pub fn grid_term(&self) -> String {
+        let strides: Vec<_> = self.hints.strides.iter().map(ToString::to_string).collect();
+        format!("strides {} at {}x{}", strides.join(", "), self.input[0], self.input[1])
+    }
+}
+
+/// The two dimensions that matter, after a batch dimension and dimensions of 1 are left away. The last one stays.
+pub(super) fn matrix<D: Copy + PartialEq>(
+    dims: &[D],
+    one: D,
+    is_single_batch: impl Fn(D) -> bool,
+) -> Option<[D; 2]> {
+    let dims = match dims {
+        [batch, rest @ ..] if dims.len() > 2 => is_single_batch(*batch).then_some(rest)?,
+        _ => dims,
+    };
+    let (columns, before) = dims.split_last()?;
+    let mut rows = *before.first()?;
+    for &d in &before[1..] {
+        match (rows == one, d == one) {
+            (_, true) => {}
+            (true, false) => rows = d,
+            (false, false) => return None,
+        }
+    }
+    Some([rows, *columns])
+}

@@ -1,0 +1,188 @@
+//! Which decoder a model's shapes lead to, and what is said where they lead to none or several.
+
+use super::*;
+
+fn outputs(text: &str) -> Vec<TensorDesc> {
+    text.split_whitespace().map(|t| t.parse().unwrap()).collect()
+}
+
+fn hinted(classes: usize) -> Hints {
+    Hints { classes: Some(classes), ..Hints::default() }
+}
+
+fn unasked(
+    text: &str,
+    input: [usize; 2],
+    hints: &Hints,
+) -> Result<(DecoderKind, Option<usize>), DetectError> {
+    choose(&outputs(text), input, None, hints).map(|d| (d.kind(), d.classes()))
+}
+
+#[test]
+fn shapes_lead_to_the_one_decoder_they_fit() {
+    use DecoderKind::*;
+    let nanodet = "a:float32:1x2704x80 b:float32:1x676x80 c:float32:1x169x80 \
+                   d:float32:1x2704x44 e:float32:1x676x44 f:float32:1x169x44";
+    let table = [
+        // The documented 512x512 detector of two classes.
+        ("output:float32:1x16128x7", [512, 512], None, Yolov5, Some(2)),
+        ("output:float32:1x25200x85", [640, 640], None, Yolov5, Some(80)),
+        ("output:float32:1x25200x6", [640, 640], None, Yolov5, Some(1)),
+        ("output:float16:1x15120x85", [640, 384], None, Yolov5, Some(80)),
+        // P6: strides up to 64, which the user did not tell.
+        ("output:float32:1x102000x85", [1280, 1280], None, Yolov5, Some(80)),
+        // Raw heads beside the decoded output are left aside.
+        (
+            "o:float32:1x25200x85 h:float32:1x3x80x80x85 i:float32:1x3x40x40x85",
+            [640, 640],
+            None,
+            Yolov5,
+            Some(80),
+        ),
+        ("output0:float32:1x84x8400", [640, 640], None, Yolov8, Some(80)),
+        ("output0:float32:1x84x?", [640, 640], None, Yolov8, Some(80)),
+        ("output0:float32:?x84x8400", [640, 640], None, Yolov8, Some(80)),
+        ("output0:float32:84x8400", [640, 640], None, Yolov8, Some(80)),
+        // Fewer anchors than channels, but the right number.
+        ("output0:float32:1x84x84", [64, 64], Some(80), Yolov8, Some(80)),
+        ("output:float32:1x3549x85", [416, 416], None, Yolox, Some(80)),
+        ("output:float32:1x8400x6", [640, 640], None, Yolox, Some(1)),
+        ("output0:float32:1x300x6", [640, 640], None, EndToEnd, None),
+        ("output0:float32:1x300x6", [640, 640], Some(80), EndToEnd, Some(80)),
+        ("output0:float32:1x?x6", [640, 640], Some(80), EndToEnd, Some(80)),
+        (nanodet, [416, 416], None, Nanodet, Some(80)),
+        (nanodet, [416, 416], Some(80), Nanodet, Some(80)),
+        ("o:float32:1x3549x112", [416, 416], Some(80), Nanodet, Some(80)),
+        ("boxes:float32:1x8732x4 scores:float32:1x8732x21", [300, 300], None, BoxesScores, Some(21)),
+        ("s:float32:1x?x21 b:float32:1x?x4", [300, 300], None, BoxesScores, Some(21)),
+        ("b:float32:1x2535x1x4 s:float32:1x2535x80", [416, 416], None, BoxesScores, Some(80)),
+        ("pred_boxes:float32:100x4 logits:float32:100x4", [640, 640], None, BoxesScores, Some(4)),
+    ];
+    for (text, input, classes, kind, found) in table {
+        let hints = Hints { classes, ..Hints::default() };
+        assert_eq!(unasked(text, input, &hints).unwrap(), (kind, found), "{text} at {input:?}");
+        assert_eq!(choose(&outputs(text), input, Some(kind), &hints).unwrap().kind(), kind, "{text}");
+    }
+}
+
+#[test]
+fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told() {
+    let table = [
+        ("o:float32:1x1000x85", [640, 640], "yolov5, yolox"),
+        ("o:float32:1x?x85", [640, 640], "yolov5, yolox"),
+        // Both readings have the right number of anchors.
+        ("o:float32:1x84x84", [64, 64], "yolov8, yolox"),
+        ("o:float32:1x?x6", [640, 640], "yolov5, yolox, end-to-end"),
+        // Sides that no stride divides: the number of anchors proves nothing.
+        ("o:float32:1x300x6", [650, 650], "yolov5, end-to-end"),
+    ];
+    for (text, input, names) in table {
+        match unasked(text, input, &Hints::default()) {
+            Err(DetectError::Ambiguous { candidates, .. }) => assert_eq!(candidates, names, "{text}"),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    let message = unasked("out:float32:1x1000x85", [640, 640], &Hints::default()).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "the model's outputs out:float32:1x1000x85 are ambiguous at an input of 640x640: they fit the decoders \
+         yolov5, yolox; set decoder= to the right one, or say how many classes the model has"
+    );
+    let told = choose(&outputs("o:float32:1x1000x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(80));
+    assert_eq!(told.unwrap().classes(), Some(80));
+}
+
+#[test]
+fn what_fits_nothing_is_told_what_would() {
+    for text in [
+        "o:float32:1x3x80x80x85",
+        "o:float32:2x25200x85",
+        "o:uint8:1x84x8400",
+        "o:float32:1x2:float32:",
+        "",
+        "o:float32:1x116x8400 protos:float32:1x32x160x160",
+        // Unpaired: a stride's boxes are missing.
+        "a:float32:1x2704x80 b:float32:1x676x80 c:float32:1x169x80 d:float32:1x2704x44 e:float32:1x676x44",
+    ] {
+        let descs: Vec<TensorDesc> = text.split_whitespace().filter_map(|t| t.parse().ok()).collect();
+        let error = choose(&descs, [640, 640], None, &Hints::default()).unwrap_err();
+        assert!(matches!(error, DetectError::NoFit { .. }), "{text}: {error}");
+    }
+    let message =
+        unasked("heat:float32:1x80x160x160", [640, 384], &Hints::default()).unwrap_err().to_string();
+    for part in [
+        "heat:float32:1x80x160x160",
+        "640x384",
+        "yolov5: one float output [1, N, 5 + C]",
+        "N = 15120",
+        "yolov8: one float output [1, 4 + C, N]",
+        "yolox: one float output [1, 5040, 5 + C]",
+        "end-to-end: one float output [1, M, 6]",
+        "Ns = 3840, 960, 240 with strides 8, 16, 32",
+        "boxes-scores: two float outputs",
+    ] {
+        assert!(message.contains(part), "'{part}' is not in: {message}");
+    }
+}
+
+#[test]
+fn a_requested_decoder_that_does_not_fit_says_what_it_needs() {
+    let table = [
+        ("o:float32:1x84x8400", DecoderKind::Yolov5, "[1, N, 5 + C]"),
+        ("o:float32:1x8400x84", DecoderKind::Yolov8, "[1, 4 + C, N]"),
+        ("o:float32:1x1000x85", DecoderKind::Yolox, "[1, 8400, 5 + C]"),
+        ("o:float32:1x84x8400", DecoderKind::EndToEnd, "[1, M, 6]"),
+        ("o:float32:1x8400x112", DecoderKind::Nanodet, "if classes is set"),
+        ("o:float32:1x8400x4", DecoderKind::BoxesScores, "boxes [1, N, 4]"),
+    ];
+    for (text, kind, part) in table {
+        let error = choose(&outputs(text), [640, 640], Some(kind), &Hints::default()).unwrap_err();
+        assert!(matches!(error, DetectError::Unfit { .. }), "{error}");
+        let message = error.to_string();
+        assert!(message.contains(part) && message.contains(text), "{message}");
+    }
+    let wrong = choose(&outputs("o:float32:1x25200x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(20));
+    assert!(wrong.unwrap_err().to_string().contains("5 + 20"));
+    let twice = outputs("a:float32:1x84x8400 b:float32:1x84x8400");
+    let error = choose(&twice, [640, 640], Some(DecoderKind::Yolov8), &Hints::default()).unwrap_err();
+    assert!(matches!(error, DetectError::SeveralOutputs { .. }), "{error}");
+}
+
+#[test]
+fn two_widths_that_could_both_be_bins_need_the_number_of_classes() {
+    let text = "a:float32:1x64x32 b:float32:1x16x32 c:float32:1x4x32 d:float32:1x64x44 e:float32:1x16x44 \
+                f:float32:1x4x44";
+    assert!(matches!(unasked(text, [64, 64], &Hints::default()), Err(DetectError::NoFit { .. })));
+    for classes in [32, 44] {
+        let found = unasked(text, [64, 64], &hinted(classes)).unwrap();
+        assert_eq!(found, (DecoderKind::Nanodet, Some(classes)));
+    }
+}
+
+#[test]
+fn hints_that_are_wrong_or_useless_are_refused() {
+    let v8 = "o:float32:1x84x8400";
+    let refuse = |text: &str, hints: Hints, part: &str| {
+        let message = unasked(text, [640, 640], &hints).unwrap_err().to_string();
+        assert!(message.contains(part), "{message}");
+    };
+    let hints = Hints::default;
+    refuse(v8, hinted(0), "'classes' is 0");
+    refuse(v8, Hints { strides: vec![], ..hints() }, "'strides'");
+    refuse(v8, Hints { strides: vec![8, 0], ..hints() }, "'strides'");
+    refuse(v8, Hints { background: Some(Background::Last), ..hints() }, "'background'");
+    refuse(v8, Hints { activation: Some(Activation::Softmax), ..hints() }, "softmax");
+    let (x, e2e) = ("o:float32:1x8400x85", "o:float32:1x300x6");
+    refuse(x, Hints { box_format: Some(BoxFormat::Corners), ..hints() }, "'box format'");
+    refuse(x, Hints { normalized: Some(true), ..hints() }, "'normalized'");
+    refuse(e2e, Hints { activation: Some(Activation::Sigmoid), ..hints() }, "'activation'");
+}
+
+#[test]
+fn names_survive_the_way_through_text() {
+    for kind in DecoderKind::ALL {
+        assert_eq!(kind.name().parse::<DecoderKind>().unwrap(), kind);
+    }
+    let message = "yolov99".parse::<DecoderKind>().unwrap_err().to_string();
+    assert!(DecoderKind::ALL.iter().all(|k| message.contains(k.name())), "{message}");
+}
