@@ -1,0 +1,105 @@
+//! A device's primary context: the one that the CUDA runtime, ONNX Runtime and our elements share.
+
+use std::{marker::PhantomData, ptr, sync::Arc};
+
+use cudarc::driver::{CudaContext, result, sys};
+
+use super::{Device, DeviceError};
+
+/// A device's primary context, retained as long as this lives.
+///
+/// All values for one device are the same CUDA context, counted by the driver.
+///
+/// # On thread safety
+/// It can be used from every thread. CUDA's calls work on the calling thread's *current* context, and elements run on
+/// threads that belong to others, so nothing here leaves a context behind: [`Context::enter`] makes it current until
+/// the guard goes.
+#[derive(Debug)]
+pub struct Context {
+    device: Device,
+    /// `None` only while being dropped.
+    inner: Option<Arc<CudaContext>>,
+}
+
+/// While this lives, its context is the calling thread's current one. It cannot go to another thread.
+#[derive(Debug)]
+#[must_use = "the context is current only as long as this guard lives"]
+pub struct Entered<'a> {
+    context: PhantomData<(&'a Context, *const ())>,
+}
+
+impl Context {
+    /// Retains the primary context of `device`. The first in a process creates it, which takes some 100 ms and some
+    /// 100 MB on the device.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`] if the driver cannot, for example because the device has no memory left.
+    pub fn new(device: &Device) -> Result<Arc<Self>, DeviceError> {
+        let ordinal = usize::try_from(device.ordinal)
+            .map_err(|_| DeviceError::NoSuchDevice { wanted: device.ordinal, count: 0 })?;
+        let _previous = Previous::save()?;
+        let inner = CudaContext::new(ordinal).map_err(DeviceError::call("cuDevicePrimaryCtxRetain"))?;
+        Ok(Arc::new(Self { device: device.clone(), inner: Some(inner) }))
+    }
+
+    /// The device this is the primary context of.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The driver's handle of this context (`CUcontext`), for libraries that want one. It is valid as long as `self`.
+    pub fn handle(&self) -> sys::CUcontext {
+        self.inner.as_ref().map_or(ptr::null_mut(), |inner| inner.cu_ctx())
+    }
+
+    /// The driver's handle of the device (`CUdevice`).
+    pub fn device_handle(&self) -> sys::CUdevice {
+        self.inner.as_ref().map_or(-1, |inner| inner.cu_device())
+    }
+
+    /// Makes this the calling thread's current context until the guard is dropped.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`] if the driver refuses, for example after a fault on the device.
+    pub fn enter(&self) -> Result<Entered<'_>, DeviceError> {
+        // SAFETY: the handle is valid: `self` retains it.
+        unsafe { sys::cuCtxPushCurrent_v2(self.handle()) }
+            .result()
+            .map_err(DeviceError::call("cuCtxPushCurrent"))?;
+        Ok(Entered { context: PhantomData })
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // cudarc makes the context current before it releases it; whoever owns this thread wants theirs back.
+        let _previous = Previous::save();
+        drop(self.inner.take());
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        let mut popped = ptr::null_mut();
+        // SAFETY: the pointer is to a live handle. Guards are dropped on the thread that made them and in the reverse
+        // order, so the context on top is ours.
+        let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
+    }
+}
+
+/// Restores the thread's current context when dropped.
+struct Previous(sys::CUcontext);
+
+impl Previous {
+    fn save() -> Result<Self, DeviceError> {
+        let current = result::ctx::get_current().map_err(DeviceError::call("cuCtxGetCurrent"))?;
+        Ok(Self(current.unwrap_or(ptr::null_mut())))
+    }
+}
+
+impl Drop for Previous {
+    fn drop(&mut self) {
+        // SAFETY: it was current on this thread when saved; null (no context) is allowed.
+        let _ = unsafe { result::ctx::set_current(self.0) };
+    }
+}

@@ -1,0 +1,53 @@
+//! SECTION:element-cudainferupload
+//!
+//! See also: cudadownload, cudaconvert.
+//!
+//! Takes frames from system memory to the GPU, as GStreamer's own CUDA memory, so that every element which reads
+//! `video/x-raw(memory:CUDAMemory)` can follow: fusedpreproc, cudaconvert, nvh264enc, cudadownload.
+//!
+//! Frames that already lie in CUDA memory go through untouched, and so does everything when there is no GPU, when
+//! `device=cpu`, or when what follows only takes system memory: the same line runs on every machine. With `device=auto`
+//! and no GPU that can be used, one warning on the bus says why.
+//!
+//! In contrast to GStreamer's own uploader, all metadata stays on the frames (regions of interest, analytics). The
+//! element is also registered as `cudaupload` if GStreamer's own is not there, as on machines without an NVIDIA driver.
+//!
+//! ## Example
+//! ```text
+//! gst-launch-1.0 videotestsrc num-buffers=100 ! video/x-raw,format=NV12 ! cudainferupload ! fakesink
+//! ```
+//!
+//! ## Properties
+//! - `device` (string, default `auto`): `auto`, `cuda`, `cuda:N` or `cpu`. Anything else is an error at NULL->READY.
+//! - `stats` (structure, read only): `frames` and `bytes` copied to the GPU, `host-waits`, and `fallbacks` to system
+//!   memory, all `guint64` since the element was made.
+
+use gst::{glib, prelude::*};
+
+mod imp;
+mod negotiate;
+mod stats;
+
+glib::wrapper! {
+    /// The element `cudainferupload`.
+    pub struct CudaUpload(ObjectSubclass<imp::CudaUpload>)
+        @extends gst_base::BaseTransform, gst::Element, gst::Object;
+}
+
+/// Registers `cudainferupload`, and the same as `cudaupload` where no other plugin owns that name.
+///
+/// GStreamer's nvcodec plugin owns it where it finds CUDA and the codec libraries; the registry would keep whichever
+/// comes last, so that the winner would depend on the order in which plugins are scanned.
+///
+/// # Errors
+/// If GStreamer refuses the registration.
+pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "cudainferupload", gst::Rank::NONE, CudaUpload::static_type())?;
+    // A feature of our own name is an earlier scan's: the registry loads this plugin because of it, so it must be
+    // registered again.
+    let owner = gst::Registry::get().lookup_feature("cudaupload").and_then(|feature| feature.plugin_name());
+    if owner.is_none_or(|owner| owner == plugin.plugin_name()) {
+        gst::Element::register(Some(plugin), "cudaupload", gst::Rank::NONE, CudaUpload::static_type())?;
+    }
+    Ok(())
+}

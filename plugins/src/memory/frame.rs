@@ -1,0 +1,229 @@
+//! Where the planes of a frame in CUDA memory lie.
+
+use std::{marker::PhantomData, mem::MaybeUninit};
+
+use cudainfer_kernels::device::DevicePlane;
+use gst_video::VideoInfo;
+
+use super::{MemoryError, library};
+
+/// `GST_MAP_CUDA`: map the device's address instead of a copy in host memory. GL, VA and D3D use the same bit, so it
+/// may only be used on memory that [`is_cuda_memory`].
+const MAP_CUDA: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_FLAG_LAST << 1;
+
+/// Whether this is GStreamer's CUDA memory. `false` where libgstcuda cannot be loaded, because then nobody can have
+/// made any.
+pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
+    let Some(functions) = library::opened() else { return false };
+    // SAFETY: the memory lives through the call, which only looks at its allocator.
+    unsafe { (functions.is_cuda_memory)(memory.as_ptr().cast_mut()) != gst::glib::ffi::GFALSE }
+}
+
+/// A frame in CUDA memory whose device addresses are known, mapped until this is dropped.
+///
+/// Mapping never waits for work that is under way on the device, except that with GStreamer 1.24 and newer reading
+/// waits for the stream that the memory carries.
+#[derive(Debug)]
+pub struct MappedFrame<'a> {
+    memory: *mut gst::ffi::GstMemory,
+    map: gst::ffi::GstMapInfo,
+    layout: [Plane; 4],
+    planes: usize,
+    buffer: PhantomData<&'a gst::BufferRef>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Plane {
+    offset: usize,
+    stride: usize,
+    row_bytes: usize,
+    rows: usize,
+}
+
+impl<'a> MappedFrame<'a> {
+    /// The planes of `buffer`, to be read.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotCuda`], [`MemoryError::NoMap`], [`MemoryError::ShortPlane`].
+    pub fn read(buffer: &'a gst::BufferRef, info: &VideoInfo) -> Result<Self, MemoryError> {
+        let memory = single(buffer)?;
+        if let Some(sync) = library::opened().and_then(|functions| functions.memory_sync) {
+            // SAFETY: `single` says that this is CUDA memory.
+            unsafe { sync(memory) };
+        }
+        Self::map(buffer, memory, info, gst::ffi::GST_MAP_READ, "reading")
+    }
+
+    /// The planes of `buffer`, to be written.
+    ///
+    /// # Errors
+    /// As [`MappedFrame::read`].
+    pub fn write(buffer: &'a mut gst::BufferRef, info: &VideoInfo) -> Result<Self, MemoryError> {
+        let memory = single(buffer)?;
+        Self::map(buffer, memory, info, gst::ffi::GST_MAP_WRITE, "writing")
+    }
+
+    fn map(
+        buffer: &gst::BufferRef,
+        memory: *mut gst::ffi::GstMemory,
+        info: &VideoInfo,
+        access: gst::ffi::GstMapFlags,
+        access_name: &'static str,
+    ) -> Result<Self, MemoryError> {
+        let (layout, planes) = layout(buffer, info);
+        let mut map = MaybeUninit::zeroed();
+        // SAFETY: the memory belongs to the buffer, which is borrowed for `'a`, and was checked to be CUDA memory.
+        let mapped = unsafe { gst::ffi::gst_memory_map(memory, map.as_mut_ptr(), access | MAP_CUDA) };
+        if mapped == gst::glib::ffi::GFALSE {
+            return Err(MemoryError::NoMap { access: access_name });
+        }
+        // SAFETY: a successful map fills it.
+        let map = unsafe { map.assume_init() };
+        // From here on, dropping unmaps.
+        let frame = Self { memory, map, layout, planes, buffer: PhantomData };
+        let bytes = frame.map.size;
+        for (plane, Plane { offset, stride, row_bytes, rows }) in layout.into_iter().enumerate().take(planes)
+        {
+            let wanted = stride * rows.saturating_sub(1) + row_bytes;
+            if offset.checked_add(wanted).is_none_or(|end| end > bytes) {
+                let format = info.format().to_str().to_string();
+                return Err(MemoryError::ShortPlane { plane, format, offset, wanted, bytes });
+            }
+        }
+        Ok(frame)
+    }
+
+    /// Planes of this frame, at most 4.
+    pub fn planes(&self) -> usize {
+        self.planes
+    }
+
+    /// Bytes that carry pixels in a row of `plane`, and its rows; zeros if there is no such plane.
+    pub fn extent(&self, plane: usize) -> (usize, usize) {
+        self.layout.get(plane).map_or((0, 0), |plane| (plane.row_bytes, plane.rows))
+    }
+
+    /// Where `plane` lies on the device, with the pool's padding; `None` if there is no such plane.
+    pub fn plane(&self, plane: usize) -> Option<DevicePlane<'_>> {
+        let Plane { offset, stride, .. } = *self.layout[..self.planes].get(plane)?;
+        let bytes = self.map.size.checked_sub(offset)?;
+        let pointer = (self.map.data as u64).checked_add(u64::try_from(offset).ok()?)?;
+        // SAFETY: the map says that these bytes are device memory, held until `self` is dropped. The primary context,
+        // in which all streams of a `Session` are, may use memory of any context of its device.
+        Some(unsafe { DevicePlane::from_raw(pointer, bytes, stride) })
+    }
+}
+
+impl Drop for MappedFrame<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by us, once, and the buffer that holds the memory is still borrowed.
+        unsafe { gst::ffi::gst_memory_unmap(self.memory, &raw mut self.map) };
+    }
+}
+
+/// The buffer's one memory, if it is CUDA memory.
+fn single(buffer: &gst::BufferRef) -> Result<*mut gst::ffi::GstMemory, MemoryError> {
+    let memory = match buffer.n_memory() {
+        1 => buffer.peek_memory(0),
+        0 => return Err(MemoryError::NotCuda { found: "no memory at all".to_owned() }),
+        n => return Err(MemoryError::NotCuda { found: format!("{n} pieces of memory instead of one") }),
+    };
+    if !is_cuda_memory(memory) {
+        let kind = memory
+            .allocator()
+            .map_or_else(|| "unknown".to_owned(), |allocator| allocator.memory_type().to_string());
+        return Err(MemoryError::NotCuda { found: format!("memory of the kind '{kind}'") });
+    }
+    Ok(memory.as_ptr().cast_mut())
+}
+
+/// Offsets and strides from the buffer's video meta, which knows the driver's padding, and what of it carries pixels.
+fn layout(buffer: &gst::BufferRef, info: &VideoInfo) -> ([Plane; 4], usize) {
+    let meta = buffer.meta::<gst_video::VideoMeta>();
+    let (offsets, strides) = match &meta {
+        Some(meta) => (meta.offset(), meta.stride()),
+        None => (info.offset(), info.stride()),
+    };
+    let mut layout = [Plane::default(); 4];
+    let planes = offsets.len().min(strides.len()).min(4);
+    for (index, plane) in layout.iter_mut().enumerate().take(planes) {
+        let (row_bytes, rows) = plane_extent(info, index);
+        *plane = Plane {
+            offset: offsets[index],
+            stride: usize::try_from(strides[index]).unwrap_or(0),
+            row_bytes,
+            rows,
+        };
+    }
+    (layout, planes)
+}
+
+/// Bytes that carry pixels in a row of `plane` of a frame of `info`, and rows.
+///
+/// A plane with several components is as wide as the widest: in a YUY2 frame of odd width, chroma reaches further than
+/// luma.
+pub fn plane_extent(info: &VideoInfo, plane: usize) -> (usize, usize) {
+    let format = info.format_info();
+    let components = format.plane().iter().zip(format.pixel_stride()).zip(0u8..);
+    let extents =
+        components.filter(|((of, _), _)| usize::try_from(**of) == Ok(plane)).map(|((_, step), component)| {
+            let width = usize::try_from(format.scale_width(component, info.width())).unwrap_or(0);
+            let rows = usize::try_from(format.scale_height(component, info.height())).unwrap_or(0);
+            (width * usize::try_from(*step).unwrap_or(0), rows)
+        });
+    extents.fold((0, 0), |(bytes, rows), (b, r)| (bytes.max(b), rows.max(r)))
+}
+
+#[cfg(test)]
+mod tests {
+    use gst_video::VideoFormat;
+
+    use super::*;
+
+    #[test]
+    fn extents_of_odd_sizes_count_every_byte_with_pixels() {
+        gst::init().unwrap();
+        let extents = |format, width, height| {
+            let info = VideoInfo::builder(format, width, height).build().unwrap();
+            (0..info.n_planes() as usize).map(|plane| plane_extent(&info, plane)).collect::<Vec<_>>()
+        };
+        assert_eq!(extents(VideoFormat::Nv12, 5, 3), [(5, 3), (6, 2)]);
+        assert_eq!(extents(VideoFormat::I420, 5, 3), [(5, 3), (3, 2), (3, 2)]);
+        assert_eq!(extents(VideoFormat::Yv12, 5, 3), [(5, 3), (3, 2), (3, 2)]);
+        assert_eq!(extents(VideoFormat::P01010le, 5, 3), [(10, 3), (12, 2)]);
+        assert_eq!(extents(VideoFormat::Rgba, 5, 3), [(20, 3)]);
+        assert_eq!(extents(VideoFormat::Rgb, 5, 3), [(15, 3)]);
+        assert_eq!(extents(VideoFormat::Yuy2, 5, 3), [(12, 3)]);
+        assert_eq!(extents(VideoFormat::Uyvy, 5, 3), [(12, 3)]);
+        assert_eq!(extents(VideoFormat::Y42b, 5, 3), [(5, 3), (3, 3), (3, 3)]);
+        assert_eq!(extents(VideoFormat::Gbra, 1, 1), [(1, 1); 4]);
+        assert_eq!(extents(VideoFormat::Rgb10a2Le, 5, 3), [(20, 3)]);
+    }
+
+    #[test]
+    fn every_format_that_is_offered_has_planes_within_its_own_size() {
+        gst::init().unwrap();
+        for format in super::super::caps::CUDA_FORMATS {
+            for (width, height) in [(1, 1), (9, 17), (64, 48), (65, 65)] {
+                let info = VideoInfo::builder(format, width, height).build().unwrap();
+                for plane in 0..info.n_planes() as usize {
+                    let (row_bytes, rows) = plane_extent(&info, plane);
+                    assert!(row_bytes > 0 && rows > 0, "{format} plane {plane}");
+                    let stride = usize::try_from(info.stride()[plane]).unwrap();
+                    assert!(row_bytes <= stride, "{format} {width}x{height} plane {plane}");
+                    assert!(info.offset()[plane] + stride * rows <= info.size(), "{format} plane {plane}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn system_memory_is_not_mistaken_for_cuda_memory() {
+        gst::init().unwrap();
+        let info = VideoInfo::builder(VideoFormat::Rgba, 4, 4).build().unwrap();
+        let buffer = gst::Buffer::with_size(info.size()).unwrap();
+        assert!(!is_cuda_memory(buffer.peek_memory(0)));
+        let error = MappedFrame::read(&buffer, &info).unwrap_err();
+        assert!(error.to_string().contains("memory of the kind 'SystemMemory'"), "{error}");
+    }
+}

@@ -1,0 +1,113 @@
+//! The functions of libgstcuda that this plugin calls, opened at run time.
+//!
+//! Checked against GStreamer's sources of 1.22.0, 1.24.0, 1.26.0 and 1.28.0: the functions here have one signature in
+//! all of them. `gst_cuda_allocator_alloc` and `gst_cuda_buffer_copy` do not, under the same soname, so they must
+//! never be called. `gst_cuda_ensure_element_context` is left out, too: if no neighbour has a context, it makes a new
+//! one, which is not the device's primary context.
+
+use std::{
+    ffi::{c_int, c_void},
+    mem::ManuallyDrop,
+    sync::OnceLock,
+};
+
+use gst::glib::ffi::gboolean;
+use libloading::Library;
+
+use super::{CAT, MemoryError};
+
+/// A `GstCudaContext*`, seen as the `GstObject` it begins with.
+pub(super) type ContextPtr = *mut gst::ffi::GstObject;
+
+/// The functions. All are thread-safe, and none is called before [`open`] has had the library load the CUDA driver.
+pub(super) struct Functions {
+    pub(super) context_new_wrapped: unsafe extern "C" fn(*mut c_void, c_int) -> ContextPtr,
+    pub(super) context_get_handle: unsafe extern "C" fn(ContextPtr) -> *mut c_void,
+    pub(super) handle_set_context: unsafe extern "C" fn(
+        *mut gst::ffi::GstElement,
+        *mut gst::ffi::GstContext,
+        c_int,
+        *mut ContextPtr,
+    ) -> gboolean,
+    pub(super) handle_context_query:
+        unsafe extern "C" fn(*mut gst::ffi::GstElement, *mut gst::ffi::GstQuery, ContextPtr) -> gboolean,
+    pub(super) context_new_cuda_context: unsafe extern "C" fn(ContextPtr) -> *mut gst::ffi::GstContext,
+    pub(super) is_cuda_memory: unsafe extern "C" fn(*mut gst::ffi::GstMemory) -> gboolean,
+    pub(super) buffer_pool_new: unsafe extern "C" fn(ContextPtr) -> *mut gst::ffi::GstBufferPool,
+    /// Waits until the memory's own stream has filled it. Since 1.24: in 1.22 memory knows nothing of streams, and
+    /// producers wait for their work before they push.
+    pub(super) memory_sync: Option<unsafe extern "C" fn(*mut gst::ffi::GstMemory)>,
+}
+
+/// The library's functions, opened by the first call and never closed: GObject types that it registers cannot be
+/// unregistered.
+///
+/// # Errors
+/// [`MemoryError::NoLibrary`], [`MemoryError::NoSymbol`] or [`MemoryError::LibraryFoundNoDriver`].
+pub(super) fn open() -> Result<&'static Functions, MemoryError> {
+    static OPENED: OnceLock<Result<Functions, MemoryError>> = OnceLock::new();
+    OPENED.get_or_init(load).as_ref().map_err(MemoryError::clone)
+}
+
+/// The functions if [`open`] has already succeeded or succeeds now; for places where "there is none" is an answer.
+pub(super) fn opened() -> Option<&'static Functions> {
+    open().ok()
+}
+
+fn load() -> Result<Functions, MemoryError> {
+    // SAFETY: libgstcuda's initialisers are those of any GStreamer library; GStreamer is initialised by now.
+    let library = unsafe { Library::new("libgstcuda-1.0.so.0") }
+        .map_err(|error| MemoryError::NoLibrary { reason: error.to_string() })?;
+    let library = ManuallyDrop::new(library);
+
+    /// The function of this name, as the type that the place where it is used asks for.
+    macro_rules! function {
+        ($symbol:literal) => {{
+            // SAFETY: the fields' types above are these functions' signatures in every version since 1.22, and the
+            // library is never unloaded.
+            let found = unsafe { library.get($symbol) };
+            found.map(|function| *function).map_err(|_| MemoryError::NoSymbol { symbol: $symbol })
+        }};
+    }
+    let load_library: unsafe extern "C" fn() -> gboolean = function!("gst_cuda_load_library")?;
+    let memory_init_once: unsafe extern "C" fn() = function!("gst_cuda_memory_init_once")?;
+    let memory_sync = function!("gst_cuda_memory_sync").ok();
+    let functions = Functions {
+        context_new_wrapped: function!("gst_cuda_context_new_wrapped")?,
+        context_get_handle: function!("gst_cuda_context_get_handle")?,
+        handle_set_context: function!("gst_cuda_handle_set_context")?,
+        handle_context_query: function!("gst_cuda_handle_context_query")?,
+        context_new_cuda_context: function!("gst_context_new_cuda_context")?,
+        is_cuda_memory: function!("gst_is_cuda_memory")?,
+        buffer_pool_new: function!("gst_cuda_buffer_pool_new")?,
+        memory_sync,
+    };
+    // SAFETY: takes nothing; may be called any number of times, from any thread.
+    if unsafe { load_library() } == gst::glib::ffi::GFALSE {
+        return Err(MemoryError::LibraryFoundNoDriver);
+    }
+    // SAFETY: as above. Buffer pools find the allocator by name, which this registers.
+    unsafe { memory_init_once() };
+    let series = if functions.memory_sync.is_some() { "1.24 or newer" } else { "1.22" };
+    gst::debug!(CAT, "opened libgstcuda-1.0.so.0 of GStreamer {series}");
+    Ok(functions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_driver_or_library_gets_a_sentence() {
+        gst::init().unwrap();
+        match open() {
+            Ok(_) => {}
+            Err(
+                error @ (MemoryError::NoLibrary { .. }
+                | MemoryError::NoSymbol { .. }
+                | MemoryError::LibraryFoundNoDriver),
+            ) => assert!(error.to_string().len() > 40, "{error}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

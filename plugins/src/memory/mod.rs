@@ -1,0 +1,27 @@
+//! Video in GPU memory: GStreamer's own `GstCudaMemory`, through libgstcuda opened at run time.
+//!
+//! | what | for |
+//! |---|---|
+//! | [`caps`] | which caps say that a frame lies in GPU memory, and which formats can |
+//! | [`Session`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
+//! | [`MappedFrame`] | where the planes of such a frame lie on the device |
+//!
+//! libgstcuda is never linked: this plugin loads and registers its elements on machines without it. It has the same
+//! soname in every version, so [`library`] takes only functions whose signature never changed, and tells the versions
+//! apart by the symbols that are present.
+
+pub mod caps;
+mod context;
+mod error;
+mod frame;
+mod library;
+mod session;
+
+pub use error::MemoryError;
+pub use frame::{MappedFrame, is_cuda_memory, plane_extent};
+pub use session::Session;
+
+/// The debug category of everything in here.
+static CAT: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
+    gst::DebugCategory::new("cudainfermemory", gst::DebugColorFlags::empty(), Some("cudainfer's GPU memory"))
+});

@@ -1,0 +1,100 @@
+//! The GPU as one element holds it.
+
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{Context, Device, Stream};
+use gst::{
+    glib::{self, translate::*},
+    prelude::*,
+};
+
+use super::{
+    CAT, MemoryError,
+    context::{CONTEXT_TYPE, CudaContext},
+    library,
+};
+
+/// The shared context of a device, and a stream of this element's own in it.
+///
+/// Elements keep it from NULL->READY (or from the first context query) to READY->NULL.
+#[derive(Clone, Debug)]
+pub struct Session {
+    context: CudaContext,
+    stream: Arc<Stream>,
+}
+
+impl Session {
+    /// Opens `device` for `element`. `offered` is what was last given to the element by `set_context`, if anything;
+    /// it is used only if it wraps the device's primary context.
+    ///
+    /// # Errors
+    /// [`MemoryError`] says whether driver, GPU or libgstcuda is missing or refused.
+    pub fn open(
+        device: &Device,
+        element: &gst::Element,
+        offered: Option<&gst::Context>,
+    ) -> Result<Self, MemoryError> {
+        let context = CudaContext::of(device, element, offered)?;
+        let stream = Arc::new(Stream::new(context.primary())?);
+        gst::info!(CAT, obj = element, "using GPU {}: {}", device.ordinal, device.name);
+        Ok(Self { context, stream })
+    }
+
+    /// The device's primary context.
+    pub fn context(&self) -> &Arc<Context> {
+        self.context.primary()
+    }
+
+    /// This element's stream.
+    pub fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    /// Whether `context` is of the type that [`Session::open`] takes as an offer.
+    pub fn is_offer(context: &gst::Context) -> bool {
+        context.context_type() == CONTEXT_TYPE
+    }
+
+    /// Answers a context query of a neighbour. Returns whether it asked for a CUDA context.
+    pub fn answer(&self, element: &gst::Element, query: &mut gst::QueryRef) -> bool {
+        self.context.answer(element, query)
+    }
+
+    /// Tells the bins around `element` and the application which context it uses, so that elements which have none
+    /// yet take the same. Call it without holding locks: handlers run at once.
+    pub fn announce(&self, element: &gst::Element) {
+        if let Some(context) = self.context.to_gst() {
+            let message = gst::message::HaveContext::builder(context).src(element).build();
+            if element.post_message(message).is_err() {
+                gst::debug!(CAT, obj = element, "nobody listens to the context message");
+            }
+        }
+    }
+
+    /// A configured, inactive pool of CUDA memory for frames of `caps` (one of [`super::caps::CUDA_FORMATS`]), with
+    /// at least `min` buffers. The second value is the size of a buffer in bytes, padding included.
+    ///
+    /// # Errors
+    /// [`MemoryError::NoPool`] if there is not enough memory or the caps are not video.
+    pub fn pool(&self, caps: &gst::Caps, min: u32) -> Result<(gst::BufferPool, u32), MemoryError> {
+        let functions = library::open()?;
+        let no_pool = || MemoryError::NoPool { caps: caps.to_string() };
+        // Anything else would abort the process in 1.22's allocator.
+        if !caps.is_fixed() || !caps.can_intersect(&super::caps::any_cuda()) {
+            return Err(no_pool());
+        }
+        let info = gst_video::VideoInfo::from_caps(caps).map_err(|_| no_pool())?;
+        let size = u32::try_from(info.size()).map_err(|_| no_pool())?;
+        // SAFETY: our object is a GstCudaContext; the pool is ours (transfer full) and keeps its own reference.
+        let pool: Option<gst::BufferPool> =
+            unsafe { from_glib_full((functions.buffer_pool_new)(self.context.as_ptr())) };
+        let pool = pool.ok_or_else(no_pool)?;
+        let mut config = pool.config();
+        config.set_params(Some(caps), size, min, 0);
+        config.add_option(gst_video::BUFFER_POOL_OPTION_VIDEO_META.as_str());
+        // The pool allocates a frame now, to learn the driver's padding.
+        pool.set_config(config).map_err(|_: glib::BoolError| no_pool())?;
+        let size = pool.config().params().map_or(size, |(_, size, _, _)| size);
+        Ok((pool, size))
+    }
+}
