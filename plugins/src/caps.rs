@@ -86,8 +86,11 @@ pub fn with_feature(caps: &gst::Caps) -> gst::Caps {
     })
 }
 
-/// The same caps without anything about tensors.
+/// The same caps without anything about tensors; frames of any kind where anything goes.
 pub fn without_tensors(caps: &gst::Caps) -> gst::Caps {
+    if caps.is_any() {
+        return any_video();
+    }
     let caps = map(caps, |mut s, features| {
         s.filter_map_in_place(|name, value| (!name.as_str().starts_with("tensor-")).then_some(value));
         if features.contains(FEATURE) {
@@ -163,7 +166,9 @@ impl ModelOutputs {
                 input: [size("tensor-width")?, size("tensor-height")?],
             })
         };
-        read().ok_or("frames arrive with a network's input but not with its outputs: put trtinfer before this element")
+        read().ok_or(
+            "frames arrive with a network's input but not with its outputs: put trtinfer before this element",
+        )
     }
 }
 

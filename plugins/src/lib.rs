@@ -43,13 +43,21 @@ fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     tracer::register(plugin)
 }
 
-gst::plugin_define!(
-    cudainfer,
-    env!("CARGO_PKG_DESCRIPTION"),
-    plugin_init,
-    concat!(env!("CARGO_PKG_VERSION")),
-    "MIT/X11",
-    env!("CARGO_PKG_NAME"),
-    env!("CARGO_PKG_NAME"),
-    "https://crates.io/crates/gst-plugin-cudainfer"
-);
+/// Registers the elements in a program that links this crate; GStreamer itself calls it when it loads the plugin.
+pub use entry::plugin_register_static;
+
+#[allow(missing_docs)]
+mod entry {
+    use super::plugin_init;
+
+    gst::plugin_define!(
+        cudainfer,
+        env!("CARGO_PKG_DESCRIPTION"),
+        plugin_init,
+        env!("CARGO_PKG_VERSION"),
+        "MIT/X11",
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_NAME"),
+        "https://crates.io/crates/gst-plugin-cudainfer"
+    );
+}

@@ -34,11 +34,14 @@ impl ImageInput {
     /// [`EngineError::Model`] lists what the model has and what would serve.
     pub fn of(inputs: &[TensorDesc], info: &ModelInfo, model: &Path) -> Result<Self, EngineError> {
         let list = inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let wrong = |why: String| EngineError::Model(model.to_owned(), format!("{why}; its inputs are {list}"));
+        let wrong =
+            |why: String| EngineError::Model(model.to_owned(), format!("{why}; its inputs are {list}"));
         if let Some(name) = &info.input.name {
             let desc = inputs.iter().find(|d| d.name == *name);
-            let desc = desc.ok_or_else(|| wrong(format!("the sidecar says that its image input is '{name}'")))?;
-            return Self::image(desc, info).map_err(|why| wrong(format!("its input '{name}' takes no image: {why}")));
+            let desc =
+                desc.ok_or_else(|| wrong(format!("the sidecar says that its image input is '{name}'")))?;
+            return Self::image(desc, info)
+                .map_err(|why| wrong(format!("its input '{name}' takes no image: {why}")));
         }
         let images: Vec<_> = inputs.iter().filter_map(|d| Self::image(d, info).ok()).collect();
         match images.as_slice() {
@@ -47,18 +50,26 @@ impl ImageInput {
                 let why = inputs.first().and_then(|d| Self::image(d, info).err()).unwrap_or_default();
                 Err(wrong(format!("no input takes an image ({why})")))
             }
-            _ => Err(wrong("several inputs could take the image; name it in the sidecar: [input] name = \"…\"".into())),
+            _ => Err(wrong(
+                "several inputs could take the image; name it in the sidecar: [input] name = \"…\"".into(),
+            )),
         }
     }
 
     fn image(desc: &TensorDesc, info: &ModelInfo) -> Result<Self, String> {
         let [batch, a, b, c] = desc.dims[..] else {
-            return Err(format!("it has {} dimensions; an image has 4, [1,C,H,W] or [1,H,W,C]", desc.dims.len()));
+            return Err(format!(
+                "it has {} dimensions; an image has 4, [1,C,H,W] or [1,H,W,C]",
+                desc.dims.len()
+            ));
         };
         if let Some(batch) = batch.filter(|n| *n != 1) {
             return Err(format!("its batch is {batch}; export the model with a batch of 1 or an open one"));
         }
-        if !matches!(desc.ty, TensorType::Float32 | TensorType::Float16 | TensorType::UInt8 | TensorType::Int8) {
+        if !matches!(
+            desc.ty,
+            TensorType::Float32 | TensorType::Float16 | TensorType::UInt8 | TensorType::Int8
+        ) {
             return Err(format!("it is of type {}; float32, float16, uint8 and int8 serve", desc.ty));
         }
         let serves = |channels: Option<usize>| matches!(channels, None | Some(1 | 3));
@@ -69,12 +80,17 @@ impl ImageInput {
         });
         let (channels, height, width) = if layout == Layout::Nchw { (a, b, c) } else { (c, a, b) };
         if !serves(channels) {
-            return Err(format!("it has {} channels as {}; 1 and 3 serve", channels.unwrap_or(0), nick(layout)));
+            return Err(format!(
+                "it has {} channels as {}; 1 and 3 serve",
+                channels.unwrap_or(0),
+                nick(layout)
+            ));
         }
         if width == Some(0) || height == Some(0) {
             return Err("its width or height is 0".into());
         }
-        let free = |fixed: Option<usize>, wish: Option<u32>| fixed.or(wish.and_then(|v| usize::try_from(v).ok()));
+        let free =
+            |fixed: Option<usize>, wish: Option<u32>| fixed.or(wish.and_then(|v| usize::try_from(v).ok()));
         Ok(Self {
             name: desc.name.clone(),
             ty: desc.ty,

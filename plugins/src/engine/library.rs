@@ -9,7 +9,11 @@ use ort::logging::LogLevel;
 use super::EngineError;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("cudainfer-ort", gst::DebugColorFlags::empty(), Some("ONNX Runtime's own messages"))
+    gst::DebugCategory::new(
+        "cudainfer-ort",
+        gst::DebugColorFlags::empty(),
+        Some("ONNX Runtime's own messages"),
+    )
 });
 
 const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above the working directory, or name its \
@@ -43,7 +47,9 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Engin
             gst::log_with_level!(CAT, level, "{category}: {message}");
         }))
         .build()
-        .map_err(|e| EngineError::Library(format!("ONNX Runtime at '{}' does not start: {e}", path.display())))?;
+        .map_err(|e| {
+            EngineError::Library(format!("ONNX Runtime at '{}' does not start: {e}", path.display()))
+        })?;
     environment.set_log_level(LogLevel::Warning);
     gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
     Ok(ENVIRONMENT.get_or_init(|| environment))
@@ -89,9 +95,10 @@ fn candidates() -> Vec<PathBuf> {
     found.extend(["libonnxruntime.so.1", "libonnxruntime.so"].map(PathBuf::from));
     let working = std::env::current_dir().ok();
     let venvs = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().chain(
-        [working, beside].into_iter().flatten().flat_map(|dir| {
-            dir.ancestors().map(|above| above.join(".venv")).collect::<Vec<_>>()
-        }),
+        [working, beside]
+            .into_iter()
+            .flatten()
+            .flat_map(|dir| dir.ancestors().map(|above| above.join(".venv")).collect::<Vec<_>>()),
     );
     for venv in venvs {
         let Ok(pythons) = std::fs::read_dir(venv.join("lib")) else { continue };
@@ -123,9 +130,8 @@ fn check(path: &Path) -> Result<(), String> {
     // ONNX Runtime, whose initialisers are meant for this.
     let library = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
     // SAFETY: the type is the one that every release of ONNX Runtime exports under this name.
-    let base = unsafe {
-        library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase")
-    };
+    let base =
+        unsafe { library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase") };
     let base = base.map_err(|_| "it does not export OrtGetApiBase".to_owned())?;
     // SAFETY: the function takes nothing and returns a pointer to a static table, or null.
     let base = unsafe { base().as_ref() }.ok_or("its OrtGetApiBase returns nothing")?;

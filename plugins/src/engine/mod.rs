@@ -74,7 +74,10 @@ impl Engine {
         let input = ImageInput::of(&inputs, &info, path)?;
         let outputs = first.outputs().to_vec();
         if outputs.is_empty() {
-            return Err(EngineError::Model(path.clone(), "it has no output that is a tensor of numbers".into()));
+            return Err(EngineError::Model(
+                path.clone(),
+                "it has no output that is a tensor of numbers".into(),
+            ));
         }
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.

@@ -37,7 +37,9 @@ impl Provider {
         ) -> Result<Option<ExecutionProviderDispatch>, String> {
             match E::is_available() {
                 Ok(true) => Ok(Some(provider.into().error_on_failure())),
-                Ok(false) => Err(format!("this ONNX Runtime was built without {} (it comes with {package})", E::NAME)),
+                Ok(false) => {
+                    Err(format!("this ONNX Runtime was built without {} (it comes with {package})", E::NAME))
+                }
                 Err(e) => Err(e.to_string()),
             }
         }

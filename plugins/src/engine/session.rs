@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 use ort::environment::Environment;
-use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::SessionInputValue;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
 use super::{Config, EngineError, Provider};
@@ -15,7 +15,11 @@ use crate::caps::nick;
 use crate::meta::tensor;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("cudainfer-engine", gst::DebugColorFlags::empty(), Some("cudainfer's model runner"))
+    gst::DebugCategory::new(
+        "cudainfer-engine",
+        gst::DebugColorFlags::empty(),
+        Some("cudainfer's model runner"),
+    )
 });
 
 /// A session; it runs one frame at a time.
@@ -55,7 +59,11 @@ impl Session {
         }
         let session = builder.commit_from_file(&config.model).map_err(|e| {
             // What a GPU provider refuses, the CPU may still run; what the CPU refuses is no model.
-            if on_gpu { refused(e.to_string()) } else { EngineError::Model(config.model.clone(), load_failure(&e)) }
+            if on_gpu {
+                refused(e.to_string())
+            } else {
+                EngineError::Model(config.model.clone(), load_failure(&e))
+            }
         })?;
         let (inputs, outputs) = (
             describe(session.inputs().iter().map(|i| (i.name(), i.dtype()))),
@@ -91,7 +99,10 @@ impl Session {
             let ValueType::Tensor { shape, .. } = value.dtype() else { continue };
             let dims = shape.iter().map(|d| usize::try_from(*d).ok()).collect();
             let desc = TensorDesc { dims, ..desc.clone() };
-            tensors.push(tensor::Tensor { data: gst::Buffer::from_slice(OutputBytes { value, ty: desc.ty }), desc });
+            tensors.push(tensor::Tensor {
+                data: gst::Buffer::from_slice(OutputBytes { value, ty: desc.ty }),
+                desc,
+            });
         }
         Ok(tensors)
     }
@@ -144,13 +155,19 @@ fn tensor_type(ty: &TensorElementType) -> Option<TensorType> {
 fn value<'a>(input: &Input<'a>) -> Result<SessionInputValue<'a>, EngineError> {
     fn of<'a, T>(input: &Input<'a>) -> Result<SessionInputValue<'a>, EngineError>
     where
-        T: ort::value::PrimitiveTensorElementType + bytemuck::AnyBitPattern + bytemuck::NoUninit + std::fmt::Debug,
+        T: ort::value::PrimitiveTensorElementType
+            + bytemuck::AnyBitPattern
+            + bytemuck::NoUninit
+            + std::fmt::Debug,
     {
         let dims: Vec<i64> = input.dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
         let value = match bytemuck::try_cast_slice::<u8, T>(input.data) {
             Ok(data) => TensorRef::from_array_view((dims, data)).map(Into::into),
             // Not aligned: never a frame's tensor, whose pool aligns it.
-            Err(_) => Tensor::from_array((dims, bytemuck::allocation::pod_collect_to_vec::<u8, T>(input.data))).map(Into::into),
+            Err(_) => {
+                Tensor::from_array((dims, bytemuck::allocation::pod_collect_to_vec::<u8, T>(input.data)))
+                    .map(Into::into)
+            }
         };
         value.map_err(|e| EngineError::Run(format!("'{}': {e}", input.name)))
     }

@@ -149,13 +149,17 @@ where
 {
     let text = String::deserialize(deserializer)?;
     from_nick(&text).map(Some).ok_or_else(|| {
-        let nicks = glib::EnumClass::with_type(T::static_type())
-            .map(|c| c.values().iter().map(|v| v.nick().to_owned()).filter(|n| n != "auto").collect::<Vec<_>>());
+        let nicks = glib::EnumClass::with_type(T::static_type()).map(|c| {
+            c.values().iter().map(|v| v.nick().to_owned()).filter(|n| n != "auto").collect::<Vec<_>>()
+        });
         de::Error::custom(format!("'{text}' is none of {}", nicks.unwrap_or_default().join(", ")))
     })
 }
 
-fn one_of<'de, D: Deserializer<'de>, T: Copy>(deserializer: D, table: &[(&str, T)]) -> Result<Option<T>, D::Error> {
+fn one_of<'de, D: Deserializer<'de>, T: Copy>(
+    deserializer: D,
+    table: &[(&str, T)],
+) -> Result<Option<T>, D::Error> {
     let text = String::deserialize(deserializer)?;
     table.iter().find(|(name, _)| *name == text).map(|(_, value)| Some(*value)).ok_or_else(|| {
         let names: Vec<_> = table.iter().map(|(name, _)| *name).collect();
@@ -176,12 +180,16 @@ fn box_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BoxFo
 }
 
 fn activation<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Activation>, D::Error> {
-    let table = [("none", Activation::None), ("sigmoid", Activation::Sigmoid), ("softmax", Activation::Softmax)];
+    let table =
+        [("none", Activation::None), ("sigmoid", Activation::Sigmoid), ("softmax", Activation::Softmax)];
     one_of(deserializer, &table)
 }
 
 fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Background>, D::Error> {
-    one_of(deserializer, &[("none", Background::None), ("first", Background::First), ("last", Background::Last)])
+    one_of(
+        deserializer,
+        &[("none", Background::None), ("first", Background::First), ("last", Background::Last)],
+    )
 }
 
 impl Sidecar {
@@ -196,8 +204,8 @@ impl Sidecar {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(EngineError::File("sidecar", path, e.to_string())),
         };
-        let mut sidecar: Self =
-            toml::from_str(&text).map_err(|e| EngineError::Sidecar(path.clone(), e.to_string().trim().into()))?;
+        let mut sidecar: Self = toml::from_str(&text)
+            .map_err(|e| EngineError::Sidecar(path.clone(), e.to_string().trim().into()))?;
         sidecar.check().map_err(|why| EngineError::Sidecar(path.clone(), why))?;
         if let Some(file) = &sidecar.output.labels_file {
             sidecar.output.labels = labels(&path.with_file_name(file))?;
@@ -211,10 +219,8 @@ impl Sidecar {
                 return Err(format!("input.{name} has one value, or one for each of three channels"));
             }
         }
-        for (name, value) in [
-            ("output.confidence", self.output.confidence),
-            ("output.iou", self.output.iou),
-        ] {
+        for (name, value) in [("output.confidence", self.output.confidence), ("output.iou", self.output.iou)]
+        {
             if value.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
                 return Err(format!("{name} lies between 0 and 1"));
             }
@@ -231,7 +237,7 @@ impl Sidecar {
 /// # Errors
 /// [`EngineError::File`].
 pub fn labels(path: &Path) -> Result<Vec<String>, EngineError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|e| EngineError::File("labels", path.to_owned(), e.to_string()))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| EngineError::File("labels", path.to_owned(), e.to_string()))?;
     Ok(text.trim_end().lines().map(|line| line.trim().to_owned()).collect())
 }

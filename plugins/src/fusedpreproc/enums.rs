@@ -1,7 +1,6 @@
 //! What a tensor can be, as properties, sidecars and caps name it. `auto` leaves it to the model.
 
 use cudainfer_kernels::preproc;
-use cudainfer_kernels::tensor::TensorType;
 
 /// How the frame fills the tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
@@ -109,7 +108,7 @@ impl Layout {
     }
 }
 
-/// A tensor's element type.
+/// A tensor's element type; the nicks are `TensorType`'s names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferElementType")]
 #[allow(missing_docs)]
@@ -125,16 +124,4 @@ pub enum ElementType {
     UInt8,
     #[enum_value(name = "Signed 8-bit integer", nick = "int8")]
     Int8,
-}
-
-impl ElementType {
-    pub(super) fn kernel(self) -> Option<TensorType> {
-        match self {
-            Self::Auto => None,
-            Self::Float32 => Some(TensorType::Float32),
-            Self::Float16 => Some(TensorType::Float16),
-            Self::UInt8 => Some(TensorType::UInt8),
-            Self::Int8 => Some(TensorType::Int8),
-        }
-    }
 }

@@ -37,16 +37,18 @@ pub struct FusedPreproc {
 
 impl FusedPreproc {
     fn prepare(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<State, String> {
-        let info = gst_video::VideoInfo::from_caps(incaps).map_err(|e| format!("{incaps} is no video: {e}"))?;
-        let format =
-            video::frame_format(&info).ok_or_else(|| format!("frames of format {} are not read", info.format()))?;
+        let info =
+            gst_video::VideoInfo::from_caps(incaps).map_err(|e| format!("{incaps} is no video: {e}"))?;
+        let format = video::frame_format(&info)
+            .ok_or_else(|| format!("frames of format {} are not read", info.format()))?;
         let s = outcaps.structure(0).ok_or("there are no caps behind this element")?;
         let params = lock(&self.settings).params(s);
         let input = [params.width, params.height];
         let preproc = Preproc::new(format, params.clone()).map_err(|e| e.to_string())?;
         let name = s.get::<&str>("tensor-name").unwrap_or("input");
         let desc = TensorDesc::fixed(name, params.ty, &preproc.dims());
-        let size = u32::try_from(preproc.bytes()).map_err(|_| "the tensor is larger than 4 GiB".to_owned())?;
+        let size =
+            u32::try_from(preproc.bytes()).map_err(|_| "the tensor is larger than 4 GiB".to_owned())?;
         let pool = pool(size).map_err(|e| e.to_string())?;
         gst::info!(CAT, imp = self, "{:?} becomes {desc}: {params:?}", format);
         Ok(State { info, format, preproc, desc, input, pool })
@@ -58,7 +60,10 @@ fn pool(size: u32) -> Result<gst::BufferPool, glib::BoolError> {
     let pool = gst::BufferPool::new();
     let mut config = pool.config();
     config.set_params(None, size, 0, 0);
-    config.set_allocator(None::<&gst::Allocator>, Some(&gst::AllocationParams::new(gst::MemoryFlags::empty(), 63, 0, 0)));
+    config.set_allocator(
+        None::<&gst::Allocator>,
+        Some(&gst::AllocationParams::new(gst::MemoryFlags::empty(), 63, 0, 0)),
+    );
     pool.set_config(config)?;
     pool.set_active(true)?;
     Ok(pool)
@@ -72,7 +77,7 @@ impl Drop for State {
 
 #[glib::object_subclass]
 impl ObjectSubclass for FusedPreproc {
-    const NAME: &'static str = "GstCudaInferFusedPreproc";
+    const NAME: &'static str = "GstFusedPreproc";
     type Type = super::FusedPreproc;
     type ParentType = gst_base::BaseTransform;
 }
@@ -103,7 +108,12 @@ impl ObjectImpl for FusedPreproc {
                     .nick(nick)
                     .blurb(blurb)
                     .element_spec(
-                        &glib::ParamSpecDouble::builder("value").nick("Value").blurb("Value of a channel").minimum(-1e6).maximum(1e6).build(),
+                        &glib::ParamSpecDouble::builder("value")
+                            .nick("Value")
+                            .blurb("Value of a channel")
+                            .minimum(-1e6)
+                            .maximum(1e6)
+                            .build(),
                     )
                     .mutable_ready()
                     .build()
@@ -206,7 +216,9 @@ impl ObjectImpl for FusedPreproc {
 }
 
 fn get_array(value: &glib::Value) -> Vec<f64> {
-    value.get::<gst::ArrayRef>().map_or_else(|_| Vec::new(), |a| a.iter().filter_map(|v| v.get().ok()).collect())
+    value
+        .get::<gst::ArrayRef>()
+        .map_or_else(|_| Vec::new(), |a| a.iter().filter_map(|v| v.get().ok()).collect())
 }
 
 impl GstObjectImpl for FusedPreproc {}
@@ -263,9 +275,9 @@ impl BaseTransformImpl for FusedPreproc {
     fn fixate_caps(&self, direction: gst::PadDirection, from: &gst::Caps, mut other: gst::Caps) -> gst::Caps {
         if direction == gst::PadDirection::Sink {
             other.truncate();
-            let size = from.structure(0).map_or((0, 0), |s| {
-                (s.get("width").unwrap_or(0), s.get("height").unwrap_or(0))
-            });
+            let size = from
+                .structure(0)
+                .map_or((0, 0), |s| (s.get("width").unwrap_or(0), s.get("height").unwrap_or(0)));
             if let Some(s) = other.make_mut().structure_mut(0) {
                 lock(&self.settings).fixate(s, size);
             }
@@ -287,7 +299,10 @@ impl BaseTransformImpl for FusedPreproc {
         }
     }
 
-    fn prepare_output_buffer(&self, input: InputBuffer) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+    fn prepare_output_buffer(
+        &self,
+        input: InputBuffer,
+    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
         Ok(caps::share(input))
     }
 

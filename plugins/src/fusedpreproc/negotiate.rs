@@ -91,7 +91,8 @@ impl Settings {
         let number = |set: Option<f64>, field| set.or_else(|| s.get::<f64>(field).ok());
         let ty = wish("tensor-type").and_then(|t| t.parse().ok()).unwrap_or(defaults.ty);
         let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8);
-        let channels = self.order.kernel().or_else(|| from_nick::<ChannelOrder>(wish("tensor-order")?)?.kernel());
+        let channels =
+            self.order.kernel().or_else(|| from_nick::<ChannelOrder>(wish("tensor-order")?)?.kernel());
         let channels = match (size("tensor-channels"), channels) {
             (1, _) => preproc::ChannelOrder::Gray,
             (_, Some(order)) => order,
@@ -117,13 +118,16 @@ impl Settings {
                 .unwrap_or(defaults.layout),
             ty,
             // Integer tensors usually hold the pixel values themselves.
-            scale: number(self.scale, "tensor-scale").map_or(if integer { 1.0 } else { defaults.scale }, |v| v as f32),
+            scale: number(self.scale, "tensor-scale")
+                .map_or(if integer { 1.0 } else { defaults.scale }, |v| v as f32),
             mean: triple(&self.mean, s, "tensor-mean").unwrap_or(defaults.mean),
             std: triple(&self.std, s, "tensor-std").unwrap_or(defaults.std),
-            quant_scale: number(self.quant_scale, "tensor-quant-scale").map_or(defaults.quant_scale, |v| v as f32),
-            zero_point: self.zero_point.or_else(|| s.get("tensor-zero-point").ok()).unwrap_or(
-                if ty == TensorType::Int8 { -128 } else { defaults.zero_point },
-            ),
+            quant_scale: number(self.quant_scale, "tensor-quant-scale")
+                .map_or(defaults.quant_scale, |v| v as f32),
+            zero_point: self
+                .zero_point
+                .or_else(|| s.get("tensor-zero-point").ok())
+                .unwrap_or(if ty == TensorType::Int8 { -128 } else { defaults.zero_point }),
             padding: self.padding.or(padding).unwrap_or(defaults.padding),
         }
     }

@@ -62,7 +62,8 @@ impl GpuNms {
     fn detect(&self, state: &mut State, set: &TensorSet) -> Result<(), String> {
         let mapped =
             set.tensors.iter().map(|t| t.map().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
-        let views = mapped.iter().map(|m| m.view().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
+        let views =
+            mapped.iter().map(|m| m.view().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
         state.found.clear();
         let outcome = state
             .detector
@@ -94,7 +95,7 @@ impl GpuNms {
 
 #[glib::object_subclass]
 impl ObjectSubclass for GpuNms {
-    const NAME: &'static str = "GstCudaInferGpuNms";
+    const NAME: &'static str = "GstGpuNms";
     type Type = super::GpuNms;
     type ParentType = gst_base::BaseTransform;
 }
@@ -127,7 +128,13 @@ impl ObjectImpl for GpuNms {
                     .build()
             };
             let pixels = |name: &str, nick: &str, blurb: &str| {
-                glib::ParamSpecFloat::builder(name).nick(nick).blurb(blurb).minimum(0.0).maximum(1e6).mutable_ready().build()
+                glib::ParamSpecFloat::builder(name)
+                    .nick(nick)
+                    .blurb(blurb)
+                    .minimum(0.0)
+                    .maximum(1e6)
+                    .mutable_ready()
+                    .build()
             };
             vec![
                 glib::ParamSpecEnum::builder::<Decoder>("decoder")
@@ -278,7 +285,10 @@ impl BaseTransformImpl for GpuNms {
         }
     }
 
-    fn prepare_output_buffer(&self, input: InputBuffer) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+    fn prepare_output_buffer(
+        &self,
+        input: InputBuffer,
+    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
         Ok(caps::share(input))
     }
 

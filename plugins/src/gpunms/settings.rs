@@ -71,7 +71,9 @@ impl Settings {
             },
             top_k_before: count(self.top_k_before, defaults.top_k_before),
             top_k_after: count(self.top_k_after, defaults.top_k_after),
-            classes: list(&self.classes).map(|name| class("classes", name, info)).collect::<Result<_, _>>()?,
+            classes: list(&self.classes)
+                .map(|name| class("classes", name, info))
+                .collect::<Result<_, _>>()?,
             min_size: [self.min_width, self.min_height],
         })
     }
@@ -88,7 +90,8 @@ fn thresholds(property: &str, text: &str, info: &ModelInfo) -> Result<Vec<(u32, 
             let (name, value) = part.split_once('=').ok_or_else(|| {
                 format!("{property}: '{part}' is not CLASS=THRESHOLD, as in person=0.5,car=0.3")
             })?;
-            let value: f32 = value.trim().parse().map_err(|_| format!("{property}: '{value}' is not a number"))?;
+            let value: f32 =
+                value.trim().parse().map_err(|_| format!("{property}: '{value}' is not a number"))?;
             Ok((class(property, name.trim(), info)?, value))
         })
         .collect()
@@ -116,11 +119,14 @@ mod tests {
     #[test]
     fn classes_are_found_by_number_where_labels_are_unknown_and_named_in_the_error() {
         let info = ModelInfo::default();
-        let settings = Settings { classes: "2, 7".into(), class_confidence: "2=0.5".into(), ..Settings::default() };
+        let settings =
+            Settings { classes: "2, 7".into(), class_confidence: "2=0.5".into(), ..Settings::default() };
         let params = settings.params(&info).unwrap();
         assert_eq!(params.classes, [2, 7]);
         assert_eq!(params.class_confidence, [(2, 0.5)]);
-        for (field, text) in [("classes", "person"), ("class-confidence", "2:0.5"), ("class-confidence", "2=much")] {
+        for (field, text) in
+            [("classes", "person"), ("class-confidence", "2:0.5"), ("class-confidence", "2=much")]
+        {
             let settings = if field == "classes" {
                 Settings { classes: text.into(), ..Settings::default() }
             } else {

@@ -40,8 +40,10 @@ impl InferOverlay {
         if shapes.is_empty() {
             return Ok(());
         }
-        let mut mapped = gst_video::VideoFrameRef::from_buffer_ref_writable(buffer, &state.info)
-            .map_err(|_| "the frame cannot be mapped for writing, or is smaller than its caps say".to_owned())?;
+        let mut mapped =
+            gst_video::VideoFrameRef::from_buffer_ref_writable(buffer, &state.info).map_err(|_| {
+                "the frame cannot be mapped for writing, or is smaller than its caps say".to_owned()
+            })?;
         let mut frame = video::frame_mut(&state.format, &mut mapped).map_err(|e| e.to_string())?;
         draw(&state.format, &mut frame, &shapes).map_err(|e| e.to_string())
     }
@@ -49,7 +51,7 @@ impl InferOverlay {
 
 #[glib::object_subclass]
 impl ObjectSubclass for InferOverlay {
-    const NAME: &'static str = "GstCudaInferInferOverlay";
+    const NAME: &'static str = "GstInferOverlay";
     type Type = super::InferOverlay;
     type ParentType = gst_base::BaseTransform;
 }
@@ -81,9 +83,27 @@ impl ObjectImpl for InferOverlay {
                 show("confidences", "Confidences", "Write the confidences in per cent", defaults.confidences),
                 show("ids", "Identities", "Write the tracks' identities", defaults.ids),
                 show("points", "Points", "Draw the keypoints", defaults.points),
-                count("trail-length", "Trail length", "Frames of a track's way that are drawn; 0 draws none", 10_000, defaults.trail_length),
-                count("thickness", "Thickness", "Thickness of lines in pixels; 0 chooses by the frame's height", 100, 0),
-                count("text-scale", "Text scale", "Size of the text as a multiple of the font's; 0 chooses by the frame's height", 16, 0),
+                count(
+                    "trail-length",
+                    "Trail length",
+                    "Frames of a track's way that are drawn; 0 draws none",
+                    10_000,
+                    defaults.trail_length,
+                ),
+                count(
+                    "thickness",
+                    "Thickness",
+                    "Thickness of lines in pixels; 0 chooses by the frame's height",
+                    100,
+                    0,
+                ),
+                count(
+                    "text-scale",
+                    "Text scale",
+                    "Size of the text as a multiple of the font's; 0 chooses by the frame's height",
+                    16,
+                    0,
+                ),
             ]
         });
         &PROPERTIES
@@ -160,8 +180,9 @@ impl BaseTransformImpl for InferOverlay {
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = gst_video::VideoInfo::from_caps(incaps)
             .map_err(|e| gst::loggable_error!(CAT, "{incaps} is no video: {e}"))?;
-        let format = video::frame_format(&info)
-            .ok_or_else(|| gst::loggable_error!(CAT, "frames of format {} are not drawn on", info.format()))?;
+        let format = video::frame_format(&info).ok_or_else(|| {
+            gst::loggable_error!(CAT, "frames of format {} are not drawn on", info.format())
+        })?;
         *lock(&self.state) = Some(State { info, format });
         Ok(())
     }
@@ -174,7 +195,10 @@ impl BaseTransformImpl for InferOverlay {
     }
 
     /// Where others hold the frame too, mapping it for writing makes a copy of its pixels, and only then.
-    fn prepare_output_buffer(&self, input: InputBuffer) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+    fn prepare_output_buffer(
+        &self,
+        input: InputBuffer,
+    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
         Ok(caps::share(input))
     }
 

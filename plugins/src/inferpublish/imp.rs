@@ -13,10 +13,6 @@ use crate::caps;
 use crate::meta::object::objects;
 use crate::sync::lock;
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("inferpublish", gst::DebugColorFlags::empty(), Some("results as JSON lines"))
-});
-
 /// The location that means the standard output.
 const STDOUT: &str = "-";
 
@@ -39,7 +35,7 @@ impl Default for InferPublish {
 
 #[glib::object_subclass]
 impl ObjectSubclass for InferPublish {
-    const NAME: &'static str = "GstCudaInferInferPublish";
+    const NAME: &'static str = "GstInferPublish";
     type Type = super::InferPublish;
     type ParentType = gst_base::BaseTransform;
 }

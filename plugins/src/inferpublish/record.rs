@@ -97,7 +97,12 @@ impl From<Object> for ObjectRecord {
             keypoints: object.keypoints.map(|k| {
                 let points = k.names.into_iter().zip(k.x).zip(k.y).zip(k.score);
                 points
-                    .map(|(((name, x), y), s)| KeypointRecord { name, x: pixels(x), y: pixels(y), score: score(s) })
+                    .map(|(((name, x), y), s)| KeypointRecord {
+                        name,
+                        x: pixels(x),
+                        y: pixels(y),
+                        score: score(s),
+                    })
                     .collect()
             }),
             label: object.label,

@@ -66,7 +66,11 @@ pub struct Object {
 
 fn set_rect(builder: gst::structure::Builder, rect: &Rect) -> gst::structure::Builder {
     let Rect { x, y, w, h } = *rect;
-    builder.field("x", f64::from(x)).field("y", f64::from(y)).field("w", f64::from(w)).field("h", f64::from(h))
+    builder
+        .field("x", f64::from(x))
+        .field("y", f64::from(y))
+        .field("w", f64::from(w))
+        .field("h", f64::from(h))
 }
 
 fn rect_of(s: &gst::StructureRef) -> Option<Rect> {
@@ -118,7 +122,8 @@ impl KeypointsParam {
         let doubles = |name| -> Option<Vec<f64>> {
             s.get::<gst::ArrayRef>(name).ok()?.iter().map(|v| v.get().ok()).collect()
         };
-        let names = s.get::<gst::ArrayRef>("names").ok()?.iter().map(|v| v.get().ok()).collect::<Option<_>>()?;
+        let names =
+            s.get::<gst::ArrayRef>("names").ok()?.iter().map(|v| v.get().ok()).collect::<Option<_>>()?;
         Some(Self { names, x: doubles("x")?, y: doubles("y")?, score: doubles("score")? })
     }
 }
@@ -134,7 +139,8 @@ impl Object {
     pub fn put(&self, buffer: &mut gst::BufferRef, outline: &Rect) {
         let rect = self.detection.as_ref().map_or(outline, |d| &d.rect);
         let corner = (pixel(rect.x), pixel(rect.y));
-        let size = (pixel(rect.right()).saturating_sub(corner.0), pixel(rect.bottom()).saturating_sub(corner.1));
+        let size =
+            (pixel(rect.right()).saturating_sub(corner.0), pixel(rect.bottom()).saturating_sub(corner.1));
         let mut meta = Roi::add(buffer, &self.label, (corner.0, corner.1, size.0, size.1));
         meta.set_id(self.id);
         let params = [

@@ -90,7 +90,10 @@ impl Tensor {
             desc: TensorDesc {
                 name: structure.get("name").ok()?,
                 ty: structure.get::<&str>("type").ok()?.parse().ok()?,
-                dims: dims.iter().map(|d| d.get::<i32>().ok().and_then(|d| usize::try_from(d).ok())).collect(),
+                dims: dims
+                    .iter()
+                    .map(|d| d.get::<i32>().ok().and_then(|d| usize::try_from(d).ok()))
+                    .collect(),
             },
             data: structure.get("data").ok()?,
         })

@@ -85,9 +85,15 @@ pub enum Grid {
     #[default]
     #[enum_value(name = "As the sidecar says, else by the sizes of map and input", nick = "auto")]
     Auto,
-    #[enum_value(name = "Cells tile the input: cell i is centred at (i + 0.5) * stride", nick = "cell-centers")]
+    #[enum_value(
+        name = "Cells tile the input: cell i is centred at (i + 0.5) * stride",
+        nick = "cell-centers"
+    )]
     CellCenters,
-    #[enum_value(name = "The first and the last cell lie on the input's first and last pixel (PoseNet)", nick = "corners")]
+    #[enum_value(
+        name = "The first and the last cell lie on the input's first and last pixel (PoseNet)",
+        nick = "corners"
+    )]
     Corners,
     #[enum_value(name = "Cell i lies on pixel i * stride (SLEAP)", nick = "strided")]
     Strided,

@@ -97,7 +97,7 @@ fn object(peaks: &[Peak], info: &ModelInfo, id: usize) -> (Object, Rect) {
 
 #[glib::object_subclass]
 impl ObjectSubclass for PeakFind {
-    const NAME: &'static str = "GstCudaInferPeakFind";
+    const NAME: &'static str = "GstPeakFind";
     type Type = super::PeakFind;
     type ParentType = gst_base::BaseTransform;
 }
@@ -264,7 +264,10 @@ impl BaseTransformImpl for PeakFind {
         }
     }
 
-    fn prepare_output_buffer(&self, input: InputBuffer) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+    fn prepare_output_buffer(
+        &self,
+        input: InputBuffer,
+    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
         Ok(caps::share(input))
     }
 

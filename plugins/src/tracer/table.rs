@@ -62,13 +62,12 @@ impl Table {
     /// The report on what lies inside `pipeline`, whose accounts are closed.
     pub fn close(&mut self, pipeline: &gst::Element) -> Report {
         let seconds = self.started.take().map_or(0.0, |t| t.elapsed().as_secs_f64());
-        let inside = |account: &Account| {
-            account.element.upgrade().filter(|e| e.has_as_ancestor(pipeline))
-        };
+        let inside = |account: &Account| account.element.upgrade().filter(|e| e.has_as_ancestor(pipeline));
         let mut accounts: Vec<_> =
             self.accounts.drain().filter_map(|(_, a)| inside(&a).map(|e| (a.order, a, e))).collect();
         accounts.sort_by_key(|(order, ..)| *order);
-        let elements: Vec<_> = accounts.into_iter().map(|(_, account, element)| row(&account, &element)).collect();
+        let elements: Vec<_> =
+            accounts.into_iter().map(|(_, account, element)| row(&account, &element)).collect();
         let frames = elements.last().map_or(0, |row| row.frames);
         Report { frames, seconds, elements }
     }

@@ -1,2 +1,4 @@
 //! stub
-pub(crate) fn register(_plugin: &gst::Plugin) -> Result<(), glib::BoolError> { Ok(()) }
+pub(crate) fn register(_plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    Ok(())
+}

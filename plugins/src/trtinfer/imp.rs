@@ -64,7 +64,8 @@ impl TrtInfer {
                 ["{}: no model is named: set model=FILE.onnx", self.obj().name()]
             )
         })?;
-        let count = |set: u32, default: usize| usize::try_from(set).ok().filter(|n| *n > 0).unwrap_or(default);
+        let count =
+            |set: u32, default: usize| usize::try_from(set).ok().filter(|n| *n > 0).unwrap_or(default);
         let threads = count(settings.threads, cores());
         // More than four sessions cost more memory than they bring speed.
         let workers = count(settings.workers, threads.min(4));
@@ -81,9 +82,8 @@ impl TrtInfer {
     /// NULL -> READY: everything that can be missing is missed here.
     fn open(&self) -> Result<(), gst::ErrorMessage> {
         let config = self.config()?;
-        let engine = Engine::open(&config).map_err(|e| {
-            gst::error_msg!(gst::ResourceError::NotFound, ["{}: {e}", self.obj().name()])
-        })?;
+        let engine = Engine::open(&config)
+            .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ["{}: {e}", self.obj().name()]))?;
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), caps::nick(engine.provider));
         if config.provider == Provider::Auto && engine.provider == Provider::Cpu {
             notice::running_on_cpu(self.obj().upcast_ref(), &engine.fallbacks.join("; "));
@@ -95,7 +95,8 @@ impl TrtInfer {
 
     /// Starts the workers and, on the source pad, the task that pushes.
     fn start(&self) -> Result<(), gst::LoggableError> {
-        let engine = lock(&self.engine).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
+        let engine =
+            lock(&self.engine).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
         let sessions = engine.sessions.clone();
         let limit = lock(&self.settings).max_in_flight;
         let limit = usize::try_from(limit).ok().filter(|n| *n > 0).unwrap_or(sessions.len() + 2);
@@ -135,7 +136,8 @@ impl TrtInfer {
         if let Some(running) = &running {
             running.lane.stop();
         }
-        let stopped = self.src.stop_task().map_err(|e| gst::loggable_error!(CAT, "the task does not stop: {e}"));
+        let stopped =
+            self.src.stop_task().map_err(|e| gst::loggable_error!(CAT, "the task does not stop: {e}"));
         if let Some(running) = running {
             running.workers.into_iter().for_each(|w| drop(w.join()));
         }
@@ -175,7 +177,10 @@ impl TrtInfer {
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
-                ["{}: frames arrive before their caps: put fusedpreproc before this element", self.obj().name()]
+                [
+                    "{}: frames arrive before their caps: put fusedpreproc before this element",
+                    self.obj().name()
+                ]
             );
             gst::FlowError::NotNegotiated
         })?;
@@ -218,7 +223,9 @@ impl TrtInfer {
             let engine = lock(&self.engine).clone().ok_or("there is no model")?;
             let stream = Stream::new(incoming, &engine)?;
             let outputs = stream.outputs(&engine).map_err(|e| e.to_string())?;
-            let mut fields = gst::Structure::builder("outputs").field(caps::OUTPUTS, caps::outputs_value(&outputs)).build();
+            let mut fields = gst::Structure::builder("outputs")
+                .field(caps::OUTPUTS, caps::outputs_value(&outputs))
+                .build();
             for size in ["tensor-width", "tensor-height"] {
                 if let Some(value) = incoming.structure(0).and_then(|s| s.get::<i32>(size).ok()) {
                     fields.set(size, value);
@@ -268,7 +275,6 @@ impl TrtInfer {
     /// first, then its needs; then anything, so that what does not fit is refused by a sentence in `caps_event`.
     fn sink_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
         let frames = caps::without_tensors(&self.src.peer_query_caps(None));
-        let frames = if frames.is_any() { caps::any_video() } else { frames };
         let mut accepted = gst::Caps::new_empty();
         {
             let accepted = accepted.make_mut();
@@ -288,7 +294,6 @@ impl TrtInfer {
             Some(caps) => return filtered(caps, filter),
             None => caps::without_tensors(&self.sink.peer_query_caps(None)),
         };
-        let frames = if frames.is_any() { caps::any_video() } else { frames };
         filtered(caps::with_feature(&frames), filter)
     }
 
@@ -338,9 +343,10 @@ impl TrtInfer {
 
     /// At most the frames that are in flight.
     fn latency(&self) -> gst::ClockTime {
-        let rate = self.sink.current_caps().and_then(|caps| {
-            caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok())
-        });
+        let rate = self
+            .sink
+            .current_caps()
+            .and_then(|caps| caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok()));
         let frames = lock(&self.running).as_ref().map_or(0, |r| r.lane.limit() as u64);
         let second = gst::ClockTime::SECOND.nseconds();
         match rate {
@@ -363,7 +369,7 @@ fn filtered(caps: gst::Caps, filter: Option<&gst::CapsRef>) -> gst::Caps {
 
 #[glib::object_subclass]
 impl ObjectSubclass for TrtInfer {
-    const NAME: &'static str = "GstCudaInferTrtInfer";
+    const NAME: &'static str = "GstTrtInfer";
     type Type = super::TrtInfer;
     type ParentType = gst::Element;
 
@@ -372,7 +378,11 @@ impl ObjectSubclass for TrtInfer {
         let sink = template("sink").map(|template| {
             gst::Pad::builder_from_template(&template)
                 .chain_function(|_, parent, buffer| {
-                    Self::catch_panic_pad_function(parent, || Err(gst::FlowError::Error), |imp| imp.chain(buffer))
+                    Self::catch_panic_pad_function(
+                        parent,
+                        || Err(gst::FlowError::Error),
+                        |imp| imp.chain(buffer),
+                    )
                 })
                 .event_function(|_, parent, event| {
                     Self::catch_panic_pad_function(parent, || false, |imp| imp.sink_event(event))
@@ -417,7 +427,12 @@ impl ObjectImpl for TrtInfer {
                 glib::ParamSpecString::builder(name).nick(nick).blurb(blurb).mutable_ready().build()
             };
             let count = |name: &str, nick: &str, blurb: &str| {
-                glib::ParamSpecUInt::builder(name).nick(nick).blurb(blurb).maximum(1024).mutable_ready().build()
+                glib::ParamSpecUInt::builder(name)
+                    .nick(nick)
+                    .blurb(blurb)
+                    .maximum(1024)
+                    .mutable_ready()
+                    .build()
             };
             vec![
                 file("model", "Model", "The ONNX file. A sidecar beside it, of the same name ending in .toml, may describe its input and outputs"),
@@ -448,7 +463,8 @@ impl ObjectImpl for TrtInfer {
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
         let mut settings = lock(&self.settings);
-        let path = || value.get::<Option<String>>().ok().flatten().filter(|p| !p.is_empty()).map(PathBuf::from);
+        let path =
+            || value.get::<Option<String>>().ok().flatten().filter(|p| !p.is_empty()).map(PathBuf::from);
         let count = || value.get().unwrap_or_default();
         match pspec.name() {
             "model" => settings.model = path(),
@@ -470,7 +486,9 @@ impl ObjectImpl for TrtInfer {
             "labels" => path(&settings.labels),
             "onnxruntime" => path(&settings.library),
             "provider" => settings.provider.to_value(),
-            "active-provider" => lock(&self.engine).as_ref().map_or(Provider::Auto, |e| e.provider).to_value(),
+            "active-provider" => {
+                lock(&self.engine).as_ref().map_or(Provider::Auto, |e| e.provider).to_value()
+            }
             "threads" => settings.threads.to_value(),
             "workers" => settings.workers.to_value(),
             "max-in-flight" => settings.max_in_flight.to_value(),

@@ -58,11 +58,7 @@ impl Stream {
             .map(|desc| constant(desc, &engine.info, [width, height], frame))
             .collect::<Result<_, _>>()?;
         let dims = wanted.dims(width, height);
-        Ok(Self {
-            image: TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &dims),
-            dims,
-            constants,
-        })
+        Ok(Self { image: TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &dims), dims, constants })
     }
 
     /// Replaces the input tensor on a frame by the model's outputs.
@@ -70,8 +66,8 @@ impl Stream {
     /// # Errors
     /// The frame's tensor is not the negotiated one, or ONNX Runtime fails.
     pub fn infer(&self, session: &mut Session, buffer: &mut gst::BufferRef) -> Result<(), EngineError> {
-        let mut set =
-            TensorSet::take(buffer).ok_or_else(|| EngineError::Run("a frame came without a tensor".into()))?;
+        let mut set = TensorSet::take(buffer)
+            .ok_or_else(|| EngineError::Run("a frame came without a tensor".into()))?;
         let given = set.tensors.iter().find(|t| t.desc.name == self.image.name).or(set.tensors.first());
         let given = given
             .filter(|t| (t.desc.ty, &t.desc.dims) == (self.image.ty, &self.image.dims))
@@ -84,7 +80,11 @@ impl Stream {
         Ok(())
     }
 
-    fn run(&self, session: &mut Session, image: &[u8]) -> Result<Vec<crate::meta::tensor::Tensor>, EngineError> {
+    fn run(
+        &self,
+        session: &mut Session,
+        image: &[u8],
+    ) -> Result<Vec<crate::meta::tensor::Tensor>, EngineError> {
         let mut inputs =
             vec![Input { name: &self.image.name, ty: self.image.ty, dims: &self.dims, data: image }];
         inputs.extend(self.constants.iter().map(|(desc, dims, data)| Input {
@@ -159,7 +159,11 @@ fn constant(
         desc.dims.iter().rev().map(|d| d.unwrap_or_else(|| std::mem::replace(&mut left, 1))).collect();
     let dims: Vec<usize> = dims.into_iter().rev().collect();
     if dims.iter().product::<usize>() != numbers.len() {
-        return Err(format!("the sidecar's constant {} has {} numbers, which do not fill {desc}", desc.name, numbers.len()));
+        return Err(format!(
+            "the sidecar's constant {} has {} numbers, which do not fill {desc}",
+            desc.name,
+            numbers.len()
+        ));
     }
     let mut bytes = Vec::with_capacity(numbers.len() * desc.ty.size());
     for n in numbers {
