@@ -1,1 +1,59 @@
-fn main() {}
+//! What an overlay draws on a frame: twenty labelled boxes, and twenty skeletons of 17 points. What must move is what
+//! is drawn: about 20 x (4 x 2 x 500 + 200 x 30) bytes of luma and half of that of chroma, some 300 kB.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use cudainfer_kernels::draw::{Shape, color_of, default_scale, draw};
+use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
+use cudainfer_kernels::geometry::Rect;
+
+fn boxes(texts: &[String], scale: u32) -> Vec<Shape<'_>> {
+    let at = |i: usize| ((i % 7 * 250 + 31) as f32, (i / 7 * 330 + 47) as f32);
+    let shapes = (0_u64..).zip(texts).flat_map(|(id, text)| {
+        let ((x, y), color) = (at(text.len() % 2 + usize::try_from(id).unwrap_or(0)), color_of(id));
+        let rect = Rect { x, y, w: 170.0, h: 290.0 };
+        [Shape::Rect { rect, thickness: 2 * scale, color }, Shape::Label { x, y, text, color, scale }]
+    });
+    shapes.collect()
+}
+
+fn overlay(criterion: &mut Criterion) {
+    let (width, height) = (1920, 1080);
+    let scale = default_scale(height);
+    let texts: Vec<String> = (0..20).map(|i| format!("person {i} 0.{}", 50 + i)).collect();
+    let labelled = boxes(&texts, scale);
+    let bodies: Vec<Vec<(f32, f32)>> = (0..20)
+        .map(|i| (0..17).map(|k| ((i * 90 + k * 37 % 110) as f32, (200 + k * 31) as f32)).collect())
+        .collect();
+    let skeletons: Vec<Shape<'_>> = (0_u64..)
+        .zip(&bodies)
+        .flat_map(|(id, points)| {
+            let color = color_of(id);
+            let joints = points.iter().map(move |&(x, y)| Shape::Disc { x, y, radius: 5.0, color });
+            joints.chain([Shape::Polyline { points, thickness: 3, color }])
+        })
+        .collect();
+    let mut group = criterion.benchmark_group("draw 1920x1080");
+    for pixels in [PixelFormat::Nv12, PixelFormat::I420, PixelFormat::Rgb, PixelFormat::Bgrx] {
+        let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
+        let mut planes: Vec<(Vec<u8>, usize)> = (0..pixels.planes())
+            .map(|plane| {
+                let stride = pixels.row_bytes(plane, width);
+                (vec![90; stride * pixels.rows(plane, height)], stride)
+            })
+            .collect();
+        let borrowed = planes.iter_mut().map(|(data, stride)| (data.as_mut_slice(), *stride));
+        let Ok(mut frame) = FrameMut::new(&format, borrowed.collect()) else { continue };
+        group.bench_function(format!("20 labelled boxes, {pixels:?}"), |b| {
+            b.iter(|| draw(&format, &mut frame, black_box(&labelled)).is_ok());
+        });
+        group.bench_function(format!("20 skeletons, {pixels:?}"), |b| {
+            b.iter(|| draw(&format, &mut frame, black_box(&skeletons)).is_ok());
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, overlay);
+criterion_main!(benches);

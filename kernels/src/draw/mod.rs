@@ -1,1 +1,119 @@
-//! draw
+//! Boxes, text, lines and discs, drawn on a frame in place.
+//!
+//! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Shapes are drawn in order, opaque,
+//! without antialiasing: a pixel is drawn or it is not, so that every device draws the same. What lies outside the
+//! frame is cut off; a shape with a coordinate that is NaN or infinite is left out.
+//!
+//! # Chroma at half resolution
+//! In NV12 and I420 two by two pixels share one chroma sample. A shape sets the sample where it covers any of the four,
+//! so that lines of one pixel keep their colour, and the colour may reach one pixel beyond the shape. Letters set
+//! it where they cover the top-left one, so that they do not eat up the background between them; labels lie on even
+//! pixels, so at an even scale letters are exact.
+
+mod color;
+mod label;
+mod raster;
+mod surface;
+#[cfg(test)]
+mod tests;
+
+pub use color::{Rgb, color_of};
+
+use crate::frame::{FrameError, FrameFormat, FrameMut, PixelFormat};
+use crate::geometry::Rect;
+use surface::Surface;
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape<'a> {
+    /// The border of a box. Its edges are rounded to whole pixels, at least one apart, and the border grows inwards, so
+    /// that a box that fills the frame shows. One too small for a hole is filled.
+    Rect {
+        /// The box; left out where its width or height is not greater than 0.
+        rect: Rect,
+        /// Width of the border in pixels; 0 draws nothing.
+        thickness: u32,
+        /// Its colour.
+        color: Rgb,
+    },
+    /// One line of text in black or white, whichever stands out, on a coloured background. It shows ISO 8859-1's
+    /// printable characters, and '?' for every other.
+    Label {
+        /// Left edge of the background. It moves left where the label would leave the frame.
+        x: f32,
+        /// Bottom edge of the background. Where the label would leave the frame above, this becomes its top edge (so a
+        /// label on a box's top goes inside the box).
+        y: f32,
+        /// The text.
+        text: &'a str,
+        /// Colour of the background.
+        color: Rgb,
+        /// Magnification: a letter is 7 x 13 pixels times this. See [`default_scale`]. 0 draws nothing.
+        scale: u32,
+    },
+    /// Straight lines from point to point, with round ends and joins. One point alone is a dot.
+    Polyline {
+        /// The points. A line to or from one that is not finite is left out.
+        points: &'a [(f32, f32)],
+        /// Width of the line in pixels; 0 draws nothing.
+        thickness: u32,
+        /// Its colour.
+        color: Rgb,
+    },
+    /// A filled circle, at least the pixel that holds its centre.
+    Disc {
+        /// Centre, across.
+        x: f32,
+        /// Centre, down.
+        y: f32,
+        /// Radius in pixels; nothing is drawn where it is not greater than 0.
+        radius: f32,
+        /// Its colour.
+        color: Rgb,
+    },
+}
+
+/// A frame that cannot be drawn on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DrawError {
+    /// A pixel format without a way to draw on it.
+    #[error(
+        "cannot draw on {0:?} frames; convert them to NV12, I420, RGB, BGR, RGBA, BGRA, RGBx or BGRx first, \
+         for example with videoconvert"
+    )]
+    Format(PixelFormat),
+    /// A frame whose planes are shorter than its format needs.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+}
+
+/// The magnification that keeps labels readable on frames of this height: 1 up to 809 rows, 2 for 1080, 4 for 2160, so
+/// that a line of text is about a fortieth of the picture. Twice this is a fitting thickness of a box.
+pub fn default_scale(height: usize) -> u32 {
+    u32::try_from(height.saturating_add(270) / 540).unwrap_or(u32::MAX).max(1)
+}
+
+/// Draws `shapes` in order on `frame`, which is of `format`. Alpha becomes opaque where something is drawn.
+///
+/// # Errors
+/// [`DrawError`]; nothing is drawn then.
+pub fn draw(format: &FrameFormat, frame: &mut FrameMut<'_>, shapes: &[Shape<'_>]) -> Result<(), DrawError> {
+    let mut surface = Surface::new(format, frame)?;
+    for shape in shapes {
+        match *shape {
+            Shape::Rect { rect, thickness, color } => {
+                raster::rect(&mut surface, &rect, thickness, color);
+            }
+            Shape::Label { x, y, text, color, scale } => {
+                label::draw(&mut surface, [x, y], text, color, scale);
+            }
+            Shape::Polyline { points, thickness, color } => {
+                raster::polyline(&mut surface, points, thickness, color);
+            }
+            Shape::Disc { x, y, radius, color } => {
+                raster::disc(&mut surface, [x, y], radius, color);
+            }
+        }
+    }
+    Ok(())
+}

@@ -77,7 +77,7 @@ pub(super) fn find(
     candidates.clear();
     let non_finite = match params.mode {
         Mode::Local => local_maxima(cells, gate(params), candidates),
-        Mode::Global => global_maxima(cells, row_max, candidates),
+        Mode::Global => global_maxima(cells, gate(params), row_max, candidates),
     };
     let activate = |v| activate(params.activation, v);
     candidates.retain(|c| activate(c.value) >= params.threshold);
@@ -187,8 +187,9 @@ fn is_maximum(rows: [&[f32]; 3], i: usize, step: usize, v: f32) -> bool {
         || later(at(below, Some(right))))
 }
 
-/// Collects the greatest finite cell of each channel, the first of equals; returns the number of cells that are not finite.
-fn global_maxima(cells: &Cells<'_>, row_max: &mut Vec<f32>, found: &mut Vec<Candidate>) -> usize {
+/// Collects the greatest finite cell of each channel that reaches `gate`, the first of equals; returns the number of
+/// cells that are not finite.
+fn global_maxima(cells: &Cells<'_>, gate: f32, row_max: &mut Vec<f32>, found: &mut Vec<Candidate>) -> usize {
     let step = cells.step;
     let mut non_finite = 0;
     for (plane, y, row) in cells.rows() {
@@ -199,10 +200,18 @@ fn global_maxima(cells: &Cells<'_>, row_max: &mut Vec<f32>, found: &mut Vec<Cand
                 value: f32::NEG_INFINITY,
             }));
         }
+        // Most rows hold nothing of interest; where a row is one channel, nothing below its best so far is.
+        let best = if step == 1 { found[plane].value } else { f32::NEG_INFINITY };
+        let (high, bad) = test(row, gate.max(best));
+        if bad {
+            non_finite += count_non_finite(row);
+        }
+        if !high {
+            continue;
+        }
         row_max.clear();
         row_max.resize(step, f32::NEG_INFINITY);
-        if test(row, f32::INFINITY).1 {
-            non_finite += count_non_finite(row);
+        if bad {
             for cell in row.chunks_exact(step) {
                 for (max, v) in row_max.iter_mut().zip(cell) {
                     *max = if v.is_finite() && *v > *max { *v } else { *max };

@@ -19,11 +19,8 @@ fn laid_out(map: &Map, layout: Layout) -> ([usize; 4], Vec<f32>) {
     match layout {
         Layout::Nchw => data.extend(map.iter().flatten().flatten()),
         Layout::Nhwc => {
-            for y in 0..h {
-                for x in 0..w {
-                    data.extend((0..c).map(|c| map[c][y][x]));
-                }
-            }
+            let cells = (0..h).flat_map(|y| (0..w).map(move |x| (y, x)));
+            data.extend(cells.flat_map(|(y, x)| map.iter().map(move |plane| plane[y][x])));
         }
     }
     (if layout == Layout::Nchw { [1, c, h, w] } else { [1, h, w, c] }, data)
