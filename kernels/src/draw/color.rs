@@ -45,11 +45,7 @@ pub fn color_of(id: u64) -> Rgb {
         _ => (225, 180),
     };
     // 2^64 over the golden ratio: the product's upper bits are the fractional part, here in 1536ths of the circle.
-<<<<<<< HEAD
-    let turn = (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * 1536 >> 32;
-=======
     let turn = ((id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) * 1536) >> 32;
->>>>>>> peaksdraw
     let (sector, rest) = (turn / 256, turn % 256);
     // HSV to RGB (Smith, "Color gamut transform pairs", SIGGRAPH 1978).
     let level =

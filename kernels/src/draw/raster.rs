@@ -55,13 +55,8 @@ pub(super) fn polyline(surface: &mut Surface<'_, '_>, points: &[(f32, f32)], thi
     }
     let ink = surface.ink(color);
     // `windows` has none for a single point, which is a line to itself.
-<<<<<<< HEAD
-    let single = points.first().filter(|_| points.len() == 1).map(|p| [*p, *p]);
-    for [a, b] in points.array_windows::<2>().copied().chain(single) {
-=======
     let single = points.first().filter(|_| points.len() == 1).map(|p| (*p, *p));
     for (a, b) in points.windows(2).map(|ends| (ends[0], ends[1])).chain(single) {
->>>>>>> peaksdraw
         let [ax, ay, bx, by] = [a.0, a.1, b.0, b.1].map(f64::from);
         if [ax, ay, bx, by].iter().all(|v| v.is_finite()) {
             capsule(surface, [ax, ay], [bx, by], f64::from(thickness) / 2.0, ink);

@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 //! Against a picture painted pixel by pixel from each shape's definition.
 
 mod labels;
@@ -348,4 +345,3 @@ proptest! {
         }
     }
 }
->>>>>>> peaksdraw
