@@ -20,6 +20,6 @@ pub fn running_on_cpu(element: &gst::Element, reason: &str) {
     gst::element_warning!(
         element,
         gst::LibraryError::Init,
-        ["no GPU is used: {reason}. The pipeline runs on the CPU, with the same results"]
+        ("no GPU is used: {reason}. The pipeline runs on the CPU, with the same results")
     );
 }

@@ -262,7 +262,7 @@ impl BaseTransformImpl for FusedPreproc {
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
         let mut other = if direction == gst::PadDirection::Sink {
-            caps::with_fields(from, &lock(&self.settings).demanded())
+            caps::with_fields(from, &lock(&self.settings).possible())
         } else {
             caps::without_tensors(from)
         };
@@ -293,7 +293,7 @@ impl BaseTransformImpl for FusedPreproc {
                 Ok(())
             }
             Err(why) => {
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ["{}: {why}", self.obj().name()]);
+                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
                 Err(gst::loggable_error!(CAT, "{why}"))
             }
         }
@@ -319,7 +319,7 @@ impl BaseTransformImpl for FusedPreproc {
             state.preproc.run(&frame, tensor.as_mut_slice()).map_err(|e| e.to_string())
         })();
         if let Err(why) = made {
-            gst::element_imp_error!(self, gst::StreamError::Failed, ["{}: {why}", self.obj().name()]);
+            gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
             return Err(gst::FlowError::Error);
         }
         let set = TensorSet {

@@ -28,13 +28,23 @@ pub(super) struct Settings {
 /// stride of the usual networks, which they need their input to be divisible by.
 const STRIDE: i32 = 32;
 
+/// Largest width and height of a tensor.
+pub(super) const MAX_SIZE: i32 = 16384;
+
 impl Settings {
-    /// The fields that the properties demand; the rest is up to the model.
-    pub fn demanded(&self) -> gst::Structure {
-        let mut s = gst::Structure::new_empty("demanded");
+    /// What this element can make: what the properties demand, and everything where they leave it to the model.
+    /// How the frame fills the tensor stays open, or BaseTransform would not ask the model for its wishes.
+    pub fn possible(&self) -> gst::Structure {
+        let mut s = gst::Structure::builder("possible")
+            .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8"]))
+            .field("tensor-layout", gst::List::new(["nchw", "nhwc"]))
+            .field("tensor-channels", gst::List::new([3, 1]))
+            .field("tensor-resize", gst::List::new(["letterbox", "stretch", "center-crop"]))
+            .build();
         for (field, value) in [("tensor-width", self.width), ("tensor-height", self.height)] {
-            if let Some(value) = i32::try_from(value).ok().filter(|v| *v > 0) {
-                s.set(field, value);
+            match i32::try_from(value) {
+                Ok(value) if value > 0 => s.set(field, value),
+                _ => s.set(field, gst::IntRange::new(1, MAX_SIZE)),
             }
         }
         if self.ty != ElementType::Auto {
@@ -56,19 +66,11 @@ impl Settings {
     pub fn fixate(&self, s: &mut gst::StructureRef, frame: (i32, i32)) {
         for (field, size) in [("tensor-width", frame.0), ("tensor-height", frame.1)] {
             let rounded = size.saturating_add(STRIDE - 1) / STRIDE * STRIDE;
-            if s.has_field(field) {
-                s.fixate_field_nearest_int(field, rounded);
-            } else {
-                s.set(field, rounded);
-            }
+            s.fixate_field_nearest_int(field, rounded);
         }
-        fixate_string(s, "tensor-type", "float32");
-        fixate_string(s, "tensor-layout", "nchw");
-        if s.has_field("tensor-channels") {
-            s.fixate_field_nearest_int("tensor-channels", 3);
-        } else {
-            s.set("tensor-channels", 3);
-        }
+        s.fixate_field_str("tensor-type", "float32");
+        s.fixate_field_str("tensor-layout", "nchw");
+        s.fixate_field_nearest_int("tensor-channels", 3);
         let params = self.params(s);
         s.set("tensor-order", nick(order(params.channels)));
         s.set("tensor-resize", nick(resize(params.resize)));
@@ -130,14 +132,6 @@ impl Settings {
                 .unwrap_or(if ty == TensorType::Int8 { -128 } else { defaults.zero_point }),
             padding: self.padding.or(padding).unwrap_or(defaults.padding),
         }
-    }
-}
-
-fn fixate_string(s: &mut gst::StructureRef, field: &str, default: &str) {
-    if s.has_field(field) {
-        s.fixate_field_str(field, default);
-    } else {
-        s.set(field, default);
     }
 }
 

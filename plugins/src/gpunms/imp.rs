@@ -81,12 +81,12 @@ impl GpuNms {
             gst::element_imp_warning!(
                 self,
                 gst::StreamError::Decode,
-                [
+                (
                     "{}: the model's outputs hold NaN or infinities: {} candidates of this frame were dropped; \
                      the property stats counts them",
                     self.obj().name(),
                     outcome.non_finite
-                ]
+                )
             );
         }
         Ok(())
@@ -279,7 +279,7 @@ impl BaseTransformImpl for GpuNms {
                 Ok(())
             }
             Err(why) => {
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ["{}: {why}", self.obj().name()]);
+                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
                 Err(gst::loggable_error!(CAT, "{why}"))
             }
         }
@@ -299,7 +299,7 @@ impl BaseTransformImpl for GpuNms {
             .ok_or_else(|| "a frame came without its tensors".to_owned())
             .and_then(|set| self.detect(state, &set));
         if let Err(why) = detected {
-            gst::element_imp_error!(self, gst::StreamError::Decode, ["{}: {why}", self.obj().name()]);
+            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
             return Err(gst::FlowError::Error);
         }
         let first = objects(buffer).len();

@@ -206,7 +206,7 @@ impl BaseTransformImpl for InferOverlay {
         let state = lock(&self.state);
         let state = state.as_ref().ok_or(gst::FlowError::NotNegotiated)?;
         self.draw(state, buffer).map(|()| gst::FlowSuccess::Ok).map_err(|why| {
-            gst::element_imp_error!(self, gst::StreamError::Failed, ["{}: {why}", self.obj().name()]);
+            gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
             gst::FlowError::Error
         })
     }

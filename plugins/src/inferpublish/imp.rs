@@ -102,7 +102,7 @@ impl BaseTransformImpl for InferPublish {
             Box::new(File::create(&location).map_err(|e| {
                 gst::error_msg!(
                     gst::ResourceError::OpenWrite,
-                    ["{}: '{location}' cannot be written: {e}", self.obj().name()]
+                    ("{}: '{location}' cannot be written: {e}", self.obj().name())
                 )
             })?)
         };
@@ -155,7 +155,7 @@ impl BaseTransformImpl for InferPublish {
             gst::element_imp_error!(
                 self,
                 gst::ResourceError::Write,
-                ["{}: '{location}' cannot be written: {e}", self.obj().name()]
+                ("{}: '{location}' cannot be written: {e}", self.obj().name())
             );
             gst::FlowError::Error
         })

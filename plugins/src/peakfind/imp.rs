@@ -258,7 +258,7 @@ impl BaseTransformImpl for PeakFind {
                 Ok(())
             }
             Err(why) => {
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ["{}: {why}", self.obj().name()]);
+                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
                 Err(gst::loggable_error!(CAT, "{why}"))
             }
         }
@@ -278,7 +278,7 @@ impl BaseTransformImpl for PeakFind {
             .ok_or_else(|| "a frame came without its tensors".to_owned())
             .and_then(|set| self.find(state, &set));
         if let Err(why) = found {
-            gst::element_imp_error!(self, gst::StreamError::Decode, ["{}: {why}", self.obj().name()]);
+            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
             return Err(gst::FlowError::Error);
         }
         if !state.peaks.is_empty() {

@@ -61,7 +61,7 @@ impl TrtInfer {
         let model = settings.model.ok_or_else(|| {
             gst::error_msg!(
                 gst::ResourceError::NotFound,
-                ["{}: no model is named: set model=FILE.onnx", self.obj().name()]
+                ("{}: no model is named: set model=FILE.onnx", self.obj().name())
             )
         })?;
         let count =
@@ -83,7 +83,7 @@ impl TrtInfer {
     fn open(&self) -> Result<(), gst::ErrorMessage> {
         let config = self.config()?;
         let engine = Engine::open(&config)
-            .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ["{}: {e}", self.obj().name()]))?;
+            .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), caps::nick(engine.provider));
         if config.provider == Provider::Auto && engine.provider == Provider::Cpu {
             notice::running_on_cpu(self.obj().upcast_ref(), &engine.fallbacks.join("; "));
@@ -177,10 +177,10 @@ impl TrtInfer {
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
-                [
+                (
                     "{}: frames arrive before their caps: put fusedpreproc before this element",
                     self.obj().name()
-                ]
+                )
             );
             gst::FlowError::NotNegotiated
         })?;
@@ -208,7 +208,7 @@ impl TrtInfer {
             EventView::Eos(_) => {
                 // Nobody else would report it: no further frame carries it upstream.
                 if let Err(flow @ (gst::FlowError::NotLinked | gst::FlowError::Error)) = lane.flow() {
-                    gst::element_imp_error!(self, gst::StreamError::Failed, ["streaming stopped: {flow:?}"]);
+                    gst::element_imp_error!(self, gst::StreamError::Failed, ("streaming stopped: {flow:?}"));
                 }
                 lane.push_event(event)
             }
@@ -242,7 +242,7 @@ impl TrtInfer {
             }
             Err(why) => {
                 *lock(&self.stream) = None;
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ["{}: {why}", self.obj().name()]);
+                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
                 false
             }
         }
@@ -263,7 +263,7 @@ fn work(lane: &Lane<Job>, session: &SharedSession, element: &glib::WeakRef<super
         imp.inference_ns.fetch_add(took, Ordering::Relaxed);
         imp.frames.fetch_add(1, Ordering::Relaxed);
         let result = result.map(|()| (buffer, stream)).map_err(|e| {
-            gst::element_error!(element, gst::StreamError::Failed, ["{}: {e}", element.name()]);
+            gst::element_error!(element, gst::StreamError::Failed, ("{}: {e}", element.name()));
             gst::FlowError::Error
         });
         lane.finish(ticket, result);
