@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p cudainfer-kernels --bench preproc`
 
+#![allow(clippy::expect_used)]
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{Interpolation, Layout, Params, Preproc, Resize};

@@ -1,5 +1,7 @@
 //! From a frame's samples to R'G'B' or luma, in floats of 0..255.
 
+use multiversion::multiversion;
+
 use super::ChannelOrder;
 use crate::frame::{FrameFormat, PixelFormat, Range};
 
@@ -88,30 +90,37 @@ impl Color {
     }
 
     /// Converts a row: the components' samples in, the channels out.
-    pub fn convert(&self, [a, b, c]: [&mut [f32]; 3]) {
-        match *self {
-            Self::Rgb => {}
-            Self::RgbToLuma(weights) => rgb_to_luma(weights, a, b, c),
-            Self::Luma(factor, summand) => {
-                for y in a {
-                    *y = (*y * factor + summand).clamp(0.0, 255.0);
-                }
+    pub fn convert(&self, row: [&mut [f32]; 3]) {
+        let [a, b, c] = row;
+        convert(*self, a, b, c);
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn convert(color: Color, a: &mut [f32], b: &mut [f32], c: &mut [f32]) {
+    match color {
+        Color::Rgb => {}
+        Color::RgbToLuma(weights) => rgb_to_luma(weights, a, b, c),
+        Color::Luma(factor, summand) => {
+            for y in a {
+                *y = (*y * factor + summand).clamp(0.0, 255.0);
             }
-            Self::Matrix { luma, red, green, blue, bias } => {
-                for ((y, cb), cr) in a.iter_mut().zip(b).zip(c) {
-                    let l = *y * luma;
-                    let r = l + (*cr * red + bias[0]);
-                    let g = l + (*cb * green[0] + (*cr * green[1] + bias[1]));
-                    let b = l + (*cb * blue + bias[2]);
-                    *y = r.clamp(0.0, 255.0);
-                    *cb = g.clamp(0.0, 255.0);
-                    *cr = b.clamp(0.0, 255.0);
-                }
+        }
+        Color::Matrix { luma, red, green, blue, bias } => {
+            for ((y, cb), cr) in a.iter_mut().zip(b).zip(c) {
+                let l = *y * luma;
+                let r = l + (*cr * red + bias[0]);
+                let g = l + (*cb * green[0] + (*cr * green[1] + bias[1]));
+                let b = l + (*cb * blue + bias[2]);
+                *y = r.clamp(0.0, 255.0);
+                *cb = g.clamp(0.0, 255.0);
+                *cr = b.clamp(0.0, 255.0);
             }
         }
     }
 }
 
+#[inline(always)]
 fn rgb_to_luma(weights: [f32; 3], red: &mut [f32], green: &[f32], blue: &[f32]) {
     for ((r, g), b) in red.iter_mut().zip(green).zip(blue) {
         *r = *r * weights[0] + *g * weights[1] + *b * weights[2];

@@ -1,5 +1,7 @@
 //! The CPU twin: one row of the tensor after the other, in float32, with tables and buffers that are made once.
 
+use multiversion::multiversion;
+
 use super::color::Color;
 use super::horizontal::Horizontal;
 use super::placement::Placement;
@@ -52,7 +54,7 @@ impl Cpu {
         let (before, mixed) = if horizontal_first {
             (Some(horizontal), None)
         } else {
-            (None, Some((row(channels, read + 1, 0.0), horizontal)))
+            (None, Some((row(channels, read + Horizontal::SLACK, 0.0), horizontal)))
         };
         let padding = f32::from(params.padding);
         Ok(Self {
@@ -96,8 +98,8 @@ impl Cpu {
             mix(&mut self.rows, frame, first, weights, mixed.each_mut().map(Vec::as_mut_slice));
             mixed
         };
-        for c in 0..self.channels {
-            horizontal.apply(&source[c], &mut self.out[c][filled.clone()]);
+        for (plane, out) in source.iter().zip(&mut self.out).take(self.channels) {
+            horizontal.apply(plane, &mut out[filled.clone()]);
         }
     }
 }
@@ -107,7 +109,7 @@ fn mix(rows: &mut Rows, frame: &Frame<'_>, first: usize, weights: &[f32], out: [
     match *weights {
         [_] => {
             for (out, row) in out.into_iter().zip(rows.get(frame, first)) {
-                // The kept row can be a pixel longer; unused planes are empty in both or only in `out`.
+                // The kept row can be longer; unused planes are empty in both or only in `out`.
                 let n = out.len().min(row.len());
                 out[..n].copy_from_slice(&row[..n]);
             }
@@ -134,18 +136,21 @@ fn mix(rows: &mut Rows, frame: &Frame<'_>, first: usize, weights: &[f32], out: [
     }
 }
 
+#[multiversion(targets("x86_64+avx2"))]
 fn lerp(weight: f32, above: &[f32], below: &[f32], out: &mut [f32]) {
     for ((out, a), b) in out.iter_mut().zip(above).zip(below) {
         *out = a + weight * (b - a);
     }
 }
 
+#[multiversion(targets("x86_64+avx2"))]
 fn scale(weight: f32, row: &[f32], out: &mut [f32]) {
     for (out, v) in out.iter_mut().zip(row) {
         *out = weight * v;
     }
 }
 
+#[multiversion(targets("x86_64+avx2"))]
 fn add(weight: f32, row: &[f32], out: &mut [f32]) {
     for (out, v) in out.iter_mut().zip(row) {
         *out += weight * v;

@@ -43,8 +43,8 @@ impl Rows {
         width: usize,
     ) -> Self {
         let planes = components.len();
-        // One more pixel than is read, as Horizontal wants it.
-        let read = columns.len() + 1;
+        // What Horizontal wants behind the pixels stays 0.
+        let read = columns.len() + Horizontal::SLACK;
         let (raw, kept) = if horizontal.is_some() { (read, width) } else { (0, read) };
         Self {
             raw: row(planes, raw, 0.0),
@@ -91,6 +91,6 @@ impl Rows {
         self.get(frame, y);
         self.get(frame, y + 1);
         let [even, odd] = &self.slots;
-        if y % 2 == 0 { (&even.row, &odd.row) } else { (&odd.row, &even.row) }
+        if y.is_multiple_of(2) { (&even.row, &odd.row) } else { (&odd.row, &even.row) }
     }
 }

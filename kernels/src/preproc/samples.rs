@@ -1,5 +1,7 @@
 //! Reading the samples of a frame's row as floats, for every pixel format.
 
+use multiversion::multiversion;
+
 use crate::frame::{Frame, PixelFormat};
 
 /// Where one component's samples lie. A new pixel format is a line in [`components`].
@@ -91,6 +93,7 @@ impl Columns {
 
 /// Reads the component's samples for row `y` of pixels into `out`, one a column, in the 8-bit scale (0..255, ten bits
 /// as quarters).
+#[multiversion(targets("x86_64+avx2"))]
 pub(super) fn read(component: &Component, frame: &Frame<'_>, y: usize, columns: &Columns, out: &mut [f32]) {
     let row = frame.row(component.plane, if component.half_rows { y / 2 } else { y });
     match (component.wide, component.group) {
@@ -103,12 +106,14 @@ pub(super) fn read(component: &Component, frame: &Frame<'_>, y: usize, columns: 
     }
 }
 
+#[inline(always)]
 fn bytes<const GROUP: usize>(row: &[u8], component: &Component, columns: &Columns, out: &mut [f32]) {
     // The minimum changes nothing, but lets the compiler drop the bounds check.
     let at = component.offset.min(GROUP - 1);
     fill::<GROUP>(row, component, columns, out, |group| f32::from(group[at]));
 }
 
+#[inline(always)]
 fn words<const GROUP: usize>(row: &[u8], component: &Component, columns: &Columns, out: &mut [f32]) {
     let at = component.offset.min(GROUP - 2);
     fill::<GROUP>(row, component, columns, out, |group| {

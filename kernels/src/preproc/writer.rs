@@ -2,12 +2,12 @@
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use multiversion::multiversion;
 
 use super::{ChannelOrder, Layout, Params, PreprocError};
 use crate::tensor::TensorType;
 
-/// Adding and subtracting it rounds a float of less than 2^22 to an integer, half to even, and leaves that integer in
-/// the low bits in between. Unlike `round_ties_even`, it needs no SSE4.1.
+/// Adding it to a float of less than 2^22 rounds that to an integer, half to even, and leaves it in the low bits. Unlike `round_ties_even`, it needs no SSE4.1.
 const ROUND: f32 = 12_582_912.0;
 
 /// Writes rows of a tensor.
@@ -73,12 +73,16 @@ impl Writer {
         match self.layout {
             Layout::Nchw => {
                 for c in 0..self.order.len() {
-                    let (factor, summand) = self.normalise[c];
-                    for (element, v) in self.line.iter_mut().zip(&row[self.order[c]]) {
-                        *element = v * factor + summand;
-                    }
                     let start = (c * self.height + y) * bytes;
-                    self.store(&mut tensor[start..start + bytes]);
+                    let (out, pixels) = (&mut tensor[start..start + bytes], &row[self.order[c]]);
+                    let (factor, summand) = self.normalise[c];
+                    // The usual case is spared the way through `line`.
+                    if self.ty == TensorType::Float32 {
+                        to_float_bytes(pixels, factor, summand, out);
+                    } else {
+                        to_floats(pixels, factor, summand, &mut self.line);
+                        self.store(out);
+                    }
                 }
             }
             Layout::Nhwc => {
@@ -90,9 +94,7 @@ impl Writer {
                     }
                 } else {
                     let (factor, summand) = self.normalise[0];
-                    for (element, v) in self.line.iter_mut().zip(&row[0]) {
-                        *element = v * factor + summand;
-                    }
+                    to_floats(&row[0], factor, summand, &mut self.line);
                 }
                 self.store(&mut tensor[y * bytes..(y + 1) * bytes]);
             }
@@ -111,20 +113,36 @@ impl Writer {
                 self.halves.convert_from_f32_slice(&self.line);
                 out.copy_from_slice(bytemuck::cast_slice(&self.halves));
             }
-            TensorType::UInt8 => self.quantise(0.0, 255.0, out),
-            TensorType::Int8 => self.quantise(-128.0, 127.0, out),
+            TensorType::UInt8 => to_integers(&self.line, (0.0, 255.0), self.zero_point, out),
+            TensorType::Int8 => to_integers(&self.line, (-128.0, 127.0), self.zero_point, out),
             // The other types were refused: float32 is what is left.
             _ => out.copy_from_slice(bytemuck::cast_slice(&self.line)),
         }
     }
+}
 
-    /// Saturates before rounding, which gives the same and keeps every value within the reach of [`ROUND`].
-    fn quantise(&self, low: f32, high: f32, out: &mut [u8]) {
-        let zero = self.zero_point as f32;
-        for (byte, v) in out.iter_mut().zip(&self.line) {
-            let rounded = v.clamp(low - zero, high - zero) + ROUND;
-            // The low 8 bits are the integer in two's complement, for both types.
-            *byte = (rounded.to_bits() as i32).wrapping_add(self.zero_point) as u8;
-        }
+/// Floats of any alignment.
+#[multiversion(targets("x86_64+avx2"))]
+fn to_float_bytes(pixels: &[f32], factor: f32, summand: f32, out: &mut [u8]) {
+    for (element, v) in out.as_chunks_mut().0.iter_mut().zip(pixels) {
+        *element = (v * factor + summand).to_ne_bytes();
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn to_floats(pixels: &[f32], factor: f32, summand: f32, out: &mut [f32]) {
+    for (element, v) in out.iter_mut().zip(pixels) {
+        *element = v * factor + summand;
+    }
+}
+
+/// Saturates before rounding, which gives the same and keeps every value within the reach of [`ROUND`].
+#[multiversion(targets("x86_64+avx2"))]
+fn to_integers(values: &[f32], (low, high): (f32, f32), zero_point: i32, out: &mut [u8]) {
+    let zero = zero_point as f32;
+    for (byte, v) in out.iter_mut().zip(values) {
+        let rounded = v.clamp(low - zero, high - zero) + ROUND;
+        // The low 8 bits are the integer in two's complement, for both types.
+        *byte = (rounded.to_bits() as i32).wrapping_add(zero_point) as u8;
     }
 }
