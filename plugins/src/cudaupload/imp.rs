@@ -3,12 +3,12 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use cudainfer_kernels::device::{Choice, Resolved, Upload};
+use cudainfer_kernels::device::{Choice, Upload};
 use gst::{glib, prelude::*, subclass::prelude::*};
 use gst_base::subclass::prelude::*;
 use gst_video::{VideoFrameExt, VideoFrameRef, VideoInfo};
 
-use super::{negotiate, stats::Stats};
+use super::{negotiate, place::Place, stats::Stats};
 use crate::memory::{MappedFrame, Session, caps};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -23,16 +23,6 @@ impl Default for Settings {
     fn default() -> Self {
         Self { device: Choice::default().to_string() }
     }
-}
-
-/// Where frames go.
-#[derive(Clone, Debug, Default)]
-enum Place {
-    /// Not decided: in NULL, before anybody asked.
-    #[default]
-    Open,
-    Gpu(Session),
-    Host,
 }
 
 #[derive(Default)]
@@ -58,26 +48,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl CudaUpload {
-    /// Decides where frames go. The second value is why they stay in system memory although the user left it open.
     fn decide(&self) -> Result<(Place, Option<String>), gst::ErrorMessage> {
-        let name = self.obj().name();
-        let choice: Choice = lock(&self.settings)
-            .device
-            .parse()
-            .map_err(|error| gst::error_msg!(gst::ResourceError::Settings, ("{name}: device: {error}")))?;
-        let missing = |reason: String| {
-            gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {reason}"))
-        };
-        let device = match choice.resolve().map_err(|error| missing(error.to_string()))? {
-            Resolved::Cpu { reason } => return Ok((Place::Host, reason)),
-            Resolved::Cuda(device) => device,
-        };
+        let device = lock(&self.settings).device.clone();
         let offered = lock(&self.state).offered.clone();
-        match Session::open(&device, self.obj().upcast_ref(), offered.as_ref()) {
-            Ok(session) => Ok((Place::Gpu(session), None)),
-            Err(error) if choice == Choice::Auto => Ok((Place::Host, Some(error.to_string()))),
-            Err(error) => Err(missing(error.to_string())),
-        }
+        Place::decide(&device, self.obj().upcast_ref(), offered.as_ref())
     }
 
     /// NULL->READY.

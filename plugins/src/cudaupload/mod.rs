@@ -26,6 +26,7 @@ use gst::{glib, prelude::*};
 
 mod imp;
 mod negotiate;
+mod place;
 mod stats;
 
 glib::wrapper! {

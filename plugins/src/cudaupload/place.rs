@@ -1,0 +1,48 @@
+//! Where frames go, decided once for each time out of NULL.
+
+use cudainfer_kernels::device::{Choice, Resolved};
+use gst::prelude::*;
+
+use crate::memory::Session;
+
+/// Where frames go.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Place {
+    /// Not decided: in NULL, before anybody asked.
+    #[default]
+    Open,
+    /// To this GPU, if what follows takes CUDA memory.
+    Gpu(Session),
+    /// They stay in system memory.
+    Host,
+}
+
+impl Place {
+    /// Reads the `device` property and looks for what it asks for. The second value is why frames stay in system memory
+    /// although the user left it open. `offered` is the CUDA context that `element` was last given, if any.
+    ///
+    /// # Errors
+    /// `Settings` for a text that is no device, `NotFound` if a GPU was asked for and there is none that can be used.
+    pub(super) fn decide(
+        device: &str,
+        element: &gst::Element,
+        offered: Option<&gst::Context>,
+    ) -> Result<(Self, Option<String>), gst::ErrorMessage> {
+        let name = element.name();
+        let choice: Choice = device
+            .parse()
+            .map_err(|error| gst::error_msg!(gst::ResourceError::Settings, ("{name}: device: {error}")))?;
+        let missing = |reason: String| {
+            gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {reason}"))
+        };
+        let device = match choice.resolve().map_err(|error| missing(error.to_string()))? {
+            Resolved::Cpu { reason } => return Ok((Self::Host, reason)),
+            Resolved::Cuda(device) => device,
+        };
+        match Session::open(&device, element, offered) {
+            Ok(session) => Ok((Self::Gpu(session), None)),
+            Err(error) if choice == Choice::Auto => Ok((Self::Host, Some(error.to_string()))),
+            Err(error) => Err(missing(error.to_string())),
+        }
+    }
+}
