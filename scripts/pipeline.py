@@ -1,0 +1,105 @@
+"""The launch lines of pipelines/: reading, filling in and starting them. Used by run, demo, evaluate and bench.
+
+A pipelines/NAME.launch file is a header of lines that begin with '#', then one launch line that may be broken anywhere.
+The header's first line says what the pipeline does. A line of it that looks like
+
+    # key=default  what the key is for
+
+declares a placeholder, `{key}` in the launch line; with nothing behind the '=' a value must be given. A default that
+begins with './' is a path in the repository. Braces around anything else are left alone: caps lists need them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PIPELINES = ROOT / "pipelines"
+KEY = re.compile(r"#\s+([a-z][a-z0-9-]*)=(\S*)\s+(\S.*)")
+PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9-]*)\}")
+
+
+class PipelineError(Exception):
+    """The pipeline cannot be started as asked; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A placeholder of a launch line; `default` is None where a value must be given."""
+
+    default: str | None
+    help: str
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A launch file: its header's first line, its keys, and the launch line with placeholders."""
+
+    name: str
+    summary: str
+    keys: dict[str, Key]
+    line: str
+
+    def arguments(self, values: dict[str, str]) -> list[str]:
+        """The launch line with `values` and defaults filled in, as gst-launch-1.0's arguments."""
+        unknown = sorted(values.keys() - self.keys.keys())
+        if unknown:
+            known = ", ".join(self.keys)
+            raise PipelineError(f"{self.name} has no key '{unknown[0]}'; its keys are: {known}")
+        filled = {}
+        for name, key in self.keys.items():
+            value = values.get(name, key.default)
+            if value is None:
+                raise PipelineError(f"{self.name} needs {name}=...: {key.help}")
+            if name not in values and value.startswith("./"):
+                path = ROOT / value
+                path.parent.mkdir(parents=True, exist_ok=True)
+                value = os.path.relpath(path)
+            # gst-launch reads a backslash as an escape, and keeps an argument's spaces and quotes by itself.
+            filled[name] = value.replace("\\", "\\\\")
+        return [PLACEHOLDER.sub(lambda m: filled[m[1]], word) for word in shlex.split(self.line)]
+
+
+def names() -> list[str]:
+    """The pipelines there are."""
+    return sorted(path.stem for path in PIPELINES.glob("*.launch"))
+
+
+def read(name: str) -> Pipeline:
+    """The pipeline called `name`."""
+    path = PIPELINES / f"{name}.launch"
+    if not path.is_file():
+        raise PipelineError(f"there is no pipeline '{name}'; there are: {', '.join(names())}")
+    lines = path.read_text().splitlines()
+    header = [line for line in lines if line.startswith("#")]
+    keys = {m[1]: Key(m[2] or None, m[3]) for m in map(KEY.fullmatch, header) if m}
+    line = " ".join(line.strip() for line in lines if not line.startswith("#")).strip()
+    undeclared = sorted({m[1] for m in PLACEHOLDER.finditer(line)} - keys.keys())
+    if undeclared:
+        raise PipelineError(f"{path}: the header lacks a line '# {undeclared[0]}=default  what it is for'")
+    return Pipeline(name, header[0].lstrip("# "), keys, line)
+
+
+def command(arguments: list[str], *options: str) -> list[str]:
+    """gst-launch-1.0 with `options` and a launch line's arguments."""
+    return ["gst-launch-1.0", *options, *arguments]
+
+
+def printable(command: list[str]) -> str:
+    """The command as one can paste it into a shell, broken at the links."""
+    words = [word if word == "!" else shlex.quote(word) for word in command]
+    return " ".join(words).replace(" ! ", " \\\n  ! ")
+
+
+def environment() -> dict[str, str]:
+    """The environment in which GStreamer finds the release build of the plugin; a GST_PLUGIN_PATH that is set stays."""
+    if "GST_PLUGIN_PATH" in os.environ:
+        return dict(os.environ)
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+    if not (folder / "libgstcudainfer.so").is_file():
+        raise PipelineError("the plugin is not built: run cargo build --release, or set GST_PLUGIN_PATH to its folder")
+    return {**os.environ, "GST_PLUGIN_PATH": str(folder)}

@@ -1,0 +1,65 @@
+"""Tests of pipeline.py, on the project's own launch files and on small ones."""
+
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import pipeline
+
+
+class LaunchFiles(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        patch = mock.patch.object(pipeline, "PIPELINES", Path(folder.name))
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.folder = Path(folder.name)
+
+    def write(self, text: str) -> pipeline.Pipeline:
+        (self.folder / "x.launch").write_text(text)
+        return pipeline.read("x")
+
+    def test_values_and_defaults_fill_the_placeholders(self):
+        read = self.write("# Does x\n# a=1  first\n# b=  second\nsrc p={a}\n  ! sink q={b}\n")
+        self.assertEqual(read.summary, "Does x")
+        self.assertEqual(read.arguments({"b": "2"}), ["src", "p=1", "!", "sink", "q=2"])
+
+    def test_a_value_with_spaces_and_quotes_stays_one_argument(self):
+        read = self.write("# X\n# a=  first\nsrc location={a} ! sink\n")
+        arguments = read.arguments({"a": "my \"video's\" file.mp4"})
+        self.assertEqual(arguments, ["src", "location=my \"video's\" file.mp4", "!", "sink"])
+        self.assertIn("'location=my \"video'\"'\"'s\" file.mp4'", pipeline.printable(arguments))
+
+    def test_backslashes_survive_gst_launch(self):
+        read = self.write("# X\n# a=  first\nsrc location={a}\n")
+        self.assertEqual(read.arguments({"a": "a\\b"})[1], "location=a\\\\b")
+
+    def test_braces_of_caps_are_left_alone(self):
+        read = self.write("# X\nsrc ! 'video/x-raw,format={ NV12, I420 }' ! sink\n")
+        self.assertEqual(read.arguments({})[2], "video/x-raw,format={ NV12, I420 }")
+
+    def test_missing_unknown_and_undeclared_keys_are_named(self):
+        read = self.write("# X\n# a=  the first\nsrc p={a}\n")
+        with self.assertRaisesRegex(pipeline.PipelineError, "needs a=.*the first"):
+            read.arguments({})
+        with self.assertRaisesRegex(pipeline.PipelineError, "no key 'z'; its keys are: a"):
+            read.arguments({"a": "1", "z": "2"})
+        with self.assertRaisesRegex(pipeline.PipelineError, "# b=default"):
+            self.write("# X\nsrc p={b}\n")
+        with self.assertRaisesRegex(pipeline.PipelineError, "no pipeline 'y'; there are: x"):
+            pipeline.read("y")
+
+
+class OwnPipelines(unittest.TestCase):
+    def test_every_pipeline_has_a_summary_and_runs_without_keys(self):
+        self.assertTrue({"detect", "detect-track", "pose-peaks"} <= set(pipeline.names()))
+        for name in pipeline.names():
+            read = pipeline.read(name)
+            self.assertTrue(read.summary, name)
+            self.assertNotRegex(" ".join(read.arguments({})), pipeline.PLACEHOLDER, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
