@@ -1,7 +1,4 @@
-use std::sync::{
-    LazyLock, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Choice, Upload};
 use gst::{glib, prelude::*, subclass::prelude::*};
@@ -10,6 +7,8 @@ use gst_video::{VideoFrameExt, VideoFrameRef, VideoInfo};
 
 use super::{negotiate, place::Place, stats::Stats};
 use crate::memory::{MappedFrame, Session, caps};
+use crate::notice;
+use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("cudainferupload", gst::DebugColorFlags::empty(), Some("Upload to GPU memory"))
@@ -39,12 +38,6 @@ pub struct CudaUpload {
     settings: Mutex<Settings>,
     state: Mutex<State>,
     stats: Stats,
-    warned: AtomicBool,
-}
-
-/// A poisoned lock only means that a thread panicked elsewhere; the data is plain and still good.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl CudaUpload {
@@ -68,14 +61,7 @@ impl CudaUpload {
         }
         if let Some(reason) = reason {
             self.stats.fell_back();
-            if !self.warned.swap(true, Ordering::Relaxed) {
-                let name = self.obj().name();
-                gst::element_imp_warning!(
-                    self,
-                    gst::ResourceError::NotFound,
-                    ("{name}: no usable GPU ({reason}): frames stay in system memory")
-                );
-            }
+            notice::running_on_cpu(self.obj().upcast_ref(), &reason);
         }
         Ok(())
     }
@@ -167,7 +153,6 @@ impl ObjectImpl for CudaUpload {
                 value.get::<Option<String>>().ok().flatten().unwrap_or_else(|| Settings::default().device);
             gst::info!(CAT, imp = self, "device={device}");
             lock(&self.settings).device = device;
-            self.warned.store(false, Ordering::Relaxed);
         }
     }
 

@@ -174,3 +174,16 @@ pub fn objects(buffer: &gst::BufferRef) -> Vec<Object> {
         .filter(|o| o.detection.is_some() || o.tracking.is_some() || o.keypoints.is_some())
         .collect()
 }
+
+/// Adds what a tracker says to the objects that have a detection, one entry for each in the order of [`objects`].
+pub fn add_tracking(buffer: &mut gst::BufferRef, tracks: impl IntoIterator<Item = Option<TrackingParam>>) {
+    let mut tracks = tracks.into_iter();
+    for mut meta in buffer.iter_meta_mut::<Roi>() {
+        if meta.param("detection").and_then(DetectionParam::from_structure).is_none() {
+            continue;
+        }
+        if let Some(track) = tracks.next().flatten() {
+            meta.add_param(track.to_structure());
+        }
+    }
+}

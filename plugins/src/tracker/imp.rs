@@ -1,0 +1,275 @@
+use std::sync::{LazyLock, Mutex};
+
+use cudainfer_kernels::detect::Detection;
+use cudainfer_kernels::track::{self, Params, Track};
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::prelude::*;
+
+use super::Algorithm;
+use crate::caps;
+use crate::meta::object::{TrackingParam, add_tracking, objects};
+use crate::sync::lock;
+
+/// The properties; what is not set is the algorithm's own default.
+#[derive(Clone, Debug, Default)]
+struct Settings {
+    algorithm: Algorithm,
+    class_aware: Option<bool>,
+    min_confidence: Option<f32>,
+    high_confidence: Option<f32>,
+    new_confidence: Option<f32>,
+    min_hits: Option<u32>,
+    max_lost: Option<u32>,
+    iou: Option<f32>,
+    iou_low: Option<f32>,
+}
+
+impl Settings {
+    fn params(&self) -> Params {
+        let defaults = match self.algorithm {
+            Algorithm::Sort => Params::sort(),
+            Algorithm::ByteTrack => Params::bytetrack(),
+        };
+        Params {
+            algorithm: defaults.algorithm,
+            class_aware: self.class_aware.unwrap_or(defaults.class_aware),
+            min_confidence: self.min_confidence.unwrap_or(defaults.min_confidence),
+            high_confidence: self.high_confidence.unwrap_or(defaults.high_confidence),
+            new_confidence: self.new_confidence.unwrap_or(defaults.new_confidence),
+            min_hits: self.min_hits.unwrap_or(defaults.min_hits),
+            max_lost: self.max_lost.unwrap_or(defaults.max_lost),
+            iou: self.iou.unwrap_or(defaults.iou),
+            iou_low: self.iou_low.unwrap_or(defaults.iou_low),
+        }
+    }
+}
+
+struct State {
+    tracker: track::Tracker,
+    detections: Vec<Detection>,
+    tracks: Vec<Option<Track>>,
+}
+
+#[derive(Default)]
+pub struct Tracker {
+    settings: Mutex<Settings>,
+    state: Mutex<Option<State>>,
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for Tracker {
+    const NAME: &'static str = "GstTracker";
+    type Type = super::Tracker;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for Tracker {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            let (byte, sort) = (Params::bytetrack(), Params::sort());
+            let fraction = |name: &str, nick: &str, blurb: &str, default: f32, sort: f32| {
+                glib::ParamSpecFloat::builder(name)
+                    .nick(nick)
+                    .blurb(&if default == sort {
+                        blurb.to_owned()
+                    } else {
+                        format!("{blurb} ({sort} with algorithm=sort)")
+                    })
+                    .minimum(0.0)
+                    .maximum(1.0)
+                    .default_value(default)
+                    .mutable_ready()
+                    .build()
+            };
+            let count = |name: &str, nick: &str, blurb: &str, default: u32, sort: u32| {
+                glib::ParamSpecUInt::builder(name)
+                    .nick(nick)
+                    .blurb(&format!("{blurb} ({sort} with algorithm=sort)"))
+                    .maximum(1_000_000)
+                    .default_value(default)
+                    .mutable_ready()
+                    .build()
+            };
+            vec![
+                glib::ParamSpecEnum::builder::<Algorithm>("algorithm")
+                    .nick("Algorithm")
+                    .blurb("How detections become tracks")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecBoolean::builder("class-aware")
+                    .nick("Class-aware")
+                    .blurb("Detections of different classes never belong to the same track")
+                    .default_value(byte.class_aware)
+                    .mutable_ready()
+                    .build(),
+                fraction(
+                    "min-confidence",
+                    "Minimum confidence",
+                    "Weaker detections are ignored; gpunms must let them through to be seen at all",
+                    byte.min_confidence,
+                    sort.min_confidence,
+                ),
+                fraction(
+                    "high-confidence",
+                    "High confidence",
+                    "ByteTrack: detections from here on are associated first, weaker ones second",
+                    byte.high_confidence,
+                    byte.high_confidence,
+                ),
+                fraction(
+                    "new-confidence",
+                    "New track confidence",
+                    "ByteTrack: detections from here on may start a track",
+                    byte.new_confidence,
+                    byte.new_confidence,
+                ),
+                count(
+                    "min-hits",
+                    "Minimum hits",
+                    "Frames in a row in which a track must be seen again before it is believed",
+                    byte.min_hits,
+                    sort.min_hits,
+                ),
+                count(
+                    "max-lost",
+                    "Maximum lost",
+                    "Frames in a row that a track may stay unseen before it is given up",
+                    byte.max_lost,
+                    sort.max_lost,
+                ),
+                fraction(
+                    "iou",
+                    "IoU",
+                    "Lowest overlap of a match; for ByteTrack's first association it is multiplied by the confidence",
+                    byte.iou,
+                    sort.iou,
+                ),
+                fraction(
+                    "iou-low",
+                    "IoU of weak detections",
+                    "ByteTrack: lowest overlap of a match in the second association",
+                    byte.iou_low,
+                    byte.iou_low,
+                ),
+            ]
+        });
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        let mut settings = lock(&self.settings);
+        match pspec.name() {
+            "algorithm" => settings.algorithm = value.get().unwrap_or_default(),
+            "class-aware" => settings.class_aware = value.get().ok(),
+            "min-confidence" => settings.min_confidence = value.get().ok(),
+            "high-confidence" => settings.high_confidence = value.get().ok(),
+            "new-confidence" => settings.new_confidence = value.get().ok(),
+            "min-hits" => settings.min_hits = value.get().ok(),
+            "max-lost" => settings.max_lost = value.get().ok(),
+            "iou" => settings.iou = value.get().ok(),
+            "iou-low" => settings.iou_low = value.get().ok(),
+            _ => (),
+        }
+    }
+
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        let settings = lock(&self.settings);
+        let params = settings.params();
+        match pspec.name() {
+            "algorithm" => settings.algorithm.to_value(),
+            "class-aware" => params.class_aware.to_value(),
+            "min-confidence" => params.min_confidence.to_value(),
+            "high-confidence" => params.high_confidence.to_value(),
+            "new-confidence" => params.new_confidence.to_value(),
+            "min-hits" => params.min_hits.to_value(),
+            "max-lost" => params.max_lost.to_value(),
+            "iou" => params.iou.to_value(),
+            "iou-low" => params.iou_low.to_value(),
+            _ => pspec.default_value().clone(),
+        }
+    }
+}
+
+impl GstObjectImpl for Tracker {}
+
+impl ElementImpl for Tracker {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Multi-object tracker",
+                "Filter/Analyzer/Video",
+                "Gives detected objects identities that last from frame to frame (SORT, ByteTrack)",
+                "The cudainfer authors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let any = gst::Caps::builder("video/x-raw").any_features().build();
+            caps::pad_templates(&any, &any)
+        });
+        &TEMPLATES
+    }
+}
+
+impl BaseTransformImpl for Tracker {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let tracker = track::Tracker::new(lock(&self.settings).params())
+            .map_err(|e| gst::error_msg!(gst::LibraryError::Settings, ("{}: {e}", self.obj().name())))?;
+        *lock(&self.state) = Some(State { tracker, detections: Vec::new(), tracks: Vec::new() });
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        *lock(&self.state) = None;
+        Ok(())
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        let anew = matches!(event.view(), gst::EventView::StreamStart(_) | gst::EventView::FlushStop(_));
+        if let (true, Some(state)) = (anew, lock(&self.state).as_mut()) {
+            state.tracker.reset();
+        }
+        self.parent_sink_event(event)
+    }
+
+    fn prepare_output_buffer(
+        &self,
+        input: InputBuffer,
+    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+        Ok(caps::share(input))
+    }
+
+    fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let mut state = lock(&self.state);
+        let State { tracker, detections, tracks } = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        detections.clear();
+        let objects = objects(buffer);
+        let found = objects.iter().filter_map(|o| o.detection.as_ref());
+        detections.extend(found.map(|d| Detection {
+            rect: d.rect,
+            confidence: d.confidence,
+            class: d.label_id,
+        }));
+        tracker.update(detections, tracks);
+        let params = tracks.iter().map(|track| {
+            track.as_ref().map(|track| TrackingParam {
+                id: track.id,
+                age: track.age,
+                state: track.state.name().to_owned(),
+                rect: track.rect,
+            })
+        });
+        add_tracking(buffer, params);
+        Ok(gst::FlowSuccess::Ok)
+    }
+}
