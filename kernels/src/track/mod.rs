@@ -1,1 +1,156 @@
-//! track
+//! From a frame's detections to stable identities over time: SORT and ByteTrack.
+//!
+//! A [`Tracker`] takes the detections of one frame after the other and says which track each belongs to. Its results are a
+//! function of the sequence of detections alone.
+//!
+//! ```
+//! use cudainfer_kernels::detect::Detection;
+//! use cudainfer_kernels::geometry::Rect;
+//! use cudainfer_kernels::track::{Params, Tracker};
+//!
+//! let mut tracker = Tracker::new(Params::bytetrack())?;
+//! let mut tracks = Vec::new();
+//! for x in [100.0, 104.0, 108.0] {
+//!     let rect = Rect { x, y: 50.0, w: 40.0, h: 90.0 };
+//!     tracker.update(&[Detection { rect, confidence: 0.9, class: 0 }], &mut tracks);
+//!     assert_eq!(tracks[0].map(|track| track.id), Some(1));
+//! }
+//! # Ok::<(), cudainfer_kernels::track::TrackError>(())
+//! ```
+
+mod bytetrack;
+mod kalman;
+mod lifecycle;
+mod matching;
+mod motion;
+mod params;
+mod sort;
+
+#[cfg(test)]
+mod tests;
+
+pub use params::{Algorithm, Params, TrackError};
+
+use crate::associate::is_usable;
+use crate::detect::Detection;
+use crate::geometry::Rect;
+use lifecycle::Targets;
+use motion::{AreaRatio, RatioHeight};
+
+/// Where a track is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Seen too few times in a row to be believed.
+    Tentative,
+    /// Detected in this frame.
+    Tracked,
+    /// Believed, but not detected in this frame.
+    Lost,
+}
+
+impl State {
+    /// Its name in metadata and files: `tentative`, `tracked` or `lost`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tentative => "tentative",
+            Self::Tracked => "tracked",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// An object with an identity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Track {
+    /// Its identity: 1, 2, 3 and so on, in the order in which a tracker's tracks were first published. 0 for a tentative
+    /// track that has never been.
+    pub id: u64,
+    /// Frames since its first detection, which itself has age 0.
+    pub age: u32,
+    /// Where it is in its life.
+    pub state: State,
+    /// The filter's estimate of its box after this frame, in the detections' coordinates; it may reach out of the frame.
+    pub rect: Rect,
+}
+
+/// Follows objects through one video. Each update takes time proportional to tracks x detections, as long as objects
+/// do not overlap in large groups.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    params: Params,
+    engine: Engine,
+}
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Sort(Targets<AreaRatio>),
+    ByteTrack(Targets<RatioHeight>),
+}
+
+impl Engine {
+    fn new(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Sort => Self::Sort(Targets::default()),
+            Algorithm::ByteTrack => Self::ByteTrack(Targets::default()),
+        }
+    }
+}
+
+impl Tracker {
+    /// A tracker that has seen nothing yet.
+    ///
+    /// # Errors
+    /// Those of [`Params::validate`].
+    pub fn new(params: Params) -> Result<Self, TrackError> {
+        params.validate()?;
+        Ok(Self { engine: Engine::new(params.algorithm), params })
+    }
+
+    /// What it was set up with.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Takes in the next frame's detections (none is fine) and writes to `tracks`, one entry per detection, the track each
+    /// belongs to: `None` while that is unconfirmed or there is none. Every frame must be told, also an empty one.
+    ///
+    /// Detections whose box is not finite or has no area, and those with a confidence below `min_confidence` or NaN, belong
+    /// to no track.
+    pub fn update(&mut self, detections: &[Detection], tracks: &mut Vec<Option<Track>>) {
+        tracks.clear();
+        tracks.resize(detections.len(), None);
+        let is_used = |d: &Detection| is_usable(&d.rect) && d.confidence >= self.params.min_confidence;
+        let usable =
+            detections.iter().enumerate().filter(|(_, d)| is_used(d)).map(|(index, _)| index).collect();
+        match &mut self.engine {
+            Engine::Sort(targets) => {
+                sort::step(targets, &self.params, detections, usable);
+                targets.publish(tracks);
+            }
+            Engine::ByteTrack(targets) => {
+                bytetrack::step(targets, &self.params, detections, usable);
+                targets.publish(tracks);
+            }
+        }
+    }
+
+    /// Every object it follows, oldest first, as of the last update: the published, the lost (with the box where they are
+    /// expected) and the tentative.
+    pub fn tracks(&self) -> impl Iterator<Item = Track> + '_ {
+        let (sort, bytetrack) = match &self.engine {
+            Engine::Sort(targets) => (Some(targets.tracks()), None),
+            Engine::ByteTrack(targets) => (None, Some(targets.tracks())),
+        };
+        sort.into_iter().flatten().chain(bytetrack.into_iter().flatten())
+    }
+
+    /// Those of [`Tracker::tracks`] that were published before and are out of sight now.
+    pub fn lost(&self) -> impl Iterator<Item = Track> + '_ {
+        self.tracks().filter(|track| track.state == State::Lost)
+    }
+
+    /// Forgets everything, as at a seek or a new video: ids start from 1 again.
+    pub fn reset(&mut self) {
+        self.engine = Engine::new(self.params.algorithm);
+    }
+}

@@ -1,0 +1,151 @@
+//! Followed objects, from their first detection to their loss: what both trackers share.
+
+use super::matching::{Matcher, Rule};
+use super::motion::Motion;
+use super::{State, Track};
+use crate::associate::is_usable;
+use crate::detect::Detection;
+use crate::geometry::Rect;
+
+/// A followed object.
+#[derive(Clone, Debug)]
+pub(super) struct Target<M> {
+    motion: M,
+    /// 0 until it is first confirmed: ids are spent on published tracks only, so they have no gaps.
+    id: u64,
+    pub(super) class: u32,
+    state: State,
+    /// Frames since its first detection.
+    age: u32,
+    /// Frames since its last detection.
+    pub(super) misses: u32,
+    /// Detections in a row, not counting its very first.
+    pub(super) streak: u32,
+    /// Index of its detection in this frame.
+    pub(super) detection: Option<usize>,
+}
+
+impl<M: Motion> Target<M> {
+    fn new(index: usize, detection: &Detection) -> Self {
+        Self {
+            motion: M::new(&detection.rect),
+            id: 0,
+            class: detection.class,
+            state: State::Tentative,
+            age: 0,
+            misses: 0,
+            streak: 0,
+            detection: Some(index),
+        }
+    }
+
+    /// Moves one frame on. False when the estimate has become useless.
+    fn predict(&mut self) -> bool {
+        self.motion.predict(self.misses > 0);
+        if self.misses > 0 {
+            self.streak = 0;
+        }
+        self.misses = self.misses.saturating_add(1);
+        self.age = self.age.saturating_add(1);
+        self.detection = None;
+        is_usable(&self.rect())
+    }
+
+    /// Takes detection `index` of this frame as its own.
+    pub(super) fn update(&mut self, index: usize, detection: &Detection) {
+        self.motion.update(&detection.rect);
+        self.class = detection.class;
+        self.misses = 0;
+        self.streak = self.streak.saturating_add(1);
+        self.detection = Some(index);
+    }
+
+    /// Whether it has ever been published.
+    pub(super) fn was_confirmed(&self) -> bool {
+        self.id != 0
+    }
+
+    /// The filter's estimate.
+    pub(super) fn rect(&self) -> Rect {
+        self.motion.rect()
+    }
+
+    fn track(&self) -> Track {
+        Track { id: self.id, age: self.age, state: self.state, rect: self.rect() }
+    }
+}
+
+/// All objects of one tracker, oldest first.
+#[derive(Clone, Debug)]
+pub(super) struct Targets<M> {
+    all: Vec<Target<M>>,
+    last_id: u64,
+    frame: u32,
+    matcher: Matcher,
+}
+
+// Not derived: that would ask `M: Default`.
+impl<M> Default for Targets<M> {
+    fn default() -> Self {
+        Self { all: Vec::new(), last_id: 0, frame: 0, matcher: Matcher::default() }
+    }
+}
+
+impl<M: Motion> Targets<M> {
+    /// Moves all one frame on and returns that frame's number, from 1.
+    pub(super) fn begin_frame(&mut self) -> u32 {
+        self.frame = self.frame.saturating_add(1);
+        self.all.retain_mut(Target::predict);
+        self.frame
+    }
+
+    /// One round of association, see [`Matcher::round`].
+    pub(super) fn round(
+        &mut self,
+        detections: &[Detection],
+        open: &mut Vec<usize>,
+        rule: Rule,
+        takes_part: impl Fn(&Target<M>) -> bool,
+    ) {
+        self.matcher.round(&mut self.all, detections, open, rule, takes_part);
+    }
+
+    /// Starts an object for each detection listed in `open`.
+    pub(super) fn start(&mut self, detections: &[Detection], open: &[usize]) {
+        self.all.extend(open.iter().filter_map(|&index| Some(Target::new(index, detections.get(index)?))));
+    }
+
+    /// Settles every object's state: those seen in this frame are published where `ready`, the others are lost.
+    pub(super) fn settle(&mut self, ready: impl Fn(&Target<M>) -> bool) {
+        for target in &mut self.all {
+            target.state = match target.detection {
+                Some(_) if ready(target) => State::Tracked,
+                None if target.was_confirmed() => State::Lost,
+                _ => State::Tentative,
+            };
+            if target.state == State::Tracked && target.id == 0 {
+                self.last_id += 1;
+                target.id = self.last_id;
+            }
+        }
+    }
+
+    /// Gives up all others.
+    pub(super) fn keep(&mut self, alive: impl Fn(&Target<M>) -> bool) {
+        self.all.retain(alive);
+    }
+
+    /// Writes the published tracks to their detections' places.
+    pub(super) fn publish(&self, tracks: &mut [Option<Track>]) {
+        for target in self.all.iter().filter(|target| target.state == State::Tracked) {
+            if let Some(place) = target.detection.and_then(|index| tracks.get_mut(index)) {
+                *place = Some(target.track());
+            }
+        }
+    }
+
+    /// Every object as a track.
+    pub(super) fn tracks(&self) -> impl Iterator<Item = Track> + '_ {
+        self.all.iter().map(Target::track)
+    }
+}

@@ -1,0 +1,28 @@
+//! SORT: A. Bewley, Z. Ge, L. Ott, F. Ramos, B. Upcroft, "Simple online and realtime tracking", ICIP 2016.
+//!
+//! Predict every object, pair all of them with all detections by IoU, start an object for each detection left over.
+//! Written from the paper (sections 3.2 to 3.4) and its published parameters.
+
+use super::Params;
+use super::lifecycle::Targets;
+use super::matching::Rule;
+use super::motion::AreaRatio;
+use crate::associate::Gate;
+use crate::detect::Detection;
+
+/// One frame; `usable` lists the detections to work with.
+pub(super) fn step(
+    targets: &mut Targets<AreaRatio>,
+    params: &Params,
+    detections: &[Detection],
+    mut usable: Vec<usize>,
+) {
+    let frame = targets.begin_frame();
+    // The paper solves the assignment first and then rejects the pairs that overlap too little.
+    let rule =
+        Rule { gate: Gate::After(params.iou), weigh_confidence: false, class_aware: params.class_aware };
+    targets.round(detections, &mut usable, rule, |_| true);
+    targets.start(detections, &usable);
+    targets.settle(|target| target.streak >= params.min_hits || frame <= params.min_hits);
+    targets.keep(|target| target.misses <= params.max_lost);
+}

@@ -1,0 +1,315 @@
+//! The trackers' behaviour, seen from outside: life cycle, identities, odd input.
+
+use super::*;
+use proptest::prelude::*;
+
+fn seen(x: f32, y: f32, confidence: f32) -> Detection {
+    Detection { rect: Rect { x, y, w: 40.0, h: 90.0 }, confidence, class: 0 }
+}
+
+fn tracker(params: Params) -> Tracker {
+    Tracker::new(params).unwrap()
+}
+
+/// One frame; the ids, 0 where there is no track.
+fn ids(tracker: &mut Tracker, detections: &[Detection]) -> Vec<u64> {
+    let mut tracks = Vec::new();
+    tracker.update(detections, &mut tracks);
+    assert_eq!(tracks.len(), detections.len());
+    assert!(tracks.iter().flatten().all(|track| track.id > 0 && track.state == State::Tracked));
+    tracks.iter().map(|track| track.map_or(0, |track| track.id)).collect()
+}
+
+fn both() -> [Params; 2] {
+    [Params::sort(), Params::bytetrack()]
+}
+
+#[test]
+fn the_first_frames_are_believed_at_once() {
+    for params in both() {
+        assert_eq!(ids(&mut tracker(params), &[seen(0.0, 0.0, 0.9), seen(300.0, 0.0, 0.9)]), [1, 2]);
+    }
+}
+
+#[test]
+fn a_later_arrival_is_confirmed_after_its_hits() {
+    for params in both() {
+        let hits = params.min_hits;
+        let mut tracker = tracker(params);
+        for _ in 0..10 {
+            ids(&mut tracker, &[]);
+        }
+        for _ in 0..hits {
+            assert_eq!(ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]), [0]);
+            assert_eq!(
+                tracker.tracks().map(|t| (t.id, t.state)).collect::<Vec<_>>(),
+                [(0, State::Tentative)]
+            );
+        }
+        assert_eq!(ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]), [1]);
+        assert_eq!(tracker.tracks().map(|t| t.age).collect::<Vec<_>>(), [hits]);
+    }
+}
+
+#[test]
+fn an_unconfirmed_object_of_bytetrack_dies_of_one_miss_and_spends_no_id() {
+    let mut tracker = tracker(Params::bytetrack());
+    ids(&mut tracker, &[]);
+    assert_eq!(ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]), [0]);
+    ids(&mut tracker, &[]);
+    assert_eq!(tracker.tracks().count(), 0);
+    ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]);
+    assert_eq!(ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]), [1]);
+}
+
+#[test]
+fn a_lost_track_comes_back_with_its_id_until_it_expires() {
+    for gap in [30, 31] {
+        let mut tracker = tracker(Params::bytetrack());
+        ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]);
+        for missed in 1..=gap {
+            ids(&mut tracker, &[]);
+            let lost: Vec<_> = tracker.lost().collect();
+            assert_eq!(lost.len(), usize::from(missed <= 30));
+            assert!(lost.iter().all(|t| (t.id, t.age, t.state) == (1, missed, State::Lost)));
+        }
+        let expected = if gap == 30 { 1 } else { 0 };
+        assert_eq!(ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]), [expected], "after {gap} frames");
+    }
+}
+
+#[test]
+fn sort_forgives_one_missed_frame_but_asks_for_new_hits() {
+    let mut tracker = tracker(Params::sort());
+    let object = [seen(5.0, 5.0, 0.9)];
+    for _ in 0..5 {
+        assert_eq!(ids(&mut tracker, &object), [1]);
+    }
+    ids(&mut tracker, &[]);
+    assert_eq!(tracker.lost().map(|t| t.id).collect::<Vec<_>>(), [1]);
+    // The paper's program counts hits in a row again after a miss: published from the third on, same identity.
+    assert_eq!([(); 4].map(|()| ids(&mut tracker, &object)[0]), [0, 0, 1, 1]);
+    ids(&mut tracker, &[]);
+    ids(&mut tracker, &[]);
+    assert_eq!(tracker.tracks().count(), 0);
+}
+
+#[test]
+fn a_weak_detection_keeps_a_track_alive_but_starts_none() {
+    let mut tracker = tracker(Params::bytetrack());
+    assert_eq!(ids(&mut tracker, &[seen(5.0, 5.0, 0.9), seen(300.0, 5.0, 0.3)]), [1, 0]);
+    for step in 1..8u8 {
+        let x = 5.0 + f32::from(step);
+        assert_eq!(ids(&mut tracker, &[seen(x, 5.0, 0.2), seen(300.0, 5.0, 0.3)]), [1, 0]);
+    }
+    // Between the two thresholds: confident enough to be matched first, not to start a track.
+    assert_eq!(ids(&mut tracker, &[seen(12.0, 5.0, 0.65), seen(300.0, 5.0, 0.65)]), [1, 0]);
+    assert_eq!(tracker.tracks().count(), 1);
+    assert_eq!(ids(&mut tracker, &[seen(12.0, 5.0, 0.05)]), [0], "below min_confidence");
+    assert_eq!(ids(&mut tracker, &[seen(12.0, 5.0, 0.2)]), [0], "a lost one does not take a weak detection");
+    assert_eq!(ids(&mut tracker, &[seen(12.0, 5.0, 0.9)]), [1]);
+}
+
+#[test]
+fn crossing_objects_keep_their_ids() {
+    for params in both() {
+        let mut tracker = tracker(params);
+        for frame in 0..60u8 {
+            let way = 6.0 * f32::from(frame);
+            let (right, left) = (seen(way, 100.0, 0.9), seen(354.0 - way, 112.0, 0.9));
+            // Detections arrive in any order: it must not matter.
+            let found = if frame % 2 == 0 {
+                ids(&mut tracker, &[right, left])
+            } else {
+                ids(&mut tracker, &[left, right]).into_iter().rev().collect()
+            };
+            assert_eq!(found, [1, 2], "frame {frame}");
+        }
+    }
+}
+
+#[test]
+fn classes_match_only_their_own_unless_told_otherwise() {
+    for mut params in both() {
+        let car = Detection { class: 2, ..seen(5.0, 5.0, 0.9) };
+        let mut aware = tracker(params.clone());
+        assert_eq!(ids(&mut aware, &[seen(5.0, 5.0, 0.9)]), [1]);
+        assert_ne!(ids(&mut aware, &[car]), [1]);
+        params.class_aware = false;
+        let mut blind = tracker(params);
+        assert_eq!(ids(&mut blind, &[seen(5.0, 5.0, 0.9)]), [1]);
+        assert_eq!(ids(&mut blind, &[car]), [1]);
+    }
+}
+
+#[test]
+fn unusable_detections_belong_to_no_track_and_disturb_none() {
+    for params in both() {
+        let mut tracker = tracker(params);
+        let bad = |x, y, w, h, confidence| Detection { rect: Rect { x, y, w, h }, confidence, class: 0 };
+        let frame = [
+            bad(f32::NAN, 5.0, 40.0, 90.0, 0.9),
+            seen(5.0, 5.0, 0.9),
+            bad(5.0, 5.0, f32::NAN, 90.0, 0.9),
+            bad(5.0, 5.0, 0.0, 90.0, 0.9),
+            bad(5.0, 5.0, 40.0, -90.0, 0.9),
+            bad(f32::INFINITY, 5.0, 40.0, 90.0, 0.9),
+            bad(5.0, 5.0, 40.0, 90.0, f32::NAN),
+        ];
+        for _ in 0..6 {
+            assert_eq!(ids(&mut tracker, &frame), [0, 1, 0, 0, 0, 0, 0]);
+        }
+        assert_eq!(tracker.tracks().count(), 1);
+    }
+}
+
+#[test]
+fn reset_starts_over() {
+    for params in both() {
+        let mut tracker = tracker(params);
+        let frames = [vec![seen(5.0, 5.0, 0.9), seen(200.0, 5.0, 0.8)], vec![], vec![seen(7.0, 5.0, 0.9)]];
+        let run = |tracker: &mut Tracker| frames.each_ref().map(|frame| ids(tracker, frame));
+        let first = run(&mut tracker);
+        tracker.reset();
+        assert_eq!(tracker.tracks().count(), 0);
+        assert_eq!(run(&mut tracker), first);
+    }
+}
+
+#[test]
+fn thousands_of_detections_are_all_followed() {
+    for params in both() {
+        let mut tracker = tracker(params);
+        let grid = |shift: f32| -> Vec<Detection> {
+            let place = |i: u16| seen(30.0 * f32::from(i % 60) + shift, 100.0 * f32::from(i / 60), 0.9);
+            (0..3000).map(place).collect() // neighbours in a row overlap: groups of 60
+        };
+        let expected: Vec<u64> = (1..=3000).collect();
+        for frame in 0..2u8 {
+            assert_eq!(ids(&mut tracker, &grid(f32::from(frame))), expected);
+        }
+    }
+}
+
+/// Two people walk to the right, a third arrives, one is half hidden and then gone for a while, one leaves.
+#[test]
+fn a_small_scene_gives_the_known_tracks() {
+    let scene = || {
+        (0..14u8).map(|frame| {
+            let t = f32::from(frame);
+            let mut found = vec![seen(10.0 + 4.0 * t, 20.0, 0.95)];
+            match frame {
+                0..4 => found.push(seen(200.0 + 3.0 * t, 30.0, 0.9)),
+                4..6 => found.push(seen(200.0 + 3.0 * t, 30.0, 0.35)),
+                9.. => found.push(seen(200.0 + 3.0 * t, 30.0, 0.8)),
+                _ => {}
+            }
+            if frame >= 7 {
+                found.push(seen(400.0, 200.0 - 2.0 * t, 0.85));
+            }
+            found
+        })
+    };
+    let mut byte = tracker(Params::bytetrack());
+    let found: Vec<_> = scene().map(|frame| ids(&mut byte, &frame)).collect();
+    let expected: [&[u64]; 14] = [
+        &[1, 2],
+        &[1, 2],
+        &[1, 2],
+        &[1, 2],
+        &[1, 2],
+        &[1, 2],
+        &[1],
+        &[1, 0],
+        &[1, 3], // the third is confirmed
+        &[1, 2, 3],
+        &[1, 2, 3],
+        &[1, 2, 3],
+        &[1, 2, 3],
+        &[1, 2, 3],
+    ];
+    assert_eq!(found, expected);
+
+    let mut sort = tracker(Params::sort());
+    let found: Vec<_> = scene().map(|frame| ids(&mut sort, &frame)).collect();
+    let expected: [&[u64]; 14] = [
+        &[1, 2],
+        &[1, 2],
+        &[1, 2],
+        &[1, 2],
+        &[1, 0],
+        &[1, 0],
+        &[1],
+        &[1, 0],
+        &[1, 0], // 2 is given up
+        &[1, 0, 0],
+        &[1, 0, 3],
+        &[1, 0, 3],
+        &[1, 4, 3],
+        &[1, 4, 3],
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_published_box_follows_its_detections() {
+    for params in both() {
+        let mut tracker = tracker(params);
+        let mut tracks = Vec::new();
+        for frame in 0..40u8 {
+            let detection = seen(3.0 * f32::from(frame), 10.0 + f32::from(frame), 0.9);
+            tracker.update(&[detection], &mut tracks);
+            let track = tracks[0].unwrap();
+            assert_eq!(track.age, u32::from(frame));
+            assert!(track.rect.iou(&detection.rect) > 0.9, "frame {frame}: {:?}", track.rect);
+        }
+    }
+}
+
+#[test]
+fn names_are_read_back_and_wrong_values_are_named() {
+    for algorithm in [Algorithm::Sort, Algorithm::ByteTrack] {
+        assert_eq!(algorithm.name().parse(), Ok(algorithm));
+    }
+    let unknown = "deepsort".parse::<Algorithm>().unwrap_err();
+    assert_eq!(unknown.to_string(), "There is no tracking algorithm 'deepsort': use 'sort' or 'bytetrack'.");
+    assert_eq!(
+        [State::Tentative, State::Tracked, State::Lost].map(State::name),
+        ["tentative", "tracked", "lost"]
+    );
+    for wrong in [-0.1, 1.5, f32::NAN] {
+        let error = Tracker::new(Params { iou_low: wrong, ..Params::bytetrack() }).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("iou_low"), "{error}");
+    }
+}
+
+fn frames() -> impl Strategy<Value = Vec<Vec<Detection>>> {
+    let side = prop_oneof![8 => 1f32..200.0, 1 => Just(0.0), 1 => Just(f32::NAN), 1 => Just(1e30f32), 1 => Just(1e-30f32)];
+    let place = prop_oneof![12 => -50f32..400.0, 1 => Just(f32::MAX), 1 => Just(f32::NEG_INFINITY)];
+    let one = (place.clone(), place, side.clone(), side, 0f32..1.0, 0u32..3).prop_map(
+        |(x, y, w, h, confidence, class)| Detection { rect: Rect { x, y, w, h }, confidence, class },
+    );
+    prop::collection::vec(prop::collection::vec(one, 0..9), 1..12)
+}
+
+proptest! {
+    #[test]
+    fn any_input_gives_unique_dense_ids_and_the_same_result_twice(frames in frames(), bytetrack: bool) {
+        let params = if bytetrack { Params::bytetrack() } else { Params::sort() };
+        let mut one = tracker(params.clone());
+        let mut two = tracker(params);
+        let mut highest = 0;
+        for frame in &frames {
+            let found = ids(&mut one, frame);
+            prop_assert_eq!(&found, &ids(&mut two, frame));
+            let mut used: Vec<u64> = found.into_iter().filter(|&id| id > 0).collect();
+            used.sort_unstable();
+            prop_assert!(used.windows(2).all(|pair| pair[0] < pair[1]), "an id twice in one frame");
+            let fresh: Vec<u64> = used.into_iter().filter(|&id| id > highest).collect();
+            for id in fresh {
+                prop_assert_eq!(id, highest + 1);
+                highest = id;
+            }
+        }
+    }
+}
