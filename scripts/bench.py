@@ -20,7 +20,6 @@ import statistics
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import onnxruntime
@@ -137,9 +136,11 @@ def main() -> None:
     for side, values in speed.items():
         print(f"{side:<10}{statistics.median(values):>7.1f} frames/s ({min(values):.1f} to {max(values):.1f})")
     print(f"ratio     {ratio:>7.2f} (goal: {GOALS['ratio']} or more)")
-    print(f"outside   {outside:>7.1%} of the pipeline's CPU time is not ONNX Runtime's (goal: less than {GOALS['outside']:.0%})")
+    print(
+        f"outside   {outside:>7.1%} of the pipeline's CPU time is not ONNX Runtime's (goal: less than {GOALS['outside']:.0%})"
+    )
 
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     result = {
         "date": now.isoformat(timespec="seconds"),
         "processor": processor(),

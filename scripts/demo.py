@@ -126,7 +126,7 @@ def main(video: str) -> int:
     print(pipeline.printable(command), flush=True)
     for stale in (VIDEO, RESULTS, TRACE):
         stale.unlink(missing_ok=True)
-    tracing = {"GST_TRACERS": "cudainfer", "CUDAINFER_TRACE_JSON": str(TRACE.absolute()), "LC_ALL": "C.UTF-8"}
+    tracing = {"GST_TRACERS": f"cudainfer(json={TRACE.absolute()})", "LC_ALL": "C.UTF-8"}
     launch = Launch(command, pipeline.environment() | tracing)
     # Ctrl-C reaches gst-launch too, which closes the video properly (-e) and ends.
     signal.signal(signal.SIGINT, lambda *_: None)

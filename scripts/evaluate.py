@@ -21,13 +21,14 @@ TRACKER = "cudainfer"
 
 
 def mot_lines(results: list[str]) -> list[str]:
-    """JSON lines of inferpublish as MOTChallenge text: frame from 1, id, x, y, w, h, confidence, and -1 three times."""
+    """JSON lines of inferpublish as MOTChallenge text: frame from 1, id, the track's
+    box as x, y, w, h, the detection's confidence, and -1 three times."""
     lines = []
     for result in results:
         frame = json.loads(result)
         for item in frame["objects"]:
             if track := item.get("track"):
-                box = item["box"]
+                box = track["box"]
                 size = ",".join(f"{box[k]:.2f}" for k in "xywh")
                 lines.append(f"{frame['frame'] + 1},{track['id']},{size},{item['confidence']:.4f},-1,-1,-1\n")
     return lines

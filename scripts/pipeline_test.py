@@ -28,8 +28,8 @@ class LaunchFiles(unittest.TestCase):
 
     def test_a_value_with_spaces_and_quotes_stays_one_argument(self):
         read = self.write("# X\n# a=  first\nsrc location={a} ! sink\n")
-        arguments = read.arguments({"a": "my \"video's\" file.mp4"})
-        self.assertEqual(arguments, ["src", "location=my \"video's\" file.mp4", "!", "sink"])
+        arguments = read.arguments({"a": 'my "video\'s" file.mp4'})
+        self.assertEqual(arguments, ["src", 'location=my "video\'s" file.mp4', "!", "sink"])
         self.assertIn("'location=my \"video'\"'\"'s\" file.mp4'", pipeline.printable(arguments))
 
     def test_backslashes_survive_gst_launch(self):

@@ -1,0 +1,61 @@
+//! Runs a tracker on a MOTChallenge detection file and prints the tracks in the same format.
+//!
+//! ```text
+//! cargo run --release -p cudainfer-kernels --example mot -- --algorithm sort det.txt > tracks.txt
+//! ```
+//!
+//! A line is `frame,id,x,y,w,h,confidence,…`; frames count from 1. The boxes that are printed are the filter's.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write;
+
+use cudainfer_kernels::detect::Detection;
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::track::{Algorithm, Params, Tracker};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [option, algorithm, path] = words.as_slice() else {
+        return Err("usage: mot --algorithm sort|bytetrack DETECTIONS".into());
+    };
+    if option != "--algorithm" {
+        return Err(format!("'{option}' is not --algorithm").into());
+    }
+    let params = match algorithm.parse()? {
+        Algorithm::Sort => Params::sort(),
+        Algorithm::ByteTrack => Params::bytetrack(),
+    };
+    let frames = read(&std::fs::read_to_string(path)?)?;
+    let mut tracker = Tracker::new(params)?;
+    let mut tracks = Vec::new();
+    let mut out = std::io::BufWriter::new(std::io::stdout());
+    for frame in 1..=frames.keys().next_back().copied().unwrap_or(0) {
+        let detections = frames.get(&frame).map_or(&[][..], Vec::as_slice);
+        tracker.update(detections, &mut tracks);
+        for (detection, track) in detections.iter().zip(&tracks) {
+            if let Some(track) = track {
+                let Rect { x, y, w, h } = track.rect;
+                let (id, confidence) = (track.id, detection.confidence);
+                writeln!(out, "{frame},{id},{x:.2},{y:.2},{w:.2},{h:.2},{confidence:.4},-1,-1,-1")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The detections by frame.
+fn read(text: &str) -> Result<BTreeMap<usize, Vec<Detection>>, Box<dyn Error>> {
+    let mut frames: BTreeMap<usize, Vec<Detection>> = BTreeMap::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let fields: Result<Vec<f32>, _> = line.split(',').map(|field| field.trim().parse()).collect();
+        let fields = fields.map_err(|e| format!("line {}: {e}", number + 1))?;
+        let [_, _, x, y, w, h, confidence, ..] = fields[..] else {
+            return Err(format!("line {} has fewer than seven fields", number + 1).into());
+        };
+        let frame = line.split(',').next().unwrap_or("").trim().parse()?;
+        let detection = Detection { rect: Rect { x, y, w, h }, confidence, class: 0 };
+        frames.entry(frame).or_default().push(detection);
+    }
+    Ok(frames)
+}
