@@ -64,10 +64,12 @@ impl Trails {
             let (Some(track), Some(detection)) = (&object.tracking, &object.detection) else { continue };
             let trail = self.trails.entry(track.id).or_default();
             trail.points.push((detection.rect.x + detection.rect.w / 2.0, detection.rect.bottom()));
-            if trail.points.len() as u64 > length {
-                trail.points.remove(0);
-            }
             trail.seen = self.frame;
+        }
+        // All of them, because the length may have been lowered.
+        for trail in self.trails.values_mut() {
+            let excess = (trail.points.len() as u64).saturating_sub(length);
+            trail.points.drain(..usize::try_from(excess).unwrap_or(0));
         }
         self.trails.retain(|_, trail| self.frame - trail.seen <= length && length > 0);
     }
@@ -145,4 +147,31 @@ pub(super) fn shapes<'a>(
         }
     }
     shapes
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::geometry::Rect;
+
+    use super::*;
+    use crate::meta::object::{DetectionParam, TrackingParam};
+
+    #[test]
+    fn a_trail_is_as_long_as_the_setting_says_even_when_that_is_lowered() {
+        let rect = Rect { x: 0.0, y: 0.0, w: 10.0, h: 10.0 };
+        let object = Object {
+            detection: Some(DetectionParam { rect, confidence: 1.0, label_id: 0 }),
+            tracking: Some(TrackingParam { id: 7, age: 0, state: "tracked".into(), rect }),
+            ..Object::default()
+        };
+        let mut trails = Trails::default();
+        for (length, wanted) in [(30, 1), (30, 2), (30, 3), (30, 4), (2, 2), (2, 2), (1, 1)] {
+            trails.update(std::slice::from_ref(&object), length);
+            assert_eq!(trails.trails[&7].points.len(), wanted, "at a length of {length}");
+        }
+        trails.update(&[], 1);
+        assert_eq!(trails.trails.len(), 1, "gone for one frame");
+        trails.update(&[], 1);
+        assert!(trails.trails.is_empty(), "gone for longer than its trail lasts");
+    }
 }
