@@ -47,6 +47,8 @@ pub struct TrtInfer {
     /// From PAUSED on.
     running: Mutex<Option<Running>>,
     stream: Mutex<Option<Arc<Stream>>>,
+    /// Nanoseconds from frame to frame; 0 where not known.
+    frame_ns: AtomicU64,
     frames: AtomicU64,
     inference_ns: AtomicU64,
 }
@@ -149,6 +151,7 @@ impl TrtInfer {
             running.workers.into_iter().for_each(|w| drop(w.join()));
         }
         *lock(&self.stream) = None;
+        self.frame_ns.store(0, Ordering::Relaxed);
         stopped
     }
 
@@ -227,9 +230,16 @@ impl TrtInfer {
         match event.view() {
             EventView::Caps(caps) => self.caps_event(&lane, caps.caps()),
             EventView::FlushStart(_) => {
-                lane.flush_start();
+                let dropped = lane.flush_start();
                 let forwarded = self.src.push_event(event);
                 let _ = self.src.pause_task();
+                // Stream-start and caps hold beyond the flush, and nobody sends them again. The task rests: what it
+                // was pushing is older than these.
+                for event in dropped.iter().filter(|e| e.is_sticky()) {
+                    if !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos) {
+                        let _ = self.src.store_sticky_event(event);
+                    }
+                }
                 forwarded
             }
             EventView::FlushStop(_) => {
@@ -263,6 +273,7 @@ impl TrtInfer {
             Ok((stream, caps)) => {
                 gst::info!(CAT, imp = self, "frames carry {caps}");
                 *lock(&self.stream) = Some(Arc::new(stream));
+                self.note_rate(incoming);
                 lane.push_event(gst::event::Caps::new(&caps))
             }
             Err(why) => {
@@ -366,21 +377,28 @@ impl TrtInfer {
         }
     }
 
-    /// At most the frames that are in flight.
+    /// At most the frames that are in flight; 0 as long as the frame rate is not known.
     fn latency(&self) -> gst::ClockTime {
-        let rate = self
-            .sink
-            .current_caps()
-            .and_then(|caps| caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok()));
         let frames = lock(&self.running).as_ref().map_or(0, |r| r.lane.limit() as u64);
-        let second = gst::ClockTime::SECOND.nseconds();
-        match rate {
+        gst::ClockTime::from_nseconds(self.frame_ns.load(Ordering::Relaxed).saturating_mul(frames))
+    }
+
+    /// Notes the frame rate. Live sources send caps only when the line has asked for its latency already, so it must
+    /// ask again where that changes.
+    fn note_rate(&self, caps: &gst::CapsRef) {
+        let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
+        let frame_ns = match rate {
             Some(rate) if rate.numer() > 0 => {
                 let (numer, denom) =
                     (u64::from(rate.numer().unsigned_abs()), u64::from(rate.denom().unsigned_abs()));
-                gst::ClockTime::from_nseconds(second.saturating_mul(frames).saturating_mul(denom) / numer)
+                gst::ClockTime::SECOND.nseconds().saturating_mul(denom) / numer
             }
-            _ => gst::ClockTime::ZERO,
+            _ => 0,
+        };
+        if self.frame_ns.swap(frame_ns, Ordering::Relaxed) != frame_ns {
+            let element = self.obj();
+            let message = gst::message::Latency::builder().src(&*element).build();
+            let _ = element.post_message(message);
         }
     }
 }
@@ -439,6 +457,7 @@ impl ObjectSubclass for TrtInfer {
             engine: Mutex::default(),
             running: Mutex::default(),
             stream: Mutex::default(),
+            frame_ns: AtomicU64::new(0),
             frames: AtomicU64::new(0),
             inference_ns: AtomicU64::new(0),
         }

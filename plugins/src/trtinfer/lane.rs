@@ -204,15 +204,21 @@ impl<F> Lane<F> {
         !inner.flushing && !inner.stopped
     }
 
-    /// Drops everything and refuses more until [`Lane::flush_stop`].
-    pub fn flush_start(&self) {
+    /// Drops everything and refuses more until [`Lane::flush_stop`]; returns the events that were dropped.
+    pub fn flush_start(&self) -> Vec<gst::Event> {
         let mut inner = self.lock();
         inner.flushing = true;
         inner.front += inner.slots.len() as u64;
-        inner.slots.clear();
+        let dropped = inner.slots.drain(..);
+        let events = dropped.filter_map(|slot| match slot {
+            Slot::Event(event) => Some(event),
+            _ => None,
+        });
+        let events = events.collect();
         inner.epoch += 1;
         inner.frames = 0;
         self.changed.notify_all();
+        events
     }
 
     /// Takes frames again.
@@ -289,6 +295,7 @@ mod tests {
 
     #[test]
     fn a_flush_drops_what_workers_still_hold_and_frees_a_full_lane() {
+        gst::init().unwrap();
         let lane = Arc::new(Lane::new(1));
         lane.push(1).unwrap();
         let (ticket, frame) = lane.take().unwrap();
@@ -297,7 +304,8 @@ mod tests {
             std::thread::spawn(move || lane.push(2))
         };
         std::thread::sleep(Duration::from_millis(20));
-        lane.flush_start();
+        assert!(lane.push_event(gst::event::StreamStart::new("a")));
+        assert_eq!(lane.flush_start().len(), 1);
         assert_eq!(blocked.join().unwrap(), Err(FlowError::Flushing));
         lane.flush_stop();
         lane.push(3).unwrap();
