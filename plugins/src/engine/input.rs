@@ -33,6 +33,14 @@ impl ImageInput {
     /// # Errors
     /// [`EngineError::Model`] lists what the model has and what would serve.
     pub fn of(inputs: &[TensorDesc], info: &ModelInfo, model: &Path) -> Result<Self, EngineError> {
+        if inputs.is_empty() {
+            return Err(EngineError::Model(
+                model.to_owned(),
+                "none of its inputs takes an image: an image is of type float32, float16, uint8 or int8; export the \
+                 model with such an input"
+                    .into(),
+            ));
+        }
         let list = inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let wrong =
             |why: String| EngineError::Model(model.to_owned(), format!("{why}; its inputs are {list}"));

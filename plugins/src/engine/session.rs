@@ -128,7 +128,8 @@ fn words(error: &ort::Error) -> String {
 /// ONNX Runtime's refusal, with what it usually means.
 fn load_failure(error: &ort::Error) -> String {
     let words = words(error);
-    if words.contains("Protobuf parsing failed") || words.contains("ModelProto does not have a graph") {
+    let says = ["Protobuf parsing failed", "ModelProto does not have a graph", "No graph was found"];
+    if says.iter().any(|part| words.contains(part)) {
         return format!("it is not an ONNX model, or it was cut off ({words})");
     }
     words

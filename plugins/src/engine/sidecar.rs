@@ -124,7 +124,10 @@ pub struct Peaks {
 
 /// What an input other than the image is given.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a constant is a list of numbers, \"input-height-width\" or \"frame-height-width\""
+)]
 pub enum ConstantValue {
     /// Numbers, row-major, in the input's own type.
     Numbers(Vec<f64>),
@@ -217,6 +220,11 @@ impl Sidecar {
         for (name, values) in [("mean", &self.input.mean), ("std", &self.input.std)] {
             if values.as_ref().is_some_and(|v| v.len() != 1 && v.len() != 3) {
                 return Err(format!("input.{name} has one value, or one for each of three channels"));
+            }
+        }
+        for (name, value) in [("input.width", self.input.width), ("input.height", self.input.height)] {
+            if value == Some(0) {
+                return Err(format!("{name} is at least 1 pixel"));
             }
         }
         for (name, value) in [("output.confidence", self.output.confidence), ("output.iou", self.output.iou)]

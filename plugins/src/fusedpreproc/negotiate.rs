@@ -32,6 +32,22 @@ const STRIDE: i32 = 32;
 pub(super) const MAX_SIZE: i32 = 16384;
 
 impl Settings {
+    /// Checks what the properties' types leave open.
+    ///
+    /// # Errors
+    /// A sentence about the property that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, values) in [("mean", &self.mean), ("std", &self.std)] {
+            if !matches!(values.len(), 0 | 1 | 3) {
+                return Err(format!(
+                    "the property {name} has {} values: give it one, or one for each of three channels",
+                    values.len()
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// What this element can make: what the properties demand, and everything where they leave it to the model.
     /// How the frame fills the tensor stays open, or BaseTransform would not ask the model for its wishes.
     pub fn possible(&self) -> gst::Structure {

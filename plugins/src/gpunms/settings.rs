@@ -103,7 +103,9 @@ fn class(property: &str, name: &str, info: &ModelInfo) -> Result<u32, String> {
     if let Some(index) = labels.iter().position(|label| label == name) {
         return u32::try_from(index).map_err(|e| e.to_string());
     }
-    name.parse().map_err(|_| {
+    let number = name.parse::<u32>().ok();
+    let known = number.filter(|n| labels.is_empty() || usize::try_from(*n).is_ok_and(|n| n < labels.len()));
+    known.ok_or_else(|| {
         if labels.is_empty() {
             format!("{property}: the model's labels are not known, so write the class's number instead of '{name}', or give trtinfer labels=FILE")
         } else {

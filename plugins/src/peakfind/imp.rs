@@ -66,10 +66,24 @@ impl PeakFind {
         state.peaks.clear();
         let outcome = state.finder.run(&view, &set.to_frame, &mut state.peaks).map_err(|e| e.to_string())?;
         let mut stats = lock(&self.stats);
+        let first_non_finite = stats.non_finite == 0 && outcome.non_finite > 0;
         stats.frames += 1;
         stats.peaks += state.peaks.len() as u64;
         stats.non_finite += outcome.non_finite as u64;
         stats.truncated += outcome.truncated as u64;
+        drop(stats);
+        if first_non_finite {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Decode,
+                (
+                    "{}: the model's outputs hold NaN or infinities: {} cells of this frame's maps were dropped; \
+                     the property stats counts them",
+                    self.obj().name(),
+                    outcome.non_finite
+                )
+            );
+        }
         Ok(())
     }
 }

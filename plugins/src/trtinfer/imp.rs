@@ -164,6 +164,9 @@ impl TrtInfer {
                 let _ = self.src.pause_task();
             }
             Some(Item::Event(event)) => {
+                if event.type_() == gst::EventType::Eos {
+                    self.report_refusal(lane.flow());
+                }
                 self.src.push_event(event);
                 lane.pushed_event();
             }
@@ -176,6 +179,26 @@ impl TrtInfer {
             }
             // Behind a failure nothing is pushed any more, but the lane has to empty, so that events get through.
             Some(Item::Frame(frame)) => lane.pushed(frame.map(|_| gst::FlowSuccess::Ok)),
+        }
+    }
+
+    /// At the end of the stream: what downstream said to the last frames. Nobody else would report it, because no
+    /// further frame carries it upstream.
+    fn report_refusal(&self, flow: Result<gst::FlowSuccess, gst::FlowError>) {
+        use gst::FlowError::{Error, NotLinked, NotNegotiated, NotSupported};
+        if let Err(flow @ (Error | NotLinked | NotNegotiated | NotSupported)) = flow {
+            let why = match flow {
+                NotLinked => "its source pad is not linked: end the line with a sink, fakesink for example",
+                NotNegotiated => "what is behind it does not take these frames: see the errors before this one",
+                _ => "what is behind it failed: see the errors before this one",
+            };
+            let name = self.obj().name();
+            gst::element_imp_error!(
+                self,
+                gst::StreamError::Failed,
+                ("{name}: {why}"),
+                ["streaming stopped, reason {flow:?}"]
+            );
         }
     }
 
@@ -211,13 +234,6 @@ impl TrtInfer {
                 lane.flush_stop();
                 let forwarded = self.src.push_event(event);
                 self.start_task(&lane).is_ok() && forwarded
-            }
-            EventView::Eos(_) => {
-                // Nobody else would report it: no further frame carries it upstream.
-                if let Err(flow @ (gst::FlowError::NotLinked | gst::FlowError::Error)) = lane.flow() {
-                    gst::element_imp_error!(self, gst::StreamError::Failed, ("streaming stopped: {flow:?}"));
-                }
-                lane.push_event(event)
             }
             _ if event.is_serialized() => lane.push_event(event),
             _ => self.src.push_event(event),
