@@ -55,7 +55,10 @@ impl Provider {
                 built_in(provider, "the Python package onnxruntime-gpu")
             }
             Self::TensorRtRtx => built_in(ep::NVRTX::default(), "builds for TensorRT RTX"),
-            Self::Cuda => built_in(ep::CUDA::default(), "the Python package onnxruntime-gpu"),
+            // TF32 would round float32 models to 10 bits: boxes then differ from the CPU's by pixels.
+            Self::Cuda => {
+                built_in(ep::CUDA::default().with_tf32(false), "the Python package onnxruntime-gpu")
+            }
             Self::Cpu | Self::Auto => Ok(None),
         }
     }

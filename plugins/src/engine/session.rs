@@ -55,12 +55,12 @@ impl Session {
         let mut builder = builder(environment, threads)
             .map_err(|e| EngineError::Library(format!("ONNX Runtime does not make a session: {e}")))?;
         if let Some(registration) = registration {
-            registration.register(&mut builder).map_err(|e| refused(e.to_string()))?;
+            registration.register(&mut builder).map_err(|e| refused(words(&e)))?;
         }
         let session = builder.commit_from_file(&config.model).map_err(|e| {
             // What a GPU provider refuses, the CPU may still run; what the CPU refuses is no model.
             if on_gpu {
-                refused(e.to_string())
+                refused(words(&e))
             } else {
                 EngineError::Model(config.model.clone(), load_failure(&e))
             }
@@ -87,7 +87,7 @@ impl Session {
     /// # Errors
     /// [`EngineError::Run`] with ONNX Runtime's own words.
     pub fn run(&mut self, inputs: &[Input<'_>]) -> Result<Vec<tensor::Tensor>, EngineError> {
-        let failed = |e: ort::Error| EngineError::Run(e.to_string());
+        let failed = |e: ort::Error| EngineError::Run(words(&e));
         let values = inputs
             .iter()
             .map(|input| Ok((Cow::Borrowed(input.name), value(input)?)))
@@ -116,9 +116,18 @@ fn builder(environment: &Environment, threads: usize) -> Result<SessionBuilder, 
         .with_intra_op_spinning(false)?)
 }
 
+/// ONNX Runtime's own words, without the place in its sources and the code before them.
+fn words(error: &ort::Error) -> String {
+    let text = error.to_string();
+    let text = text.rsplit("[ONNXRuntimeError] : ").next().unwrap_or_default();
+    // What is left begins with a number and a name: `1 : FAIL : `.
+    let said = text.splitn(3, " : ").last().unwrap_or(text);
+    said.trim().to_owned()
+}
+
 /// ONNX Runtime's refusal, with what it usually means.
 fn load_failure(error: &ort::Error) -> String {
-    let words = error.to_string();
+    let words = words(error);
     if words.contains("Protobuf parsing failed") || words.contains("ModelProto does not have a graph") {
         return format!("it is not an ONNX model, or it was cut off ({words})");
     }

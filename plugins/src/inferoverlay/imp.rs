@@ -83,6 +83,12 @@ impl ObjectImpl for InferOverlay {
                 show("confidences", "Confidences", "Write the confidences in per cent", defaults.confidences),
                 show("ids", "Identities", "Write the tracks' identities", defaults.ids),
                 show("points", "Points", "Draw the keypoints", defaults.points),
+                show(
+                    "tracked-only",
+                    "Tracked only",
+                    "Draw only detections that belong to a track",
+                    defaults.tracked_only,
+                ),
                 count(
                     "trail-length",
                     "Trail length",
@@ -119,6 +125,7 @@ impl ObjectImpl for InferOverlay {
             "confidences" => settings.confidences = on(),
             "ids" => settings.ids = on(),
             "points" => settings.points = on(),
+            "tracked-only" => settings.tracked_only = on(),
             "trail-length" => settings.trail_length = count(),
             "thickness" => settings.thickness = count(),
             "text-scale" => settings.text_scale = count(),
@@ -134,6 +141,7 @@ impl ObjectImpl for InferOverlay {
             "confidences" => settings.confidences.to_value(),
             "ids" => settings.ids.to_value(),
             "points" => settings.points.to_value(),
+            "tracked-only" => settings.tracked_only.to_value(),
             "trail-length" => settings.trail_length.to_value(),
             "thickness" => settings.thickness.to_value(),
             "text-scale" => settings.text_scale.to_value(),

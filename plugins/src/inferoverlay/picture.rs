@@ -15,6 +15,8 @@ pub(super) struct Settings {
     pub confidences: bool,
     pub ids: bool,
     pub points: bool,
+    /// Draw only detections that belong to a track.
+    pub tracked_only: bool,
     /// Frames that a trail shows; 0 draws none.
     pub trail_length: u32,
     /// Pixels; 0 chooses by the frame's height.
@@ -31,6 +33,7 @@ impl Default for Settings {
             confidences: true,
             ids: true,
             points: true,
+            tracked_only: false,
             trail_length: 30,
             thickness: 0,
             text_scale: 0,
@@ -121,7 +124,8 @@ pub(super) fn shapes<'a>(
     }
     for (object, text) in objects.iter().zip(captions) {
         let color = color(object);
-        if let Some(detection) = &object.detection {
+        let hidden = settings.tracked_only && object.tracking.is_none();
+        if let Some(detection) = object.detection.as_ref().filter(|_| !hidden) {
             let rect = detection.rect;
             if settings.boxes {
                 shapes.push(Shape::Rect { rect, thickness, color });

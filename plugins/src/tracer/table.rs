@@ -97,7 +97,7 @@ impl Report {
             return text;
         }
         let width = self.elements.iter().map(|r| r.name.len()).max().unwrap_or(0).max("element".len());
-        let _ = writeln!(text, "{:width$}  {:>8}  {:>9}", "element", "buffers", "CPU ms");
+        let _ = writeln!(text, "{:width$}  {:>8}  {:>9}", "element", "buffers", "ms");
         for row in &self.elements {
             let _ = writeln!(text, "{:width$}  {:>8}  {:>9.3}", row.name, row.frames, row.ms_per_frame);
         }

@@ -85,8 +85,15 @@ impl TrtInfer {
         let engine = Engine::open(&config)
             .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), caps::nick(engine.provider));
-        if config.provider == Provider::Auto && engine.provider == Provider::Cpu {
-            notice::running_on_cpu(self.obj().upcast_ref(), &engine.fallbacks.join("; "));
+        let fallbacks = engine.fallbacks.join("; ");
+        match (config.provider, engine.provider) {
+            (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
+            (Provider::Auto, active) => gst::element_imp_info!(
+                self,
+                gst::LibraryError::Init,
+                ("{}: the model runs on {} ({fallbacks})", self.obj().name(), caps::nick(active))
+            ),
+            _ => (),
         }
         *lock(&self.engine) = Some(Arc::new(engine));
         self.obj().notify("active-provider");
