@@ -1,6 +1,6 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
-//! `unsafe` there is none: the `ort` crate speaks to the library.
+//! The `ort` crate speaks to the library; `unsafe` is only in `library`, which looks at it before.
 
 mod info;
 mod input;

@@ -10,7 +10,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
-use super::negotiate::Settings;
+use super::negotiate::{Settings, possible};
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::sync::lock;
 use crate::{caps, video};
@@ -266,7 +266,7 @@ impl BaseTransformImpl for FusedPreproc {
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
         let mut other = if direction == gst::PadDirection::Sink {
-            caps::with_fields(from, &lock(&self.settings).possible())
+            caps::with_fields(from, &possible())
         } else {
             caps::without_tensors(from)
         };

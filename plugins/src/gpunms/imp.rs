@@ -147,8 +147,8 @@ impl ObjectImpl for GpuNms {
                     .blurb("What suppresses overlapping boxes")
                     .mutable_ready()
                     .build(),
-                fraction("confidence", "Confidence threshold", "Boxes below this confidence are dropped; not set, it is the sidecar's", defaults.confidence),
-                fraction("iou", "IoU threshold", "Overlap (intersection over union) above which the weaker box is suppressed; not set, it is the sidecar's", defaults.iou),
+                fraction("confidence", "Confidence threshold", "Boxes below this confidence are dropped; not set, it is the sidecar's, else the default", defaults.confidence),
+                fraction("iou", "IoU threshold", "Overlap (intersection over union) above which the weaker box is suppressed; not set, it is the sidecar's, else the default", defaults.iou),
                 text("class-confidence", "Class confidence", "Confidence thresholds of single classes, as person=0.5,car=0.3"),
                 text("class-iou", "Class IoU", "IoU thresholds of single classes, as person=0.5,car=0.3"),
                 text("classes", "Classes", "Classes to keep, by name or number, as person,car; empty keeps all"),
@@ -163,7 +163,7 @@ impl ObjectImpl for GpuNms {
                 count("top-k-before", "Top k before NMS", "Strongest candidates that go into NMS", defaults.top_k_before),
                 count("top-k-after", "Top k after NMS", "Strongest boxes that are kept of a frame", defaults.top_k_after),
                 pixels("min-width", "Minimum width", "Boxes narrower than this many pixels of the frame are dropped"),
-                pixels("min-height", "Minimum height", "Boxes lower than this many pixels of the frame are dropped"),
+                pixels("min-height", "Minimum height", "Boxes less high than this many pixels of the frame are dropped"),
                 glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
                     .nick("Statistics")
                     .blurb("Counts (uint64) since PAUSED: frames, objects, candidates above the threshold, non-finite (dropped for NaN or infinity), truncated (cut by top-k-before)")

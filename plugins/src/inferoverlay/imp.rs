@@ -92,7 +92,7 @@ impl ObjectImpl for InferOverlay {
                 count(
                     "trail-length",
                     "Trail length",
-                    "Frames of a track's way that are drawn; 0 draws none",
+                    "Frames of a track's path that are drawn; 0 draws none",
                     10_000,
                     defaults.trail_length,
                 ),

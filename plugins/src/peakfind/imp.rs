@@ -153,7 +153,7 @@ impl ObjectImpl for PeakFind {
                     .build(),
                 glib::ParamSpecFloat::builder("threshold")
                     .nick("Threshold")
-                    .blurb("Peaks below this value, after the activation, are dropped; not set, it is the sidecar's")
+                    .blurb("Peaks below this value, after the activation, are dropped; not set, it is the sidecar's, else the default")
                     .minimum(-1e6)
                     .maximum(1e6)
                     .default_value(defaults.threshold)

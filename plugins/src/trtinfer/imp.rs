@@ -189,7 +189,9 @@ impl TrtInfer {
         if let Err(flow @ (Error | NotLinked | NotNegotiated | NotSupported)) = flow {
             let why = match flow {
                 NotLinked => "its source pad is not linked: end the line with a sink, fakesink for example",
-                NotNegotiated => "what is behind it does not take these frames: see the errors before this one",
+                NotNegotiated => {
+                    "what is behind it does not take these frames: see the errors before this one"
+                }
                 _ => "what is behind it failed: see the errors before this one",
             };
             let name = self.obj().name();
