@@ -1,1 +1,243 @@
-//! x
+//! What the tests share: starting launch lines, waiting for their end with a time limit, and seeing what comes out.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Once};
+use std::time::{Duration, Instant};
+
+use gst::prelude::*;
+
+/// No test waits longer for anything; a line that needs more hangs.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// Starts GStreamer with the plugin.
+pub fn init() {
+    static INIT: Once = Once::new();
+    INIT.call_once(|| {
+        gst::init().unwrap();
+        gstcudainfer::plugin_register_static().unwrap();
+    });
+}
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// A test model that tests/models/make.py has made, by its name.
+pub fn model(name: &str) -> String {
+    let path = root().join(".cache/test-models").join(format!("{name}.onnx"));
+    assert!(path.is_file(), "{} is missing: run scripts/test, which makes it", path.display());
+    path.display().to_string()
+}
+
+/// A file that scripts/setup fetches: `models/nanodet.onnx`, `video/vtest.avi`.
+pub fn fetched(name: &str) -> String {
+    let path = root().join(".cache").join(name);
+    assert!(path.is_file(), "{} is missing: run scripts/setup, which fetches it", path.display());
+    path.display().to_string()
+}
+
+/// A folder of its own for a test, empty.
+pub fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("cudainfer-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// What a line said until it ended.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The errors' sentences, without their debug texts.
+    pub errors: Vec<String>,
+    /// The warnings' sentences.
+    pub warnings: Vec<String>,
+    /// Whether the line ran to its end.
+    pub eos: bool,
+}
+
+impl Report {
+    /// The first error, which must contain all of `parts`; none of the errors may be followed by an end.
+    #[track_caller]
+    pub fn fails_with(&self, parts: &[&str]) -> &str {
+        let first = self.errors.first().unwrap_or_else(|| panic!("no error was posted: {self:?}"));
+        for part in parts {
+            assert!(first.contains(part), "the error does not say '{part}': {first}");
+        }
+        first
+    }
+
+    /// The line ran to its end without an error.
+    #[track_caller]
+    pub fn succeeds(self) -> Self {
+        assert!(self.eos && self.errors.is_empty(), "{self:?}");
+        self
+    }
+}
+
+/// A running launch line. Dropping it stops it, within the limit.
+#[derive(Debug)]
+pub struct Line {
+    /// The pipeline.
+    pub pipeline: gst::Pipeline,
+}
+
+impl Line {
+    /// Builds a line without starting it.
+    pub fn new(line: &str) -> Self {
+        init();
+        let pipeline = gst::parse::launch(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        Self { pipeline: pipeline.downcast().unwrap_or_else(|_| panic!("give two elements or more: {line}")) }
+    }
+
+    /// Builds and starts a line; errors come with [`Line::wait`].
+    pub fn start(line: &str) -> Self {
+        let line = Self::new(line);
+        let _ = line.pipeline.set_state(gst::State::Playing);
+        line
+    }
+
+    /// The element called `name`.
+    #[track_caller]
+    pub fn element(&self, name: &str) -> gst::Element {
+        self.pipeline.by_name(name).unwrap_or_else(|| panic!("there is no element '{name}'"))
+    }
+
+    /// Waits for the end or the first error, whose companions that follow at once are collected too.
+    #[track_caller]
+    pub fn wait(&self) -> Report {
+        let bus = self.pipeline.bus().unwrap();
+        let mut report = Report::default();
+        let mut until = Instant::now() + LIMIT;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = gst::ClockTime::from_nseconds(u64::try_from(left.as_nanos()).unwrap());
+            let Some(message) = bus.timed_pop(left) else {
+                assert!(!report.errors.is_empty(), "the line hangs: neither end nor error within {LIMIT:?}");
+                return report;
+            };
+            match message.view() {
+                gst::MessageView::Eos(_) => {
+                    report.eos = true;
+                    return report;
+                }
+                gst::MessageView::Error(error) => {
+                    report.errors.push(error.error().to_string());
+                    until = until.min(Instant::now() + Duration::from_millis(100));
+                }
+                gst::MessageView::Warning(warning) => report.warnings.push(warning.error().to_string()),
+                _ => (),
+            }
+        }
+    }
+
+    /// Waits until a state change is through.
+    #[track_caller]
+    pub fn reach(&self, state: gst::State) {
+        let reached = self.pipeline.set_state(state).and_then(|_| {
+            let limit = gst::ClockTime::from_nseconds(u64::try_from(LIMIT.as_nanos()).unwrap());
+            self.pipeline.state(limit).0
+        });
+        assert!(
+            matches!(reached, Ok(gst::StateChangeSuccess::Success | gst::StateChangeSuccess::NoPreroll)),
+            "{state:?} was not reached: {reached:?}"
+        );
+    }
+
+    /// Stops the line; panics where that does not end.
+    #[track_caller]
+    pub fn stop(&self) {
+        let pipeline = self.pipeline.clone();
+        within(move || {
+            let _ = pipeline.set_state(gst::State::Null);
+        });
+    }
+
+    /// Sees every buffer that reaches the sink pad of the element `name`.
+    pub fn watch(&self, name: &str, mut see: impl FnMut(&gst::Buffer, &gst::CapsRef) + Send + 'static) {
+        let see = Mutex::new(move |pad: &gst::Pad, buffer: &gst::Buffer| {
+            see(buffer, &pad.current_caps().expect("a buffer came before its caps"));
+        });
+        let pad = self.element(name).static_pad("sink").unwrap();
+        pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
+            if let Some(gst::PadProbeData::Buffer(buffer)) = &info.data {
+                (see.lock().unwrap())(pad, buffer);
+            }
+            gst::PadProbeReturn::Ok
+        });
+    }
+
+    /// Collects every buffer that reaches the sink pad of the element `name`.
+    pub fn collect(&self, name: &str) -> Arc<Mutex<Vec<gst::Buffer>>> {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let all = seen.clone();
+        self.watch(name, move |buffer, _| all.lock().unwrap().push(buffer.clone()));
+        seen
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.stop();
+        }
+    }
+}
+
+/// Runs a line to its end.
+#[track_caller]
+pub fn run(line: &str) -> Report {
+    let line = Line::start(line);
+    let report = line.wait();
+    line.stop();
+    report
+}
+
+/// Runs a line to its end without an error and returns the buffers that reached the element called `out`.
+#[track_caller]
+pub fn buffers(line: &str) -> Vec<gst::Buffer> {
+    let line = Line::new(line);
+    let seen = line.collect("out");
+    let _ = line.pipeline.set_state(gst::State::Playing);
+    line.wait().succeeds();
+    line.stop();
+    std::mem::take(&mut *seen.lock().unwrap())
+}
+
+/// Does something in a thread of its own; panics where it takes longer than the limit or panics itself.
+#[track_caller]
+pub fn within<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(work()));
+    wait.recv_timeout(LIMIT).unwrap_or_else(|e| panic!("not done within {LIMIT:?}: {e}"))
+}
+
+/// Waits until `done` holds.
+#[track_caller]
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !done() {
+        assert!(Instant::now() < end, "{what}: not within {LIMIT:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Pushes a frame into an `appsrc`; what comes of it is seen on the bus.
+pub fn push(source: &gst::Element, buffer: gst::Buffer) {
+    let _ = source.emit_by_name::<gst::FlowReturn>("push-buffer", &[&buffer]);
+}
+
+/// Ends an `appsrc`'s stream.
+pub fn end(source: &gst::Element) {
+    let _ = source.emit_by_name::<gst::FlowReturn>("end-of-stream", &[]);
+}
+
+/// A buffer of `size` bytes, all `value`, at `frame` hundredths of a second.
+pub fn filled(size: usize, value: u8, frame: u64) -> gst::Buffer {
+    let mut buffer = gst::Buffer::from_mut_slice(vec![value; size]);
+    let buffer_mut = buffer.get_mut().unwrap();
+    buffer_mut.set_pts(gst::ClockTime::from_mseconds(10 * frame));
+    buffer_mut.set_duration(gst::ClockTime::from_mseconds(10));
+    buffer
+}

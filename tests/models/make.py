@@ -1,0 +1,283 @@
+"""Makes the tiny models that the tests run, in .cache/test-models: what comes out of each follows from its input in a
+way that a test can calculate. Run by scripts/test; does nothing where the models are newer than this file.
+
+    NAME.onnx, and NAME.toml where the model has a sidecar
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / ".cache" / "test-models"
+STAMP = FOLDER / ".made"
+
+# What ONNX Runtime 1.17, the oldest that the plugin takes, can read.
+OPSET = 17
+IR = 8
+
+F32, F16, U8, I8, I64 = (
+    TensorProto.FLOAT,
+    TensorProto.FLOAT16,
+    TensorProto.UINT8,
+    TensorProto.INT8,
+    TensorProto.INT64,
+)
+
+
+class Graph:
+    """A graph under construction; nodes are named after their output."""
+
+    def __init__(self, image_type: int = F32, image_dims: list = (), image: str = "images"):
+        self.inputs = [helper.make_tensor_value_info(image, image_type, list(image_dims))]
+        self.outputs, self.nodes, self.constants = [], [], []
+
+    def input(self, name: str, kind: int, dims: list) -> str:
+        """Adds an input."""
+        self.inputs.append(helper.make_tensor_value_info(name, kind, dims))
+        return name
+
+    def constant(self, name: str, value: np.ndarray) -> str:
+        """Adds a constant."""
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def node(self, op: str, inputs: list[str], name: str, **attributes) -> str:
+        """Adds a node with one output."""
+        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+        return name
+
+    def output(self, name: str, kind: int, dims: list) -> None:
+        """Makes a value an output."""
+        self.outputs.append(helper.make_tensor_value_info(name, kind, dims))
+
+    def nothing(self, image: str = "images") -> str:
+        """A float32 scalar that is 0 but depends on the image."""
+        self.node("ReduceMean", [image], "mean_all", keepdims=0)
+        self.constant("zero", np.float32(0))
+        return self.node("Mul", ["mean_all", "zero"], "nothing")
+
+    def save(self, name: str, sidecar: str = "") -> None:
+        """Writes the model, and its sidecar where it has one."""
+        graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
+        onnx.checker.check_model(model)
+        onnx.save(model, FOLDER / f"{name}.onnx")
+        if sidecar:
+            (FOLDER / f"{name}.toml").write_text(sidecar)
+
+
+def identities() -> None:
+    """Models whose output `copy` is their input."""
+    for name, kind, dims, sidecar in [
+        ("identity-f32-nchw", F32, [1, 3, 16, 24], ""),
+        ("identity-f16-nchw", F16, [1, 3, 16, 24], ""),
+        ("identity-f32-nhwc", F32, [1, 16, 24, 3], ""),
+        ("identity-u8-nhwc", U8, [1, 16, 24, 3], ""),
+        ("identity-i8", I8, [1, 3, 16, 24], "[input]\nscale = 1.0\nquant-scale = 2.0\nzero-point = -100\n"),
+        ("identity-gray", F32, [1, 1, 16, 24], ""),
+        ("identity-1x1", F32, [1, 3, 1, 1], ""),
+        ("identity-dynamic", F32, [1, 3, "height", "width"], ""),
+        (
+            "identity-stretch-bgr",
+            F32,
+            [1, 3, 16, 24],
+            '[input]\nchannels = "bgr"\nscale = 1.0\nmean = [10.0, 20.0, 30.0]\nstd = [2.0, 4.0, 8.0]\nresize = "stretch"\n',
+        ),
+        # What trtinfer cannot feed.
+        ("rank3", F32, [3, 16, 24], ""),
+        ("batch4", F32, [4, 3, 16, 24], ""),
+        ("channels5", F32, [1, 5, 16, 24], ""),
+        ("double", TensorProto.DOUBLE, [1, 3, 16, 24], ""),
+    ]:
+        graph = Graph(kind, dims)
+        graph.node("Identity", ["images"], "copy")
+        graph.output("copy", kind, dims)
+        graph.save(name, sidecar)
+
+
+def several() -> None:
+    """Models with several inputs and outputs."""
+    for name, sidecar in [
+        ("two-inputs", '[constants]\nsize = "frame-height-width"\n'),
+        ("two-inputs-short", "[constants]\nsize = [1, 2, 3]\n"),
+        ("two-inputs-bare", ""),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.input("size", I64, [1, 2])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        graph.output("mean", F32, [1, 3])
+        graph.node("Identity", ["size"], "size_again")
+        graph.output("size_again", I64, [1, 2])
+        graph.node("Cast", ["images"], "half", to=F16)
+        graph.output("half", F16, [1, 3, 16, 24])
+        graph.save(name, sidecar)
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.input("more", F32, [1, 3, 16, 24])
+    graph.node("Add", ["images", "more"], "sum")
+    graph.output("sum", F32, [1, 3, 16, 24])
+    graph.save("two-images")
+    # The only output is of a type that nobody behind could read.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("IsNaN", ["images"], "bad")
+    graph.output("bad", TensorProto.BOOL, [1, 3, 16, 24])
+    graph.save("bool-output")
+
+
+def detectors() -> None:
+    """Models whose boxes are constant and whose scores are the picture's mean colours, 0..1. Input 64x64, 84 anchors."""
+    red_and_blue = '[input]\nresize = "stretch"\n[output]\nlabels = ["red", "blue"]\nconfidence = 0.4\n'
+    boxes, scores, colours = detector_tables()
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes, scores, colours)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("detector", red_and_blue)
+
+    # The same with NaN and infinities beside them: two bad scores, one bad box.
+    scores[1, 10], scores[0, 11], scores[0, 12] = np.nan, np.inf, 0.9
+    boxes[0, 12] = np.inf
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes, scores, colours)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("not-finite", red_and_blue)
+
+    # 150,000 candidates above the threshold, the first of them the strongest; no two overlap much.
+    graph = Graph(F32, [1, 3, 64, 64])
+    anchors = 150_000
+    for name, value in [("start", 0), ("end", anchors), ("step", 1), ("columns", 500)]:
+        graph.constant(name, np.float32(value))
+    graph.node("Range", ["start", "end", "step"], "index")
+    graph.node("Mod", ["index", "columns"], "column", fmod=1)
+    graph.node("Sub", ["index", "column"], "rest")
+    graph.node("Div", ["rest", "columns"], "row")
+    graph.constant("cell", np.float32(0.125))
+    for axis, source in [("x", "column"), ("y", "row")]:
+        graph.node("Mul", [source, "cell"], axis)
+    graph.node("Mul", ["index", graph.constant("slope", np.float32(-1e-6))], "less")
+    graph.node("Add", ["less", graph.constant("top", np.float32(0.9))], "fixed_score")
+    graph.node("Add", ["fixed_score", graph.nothing()], "score")
+    graph.node("Mul", ["index", "zero"], "zeros")
+    graph.node("Add", ["zeros", "cell"], "size")
+    for axis in ["x", "y", "size", "score"]:
+        graph.node("Unsqueeze", [axis, "leading"], f"{axis}_row")
+    graph.constant("leading", np.array([0, 1], np.int64))
+    graph.node("Concat", ["x_row", "y_row", "size_row", "size_row", "score_row"], "detections", axis=1)
+    graph.output("detections", F32, [1, 5, anchors])
+    graph.save("many-candidates", '[output]\ndecoder = "yolov8"\nlabels = ["thing"]\n')
+
+    # As many rows as the picture has bright halves: none, or two. End-to-end: x1, y1, x2, y2, confidence, class.
+    graph = Graph(F32, [1, 3, 64, 64])
+    rows = np.array([[[8, 8, 24, 24, 0.75, 1], [40, 40, 56, 60, 0.5, 0]]], np.float32)
+    graph.node("ReduceMean", ["images"], "mean", keepdims=0)
+    graph.node("Greater", ["mean", graph.constant("half", np.float32(0.5))], "bright")
+    graph.node("Expand", ["bright", graph.constant("two", np.array([2], np.int64))], "which")
+    graph.node("Compress", [graph.constant("rows", rows), "which"], "detections", axis=1)
+    graph.output("detections", F32, [1, "found", 6])
+    graph.save("open-output", '[output]\ndecoder = "end-to-end"\nlabels = ["a", "b"]\n')
+
+    # Shapes that cannot be told apart, and one that is none.
+    for name, dims in [("ambiguous", [1, 1000, 85]), ("unknown-shape", [1, 7, 9, 11])]:
+        graph = Graph(F32, [1, 3, 640, 640])
+        graph.node("Add", [graph.constant("empty", np.zeros(dims, np.float32)), graph.nothing()], "out")
+        graph.output("out", F32, dims)
+        graph.save(name)
+
+
+def detector_tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Boxes [4, 84] (centre and size), fixed scores [2, 84], and which mean colour is added where [2, 84, 3]."""
+    boxes, scores, colours = np.zeros((4, 84), np.float32), np.zeros((2, 84), np.float32), np.zeros((2, 84, 3), np.float32)
+    boxes[:, 0] = [16, 16, 16, 24]
+    colours[0, 0, 0] = 1
+    boxes[:, 5] = [48, 40, 8, 16]
+    colours[1, 5, 2] = 1
+    # Overlaps the first and is weaker by a tenth: suppressed.
+    boxes[:, 1] = [17, 16, 16, 24]
+    colours[0, 1, 0] = 0.9
+    return boxes, scores, colours
+
+
+def mean_scores(graph: Graph, boxes: np.ndarray, scores: np.ndarray, colours: np.ndarray) -> None:
+    """`detections`: the boxes over the fixed scores plus the mean colours."""
+    graph.node("ReduceMean", ["images"], "mean", axes=[0, 2, 3], keepdims=0)
+    graph.constant("means", np.array([3, 1], np.int64))
+    graph.node("Reshape", ["mean", "means"], "mean_column")
+    graph.node("MatMul", [graph.constant("colours", colours), "mean_column"], "coloured")
+    graph.constant("table", np.array([2, 84], np.int64))
+    graph.node("Reshape", ["coloured", "table"], "by_colour")
+    graph.node("Add", ["by_colour", graph.constant("fixed", scores)], "scores")
+    graph.node("Concat", [graph.constant("boxes", boxes), "scores"], "both", axis=0)
+    graph.constant("shape", np.array([1, 6, 84], np.int64))
+    graph.node("Reshape", ["both", "shape"], "detections")
+
+
+# Where the heat-maps' peaks are, in cells (0 is the first cell's centre): channel, x, y.
+PEAKS = [(0, 7.25, 11.5), (1, 20.0, 4.75)]
+
+
+def heat_maps() -> None:
+    """Two channels of 24x32 cells (height, width) for a 96x128 input, a peak in each; parabolas, which quadratic
+    refinement finds exactly, and the same with NaN and infinity in two cells away from the peaks."""
+    y, x = np.mgrid[0:24, 0:32].astype(np.float32)
+    maps = np.zeros((1, 2, 24, 32), np.float32)
+    for channel, px, py in PEAKS:
+        maps[0, channel] = np.maximum(0, 0.9 - 0.02 * (x - px) ** 2 - 0.03 * (y - py) ** 2)
+    sidecar = '[output]\nlabels = ["nose", "tail"]\n'
+    for name, bad in [("heat-maps", False), ("heat-maps-not-finite", True)]:
+        graph = Graph(F32, [1, 3, 96, 128])
+        values = maps.copy()
+        if bad:
+            values[0, 0, 20, 20], values[0, 1, 20, 20] = np.nan, np.inf
+        graph.node("Add", [graph.constant("maps", values), graph.nothing()], "heat")
+        graph.output("heat", F32, [1, 2, 24, 32])
+        graph.save(name, sidecar)
+
+
+def failing() -> None:
+    """Models that load and then fail."""
+    # At every size but 16x24.
+    graph = Graph(F32, [1, 3, "height", "width"])
+    graph.node("Reshape", ["images", graph.constant("shape", np.array([1, 3, 16, 24], np.int64))], "copy")
+    graph.output("copy", F32, [1, 3, 16, 24])
+    graph.save("fails-at-size")
+    # On bright pictures: the index is 0 for black and 10 for white, and there are two rows.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("ReduceMean", ["images"], "mean", keepdims=0)
+    graph.node("Mul", ["mean", graph.constant("ten", np.float32(10))], "scaled")
+    graph.node("Cast", ["scaled"], "index", to=I64)
+    graph.node("Gather", [graph.constant("rows", np.zeros((2, 4), np.float32)), "index"], "row")
+    graph.output("row", F32, [4])
+    graph.save("fails-on-bright")
+    # Takes long: about ten billion multiplications.
+    graph = Graph(F32, [1, 3, 512, 512])
+    value = graph.node("Mul", ["images", graph.constant("small", np.float32(1e-3))], "m0")
+    for step in range(24):
+        value = graph.node("MatMul", [value, "images"], f"p{step}")
+        value = graph.node("Mul", [value, "small"], f"m{step + 1}")
+    graph.node("ReduceMean", [value], "mean", axes=[2, 3], keepdims=0)
+    graph.output("mean", F32, [1, 3])
+    graph.save("slow")
+    (FOLDER / "not-onnx.onnx").write_text("This is a text about models.\n" * 50)
+    whole = (FOLDER / "many-candidates.onnx").read_bytes()
+    (FOLDER / "truncated.onnx").write_bytes(whole[: len(whole) // 2])
+    (FOLDER / "empty.onnx").write_bytes(b"")
+
+
+def main() -> None:
+    source = Path(__file__).read_bytes()
+    if STAMP.is_file() and STAMP.read_bytes() == source:
+        return
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for old in FOLDER.iterdir():
+        old.unlink()
+    for make in (identities, several, detectors, heat_maps, failing):
+        make()
+    STAMP.write_bytes(source)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

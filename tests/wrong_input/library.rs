@@ -1,0 +1,133 @@
+//! ONNX Runtime missing, too old, or something else. Its library is loaded once a process, so these lines run in
+//! children of the test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cudainfer_tests::{LIMIT, model, root, run, scratch};
+
+const LINE: &str = "CUDAINFER_TEST_LINE";
+
+/// What a child does: runs the line in its environment and prints what it said. Nothing in the test run itself.
+#[test]
+fn child() {
+    let Ok(line) = std::env::var(LINE) else { return };
+    for error in run(&line).errors {
+        println!("ERROR {error}");
+    }
+}
+
+/// Runs a line in a child in `folder` and returns its errors, one a line.
+fn errors(line: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "library::child", "--nocapture"]).current_dir(folder).env(LINE, line);
+    child.env_remove("ORT_DYLIB_PATH").env_remove("VIRTUAL_ENV").envs(environment.iter().copied());
+    let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
+    let until = Instant::now() + 2 * LIMIT;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            child.kill().unwrap();
+            panic!("the child hangs: {line}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "the child died: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn line(properties: &str) -> String {
+    format!(
+        "videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer model={} {properties} ! fakesink",
+        model("detector")
+    )
+}
+
+#[track_caller]
+fn says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    assert!(text.contains("pip install onnxruntime"), "it does not say how to get one: {text}");
+}
+
+/// A shared library of this C source.
+fn library(folder: &Path, source: &str) -> PathBuf {
+    let (from, to) = (folder.join("library.c"), folder.join("libonnxruntime.so"));
+    std::fs::write(&from, source).unwrap();
+    let status = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&to, &from]).status().unwrap();
+    assert!(status.success());
+    to
+}
+
+/// What release 1.10 answers somebody who asks for a newer API: its version, and nothing.
+const OLD: &str = r#"
+struct base { const void *(*get_api)(unsigned); const char *(*get_version)(void); };
+static const void *get_api(unsigned version) { return 0; }
+static const char *get_version(void) { return "1.10.0"; }
+static const struct base base = { get_api, get_version };
+const struct base *OrtGetApiBase(void) { return &base; }
+"#;
+
+#[test]
+fn a_library_that_is_not_there_says_where_to_get_one() {
+    let folder = scratch("no-library");
+    let text = errors(&line("onnxruntime=/nonexistent/libonnxruntime.so"), &folder, &[]);
+    says(&text, &["the property onnxruntime names '/nonexistent/libonnxruntime.so'"]);
+    let text = errors(&line(""), &folder, &[("ORT_DYLIB_PATH", "/nonexistent/ort.so")]);
+    says(&text, &["ORT_DYLIB_PATH names '/nonexistent/ort.so'"]);
+    // Away from every virtual environment, where the loader knows none either.
+    if Command::new("ldconfig")
+        .arg("-p")
+        .output()
+        .is_ok_and(|o| !o.stdout.windows(11).any(|w| w == b"onnxruntime"))
+    {
+        let text = errors(&line(""), &folder, &[]);
+        says(&text, &["ONNX Runtime's library was not found"]);
+    }
+}
+
+#[test]
+fn a_library_that_is_too_old_says_its_version_and_the_least_that_is_needed() {
+    let folder = scratch("old-library");
+    let old = library(&folder, OLD);
+    let text = errors(&line(&format!("onnxruntime={}", old.display())), &folder, &[]);
+    says(&text, &["1.10.0", "at least 1.17", "libonnxruntime.so"]);
+}
+
+#[test]
+fn a_library_of_something_else_is_refused() {
+    let folder = scratch("other-library");
+    let other = library(&folder, "int answer(void) { return 42; }");
+    let text = errors(&line(&format!("onnxruntime={}", other.display())), &folder, &[]);
+    says(&text, &["does not export OrtGetApiBase"]);
+    let nothing = library(&folder, "const void *OrtGetApiBase(void) { return 0; }");
+    let text = errors(&line(&format!("onnxruntime={}", nothing.display())), &folder, &[]);
+    says(&text, &["OrtGetApiBase returns nothing"]);
+    let text_file = folder.join("readme.txt");
+    std::fs::write(&text_file, "not a library").unwrap();
+    let text = errors(&line(&format!("onnxruntime={}", text_file.display())), &folder, &[]);
+    says(&text, &["readme.txt"]);
+}
+
+#[test]
+fn a_virtual_environment_above_the_working_directory_is_found() {
+    assert_eq!(errors(&line(""), &root().join("tests/models"), &[]).matches("ERROR").count(), 0);
+}
+
+#[test]
+fn an_old_library_in_one_environment_does_not_hide_a_good_one_in_the_next() {
+    // The search goes on behind a library that does not serve.
+    let folder = scratch("two-environments");
+    let packages = folder.join(".venv/lib/python3.11/site-packages/onnxruntime/capi");
+    std::fs::create_dir_all(&packages).unwrap();
+    library(&packages, OLD);
+    let good = root().join(".venv");
+    let text = errors(&line(""), &folder, &[("VIRTUAL_ENV", good.to_str().unwrap())]);
+    assert_eq!(text.matches("ERROR").count(), 0, "{text}");
+    let text = errors(&line(""), &folder, &[]);
+    if text.contains("ERROR") {
+        says(&text, &["was not found", "1.10.0"]);
+    }
+}

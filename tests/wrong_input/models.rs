@@ -1,0 +1,143 @@
+//! Models and files that are missing or not what they should be.
+
+use cudainfer_tests::{model, run, scratch};
+
+/// A line around a trtinfer with these properties.
+fn line(properties: &str) -> String {
+    format!("videotestsrc num-buffers=3 ! fusedpreproc ! trtinfer {properties} ! fakesink")
+}
+
+#[test]
+fn a_line_without_a_model_says_which_property_to_set() {
+    let report = run(&line(""));
+    report.fails_with(&["no model is named", "set model="]);
+    assert!(!report.eos);
+}
+
+#[test]
+fn a_model_that_is_not_there_is_named() {
+    run(&line("model=/nowhere/yolo.onnx")).fails_with(&["model file", "/nowhere/yolo.onnx", "No such file"]);
+    run(&line("model=/tmp")).fails_with(&["'/tmp'"]);
+}
+
+#[test]
+fn a_file_that_is_no_model_or_only_half_of_one_is_told_apart_from_a_model() {
+    for name in ["not-onnx", "truncated", "empty"] {
+        let text = run(&line(&format!("model={}", model(name)))).fails_with(&[name]).to_owned();
+        assert!(text.contains("not an ONNX model, or it was cut off"), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_model_whose_input_takes_no_picture_says_what_would_serve() {
+    for (name, parts) in [
+        ("rank3", ["3 dimensions", "[1,C,H,W] or [1,H,W,C]"]),
+        ("batch4", ["batch is 4", "export the model with a batch of 1 or an open one"]),
+        ("channels5", ["5 channels", "1 and 3 serve"]),
+        ("double", ["none of its inputs takes an image", "float32, float16, uint8 or int8"]),
+        ("two-images", ["several inputs could take the image", "[input] name ="]),
+        ("bool-output", ["no output that is a tensor of numbers", "bool-output"]),
+    ] {
+        run(&line(&format!("model={}", model(name)))).fails_with(&parts);
+    }
+}
+
+#[test]
+fn an_input_beside_the_image_needs_a_constant_that_fits_it() {
+    run(&line(&format!("model={}", model("two-inputs-bare")))).fails_with(&[
+        "second input",
+        "size:int64:1x2",
+        "[constants] size =",
+    ]);
+    run(&line(&format!("model={}", model("two-inputs-short"))))
+        .fails_with(&["constant size has 3 numbers", "size:int64:1x2"]);
+}
+
+#[test]
+fn a_labels_file_that_cannot_be_read_is_named() {
+    let good = model("detector");
+    run(&line(&format!("model={good} labels=/nowhere/coco.txt")))
+        .fails_with(&["labels file", "/nowhere/coco.txt"]);
+    let latin = scratch("labels").join("labels.txt");
+    std::fs::write(&latin, [0x66, 0xfc, 0x6e, 0x66]).unwrap();
+    run(&line(&format!("model={good} labels={}", latin.display()))).fails_with(&["labels.txt", "UTF-8"]);
+}
+
+#[test]
+fn a_provider_that_this_machine_does_not_have_says_why_and_what_takes_its_place() {
+    if cudainfer_kernels::device::probe().is_ok() {
+        return; // with a GPU they may work
+    }
+    for provider in ["cuda", "tensorrt", "tensorrt-rtx"] {
+        run(&line(&format!("model={} provider={provider}", model("detector")))).fails_with(&[
+            &format!("provider={provider} does not work here"),
+            "provider=auto takes the best that does",
+        ]);
+    }
+}
+
+#[test]
+fn one_line_says_once_that_it_runs_on_the_cpu_however_many_elements_could_use_a_gpu() {
+    if cudainfer_kernels::device::probe().is_ok() {
+        return;
+    }
+    let model = model("detector");
+    let report = run(&format!(
+        "videotestsrc num-buffers=2 ! cudaupload ! tee name=t \
+         t. ! queue ! fusedpreproc ! trtinfer model={model} ! gpunms ! fakesink \
+         t. ! queue ! fusedpreproc ! trtinfer model={model} ! gpunms ! fakesink"
+    ))
+    .succeeds();
+    assert_eq!(report.warnings.len(), 1, "{report:?}");
+    assert!(report.warnings[0].contains("no GPU is used"), "{report:?}");
+}
+
+#[test]
+fn a_model_that_fails_while_it_runs_stops_the_line_with_onnx_runtimes_reason() {
+    // At this size always, whatever the picture.
+    let line = format!(
+        "videotestsrc num-buffers=50 ! fusedpreproc width=32 height=32 ! trtinfer model={} ! fakesink",
+        model("fails-at-size")
+    );
+    run(&line).fails_with(&["ONNX Runtime failed to run the model", "Reshape"]);
+    // The third picture is white; the ones before it come through.
+    for workers in [1, 3] {
+        run(&format!(
+            "videotestsrc num-buffers=2 pattern=black ! c. videotestsrc pattern=white ! c. concat name=c \
+             ! fusedpreproc ! trtinfer workers={workers} model={} ! fakesink name=out",
+            model("fails-on-bright")
+        ))
+        .fails_with(&["ONNX Runtime failed to run the model", "Gather"]);
+    }
+}
+
+#[test]
+fn a_branch_that_fails_to_open_does_not_hang_the_others() {
+    let report = run(&format!(
+        "videotestsrc ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink \
+         videotestsrc ! fusedpreproc ! trtinfer model=/nowhere/a.onnx ! gpunms ! fakesink \
+         videotestsrc ! fusedpreproc ! trtinfer model={} ! fakesink",
+        model("detector"),
+        model("fails-on-bright")
+    ));
+    report.fails_with(&["/nowhere/a.onnx"]);
+}
+
+#[test]
+fn a_branch_that_fails_while_it_runs_does_not_hold_up_the_others() {
+    use cudainfer_tests::{Line, until};
+    use gst::prelude::*;
+    let line = Line::new(&format!(
+        "videotestsrc ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink name=good \
+         videotestsrc num-buffers=100 pattern=black ! c. videotestsrc pattern=white ! c. concat name=c \
+         ! fusedpreproc ! trtinfer model={} ! fakesink",
+        model("detector"),
+        model("fails-on-bright")
+    ));
+    let seen = line.collect("good");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().fails_with(&["Gather"]);
+    let before = seen.lock().unwrap().len();
+    until("frames of the good branch", || seen.lock().unwrap().len() > before + 10);
+    line.stop();
+}

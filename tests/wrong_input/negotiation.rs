@@ -1,0 +1,237 @@
+//! Elements in the wrong order, and caps that cannot meet.
+
+use cudainfer_tests::{model, run};
+
+const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48";
+
+#[test]
+fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
+    let detector = model("detector");
+    for (line, parts) in [
+        (
+            format!("{SOURCE} ! gpunms ! fakesink"),
+            ["without tensors", "put fusedpreproc and trtinfer before"],
+        ),
+        (
+            format!("{SOURCE} ! peakfind ! fakesink"),
+            ["without tensors", "put fusedpreproc and trtinfer before"],
+        ),
+        (
+            format!("{SOURCE} ! fusedpreproc ! peakfind ! fakesink"),
+            ["a network's input but not with its outputs", "put trtinfer before"],
+        ),
+        (
+            format!("{SOURCE} ! fusedpreproc width=64 height=64 ! gpunms ! fakesink"),
+            ["a network's input but not with its outputs", "put trtinfer before"],
+        ),
+        (
+            format!("{SOURCE} ! trtinfer model={detector} ! fakesink"),
+            ["without a tensor", "put fusedpreproc before"],
+        ),
+        (
+            format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms ! gpunms ! fakesink"),
+            ["without tensors", "put fusedpreproc and trtinfer before"],
+        ),
+    ] {
+        let report = run(&line);
+        report.fails_with(&parts);
+        assert!(!report.eos, "{line}");
+    }
+}
+
+#[test]
+fn properties_that_the_model_cannot_meet_are_named_by_what_is_wanted_and_offered() {
+    let detector = model("detector");
+    for (properties, offered) in [
+        ("width=320", "3x320x"),
+        ("width=320 height=200", "3x320x200 float32 nchw"),
+        ("tensor-type=uint8", "uint8"),
+        ("layout=nhwc", "nhwc"),
+        ("channels=gray", "offers 1x"),
+    ] {
+        run(&format!("{SOURCE} ! fusedpreproc {properties} ! trtinfer model={detector} ! gpunms ! fakesink"))
+            .fails_with(&[
+                "the model wants 3x64x64",
+                "float32 nchw in 'images'",
+                offered,
+                "drop fusedpreproc's properties",
+            ]);
+    }
+}
+
+#[test]
+fn tensors_between_two_models_do_not_fit_both() {
+    let report = run(&format!(
+        "{SOURCE} ! fusedpreproc ! trtinfer model={} ! trtinfer model={} ! fakesink",
+        model("identity-f32-nchw"),
+        model("detector")
+    ));
+    report.fails_with(&["the model wants 3x64x64"]);
+}
+
+#[test]
+fn a_pixel_format_that_is_not_read_fails_when_the_line_is_built_or_negotiated() {
+    cudainfer_tests::init();
+    for format in ["ARGB64", "VUYA", "GRAY16_LE"] {
+        let line =
+            format!("videotestsrc num-buffers=1 ! video/x-raw,format={format} ! fusedpreproc ! fakesink");
+        match gst::parse::launch(&line) {
+            Err(e) => assert!(e.to_string().contains("could not link"), "{e}"),
+            Ok(_) => {
+                run(&line).fails_with(&[]);
+            }
+        }
+    }
+}
+
+#[test]
+fn outputs_that_no_decoder_reads_list_what_each_would_need() {
+    let text = run(&format!(
+        "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink",
+        model("unknown-shape")
+    ))
+    .fails_with(&["no decoder fits", "out:float32:1x7x9x11", "640x640", "set decoder="])
+    .to_owned();
+    for decoder in ["yolov5", "yolov8", "yolox", "end-to-end", "nanodet", "boxes-scores"] {
+        assert!(text.contains(decoder), "{text}");
+    }
+}
+
+#[test]
+fn outputs_that_several_decoders_read_list_the_candidates_and_decoder_settles_it() {
+    let line = |properties: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms {properties} ! fakesink",
+            model("ambiguous")
+        ))
+    };
+    line("").fails_with(&["ambiguous", "out:float32:1x1000x85", "yolov5, yolox", "set decoder="]);
+    line("decoder=yolov5").succeeds();
+    line("decoder=nanodet").fails_with(&["decoder nanodet does not fit", "it needs"]);
+}
+
+#[test]
+fn classes_and_thresholds_that_the_model_does_not_have_are_refused() {
+    let line = |properties: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms {properties} ! fakesink",
+            model("detector")
+        ))
+    };
+    line("classes=green").fails_with(&["classes: the model has no class 'green'", "it has red, blue"]);
+    line("classes=red,2").fails_with(&["classes: the model has no class '2'", "it has red, blue"]);
+    line("class-confidence=red")
+        .fails_with(&["class-confidence: 'red' is not CLASS=THRESHOLD", "person=0.5"]);
+    line("class-confidence=red=high").fails_with(&["class-confidence: 'high' is not a number"]);
+    line("class-iou=blue=1.5").fails_with(&["class", "between 0 and 1"]);
+    line("class-iou=blue=0.5,blue=0.6").fails_with(&["one value a class"]);
+    line("classes=red,1 class-confidence=red=0.5").succeeds();
+}
+
+#[test]
+fn means_that_are_neither_one_nor_one_a_channel_are_refused() {
+    let line = |properties: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc {properties} ! trtinfer model={} ! fakesink",
+            model("detector")
+        ))
+    };
+    line("mean=\"<0.5,0.25>\"").fails_with(&["mean", "three channels"]);
+    line("std=\"<0.5,0.25,0.5,0.5>\"").fails_with(&["std", "three channels"]);
+    line("std=\"<0.5,0.0,0.5>\"").fails_with(&["std", "finite"]);
+    line("mean=\"<0.5,0.25,0.125>\" std=\"<2.0>\"").succeeds();
+}
+
+#[test]
+fn an_output_that_peakfind_cannot_read_is_named() {
+    let line = |model: &str, properties: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc ! trtinfer model={} ! peakfind {properties} ! fakesink",
+            cudainfer_tests::model(model)
+        ))
+    };
+    line("heat-maps", "output=hot").fails_with(&["no output 'hot'", "heat:float32:1x2x24x32"]);
+    line("two-inputs", "").fails_with(&["several outputs", "name the one", "property output"]);
+    line("two-inputs", "output=mean").fails_with(&["1xCxHxW or 1xHxWxC"]);
+    line("two-inputs", "output=size_again").fails_with(&["size_again", "float16 or float32"]);
+}
+
+#[test]
+fn a_property_out_of_range_is_refused_where_the_line_is_built() {
+    cudainfer_tests::init();
+    for element in [
+        "gpunms confidence=1.5",
+        "gpunms top-k-before=0",
+        "gpunms decoder=yolo",
+        "gpunms iou=nan",
+        "fusedpreproc width=20000",
+        "fusedpreproc padding=256",
+        "fusedpreproc scale=0",
+        "trtinfer workers=5000",
+        "trtinfer provider=gpu",
+        "tracker min-confidence=-1",
+        "peakfind max-peaks=0",
+        "inferoverlay thickness=1000",
+    ] {
+        // GStreamer's parser either refuses a value or sets the nearest that is allowed; neither may pass unnoticed
+        // as the value itself.
+        let (factory, setting) = element.split_once(' ').unwrap();
+        let (property, value) = setting.split_once('=').unwrap();
+        if let Ok(made) = gst::parse::launch(element) {
+            use gst::prelude::*;
+            let text =
+                made.property_value(property).transform::<String>().map(|v| v.get::<String>().unwrap());
+            assert_ne!(text.unwrap_or_default(), value, "{factory} {property}");
+        }
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    run(&format!("{SOURCE} ! inferpublish location=/nowhere/out.jsonl ! fakesink"))
+        .fails_with(&["/nowhere/out.jsonl", "cannot be written"]);
+    run(&format!("{SOURCE} ! inferpublish location=/tmp ! fakesink"))
+        .fails_with(&["'/tmp'", "cannot be written"]);
+    // Full while it runs.
+    run(&format!("{SOURCE} ! inferpublish location=/dev/full ! fakesink")).fails_with(&[
+        "/dev/full",
+        "cannot be written",
+        "No space left",
+    ]);
+}
+
+#[test]
+fn an_element_that_leads_nowhere_ends_with_an_error() {
+    // With one frame only, nobody comes after it to carry the failure upstream.
+    for frames in [1, 3, 50] {
+        let report = run(&format!(
+            "videotestsrc num-buffers={frames} ! fusedpreproc ! trtinfer model={}",
+            model("detector")
+        ));
+        if frames == 1 {
+            report.fails_with(&["not linked", "end the line with a sink"]);
+        } else {
+            report.fails_with(&[]);
+        }
+    }
+}
+
+#[test]
+fn a_refusal_behind_the_last_frame_is_not_lost() {
+    use cudainfer_tests::Line;
+    use gst::prelude::*;
+    // What is behind refuses the caps and says nothing itself; the frame is the only one, so no later one brings the
+    // refusal upstream.
+    let line = Line::new(&format!(
+        "videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer name=t model={} ! fakesink",
+        model("detector")
+    ));
+    let pad = line.element("t").static_pad("src").unwrap();
+    pad.add_probe(gst::PadProbeType::BUFFER, |_, info| {
+        info.flow_res = Err(gst::FlowError::NotNegotiated);
+        info.data = None;
+        gst::PadProbeReturn::Handled
+    });
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().fails_with(&["what is behind it does not take these frames"]);
+}

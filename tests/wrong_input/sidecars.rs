@@ -1,0 +1,56 @@
+//! Sidecars with mistakes in them.
+
+use cudainfer_tests::{Report, model, run, scratch};
+
+/// Runs the detector with another sidecar beside it.
+fn with_sidecar(name: &str, text: &str) -> Report {
+    let folder = scratch(name);
+    std::fs::copy(model("detector"), folder.join("model.onnx")).unwrap();
+    std::fs::write(folder.join("model.toml"), text).unwrap();
+    let report = run(&format!(
+        "videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer model={} ! gpunms decoder=yolov8 ! fakesink",
+        folder.join("model.onnx").display()
+    ));
+    std::fs::remove_dir_all(folder).unwrap();
+    report
+}
+
+#[test]
+fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
+    for (name, text, parts) in [
+        ("syntax", "[input\nscale = 1", &["model.toml", "line 1"][..]),
+        ("field", "[input]\nmeans = [1.0]", &["unknown field `means`", "mean"]),
+        ("table", "[outputs]\nlabels = []", &["unknown field `outputs`", "output"]),
+        ("enum", "[input]\nresize = \"crop\"", &["'crop' is none of", "letterbox, stretch, center-crop"]),
+        ("decoder", "[output]\ndecoder = \"yolo\"", &["'yolo' is none of", "yolov5", "end-to-end"]),
+        ("format", "[output]\nbox-format = \"xyxy\"", &["'xyxy' is none of", "corners"]),
+        ("type", "[input]\nscale = \"1/255\"", &["line 2", "scale"]),
+        ("mean", "[input]\nmean = [1.0, 2.0]", &["input.mean", "three channels"]),
+        ("std", "[input]\nstd = []", &["input.std", "three channels"]),
+        ("zero", "[input]\nstd = [0.0]", &["std", "finite"]),
+        ("width", "[input]\nwidth = 0", &["input.width", "at least 1"]),
+        ("confidence", "[output]\nconfidence = 40.0", &["output.confidence", "between 0 and 1"]),
+        ("nan", "[output]\niou = nan", &["output.iou", "between 0 and 1"]),
+        ("two", "[output]\nlabels = [\"a\"]\nlabels-file = \"b.txt\"", &["labels-file", "keep one"]),
+        ("file", "[output]\nlabels-file = \"b.txt\"", &["labels file", "b.txt"]),
+        ("strides", "[output]\nstrides = [0]", &["strides", "above 0"]),
+        ("hint", "[output]\nbackground = \"first\"", &["background", "drop it or set another decoder"]),
+        ("input", "[input]\nname = \"pixels\"", &["'pixels'", "images:float32:1x3x64x64"]),
+        ("constant", "[constants]\nsize = \"image-size\"", &["input-height-width", "frame-height-width"]),
+    ] {
+        let report = with_sidecar(name, text);
+        let error = report.fails_with(parts);
+        assert!(!error.contains("untagged"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_sidecar_that_says_nothing_is_as_good_as_none() {
+    with_sidecar("nothing", "# nothing\n").succeeds();
+}
+
+#[test]
+fn labels_of_another_number_than_the_models_classes_are_an_error_that_says_so() {
+    with_sidecar("labels", "[output]\nlabels = [\"a\", \"b\", \"c\"]")
+        .fails_with(&["detections:float32:1x6x84", "4 + 3"]);
+}
