@@ -195,9 +195,13 @@ impl TrtInfer {
         match event.view() {
             EventView::Caps(caps) => self.caps_event(&lane, caps.caps()),
             EventView::FlushStart(_) => {
-                lane.flush_start();
+                let unsent = lane.flush_start();
                 let forwarded = self.src.push_event(event);
                 let _ = self.src.pause_task();
+                // Only now, or the task could put an older one over it. The pad sends them before the next frame.
+                for sticky in unsent {
+                    let _ = self.src.store_sticky_event(&sticky);
+                }
                 forwarded
             }
             EventView::FlushStop(_) => {

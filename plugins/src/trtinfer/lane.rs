@@ -204,15 +204,28 @@ impl<F> Lane<F> {
         !inner.flushing && !inner.stopped
     }
 
-    /// Drops everything and refuses more until [`Lane::flush_stop`].
-    pub fn flush_start(&self) {
+    /// Drops all frames and refuses more until [`Lane::flush_stop`]. Returns the sticky events that outlive a flush,
+    /// oldest first: nobody sends them again, so they have to be stored on the source pad.
+    #[must_use]
+    pub fn flush_start(&self) -> Vec<gst::Event> {
         let mut inner = self.lock();
         inner.flushing = true;
         inner.front += inner.slots.len() as u64;
-        inner.slots.clear();
         inner.epoch += 1;
         inner.frames = 0;
+        let dropped = std::mem::take(&mut inner.slots);
         self.changed.notify_all();
+        drop(inner);
+        let sticky = |event: &gst::Event| {
+            event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
+        };
+        dropped
+            .into_iter()
+            .filter_map(|slot| match slot {
+                Slot::Event(event) => Some(event).filter(sticky),
+                Slot::Waiting(_) | Slot::Running | Slot::Done(_) => None,
+            })
+            .collect()
     }
 
     /// Takes frames again.
@@ -297,7 +310,7 @@ mod tests {
             std::thread::spawn(move || lane.push(2))
         };
         std::thread::sleep(Duration::from_millis(20));
-        lane.flush_start();
+        assert!(lane.flush_start().is_empty());
         assert_eq!(blocked.join().unwrap(), Err(FlowError::Flushing));
         lane.flush_stop();
         lane.push(3).unwrap();
@@ -307,5 +320,19 @@ mod tests {
         assert!(matches!(lane.pop(), Some(Item::Frame(Ok(3)))));
         lane.pushed(Err(FlowError::Eos));
         assert_eq!(lane.push(4), Err(FlowError::Eos));
+    }
+    #[test]
+    fn a_flush_hands_back_the_sticky_events_that_nobody_would_send_again() {
+        gst::init().unwrap();
+        let lane = Lane::new(8);
+        lane.push(1).unwrap();
+        let caps = gst::event::Caps::new(&gst::Caps::new_empty_simple("video/x-raw"));
+        assert!(lane.push_event(caps.clone()));
+        assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
+        assert!(lane.push_event(gst::event::Gap::new(gst::ClockTime::ZERO, None)));
+        assert!(lane.push_event(gst::event::Eos::new()));
+        let kept = lane.flush_start();
+        assert_eq!(kept.iter().map(|e| e.seqnum()).collect::<Vec<_>>(), [caps.seqnum()]);
+        assert!(lane.flush_start().is_empty());
     }
 }
