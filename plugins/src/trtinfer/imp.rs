@@ -157,6 +157,10 @@ impl TrtInfer {
                 let _ = self.src.pause_task();
             }
             Some(Item::Event(event)) => {
+                // Upstream has sent its last frame, so nobody but this element would report that it did not arrive.
+                if let (gst::EventType::Eos, Err(flow)) = (event.type_(), lane.flow()) {
+                    self.report(flow);
+                }
                 self.src.push_event(event);
                 lane.pushed_event();
             }
@@ -170,6 +174,24 @@ impl TrtInfer {
             // Behind a failure nothing is pushed any more, but the lane has to empty, so that events get through.
             Some(Item::Frame(frame)) => lane.pushed(frame.map(|_| gst::FlowSuccess::Ok)),
         }
+    }
+
+    /// Posts what ended the flow of frames, unless the application ended it.
+    fn report(&self, flow: gst::FlowError) {
+        let why = match flow {
+            gst::FlowError::NotLinked => "nothing is linked behind it that takes the frames",
+            gst::FlowError::NotNegotiated => "what is behind it refused the frames' caps",
+            gst::FlowError::Error | gst::FlowError::NotSupported => {
+                "this element or one behind it failed, as the error before says"
+            }
+            _ => return,
+        };
+        gst::element_imp_error!(
+            self,
+            gst::StreamError::Failed,
+            ("{}: the stream ended early: {why}", self.obj().name()),
+            ["flow: {flow:?}"]
+        );
     }
 
     fn chain(&self, buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
@@ -209,16 +231,16 @@ impl TrtInfer {
                 let forwarded = self.src.push_event(event);
                 self.start_task(&lane).is_ok() && forwarded
             }
-            EventView::Eos(_) => {
-                // Nobody else would report it: no further frame carries it upstream.
-                if let Err(flow @ (gst::FlowError::NotLinked | gst::FlowError::Error)) = lane.flow() {
-                    gst::element_imp_error!(self, gst::StreamError::Failed, ("streaming stopped: {flow:?}"));
-                }
-                lane.push_event(event)
-            }
             _ if event.is_serialized() => lane.push_event(event),
             _ => self.src.push_event(event),
         }
+    }
+
+    fn src_event(&self, event: gst::Event) -> bool {
+        if let (gst::EventType::Reconfigure, Some(lane)) = (event.type_(), self.lane()) {
+            lane.relinked();
+        }
+        gst::Pad::event_default(&self.src, Some(&*self.obj()), event)
     }
 
     /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
@@ -401,6 +423,9 @@ impl ObjectSubclass for TrtInfer {
             gst::Pad::builder_from_template(&template)
                 .query_function(|_, parent, query| {
                     Self::catch_panic_pad_function(parent, || false, |imp| imp.src_query(query))
+                })
+                .event_function(|_, parent, event| {
+                    Self::catch_panic_pad_function(parent, || false, |imp| imp.src_event(event))
                 })
                 .activatemode_function(|_, parent, _, active| {
                     Self::catch_panic_pad_function(

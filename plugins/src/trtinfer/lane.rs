@@ -159,7 +159,15 @@ impl<F> Lane<F> {
                 inner.front += 1;
                 inner.pushing = true;
                 return match slot {
-                    Some(Slot::Event(event)) => Some(Item::Event(event)),
+                    Some(Slot::Event(event)) => {
+                        // A new stream or segment is wanted again by what has had enough of the one before.
+                        let anew =
+                            matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::Segment);
+                        if anew && inner.flow == Err(FlowError::Eos) {
+                            inner.flow = Ok(FlowSuccess::Ok);
+                        }
+                        Some(Item::Event(event))
+                    }
                     Some(Slot::Done(frame)) => Some(Item::Frame(frame)),
                     _ => None,
                 };
@@ -174,15 +182,26 @@ impl<F> Lane<F> {
         self.changed.notify_all();
     }
 
-    /// A frame has been pushed, with this result. A failure stays until the next flush.
+    /// A frame has been pushed, with this result. A failure stays until a flush, or an event that ends it.
     pub fn pushed(&self, flow: Result<FlowSuccess, FlowError>) {
         let mut inner = self.lock();
-        inner.pushing = false;
-        inner.frames = inner.frames.saturating_sub(1);
-        if inner.flow.is_ok() {
-            inner.flow = flow;
+        // A whole flush may have passed during the push, when what is behind seeks from its own streaming thread: what
+        // came of a frame from before it no longer matters.
+        if std::mem::replace(&mut inner.pushing, false) {
+            inner.frames = inner.frames.saturating_sub(1);
+            if inner.flow.is_ok() {
+                inner.flow = flow;
+            }
         }
         self.changed.notify_all();
+    }
+
+    /// What is behind has been linked anew: it may take frames now.
+    pub fn relinked(&self) {
+        let mut inner = self.lock();
+        if inner.flow == Err(FlowError::NotLinked) {
+            inner.flow = Ok(FlowSuccess::Ok);
+        }
     }
 
     /// Frames that it holds at most.
@@ -334,5 +353,46 @@ mod tests {
         let kept = lane.flush_start();
         assert_eq!(kept.iter().map(|e| e.seqnum()).collect::<Vec<_>>(), [caps.seqnum()]);
         assert!(lane.flush_start().is_empty());
+    }
+    /// Sends one frame through; downstream answers `flow`.
+    fn pass(lane: &Lane<u32>, flow: Result<FlowSuccess, FlowError>) {
+        lane.push(1).unwrap();
+        let (ticket, frame) = lane.take().unwrap();
+        lane.finish(ticket, Ok(frame));
+        assert!(lane.pop().is_some());
+        lane.pushed(flow);
+    }
+
+    #[test]
+    fn a_push_that_outlasts_a_flush_leaves_no_failure_behind() {
+        let lane = Lane::new(2);
+        lane.push(1).unwrap();
+        let (ticket, frame) = lane.take().unwrap();
+        lane.finish(ticket, Ok(frame));
+        assert!(lane.pop().is_some());
+        let _ = lane.flush_start();
+        lane.flush_stop();
+        lane.push(2).unwrap();
+        lane.pushed(Err(FlowError::Flushing));
+        assert_eq!(lane.flow(), Ok(FlowSuccess::Ok));
+        lane.push(3).unwrap();
+        assert_eq!(lane.lock().frames, 2);
+    }
+
+    #[test]
+    fn a_new_segment_ends_eos_and_a_new_link_ends_not_linked() {
+        gst::init().unwrap();
+        let lane = Lane::new(2);
+        pass(&lane, Err(FlowError::Eos));
+        assert_eq!(lane.push(2), Err(FlowError::Eos));
+        lane.relinked();
+        assert_eq!(lane.push(2), Err(FlowError::Eos));
+        assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
+        assert!(lane.pop().is_some());
+        lane.pushed_event();
+        pass(&lane, Err(FlowError::NotLinked));
+        assert_eq!(lane.push(2), Err(FlowError::NotLinked));
+        lane.relinked();
+        pass(&lane, Ok(FlowSuccess::Ok));
     }
 }
