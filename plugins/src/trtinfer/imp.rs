@@ -1,7 +1,8 @@
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
 
 use gst::glib;
@@ -10,7 +11,7 @@ use gst::subclass::prelude::*;
 
 use super::lane::{Item, Lane};
 use super::stream::Stream;
-use crate::engine::{Config, Engine, Provider, SharedSession};
+use crate::engine::{Config, Engine, EngineError, Provider, SharedSession};
 use crate::sync::lock;
 use crate::{caps, notice};
 
@@ -47,6 +48,8 @@ pub struct TrtInfer {
     /// From PAUSED on.
     running: Mutex<Option<Running>>,
     stream: Mutex<Option<Arc<Stream>>>,
+    /// The thread that pushed last.
+    task: Mutex<Option<ThreadId>>,
     frames: AtomicU64,
     inference_ns: AtomicU64,
 }
@@ -151,6 +154,7 @@ impl TrtInfer {
 
     /// One turn of the source pad's task.
     fn push_next(&self, lane: &Lane<Job>) {
+        *lock(&self.task) = Some(std::thread::current().id());
         match lane.pop() {
             None => {
                 // Flushing or stopping: whoever did that starts the task again when there is something to push.
@@ -195,7 +199,10 @@ impl TrtInfer {
     }
 
     fn chain(&self, buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let stream = lock(&self.stream).clone().ok_or_else(|| {
+        let stream = lock(&self.stream).clone();
+        // After the stream: it is taken away only when there is no lane any more.
+        let lane = self.lane().ok_or(gst::FlowError::Flushing)?;
+        let stream = stream.ok_or_else(|| {
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
@@ -206,7 +213,7 @@ impl TrtInfer {
             );
             gst::FlowError::NotNegotiated
         })?;
-        self.lane().ok_or(gst::FlowError::Flushing)?.push((buffer, stream))
+        lane.push((buffer, stream))
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
@@ -219,7 +226,10 @@ impl TrtInfer {
             EventView::FlushStart(_) => {
                 let unsent = lane.flush_start();
                 let forwarded = self.src.push_event(event);
-                let _ = self.src.pause_task();
+                // Stopped, not paused: gst_pad_start_task would leak the closure that it gets for a task that exists.
+                // Only a seek from behind, in the task's own thread, cannot wait for that thread to end.
+                let own = *lock(&self.task) == Some(std::thread::current().id());
+                let _ = if own { self.src.pause_task() } else { self.src.stop_task() };
                 // Only now, or the task could put an older one over it. The pad sends them before the next frame.
                 for sticky in unsent {
                     let _ = self.src.store_sticky_event(&sticky);
@@ -229,7 +239,9 @@ impl TrtInfer {
             EventView::FlushStop(_) => {
                 lane.flush_stop();
                 let forwarded = self.src.push_event(event);
-                self.start_task(&lane).is_ok() && forwarded
+                // Held, so that `stop` cannot come in between and leave a task on a pad that is not active.
+                let running = lock(&self.running);
+                running.as_ref().is_some_and(|r| self.start_task(&r.lane).is_ok()) && forwarded
             }
             _ if event.is_serialized() => lane.push_event(event),
             _ => self.src.push_event(event),
@@ -279,7 +291,10 @@ impl TrtInfer {
 fn work(lane: &Lane<Job>, session: &SharedSession, element: &glib::WeakRef<super::TrtInfer>) {
     while let Some((ticket, (mut buffer, stream))) = lane.take() {
         let started = Instant::now();
-        let result = stream.infer(&mut lock(session), buffer.make_mut());
+        // A panic must not take the frame with it: the lane would wait for it for ever.
+        let result =
+            panic::catch_unwind(AssertUnwindSafe(|| stream.infer(&mut lock(session), buffer.make_mut())))
+                .unwrap_or_else(|_| Err(EngineError::Run("it panicked; this is a bug of cudainfer".into())));
         let Some(element) = element.upgrade() else {
             lane.finish(ticket, Err(gst::FlowError::Flushing));
             continue;
@@ -324,16 +339,15 @@ impl TrtInfer {
     }
 
     fn sink_query(&self, query: &mut gst::QueryRef) -> bool {
-        use gst::QueryViewMut;
+        // Answered by what is behind, which must have seen everything that came before.
+        if query.is_serialized() {
+            return self.lane().is_some_and(|lane| lane.drain()) && self.src.peer_query(query);
+        }
         match query.view_mut() {
-            QueryViewMut::Caps(q) => {
+            gst::QueryViewMut::Caps(q) => {
                 let caps = self.sink_caps(q.filter());
                 q.set_result(&caps);
                 true
-            }
-            // Answered by what is behind, which must have seen everything that came before.
-            QueryViewMut::Allocation(_) | QueryViewMut::Drain(_) => {
-                self.lane().is_some_and(|lane| lane.drain()) && self.src.peer_query(query)
             }
             _ => gst::Pad::query_default(&self.sink, Some(&*self.obj()), query),
         }
@@ -443,6 +457,7 @@ impl ObjectSubclass for TrtInfer {
             engine: Mutex::default(),
             running: Mutex::default(),
             stream: Mutex::default(),
+            task: Mutex::default(),
             frames: AtomicU64::new(0),
             inference_ns: AtomicU64::new(0),
         }
