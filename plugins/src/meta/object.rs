@@ -155,9 +155,9 @@ impl Object {
         let mut object = Self { id: meta.id(), label: meta.roi_type().to_owned(), ..Self::default() };
         for param in meta.params() {
             match param.name().as_str() {
-                "detection" => object.detection = DetectionParam::from_structure(&param),
-                "tracking" => object.tracking = TrackingParam::from_structure(&param),
-                "keypoints" => object.keypoints = KeypointsParam::from_structure(&param),
+                "detection" => object.detection = DetectionParam::from_structure(param),
+                "tracking" => object.tracking = TrackingParam::from_structure(param),
+                "keypoints" => object.keypoints = KeypointsParam::from_structure(param),
                 _ => (),
             }
         }
