@@ -48,6 +48,8 @@ pub struct TrtInfer {
     /// From PAUSED on.
     running: Mutex<Option<Running>>,
     stream: Mutex<Option<Arc<Stream>>>,
+    /// What this element adds to the pipeline's; known with the caps.
+    latency: Mutex<gst::ClockTime>,
     /// The thread that pushed last.
     task: Mutex<Option<ThreadId>>,
     frames: AtomicU64,
@@ -145,6 +147,7 @@ impl TrtInfer {
             running.workers.into_iter().for_each(|w| drop(w.join()));
         }
         *lock(&self.stream) = None;
+        *lock(&self.latency) = gst::ClockTime::ZERO;
         stopped
     }
 
@@ -276,6 +279,12 @@ impl TrtInfer {
             Ok((stream, caps)) => {
                 gst::info!(CAT, imp = self, "frames carry {caps}");
                 *lock(&self.stream) = Some(Arc::new(stream));
+                // It can hold all the frames that may be in flight.
+                let latency = duration(incoming, lane.limit());
+                if std::mem::replace(&mut *lock(&self.latency), latency) != latency {
+                    // A live pipeline has asked before there were caps.
+                    self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
+                }
                 lane.push_event(gst::event::Caps::new(&caps))
             }
             Err(why) => {
@@ -367,9 +376,9 @@ impl TrtInfer {
                     return false;
                 }
                 let (live, min, max) = upstream.result();
-                let own = self.latency();
+                let own = *lock(&self.latency);
                 gst::debug!(CAT, imp = self, "adds a latency of {own}");
-                q.set(live, min + own, max.map(|max| max + own));
+                q.set(live, min.saturating_add(own), max.map(|max| max.saturating_add(own)));
                 true
             }
             QueryViewMut::Custom(_) => {
@@ -380,23 +389,20 @@ impl TrtInfer {
             _ => gst::Pad::query_default(&self.src, Some(&*self.obj()), query),
         }
     }
+}
 
-    /// At most the frames that are in flight.
-    fn latency(&self) -> gst::ClockTime {
-        let rate = self
-            .sink
-            .current_caps()
-            .and_then(|caps| caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok()));
-        let frames = lock(&self.running).as_ref().map_or(0, |r| r.lane.limit() as u64);
-        let second = gst::ClockTime::SECOND.nseconds();
-        match rate {
-            Some(rate) if rate.numer() > 0 => {
-                let (numer, denom) =
-                    (u64::from(rate.numer().unsigned_abs()), u64::from(rate.denom().unsigned_abs()));
-                gst::ClockTime::from_nseconds(second.saturating_mul(frames).saturating_mul(denom) / numer)
-            }
-            _ => gst::ClockTime::ZERO,
+/// How long `frames` frames last at the caps' frame rate; 0 where that is not known.
+fn duration(caps: &gst::CapsRef, frames: usize) -> gst::ClockTime {
+    let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
+    let (numer, denom) = rate.map_or((0, 1), |r| (r.numer(), r.denom()));
+    match (u64::try_from(numer), u64::try_from(denom)) {
+        (Ok(numer @ 1..), Ok(denom)) => {
+            // A rate of a frame in years is no rate.
+            let frames = u64::try_from(frames).unwrap_or(u64::MAX).saturating_mul(denom);
+            let frames = gst::ClockTime::SECOND.mul_div_floor(frames, numer);
+            frames.filter(|t| *t < 3600 * gst::ClockTime::SECOND).unwrap_or(gst::ClockTime::ZERO)
         }
+        _ => gst::ClockTime::ZERO,
     }
 }
 
@@ -457,6 +463,7 @@ impl ObjectSubclass for TrtInfer {
             engine: Mutex::default(),
             running: Mutex::default(),
             stream: Mutex::default(),
+            latency: Mutex::new(gst::ClockTime::ZERO),
             task: Mutex::default(),
             frames: AtomicU64::new(0),
             inference_ns: AtomicU64::new(0),
@@ -598,5 +605,25 @@ impl ElementImpl for TrtInfer {
             *lock(&self.engine) = None;
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_is_what_the_frames_in_flight_last_and_nothing_without_a_rate() {
+        gst::init().unwrap();
+        let of = |rate: (i32, i32), frames| {
+            let caps =
+                gst::Caps::builder("video/x-raw").field("framerate", gst::Fraction::new(rate.0, rate.1));
+            duration(&caps.build(), frames)
+        };
+        assert_eq!(of((30, 1), 6), gst::ClockTime::from_mseconds(200));
+        assert_eq!(of((30_000, 1001), 3), gst::ClockTime::from_nseconds(100_100_000));
+        assert_eq!(of((0, 1), 6), gst::ClockTime::ZERO);
+        assert_eq!(of((1, i32::MAX), 1024), gst::ClockTime::ZERO);
+        assert_eq!(duration(&gst::Caps::new_empty_simple("video/x-raw"), 6), gst::ClockTime::ZERO);
     }
 }
