@@ -45,6 +45,8 @@ pub struct TrtInfer {
     settings: Mutex<Settings>,
     /// From READY on.
     engine: Mutex<Option<Arc<Engine>>>,
+    /// What the engine was opened with.
+    opened: Mutex<Option<Config>>,
     /// From PAUSED on.
     running: Mutex<Option<Running>>,
     stream: Mutex<Option<Arc<Stream>>>,
@@ -84,9 +86,13 @@ impl TrtInfer {
         })
     }
 
-    /// NULL -> READY: everything that can be missing is missed here.
+    /// NULL -> READY: everything that can be missing is missed here. Once more on the way to PAUSED, where it does
+    /// something only if properties were set in READY.
     fn open(&self) -> Result<(), gst::ErrorMessage> {
         let config = self.config()?;
+        if lock(&self.opened).as_ref() == Some(&config) {
+            return Ok(());
+        }
         let engine = Engine::open(&config)
             .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), caps::nick(engine.provider));
@@ -94,6 +100,7 @@ impl TrtInfer {
             notice::running_on_cpu(self.obj().upcast_ref(), &engine.fallbacks.join("; "));
         }
         *lock(&self.engine) = Some(Arc::new(engine));
+        *lock(&self.opened) = Some(config);
         self.obj().notify("active-provider");
         Ok(())
     }
@@ -461,6 +468,7 @@ impl ObjectSubclass for TrtInfer {
             src: src.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Src)),
             settings: Mutex::default(),
             engine: Mutex::default(),
+            opened: Mutex::default(),
             running: Mutex::default(),
             stream: Mutex::default(),
             latency: Mutex::new(gst::ClockTime::ZERO),
@@ -589,20 +597,18 @@ impl ElementImpl for TrtInfer {
         &self,
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        match transition {
-            gst::StateChange::NullToReady => self.open().map_err(|message| {
+        if matches!(transition, gst::StateChange::NullToReady | gst::StateChange::ReadyToPaused) {
+            self.open().map_err(|message| {
                 self.post_error_message(message);
                 gst::StateChangeError
-            })?,
-            gst::StateChange::ReadyToPaused => {
-                self.frames.store(0, Ordering::Relaxed);
-                self.inference_ns.store(0, Ordering::Relaxed);
-            }
-            _ => (),
+            })?;
+            self.frames.store(0, Ordering::Relaxed);
+            self.inference_ns.store(0, Ordering::Relaxed);
         }
         let result = self.parent_change_state(transition);
         if transition == gst::StateChange::ReadyToNull {
             *lock(&self.engine) = None;
+            *lock(&self.opened) = None;
         }
         result
     }
