@@ -4,8 +4,9 @@ Both sides decode, detect and track and throw the frames away. Both clocks start
 last frame: the pipeline's is gst-launch's own, from PLAYING to the end of the stream.
 
 The CPU time outside ONNX Runtime is read from the pipeline's threads while it plays. ONNX Runtime's are trtinfer's
-task, which runs the model, and those that carry the process's own name: its workers inherit the name of the thread that
-made them, all others of GStreamer are named after a pad or an element.
+workers (trtinfer:0, ...), which run the model, and those that carry the process's own name: its own workers inherit the
+name of the thread that made them, all others of GStreamer are named after a pad or an element. trtinfer's task
+(trtinfer0:src) is not ONNX Runtime's: gpunms, tracker and what else is behind run in it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Sampler(threading.Thread):
         total: dict[str, float] = {}
         for tid, (name, spent) in self.last.items():
             workers = name.startswith("gst-launch") and tid != self.pid
-            name = "ONNX Runtime" if workers or name.startswith("trtinfer") else name
+            name = "ONNX Runtime" if workers or name.startswith("trtinfer:") else name
             total[name] = total.get(name, 0.0) + spent - self.first.get(tid, 0.0)
         return {name: round(spent, 3) for name, spent in sorted(total.items(), key=lambda item: -item[1])}
 
