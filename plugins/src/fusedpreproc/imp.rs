@@ -42,7 +42,11 @@ impl FusedPreproc {
         let format = video::frame_format(&info)
             .ok_or_else(|| format!("frames of format {} are not read", info.format()))?;
         let s = outcaps.structure(0).ok_or("there are no caps behind this element")?;
-        let params = lock(&self.settings).params(s);
+        let params = {
+            let settings = lock(&self.settings);
+            settings.check()?;
+            settings.params(s)
+        };
         let input = [params.width, params.height];
         let preproc = Preproc::new(format, params.clone()).map_err(|e| e.to_string())?;
         let name = s.get::<&str>("tensor-name").unwrap_or("input");

@@ -32,6 +32,22 @@ const STRIDE: i32 = 32;
 pub(super) const MAX_SIZE: i32 = 16384;
 
 impl Settings {
+    /// Checks what property types cannot say.
+    ///
+    /// # Errors
+    /// A sentence that names the property.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, values) in [("mean", &self.mean), ("std", &self.std)] {
+            if !matches!(values.len(), 0 | 1 | 3) {
+                return Err(format!(
+                    "{name} has {} values: give one, or one for each of three channels, as {name}=<0.5,0.5,0.5>",
+                    values.len()
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// What this element can make: what the properties demand, and everything where they leave it to the model.
     /// How the frame fills the tensor stays open, or BaseTransform would not ask the model for its wishes.
     pub fn possible(&self) -> gst::Structure {
@@ -170,5 +186,17 @@ fn interpolation(value: preproc::Interpolation) -> Interpolation {
         preproc::Interpolation::Bilinear => Interpolation::Bilinear,
         preproc::Interpolation::Nearest => Interpolation::Nearest,
         preproc::Interpolation::Area => Interpolation::Area,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_two_values_is_refused_instead_of_ignored() {
+        let of = |mean: &[f64]| Settings { mean: mean.to_vec(), ..Settings::default() }.check();
+        assert!(of(&[]).is_ok() && of(&[0.5]).is_ok() && of(&[0.1, 0.2, 0.3]).is_ok());
+        assert!(of(&[0.1, 0.2]).unwrap_err().starts_with("mean has 2 values"));
     }
 }
