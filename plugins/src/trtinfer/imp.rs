@@ -1,7 +1,8 @@
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
 
 use gst::glib;
@@ -10,7 +11,7 @@ use gst::subclass::prelude::*;
 
 use super::lane::{Item, Lane};
 use super::stream::Stream;
-use crate::engine::{Config, Engine, Provider, SharedSession};
+use crate::engine::{Config, Engine, EngineError, Provider, SharedSession};
 use crate::sync::lock;
 use crate::{caps, notice};
 
@@ -44,9 +45,15 @@ pub struct TrtInfer {
     settings: Mutex<Settings>,
     /// From READY on.
     engine: Mutex<Option<Arc<Engine>>>,
+    /// What the engine was opened with.
+    opened: Mutex<Option<Config>>,
     /// From PAUSED on.
     running: Mutex<Option<Running>>,
     stream: Mutex<Option<Arc<Stream>>>,
+    /// What this element adds to the pipeline's; known with the caps.
+    latency: Mutex<gst::ClockTime>,
+    /// The thread that pushed last.
+    task: Mutex<Option<ThreadId>>,
     frames: AtomicU64,
     inference_ns: AtomicU64,
 }
@@ -79,9 +86,13 @@ impl TrtInfer {
         })
     }
 
-    /// NULL -> READY: everything that can be missing is missed here.
+    /// NULL -> READY: everything that can be missing is missed here. Once more on the way to PAUSED, where it does
+    /// something only if properties were set in READY.
     fn open(&self) -> Result<(), gst::ErrorMessage> {
         let config = self.config()?;
+        if lock(&self.opened).as_ref() == Some(&config) {
+            return Ok(());
+        }
         let engine = Engine::open(&config)
             .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), caps::nick(engine.provider));
@@ -96,6 +107,7 @@ impl TrtInfer {
             _ => (),
         }
         *lock(&self.engine) = Some(Arc::new(engine));
+        *lock(&self.opened) = Some(config);
         self.obj().notify("active-provider");
         Ok(())
     }
@@ -149,6 +161,7 @@ impl TrtInfer {
             running.workers.into_iter().for_each(|w| drop(w.join()));
         }
         *lock(&self.stream) = None;
+        *lock(&self.latency) = gst::ClockTime::ZERO;
         stopped
     }
 
@@ -158,14 +171,16 @@ impl TrtInfer {
 
     /// One turn of the source pad's task.
     fn push_next(&self, lane: &Lane<Job>) {
+        *lock(&self.task) = Some(std::thread::current().id());
         match lane.pop() {
             None => {
                 // Flushing or stopping: whoever did that starts the task again when there is something to push.
                 let _ = self.src.pause_task();
             }
             Some(Item::Event(event)) => {
-                if event.type_() == gst::EventType::Eos {
-                    self.report_refusal(lane.flow());
+                // Upstream has sent its last frame, so nobody but this element would report that it did not arrive.
+                if let (gst::EventType::Eos, Err(flow)) = (event.type_(), lane.flow()) {
+                    self.report(flow);
                 }
                 self.src.push_event(event);
                 lane.pushed_event();
@@ -182,30 +197,29 @@ impl TrtInfer {
         }
     }
 
-    /// At the end of the stream: what downstream said to the last frames. Nobody else would report it, because no
-    /// further frame carries it upstream.
-    fn report_refusal(&self, flow: Result<gst::FlowSuccess, gst::FlowError>) {
-        use gst::FlowError::{Error, NotLinked, NotNegotiated, NotSupported};
-        if let Err(flow @ (Error | NotLinked | NotNegotiated | NotSupported)) = flow {
-            let why = match flow {
-                NotLinked => "its source pad is not linked: end the line with a sink, fakesink for example",
-                NotNegotiated => {
-                    "what is behind it does not take these frames: see the errors before this one"
-                }
-                _ => "what is behind it failed: see the errors before this one",
-            };
-            let name = self.obj().name();
-            gst::element_imp_error!(
-                self,
-                gst::StreamError::Failed,
-                ("{name}: {why}"),
-                ["streaming stopped, reason {flow:?}"]
-            );
-        }
+    /// Posts what ended the flow of frames, unless the application ended it.
+    fn report(&self, flow: gst::FlowError) {
+        let why = match flow {
+            gst::FlowError::NotLinked => "nothing is linked behind it that takes the frames",
+            gst::FlowError::NotNegotiated => "what is behind it refused the frames' caps",
+            gst::FlowError::Error | gst::FlowError::NotSupported => {
+                "this element or one behind it failed, as the error before says"
+            }
+            _ => return,
+        };
+        gst::element_imp_error!(
+            self,
+            gst::StreamError::Failed,
+            ("{}: the stream ended early: {why}", self.obj().name()),
+            ["flow: {flow:?}"]
+        );
     }
 
     fn chain(&self, buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let stream = lock(&self.stream).clone().ok_or_else(|| {
+        let stream = lock(&self.stream).clone();
+        // After the stream: it is taken away only when there is no lane any more.
+        let lane = self.lane().ok_or(gst::FlowError::Flushing)?;
+        let stream = stream.ok_or_else(|| {
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
@@ -216,7 +230,7 @@ impl TrtInfer {
             );
             gst::FlowError::NotNegotiated
         })?;
-        self.lane().ok_or(gst::FlowError::Flushing)?.push((buffer, stream))
+        lane.push((buffer, stream))
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
@@ -227,19 +241,35 @@ impl TrtInfer {
         match event.view() {
             EventView::Caps(caps) => self.caps_event(&lane, caps.caps()),
             EventView::FlushStart(_) => {
-                lane.flush_start();
+                let unsent = lane.flush_start();
                 let forwarded = self.src.push_event(event);
-                let _ = self.src.pause_task();
+                // Stopped, not paused: gst_pad_start_task would leak the closure that it gets for a task that exists.
+                // Only a seek from behind, in the task's own thread, cannot wait for that thread to end.
+                let own = *lock(&self.task) == Some(std::thread::current().id());
+                let _ = if own { self.src.pause_task() } else { self.src.stop_task() };
+                // Only now, or the task could put an older one over it. The pad sends them before the next frame.
+                for sticky in unsent {
+                    let _ = self.src.store_sticky_event(&sticky);
+                }
                 forwarded
             }
             EventView::FlushStop(_) => {
                 lane.flush_stop();
                 let forwarded = self.src.push_event(event);
-                self.start_task(&lane).is_ok() && forwarded
+                // Held, so that `stop` cannot come in between and leave a task on a pad that is not active.
+                let running = lock(&self.running);
+                running.as_ref().is_some_and(|r| self.start_task(&r.lane).is_ok()) && forwarded
             }
             _ if event.is_serialized() => lane.push_event(event),
             _ => self.src.push_event(event),
         }
+    }
+
+    fn src_event(&self, event: gst::Event) -> bool {
+        if let (gst::EventType::Reconfigure, Some(lane)) = (event.type_(), self.lane()) {
+            lane.relinked();
+        }
+        gst::Pad::event_default(&self.src, Some(&*self.obj()), event)
     }
 
     /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
@@ -263,6 +293,12 @@ impl TrtInfer {
             Ok((stream, caps)) => {
                 gst::info!(CAT, imp = self, "frames carry {caps}");
                 *lock(&self.stream) = Some(Arc::new(stream));
+                // It can hold all the frames that may be in flight.
+                let latency = duration(incoming, lane.limit());
+                if std::mem::replace(&mut *lock(&self.latency), latency) != latency {
+                    // A live pipeline has asked before there were caps.
+                    self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
+                }
                 lane.push_event(gst::event::Caps::new(&caps))
             }
             Err(why) => {
@@ -278,7 +314,10 @@ impl TrtInfer {
 fn work(lane: &Lane<Job>, session: &SharedSession, element: &glib::WeakRef<super::TrtInfer>) {
     while let Some((ticket, (mut buffer, stream))) = lane.take() {
         let started = Instant::now();
-        let result = stream.infer(&mut lock(session), buffer.make_mut());
+        // A panic must not take the frame with it: the lane would wait for it for ever.
+        let result =
+            panic::catch_unwind(AssertUnwindSafe(|| stream.infer(&mut lock(session), buffer.make_mut())))
+                .unwrap_or_else(|_| Err(EngineError::Run("it panicked; this is a bug of cudainfer".into())));
         let Some(element) = element.upgrade() else {
             lane.finish(ticket, Err(gst::FlowError::Flushing));
             continue;
@@ -323,16 +362,15 @@ impl TrtInfer {
     }
 
     fn sink_query(&self, query: &mut gst::QueryRef) -> bool {
-        use gst::QueryViewMut;
+        // Answered by what is behind, which must have seen everything that came before.
+        if query.is_serialized() {
+            return self.lane().is_some_and(|lane| lane.drain()) && self.src.peer_query(query);
+        }
         match query.view_mut() {
-            QueryViewMut::Caps(q) => {
+            gst::QueryViewMut::Caps(q) => {
                 let caps = self.sink_caps(q.filter());
                 q.set_result(&caps);
                 true
-            }
-            // Answered by what is behind, which must have seen everything that came before.
-            QueryViewMut::Allocation(_) | QueryViewMut::Drain(_) => {
-                self.lane().is_some_and(|lane| lane.drain()) && self.src.peer_query(query)
             }
             _ => gst::Pad::query_default(&self.sink, Some(&*self.obj()), query),
         }
@@ -352,9 +390,9 @@ impl TrtInfer {
                     return false;
                 }
                 let (live, min, max) = upstream.result();
-                let own = self.latency();
+                let own = *lock(&self.latency);
                 gst::debug!(CAT, imp = self, "adds a latency of {own}");
-                q.set(live, min + own, max.map(|max| max + own));
+                q.set(live, min.saturating_add(own), max.map(|max| max.saturating_add(own)));
                 true
             }
             QueryViewMut::Custom(_) => {
@@ -365,23 +403,20 @@ impl TrtInfer {
             _ => gst::Pad::query_default(&self.src, Some(&*self.obj()), query),
         }
     }
+}
 
-    /// At most the frames that are in flight.
-    fn latency(&self) -> gst::ClockTime {
-        let rate = self
-            .sink
-            .current_caps()
-            .and_then(|caps| caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok()));
-        let frames = lock(&self.running).as_ref().map_or(0, |r| r.lane.limit() as u64);
-        let second = gst::ClockTime::SECOND.nseconds();
-        match rate {
-            Some(rate) if rate.numer() > 0 => {
-                let (numer, denom) =
-                    (u64::from(rate.numer().unsigned_abs()), u64::from(rate.denom().unsigned_abs()));
-                gst::ClockTime::from_nseconds(second.saturating_mul(frames).saturating_mul(denom) / numer)
-            }
-            _ => gst::ClockTime::ZERO,
+/// How long `frames` frames last at the caps' frame rate; 0 where that is not known.
+fn duration(caps: &gst::CapsRef, frames: usize) -> gst::ClockTime {
+    let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
+    let (numer, denom) = rate.map_or((0, 1), |r| (r.numer(), r.denom()));
+    match (u64::try_from(numer), u64::try_from(denom)) {
+        (Ok(numer @ 1..), Ok(denom)) => {
+            // A rate of a frame in years is no rate.
+            let frames = u64::try_from(frames).unwrap_or(u64::MAX).saturating_mul(denom);
+            let frames = gst::ClockTime::SECOND.mul_div_floor(frames, numer);
+            frames.filter(|t| *t < 3600 * gst::ClockTime::SECOND).unwrap_or(gst::ClockTime::ZERO)
         }
+        _ => gst::ClockTime::ZERO,
     }
 }
 
@@ -423,6 +458,9 @@ impl ObjectSubclass for TrtInfer {
                 .query_function(|_, parent, query| {
                     Self::catch_panic_pad_function(parent, || false, |imp| imp.src_query(query))
                 })
+                .event_function(|_, parent, event| {
+                    Self::catch_panic_pad_function(parent, || false, |imp| imp.src_event(event))
+                })
                 .activatemode_function(|_, parent, _, active| {
                     Self::catch_panic_pad_function(
                         parent,
@@ -437,8 +475,11 @@ impl ObjectSubclass for TrtInfer {
             src: src.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Src)),
             settings: Mutex::default(),
             engine: Mutex::default(),
+            opened: Mutex::default(),
             running: Mutex::default(),
             stream: Mutex::default(),
+            latency: Mutex::new(gst::ClockTime::ZERO),
+            task: Mutex::default(),
             frames: AtomicU64::new(0),
             inference_ns: AtomicU64::new(0),
         }
@@ -563,21 +604,39 @@ impl ElementImpl for TrtInfer {
         &self,
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        match transition {
-            gst::StateChange::NullToReady => self.open().map_err(|message| {
+        if matches!(transition, gst::StateChange::NullToReady | gst::StateChange::ReadyToPaused) {
+            self.open().map_err(|message| {
                 self.post_error_message(message);
                 gst::StateChangeError
-            })?,
-            gst::StateChange::ReadyToPaused => {
-                self.frames.store(0, Ordering::Relaxed);
-                self.inference_ns.store(0, Ordering::Relaxed);
-            }
-            _ => (),
+            })?;
+            self.frames.store(0, Ordering::Relaxed);
+            self.inference_ns.store(0, Ordering::Relaxed);
         }
         let result = self.parent_change_state(transition);
         if transition == gst::StateChange::ReadyToNull {
             *lock(&self.engine) = None;
+            *lock(&self.opened) = None;
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_is_what_the_frames_in_flight_last_and_nothing_without_a_rate() {
+        gst::init().unwrap();
+        let of = |rate: (i32, i32), frames| {
+            let caps =
+                gst::Caps::builder("video/x-raw").field("framerate", gst::Fraction::new(rate.0, rate.1));
+            duration(&caps.build(), frames)
+        };
+        assert_eq!(of((30, 1), 6), gst::ClockTime::from_mseconds(200));
+        assert_eq!(of((30_000, 1001), 3), gst::ClockTime::from_nseconds(100_100_000));
+        assert_eq!(of((0, 1), 6), gst::ClockTime::ZERO);
+        assert_eq!(of((1, i32::MAX), 1024), gst::ClockTime::ZERO);
+        assert_eq!(duration(&gst::Caps::new_empty_simple("video/x-raw"), 6), gst::ClockTime::ZERO);
     }
 }
