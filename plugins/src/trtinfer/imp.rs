@@ -1,61 +1,50 @@
-use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::thread::{JoinHandle, ThreadId};
-use std::time::Instant;
+use std::thread::ThreadId;
 
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::lane::{Item, Lane};
+use super::running::Running;
 use super::stream::Stream;
-use crate::engine::{Config, Engine, EngineError, Provider, SharedSession};
+use crate::engine::{Config, Engine, Provider};
 use crate::sync::lock;
 use crate::{caps, notice};
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("trtinfer", gst::DebugColorFlags::empty(), Some("ONNX Runtime inference"))
 });
 
 #[derive(Clone, Debug, Default)]
-struct Settings {
+pub(super) struct Settings {
     model: Option<PathBuf>,
     labels: Option<PathBuf>,
     library: Option<PathBuf>,
     provider: Provider,
     threads: u32,
     workers: u32,
-    max_in_flight: u32,
-}
-
-/// What the workers need to know of a frame.
-type Job = (gst::Buffer, Arc<Stream>);
-
-/// What is there from PAUSED on.
-struct Running {
-    lane: Arc<Lane<Job>>,
-    workers: Vec<JoinHandle<()>>,
+    pub(super) max_in_flight: u32,
 }
 
 pub struct TrtInfer {
-    sink: gst::Pad,
-    src: gst::Pad,
-    settings: Mutex<Settings>,
+    pub(super) sink: gst::Pad,
+    pub(super) src: gst::Pad,
+    pub(super) settings: Mutex<Settings>,
     /// From READY on.
-    engine: Mutex<Option<Arc<Engine>>>,
+    pub(super) engine: Mutex<Option<Arc<Engine>>>,
     /// What the engine was opened with.
-    opened: Mutex<Option<Config>>,
+    pub(super) opened: Mutex<Option<Config>>,
     /// From PAUSED on.
-    running: Mutex<Option<Running>>,
-    stream: Mutex<Option<Arc<Stream>>>,
+    pub(super) running: Mutex<Option<Running>>,
+    pub(super) stream: Mutex<Option<Arc<Stream>>>,
     /// What this element adds to the pipeline's; known with the caps.
-    latency: Mutex<gst::ClockTime>,
+    pub(super) latency: Mutex<gst::ClockTime>,
     /// The thread that pushed last.
-    task: Mutex<Option<ThreadId>>,
-    frames: AtomicU64,
-    inference_ns: AtomicU64,
+    pub(super) task: Mutex<Option<ThreadId>>,
+    pub(super) frames: AtomicU64,
+    pub(super) inference_ns: AtomicU64,
 }
 
 fn cores() -> usize {
@@ -112,127 +101,6 @@ impl TrtInfer {
         Ok(())
     }
 
-    /// Starts the workers and, on the source pad, the task that pushes.
-    fn start(&self) -> Result<(), gst::LoggableError> {
-        let engine =
-            lock(&self.engine).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
-        let sessions = engine.sessions.clone();
-        let limit = lock(&self.settings).max_in_flight;
-        let limit = usize::try_from(limit).ok().filter(|n| *n > 0).unwrap_or(sessions.len() + 2);
-        let lane = Arc::new(Lane::new(limit));
-        let workers = sessions
-            .into_iter()
-            .enumerate()
-            .filter_map(|(index, session)| {
-                let (lane, element) = (lane.clone(), self.obj().downgrade());
-                std::thread::Builder::new()
-                    .name(format!("trtinfer:{index}"))
-                    .spawn(move || work(&lane, &session, &element))
-                    .map_err(|e| gst::error!(CAT, imp = self, "no worker thread: {e}"))
-                    .ok()
-            })
-            .collect::<Vec<_>>();
-        if workers.is_empty() {
-            return Err(gst::loggable_error!(CAT, "no worker thread could be started"));
-        }
-        *lock(&self.running) = Some(Running { lane: lane.clone(), workers });
-        self.start_task(&lane)
-    }
-
-    fn start_task(&self, lane: &Arc<Lane<Job>>) -> Result<(), gst::LoggableError> {
-        let (lane, element) = (lane.clone(), self.obj().downgrade());
-        self.src
-            .start_task(move || match element.upgrade() {
-                Some(element) => element.imp().push_next(&lane),
-                None => lane.stop(),
-            })
-            .map_err(|e| gst::loggable_error!(CAT, "no task: {e}"))
-    }
-
-    /// Stops the task and the workers.
-    fn stop(&self) -> Result<(), gst::LoggableError> {
-        let running = lock(&self.running).take();
-        if let Some(running) = &running {
-            running.lane.stop();
-        }
-        let stopped =
-            self.src.stop_task().map_err(|e| gst::loggable_error!(CAT, "the task does not stop: {e}"));
-        if let Some(running) = running {
-            running.workers.into_iter().for_each(|w| drop(w.join()));
-        }
-        *lock(&self.stream) = None;
-        *lock(&self.latency) = gst::ClockTime::ZERO;
-        stopped
-    }
-
-    fn lane(&self) -> Option<Arc<Lane<Job>>> {
-        lock(&self.running).as_ref().map(|r| r.lane.clone())
-    }
-
-    /// One turn of the source pad's task.
-    fn push_next(&self, lane: &Lane<Job>) {
-        *lock(&self.task) = Some(std::thread::current().id());
-        match lane.pop() {
-            None => {
-                // Flushing or stopping: whoever did that starts the task again when there is something to push.
-                let _ = self.src.pause_task();
-            }
-            Some(Item::Event(event)) => {
-                // Upstream has sent its last frame, so nobody but this element would report that it did not arrive.
-                if let (gst::EventType::Eos, Err(flow)) = (event.type_(), lane.flow()) {
-                    self.report(flow);
-                }
-                self.src.push_event(event);
-                lane.pushed_event();
-            }
-            Some(Item::Frame(Ok((buffer, _)))) if lane.flow().is_ok() => {
-                let flow = self.src.push(buffer);
-                if let Err(e) = flow {
-                    gst::debug!(CAT, imp = self, "downstream says {e:?}");
-                }
-                lane.pushed(flow);
-            }
-            // Behind a failure nothing is pushed any more, but the lane has to empty, so that events get through.
-            Some(Item::Frame(frame)) => lane.pushed(frame.map(|_| gst::FlowSuccess::Ok)),
-        }
-    }
-
-    /// Posts what ended the flow of frames, unless the application ended it.
-    fn report(&self, flow: gst::FlowError) {
-        let why = match flow {
-            gst::FlowError::NotLinked => "nothing is linked behind it that takes the frames",
-            gst::FlowError::NotNegotiated => "what is behind it refused the frames' caps",
-            gst::FlowError::Error | gst::FlowError::NotSupported => {
-                "this element or one behind it failed, as the error before says"
-            }
-            _ => return,
-        };
-        gst::element_imp_error!(
-            self,
-            gst::StreamError::Failed,
-            ("{}: the stream ended early: {why}", self.obj().name()),
-            ["flow: {flow:?}"]
-        );
-    }
-
-    fn chain(&self, buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let stream = lock(&self.stream).clone();
-        // After the stream: it is taken away only when there is no lane any more.
-        let lane = self.lane().ok_or(gst::FlowError::Flushing)?;
-        let stream = stream.ok_or_else(|| {
-            gst::element_imp_error!(
-                self,
-                gst::CoreError::Negotiation,
-                (
-                    "{}: frames arrive before their caps: put fusedpreproc before this element",
-                    self.obj().name()
-                )
-            );
-            gst::FlowError::NotNegotiated
-        })?;
-        lane.push((buffer, stream))
-    }
-
     fn sink_event(&self, event: gst::Event) -> bool {
         use gst::EventView;
         let Some(lane) = self.lane() else {
@@ -270,160 +138,6 @@ impl TrtInfer {
             lane.relinked();
         }
         gst::Pad::event_default(&self.src, Some(&*self.obj()), event)
-    }
-
-    /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
-    fn caps_event(&self, lane: &Lane<Job>, incoming: &gst::CapsRef) -> bool {
-        let prepared = (|| -> Result<(Stream, gst::Caps), String> {
-            let engine = lock(&self.engine).clone().ok_or("there is no model")?;
-            let stream = Stream::new(incoming, &engine)?;
-            let outputs = stream.outputs(&engine).map_err(|e| e.to_string())?;
-            let mut fields = gst::Structure::builder("outputs")
-                .field(caps::OUTPUTS, caps::outputs_value(&outputs))
-                .build();
-            for size in ["tensor-width", "tensor-height"] {
-                if let Some(value) = incoming.structure(0).and_then(|s| s.get::<i32>(size).ok()) {
-                    fields.set(size, value);
-                }
-            }
-            let plain = caps::without_tensors(&incoming.to_owned());
-            Ok((stream, caps::with_fields(&plain, &fields)))
-        })();
-        match prepared {
-            Ok((stream, caps)) => {
-                gst::info!(CAT, imp = self, "frames carry {caps}");
-                *lock(&self.stream) = Some(Arc::new(stream));
-                // It can hold all the frames that may be in flight.
-                let latency = duration(incoming, lane.limit());
-                if std::mem::replace(&mut *lock(&self.latency), latency) != latency {
-                    // A live pipeline has asked before there were caps.
-                    self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
-                }
-                lane.push_event(gst::event::Caps::new(&caps))
-            }
-            Err(why) => {
-                *lock(&self.stream) = None;
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
-                false
-            }
-        }
-    }
-}
-
-/// A worker's life: take a frame, infer, bring it back.
-fn work(lane: &Lane<Job>, session: &SharedSession, element: &glib::WeakRef<super::TrtInfer>) {
-    while let Some((ticket, (mut buffer, stream))) = lane.take() {
-        let started = Instant::now();
-        // A panic must not take the frame with it: the lane would wait for it for ever.
-        let result =
-            panic::catch_unwind(AssertUnwindSafe(|| stream.infer(&mut lock(session), buffer.make_mut())))
-                .unwrap_or_else(|_| Err(EngineError::Run("it panicked; this is a bug of cudainfer".into())));
-        let Some(element) = element.upgrade() else {
-            lane.finish(ticket, Err(gst::FlowError::Flushing));
-            continue;
-        };
-        let imp = element.imp();
-        let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        imp.inference_ns.fetch_add(took, Ordering::Relaxed);
-        imp.frames.fetch_add(1, Ordering::Relaxed);
-        let result = result.map(|()| (buffer, stream)).map_err(|e| {
-            gst::element_error!(element, gst::StreamError::Failed, ("{}: {e}", element.name()));
-            gst::FlowError::Error
-        });
-        lane.finish(ticket, result);
-    }
-}
-
-impl TrtInfer {
-    /// What this element accepts: what is behind it accepts, with the model's input tensor. The model's wishes come
-    /// first, then its needs; then anything, so that what does not fit is refused by a sentence in `caps_event`.
-    fn sink_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
-        let frames = caps::without_tensors(&self.src.peer_query_caps(None));
-        let mut accepted = gst::Caps::new_empty();
-        {
-            let accepted = accepted.make_mut();
-            if let Some(engine) = lock(&self.engine).as_ref() {
-                accepted.append(caps::with_fields(&frames, &engine.input.preferred(&engine.info)));
-                accepted.append(caps::with_fields(&frames, &engine.input.required()));
-            }
-            accepted.append(caps::with_feature(&frames));
-            accepted.append(frames);
-        }
-        filtered(accepted, filter)
-    }
-
-    /// What this element makes: the frames that come in, with the model's outputs.
-    fn src_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
-        let frames = match self.src.current_caps() {
-            Some(caps) => return filtered(caps, filter),
-            None => caps::without_tensors(&self.sink.peer_query_caps(None)),
-        };
-        filtered(caps::with_feature(&frames), filter)
-    }
-
-    fn sink_query(&self, query: &mut gst::QueryRef) -> bool {
-        // Answered by what is behind, which must have seen everything that came before.
-        if query.is_serialized() {
-            return self.lane().is_some_and(|lane| lane.drain()) && self.src.peer_query(query);
-        }
-        match query.view_mut() {
-            gst::QueryViewMut::Caps(q) => {
-                let caps = self.sink_caps(q.filter());
-                q.set_result(&caps);
-                true
-            }
-            _ => gst::Pad::query_default(&self.sink, Some(&*self.obj()), query),
-        }
-    }
-
-    fn src_query(&self, query: &mut gst::QueryRef) -> bool {
-        use gst::QueryViewMut;
-        match query.view_mut() {
-            QueryViewMut::Caps(q) => {
-                let caps = self.src_caps(q.filter());
-                q.set_result(&caps);
-                true
-            }
-            QueryViewMut::Latency(q) => {
-                let mut upstream = gst::query::Latency::new();
-                if !self.sink.peer_query(&mut upstream) {
-                    return false;
-                }
-                let (live, min, max) = upstream.result();
-                let own = *lock(&self.latency);
-                gst::debug!(CAT, imp = self, "adds a latency of {own}");
-                q.set(live, min.saturating_add(own), max.map(|max| max.saturating_add(own)));
-                true
-            }
-            QueryViewMut::Custom(_) => {
-                let engine = lock(&self.engine).clone();
-                engine.is_some_and(|engine| engine.info.answer(query))
-                    || gst::Pad::query_default(&self.src, Some(&*self.obj()), query)
-            }
-            _ => gst::Pad::query_default(&self.src, Some(&*self.obj()), query),
-        }
-    }
-}
-
-/// How long `frames` frames last at the caps' frame rate; 0 where that is not known.
-fn duration(caps: &gst::CapsRef, frames: usize) -> gst::ClockTime {
-    let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
-    let (numer, denom) = rate.map_or((0, 1), |r| (r.numer(), r.denom()));
-    match (u64::try_from(numer), u64::try_from(denom)) {
-        (Ok(numer @ 1..), Ok(denom)) => {
-            // A rate of a frame in years is no rate.
-            let frames = u64::try_from(frames).unwrap_or(u64::MAX).saturating_mul(denom);
-            let frames = gst::ClockTime::SECOND.mul_div_floor(frames, numer);
-            frames.filter(|t| *t < 3600 * gst::ClockTime::SECOND).unwrap_or(gst::ClockTime::ZERO)
-        }
-        _ => gst::ClockTime::ZERO,
-    }
-}
-
-fn filtered(caps: gst::Caps, filter: Option<&gst::CapsRef>) -> gst::Caps {
-    match filter {
-        Some(filter) => filter.intersect_with_mode(&caps, gst::CapsIntersectMode::First),
-        None => caps,
     }
 }
 
@@ -618,25 +332,5 @@ impl ElementImpl for TrtInfer {
             *lock(&self.opened) = None;
         }
         result
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn latency_is_what_the_frames_in_flight_last_and_nothing_without_a_rate() {
-        gst::init().unwrap();
-        let of = |rate: (i32, i32), frames| {
-            let caps =
-                gst::Caps::builder("video/x-raw").field("framerate", gst::Fraction::new(rate.0, rate.1));
-            duration(&caps.build(), frames)
-        };
-        assert_eq!(of((30, 1), 6), gst::ClockTime::from_mseconds(200));
-        assert_eq!(of((30_000, 1001), 3), gst::ClockTime::from_nseconds(100_100_000));
-        assert_eq!(of((0, 1), 6), gst::ClockTime::ZERO);
-        assert_eq!(of((1, i32::MAX), 1024), gst::ClockTime::ZERO);
-        assert_eq!(duration(&gst::Caps::new_empty_simple("video/x-raw"), 6), gst::ClockTime::ZERO);
     }
 }
