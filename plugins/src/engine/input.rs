@@ -6,8 +6,8 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use glib::prelude::*;
 
 use super::{EngineError, ModelInfo};
-use crate::caps::nick;
 use crate::fusedpreproc::{ChannelOrder, Layout};
+use crate::nick::nick;
 
 /// What the model wants to see.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,9 +9,9 @@ use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{EngineError, sidecar_path};
-use crate::caps::from_nick;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
+use crate::nick::from_nick;
 use crate::peakfind;
 
 /// The whole file. Everything in it may be left out.

@@ -4,7 +4,7 @@ use cudainfer_kernels::preproc::{self, Params};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
-use crate::caps::{from_nick, nick};
+use crate::nick::{from_nick, nick};
 
 /// The properties; what is not set is left to the model.
 #[derive(Clone, Debug, Default)]

@@ -14,6 +14,7 @@ use crate::engine::ModelInfo;
 use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
+use crate::{meta, notice};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("gpunms", gst::DebugColorFlags::empty(), Some("detections from output tensors"))
@@ -279,7 +280,7 @@ impl BaseTransformImpl for GpuNms {
                 Ok(())
             }
             Err(why) => {
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
+                notice::refused_caps(&*self.obj(), &why);
                 Err(gst::loggable_error!(CAT, "{why}"))
             }
         }
@@ -289,7 +290,7 @@ impl BaseTransformImpl for GpuNms {
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(caps::share(input))
+        Ok(meta::share(input))
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {

@@ -10,6 +10,7 @@ use gst::subclass::prelude::*;
 use super::running::Running;
 use super::stream::Stream;
 use crate::engine::{Config, Engine, Provider};
+use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, notice};
 
@@ -84,14 +85,14 @@ impl TrtInfer {
         }
         let engine = Engine::open(&config)
             .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
-        gst::info!(CAT, imp = self, "{} on {}", config.model.display(), caps::nick(engine.provider));
+        gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
             (Provider::Auto, active) => gst::element_imp_info!(
                 self,
                 gst::LibraryError::Init,
-                ("{}: the model runs on {} ({fallbacks})", self.obj().name(), caps::nick(active))
+                ("{}: the model runs on {} ({fallbacks})", self.obj().name(), nick(active))
             ),
             _ => (),
         }
@@ -230,7 +231,7 @@ impl ObjectImpl for TrtInfer {
                     .build(),
                 count("threads", "Threads", "CPU threads of all workers together; 0 takes one a core"),
                 count("workers", "Workers", "Frames that are inferred at the same time, each with its share of the threads; more use the cores better, fewer answer sooner; 0 takes one a thread, at most 4"),
-                count("max-in-flight", "Maximum in flight", "Frames that this element holds at most; 0 takes two more than there are workers"),
+                count("max-in-flight", "Maximum in flight", "Frames that this element holds at most, and its latency in a live pipeline; 0 takes two more than there are workers"),
                 glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
                     .nick("Statistics")
                     .blurb("frames (uint64) that were inferred, busy-ns (uint64): nanoseconds in ONNX Runtime, added up over the workers")

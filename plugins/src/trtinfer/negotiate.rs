@@ -9,8 +9,8 @@ use super::imp::{CAT, TrtInfer};
 use super::lane::Lane;
 use super::running::Job;
 use super::stream::Stream;
-use crate::caps;
 use crate::sync::lock;
+use crate::{caps, notice};
 
 impl TrtInfer {
     /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
@@ -44,7 +44,7 @@ impl TrtInfer {
             }
             Err(why) => {
                 *lock(&self.stream) = None;
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
+                notice::refused_caps(&*self.obj(), &why);
                 false
             }
         }
@@ -69,11 +69,9 @@ impl TrtInfer {
 
     /// What this element makes: the frames that come in, with the model's outputs.
     pub(super) fn src_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
-        let frames = match self.src.current_caps() {
-            Some(caps) => return filtered(caps, filter),
-            None => caps::without_tensors(&self.sink.peer_query_caps(None)),
-        };
-        filtered(caps::with_feature(&frames), filter)
+        let mut made = self.src.current_caps().unwrap_or_else(gst::Caps::new_empty);
+        made.merge(caps::with_feature(&caps::without_tensors(&self.sink.peer_query_caps(None))));
+        filtered(made, filter)
     }
 
     pub(super) fn sink_query(&self, query: &mut gst::QueryRef) -> bool {

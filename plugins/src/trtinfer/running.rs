@@ -114,7 +114,9 @@ impl TrtInfer {
     /// Posts what ended the flow of frames, unless the application ended it.
     pub(super) fn report(&self, flow: gst::FlowError) {
         let why = match flow {
-            gst::FlowError::NotLinked => "nothing is linked behind it that takes the frames",
+            gst::FlowError::NotLinked => {
+                "nothing that takes the frames is linked behind it; end the line with a sink, fakesink for example"
+            }
             gst::FlowError::NotNegotiated => "what is behind it refused the frames' caps",
             gst::FlowError::Error | gst::FlowError::NotSupported => {
                 "this element or one behind it failed, as the error before says"
