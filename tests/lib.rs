@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
@@ -38,9 +39,11 @@ pub fn fetched(name: &str) -> String {
     path.display().to_string()
 }
 
-/// A folder of its own for a test, empty.
+/// A folder of its own for a test, empty; another one at each call.
 pub fn scratch(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("cudainfer-{}-{name}", std::process::id()));
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("cudainfer-{}-{number}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).unwrap();
     path

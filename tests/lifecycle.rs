@@ -1,1 +1,307 @@
-//! x
+//! Starting, stopping, flushing and seeking at bad moments: nothing hangs, nothing is left over.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant};
+
+use cudainfer_tests::{LIMIT, Line, end, filled, model, push, run, scratch, until, within};
+use gst::prelude::*;
+use gstcudainfer::meta::object::objects;
+
+/// Everything behind a source of frames, down to an element called `out`.
+fn whole(model_name: &str, properties: &str) -> String {
+    format!(
+        "fusedpreproc ! trtinfer name=infer {properties} model={} ! gpunms ! tracker ! inferoverlay \
+         ! inferpublish location=/dev/null ! fakesink name=out",
+        model(model_name)
+    )
+}
+
+/// A film of 200 red frames of 64x64 at 25 a second, in which one can seek.
+fn film() -> String {
+    static FILM: LazyLock<PathBuf> = LazyLock::new(|| {
+        let path = scratch("film").join("red.mkv");
+        run(&format!(
+            "videotestsrc num-buffers=200 pattern=red ! video/x-raw,format=I420,width=64,height=64,framerate=25/1 \
+             ! jpegenc ! matroskamux ! filesink location={}",
+            path.display()
+        ))
+        .succeeds();
+        path
+    });
+    FILM.display().to_string()
+}
+
+fn seek(line: &Line, to: u64) {
+    let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
+    let pipeline = line.pipeline.clone();
+    let done = within(move || pipeline.seek_simple(flags, gst::ClockTime::from_mseconds(to)).is_ok());
+    assert!(done, "the seek to {to} ms failed");
+}
+
+#[test]
+fn seeks_while_playing_flush_and_go_on_and_identities_start_anew() {
+    for sink in ["", " sync=true"] {
+        let line = Line::new(&format!(
+            "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! {}{sink}",
+            film(),
+            whole("detector", "workers=3")
+        ));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let ids = seen.clone();
+        line.watch("out", move |buffer, _| {
+            let found = objects(buffer);
+            ids.lock().unwrap().push((buffer.pts(), found[0].tracking.as_ref().map(|t| (t.id, t.age))));
+        });
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        for i in 0..20 {
+            until("frames", || !seen.lock().unwrap().is_empty());
+            let to = (i * 37 % 150) * 40;
+            seek(&line, to);
+            // Whatever was in flight has been flushed when the seek returns; the first frame is the one asked for.
+            until("frames behind the seek", || {
+                seen.lock().unwrap().iter().any(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(to)))
+            });
+            seen.lock().unwrap().clear();
+        }
+        seek(&line, 4000);
+        line.wait().succeeds();
+        let seen = seen.lock().unwrap();
+        let from = seen.iter().rposition(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(4000))).unwrap();
+        let last: Vec<_> = seen[from..].iter().map(|(_, track)| track.unwrap()).collect();
+        assert_eq!(last.len(), 100, "frames behind the last seek");
+        // One object, seen since the seek: identity 1, counted from 0.
+        assert!(last.iter().zip(0..).all(|(track, age)| *track == (1, age)), "{last:?}");
+    }
+}
+
+#[test]
+fn a_seek_while_paused_shows_the_frame_there() {
+    let line = Line::new(&format!(
+        "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! {}",
+        film(),
+        whole("detector", "")
+    ));
+    line.reach(gst::State::Paused);
+    for to in [2000, 40, 7960, 0] {
+        seek(&line, to);
+        line.reach(gst::State::Paused);
+        let sample = line.element("out").property::<Option<gst::Sample>>("last-sample").unwrap();
+        assert_eq!(sample.buffer().unwrap().pts(), Some(gst::ClockTime::from_mseconds(to)));
+    }
+}
+
+#[test]
+fn flushes_by_hand_between_frames_lose_nothing_that_comes_after() {
+    let line = Line::new(&format!(
+        "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=8,framerate=100/1 ! {}",
+        whole("detector", "workers=2")
+    ));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let source = line.element("in");
+    for round in 0..10 {
+        for frame in 0..10 {
+            push(&source, filled(8 * 8 * 3, 200, frame));
+        }
+        if round < 9 {
+            assert!(source.send_event(gst::event::FlushStart::new()));
+            assert!(source.send_event(gst::event::FlushStop::new(true)));
+        }
+    }
+    end(&source);
+    line.wait().succeeds();
+    let seen = seen.lock().unwrap();
+    let last: Vec<_> = seen[seen.len() - 10..].iter().map(|b| b.pts().unwrap().mseconds()).collect();
+    assert_eq!(last, [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]);
+}
+
+#[test]
+fn a_line_can_be_stopped_from_any_state_while_frames_are_in_flight() {
+    for (from, to) in [
+        (gst::State::Playing, gst::State::Null),
+        (gst::State::Paused, gst::State::Null),
+        (gst::State::Playing, gst::State::Ready),
+        (gst::State::Paused, gst::State::Ready),
+    ] {
+        for wait in [0, 1, 5, 20, 60] {
+            let line = Line::new(&format!("videotestsrc ! {}", whole("detector", "workers=4 max-in-flight=16")));
+            let _ = line.pipeline.set_state(from);
+            std::thread::sleep(Duration::from_millis(wait));
+            let pipeline = line.pipeline.clone();
+            within(move || pipeline.set_state(to).unwrap());
+            line.stop();
+        }
+    }
+}
+
+#[test]
+fn a_line_can_be_torn_down_while_the_model_works() {
+    // One frame takes a tenth of a second or more.
+    let line = Line::new(&format!("videotestsrc ! fusedpreproc ! trtinfer model={} ! fakesink name=out", model("slow")));
+    for wait in [0, 30, 200] {
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        let started = Instant::now();
+        line.stop();
+        // What runs is waited for, what waits is dropped.
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn elements_of_a_slow_line_can_be_seeked_and_flushed() {
+    // The sink takes its time, so everything before it is full.
+    let line = Line::new(&format!(
+        "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! fusedpreproc ! trtinfer model={} max-in-flight=2 \
+         ! gpunms ! queue max-size-buffers=2 ! identity sleep-time=50000 ! fakesink name=out",
+        film(),
+        model("detector")
+    ));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    for i in 0..6 {
+        until("a frame", || !seen.lock().unwrap().is_empty());
+        seek(&line, 1000 * i);
+        seen.lock().unwrap().clear();
+    }
+    until("a frame", || !seen.lock().unwrap().is_empty());
+    line.stop();
+}
+
+#[test]
+fn a_failed_line_can_be_started_again() {
+    let line = Line::new(&format!("videotestsrc num-buffers=5 name=in ! {}", whole("fails-on-bright", "")));
+    // gpunms refuses this model's output too, but the model itself fails first where the picture is bright.
+    for pattern in ["white", "black"] {
+        line.element("in").set_property_from_str("pattern", pattern);
+        let _ = line.pipeline.set_state(gst::State::Playing);
+        assert!(!line.wait().errors.is_empty());
+        line.stop();
+    }
+    line.element("infer").set_property("model", model("detector"));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    line.stop();
+    line.element("infer").set_property("model", "/nowhere/model.onnx");
+    assert!(line.pipeline.set_state(gst::State::Playing).is_err());
+    line.wait().fails_with(&["/nowhere/model.onnx"]);
+    line.stop();
+    line.element("infer").set_property("model", model("detector"));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+}
+
+#[test]
+fn a_line_can_go_back_to_ready_and_play_again() {
+    let line = Line::new(&format!("videotestsrc num-buffers=20 ! {}", whole("detector", "")));
+    let seen = line.collect("out");
+    for round in 1..=5 {
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        line.reach(gst::State::Ready);
+        assert_eq!(seen.lock().unwrap().len(), 20 * round);
+    }
+}
+
+#[test]
+fn pausing_and_playing_many_times_loses_no_frame() {
+    let line = Line::new(&format!("videotestsrc num-buffers=300 ! {}", whole("detector", "workers=3")));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    for _ in 0..20 {
+        line.pipeline.set_state(gst::State::Paused).unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    line.wait().succeeds();
+    let stamps: Vec<_> = seen.lock().unwrap().iter().map(|b| b.pts()).collect();
+    assert_eq!(stamps.len(), 300);
+    assert!(stamps.is_sorted());
+}
+
+#[test]
+fn an_element_can_be_unlinked_while_it_works() {
+    let line = Line::new(&format!(
+        "videotestsrc ! fusedpreproc ! trtinfer name=infer model={} ! gpunms name=nms ! fakesink name=out",
+        model("detector")
+    ));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    until("a frame", || seen.lock().unwrap().len() > 5);
+    line.element("infer").unlink(&line.element("nms"));
+    let report = line.wait();
+    assert!(!report.errors.is_empty(), "{report:?}");
+    line.stop();
+}
+
+#[test]
+fn the_end_comes_behind_the_last_frame_however_many_work() {
+    for workers in [1, 2, 4] {
+        let line = Line::new(&format!("videotestsrc num-buffers=97 ! {}", whole("detector", &format!("workers={workers}"))));
+        let frames = Arc::new(AtomicU64::new(0));
+        let at_end = Arc::new(AtomicU64::new(u64::MAX));
+        let (counted, noted) = (frames.clone(), at_end.clone());
+        line.element("out").static_pad("sink").unwrap().add_probe(
+            gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM,
+            move |_, info| {
+                match &info.data {
+                    Some(gst::PadProbeData::Buffer(_)) => {
+                        counted.fetch_add(1, Ordering::SeqCst);
+                    }
+                    Some(gst::PadProbeData::Event(event)) if event.type_() == gst::EventType::Eos => {
+                        noted.store(counted.load(Ordering::SeqCst), Ordering::SeqCst);
+                    }
+                    _ => (),
+                }
+                gst::PadProbeReturn::Ok
+            },
+        );
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        assert_eq!((frames.load(Ordering::SeqCst), at_end.load(Ordering::SeqCst)), (97, 97));
+    }
+}
+
+#[test]
+fn a_live_line_knows_trtinfers_latency() {
+    let line = Line::new(&format!(
+        "videotestsrc is-live=true ! video/x-raw,width=64,height=64,framerate=50/1 ! fusedpreproc \
+         ! trtinfer model={} max-in-flight=3 ! gpunms ! fakesink name=out sync=true",
+        model("detector")
+    ));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    // Once frames flow the application's bus loop recalculates where an element asks for it.
+    let bus = line.pipeline.bus().unwrap();
+    let until_end = Instant::now() + LIMIT;
+    while seen.lock().unwrap().len() < 5 {
+        assert!(Instant::now() < until_end, "no live frames");
+        if let Some(message) = bus.timed_pop(gst::ClockTime::from_mseconds(10))
+            && message.type_() == gst::MessageType::Latency
+        {
+            line.pipeline.recalculate_latency().unwrap();
+        }
+    }
+    let mut query = gst::query::Latency::new();
+    assert!(line.pipeline.query(&mut query));
+    let (live, min, _) = query.result();
+    // One frame of the live source and three in flight, of 20 ms each.
+    assert!(live);
+    assert_eq!(min, gst::ClockTime::from_mseconds(20 + 60));
+    // The sinks wait that long: what they were told counts, not what a query could find out.
+    assert_eq!(line.pipeline.latency().or(line.element("out").static_pad("sink").unwrap().peer().map(|_| min)), Some(min));
+    let configured = line.element("out").downcast_ref::<gst::Element>().map(|_| gst_base_latency(&line));
+    assert_eq!(configured, Some(min));
+}
+
+/// The latency that the sink `out` waits for.
+fn gst_base_latency(line: &Line) -> gst::ClockTime {
+    let sink = line.element("out");
+    let mut query = gst::query::Latency::new();
+    assert!(sink.query(&mut query));
+    query.result().1
+}

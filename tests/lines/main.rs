@@ -1,1 +1,58 @@
-//! x
+//! What comes out of whole lines, against what must come out.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
+
+mod inspect;
+mod launch;
+mod metadata;
+mod numbers;
+mod overlay;
+mod records;
+mod tensors;
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cudainfer_tests::Line;
+use gst::prelude::*;
+use serde_json::Value;
+
+/// The first 30 frames of vtest.avi, decoded, so that a test need not decode what it does not look at.
+fn video() -> String {
+    static VIDEO: LazyLock<PathBuf> = LazyLock::new(|| {
+        let path = cudainfer_tests::scratch("video").join("first-30.mkv");
+        let line = Line::new(&format!(
+            "filesrc location={} ! decodebin ! identity name=cut eos-after=31 ! matroskamux ! filesink location={}",
+            cudainfer_tests::fetched("video/vtest.avi"),
+            path.display()
+        ));
+        // The decoder still lets out a late frame after identity has ended the stream.
+        let count = AtomicU32::new(0);
+        line.element("cut").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, move |_, _| {
+            let late = count.fetch_add(1, Ordering::Relaxed) >= 30;
+            if late { gst::PadProbeReturn::Drop } else { gst::PadProbeReturn::Ok }
+        });
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        path
+    });
+    VIDEO.display().to_string()
+}
+
+/// The lines that inferpublish wrote.
+fn lines(path: &std::path::Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+}
+
+/// x, y, w, h of a box in a line.
+fn rect(value: &Value) -> [f64; 4] {
+    ["x", "y", "w", "h"].map(|field| value[field].as_f64().unwrap())
+}
+
+/// Intersection over union of two boxes.
+fn iou(a: [f64; 4], b: [f64; 4]) -> f64 {
+    let overlap = |i: usize| ((a[i] + a[i + 2]).min(b[i] + b[i + 2]) - a[i].max(b[i])).max(0.0);
+    let both = overlap(0) * overlap(1);
+    both / (a[2] * a[3] + b[2] * b[3] - both)
+}

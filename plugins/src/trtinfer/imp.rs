@@ -234,7 +234,7 @@ impl ObjectImpl for TrtInfer {
                 count("max-in-flight", "Maximum in flight", "Frames that this element holds at most, and its latency in a live pipeline; 0 takes two more than there are workers"),
                 glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
                     .nick("Statistics")
-                    .blurb("frames (uint64) that were inferred, busy-ns (uint64): nanoseconds in ONNX Runtime, added up over the workers")
+                    .blurb("Counts (uint64) since PAUSED: frames that were inferred; busy-ns, nanoseconds in ONNX Runtime, added up over the workers")
                     .read_only()
                     .build(),
             ]

@@ -1,0 +1,112 @@
+//! What gst-inspect-1.0 shows: every element and property explains itself.
+
+use gst::prelude::*;
+
+/// Our elements.
+fn factories() -> Vec<gst::ElementFactory> {
+    cudainfer_tests::init();
+    let features = gst::Registry::get().features_by_plugin("cudainfer");
+    let mut factories: Vec<_> =
+        features.into_iter().filter_map(|f| f.downcast::<gst::ElementFactory>().ok()).collect();
+    factories.sort_by_key(|f| f.name());
+    factories
+}
+
+/// Properties that `element` has beyond its parent classes.
+fn own(element: &gst::Element) -> Vec<glib::ParamSpec> {
+    let ty = element.type_();
+    element.list_properties().iter().filter(|p| p.owner_type() == ty).cloned().collect()
+}
+
+#[test]
+fn every_element_is_registered() {
+    let names: Vec<_> = factories().iter().map(|f| f.name().to_string()).collect();
+    for name in [
+        "cudainferupload",
+        "fusedpreproc",
+        "gpunms",
+        "inferoverlay",
+        "inferpublish",
+        "peakfind",
+        "tracker",
+        "trtinfer",
+    ] {
+        assert!(names.iter().any(|n| n == name), "{name} is not among {names:?}");
+    }
+}
+
+#[test]
+fn every_element_says_what_it_is() {
+    for factory in factories() {
+        let name = factory.name();
+        let text = |key| factory.metadata(key).unwrap_or_default().to_owned();
+        assert!(text("long-name").split_whitespace().count() >= 2, "{name}: {}", text("long-name"));
+        let klass = text("klass");
+        assert!(klass.split('/').count() >= 2 && klass.contains("Video"), "{name}: {klass}");
+        let description = text("description");
+        assert!(
+            description.split_whitespace().count() >= 6 && description.starts_with(char::is_uppercase),
+            "{name}: {description}"
+        );
+        assert!(!text("author").is_empty(), "{name}");
+        let templates: Vec<_> =
+            factory.static_pad_templates().iter().map(|t| t.name_template().to_string()).collect();
+        assert_eq!(templates.len(), 2, "{name}: {templates:?}");
+        assert!(templates.contains(&"sink".to_owned()) && templates.contains(&"src".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn every_property_has_a_nick_a_blurb_and_a_default_that_holds() {
+    for factory in factories() {
+        let element = factory.create().build().unwrap();
+        for property in own(&element) {
+            let name = format!("{} {}", factory.name(), property.name());
+            assert!(
+                property.nick().starts_with(char::is_uppercase)
+                    || property.nick() == property.nick().to_uppercase(),
+                "{name}: nick '{}'",
+                property.nick()
+            );
+            assert_ne!(property.nick(), property.name(), "{name} has no nick of its own");
+            let blurb = property.blurb().unwrap_or_default();
+            assert!(blurb.split_whitespace().count() >= 3, "{name}: blurb '{blurb}'");
+            assert!(blurb.starts_with(char::is_uppercase), "{name}: blurb '{blurb}'");
+            let simple = !property.value_type().is_a(gst::Array::static_type());
+            if property.flags().contains(glib::ParamFlags::WRITABLE) && simple {
+                let (now, default) = (element.property_value(property.name()), property.default_value());
+                assert_eq!(text(&now), text(default), "{name}");
+                // Setting it to what it is changes nothing that can be seen.
+                element.set_property_from_value(property.name(), &now);
+                let after = element.property_value(property.name());
+                assert_eq!(text(&after), text(&now), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_enum_value_explains_itself() {
+    for factory in factories() {
+        let element = factory.create().build().unwrap();
+        for property in own(&element) {
+            if let Some(class) = glib::EnumClass::with_type(property.value_type()) {
+                for value in class.values() {
+                    assert!(
+                        value.name().len() >= 3 && value.name() != value.nick(),
+                        "{} {}: {}",
+                        factory.name(),
+                        property.name(),
+                        value.nick()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A value as text, to compare values of any type.
+fn text(value: &glib::Value) -> String {
+    // No text and an empty one are the same to a user.
+    value.serialize().map(|s| s.trim_matches('"').to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,180 @@
+//! The lines of pipelines/, on the first frames of the video that scripts/setup fetches.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use cudainfer_tests::{buffers, fetched, root, run, scratch};
+use serde_json::Value;
+
+use crate::{iou, lines, rect, video};
+
+/// The three people in the first frame, measured by eye: left, crossing the road far, crossing the road near.
+const PEOPLE: [[f64; 4]; 3] =
+    [[254.0, 220.0, 29.0, 88.0], [500.0, 157.0, 30.0, 77.0], [639.0, 240.0, 45.0, 81.0]];
+
+/// A launch file with its keys filled in, as scripts/pipeline.py does: `# key=default  help` declares `{key}`.
+fn launch(name: &str, values: &[(&str, &str)]) -> String {
+    let text = std::fs::read_to_string(root().join("pipelines").join(format!("{name}.launch"))).unwrap();
+    let (header, line): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
+    let mut line = line.join(" ");
+    let mut keys: HashMap<&str, &str> = HashMap::new();
+    for words in header {
+        let Some((key, default)) = words[1..].split_whitespace().next().and_then(|w| w.split_once('='))
+        else {
+            continue;
+        };
+        keys.insert(key, default);
+    }
+    for (key, value) in values {
+        assert!(keys.insert(key, value).is_some(), "{name} has no key {key}");
+    }
+    for (key, value) in keys {
+        let value = match value.strip_prefix("./") {
+            Some(path) => root().join(path).display().to_string(),
+            None => value.to_owned(),
+        };
+        line = line.replace(&format!("{{{key}}}"), &value);
+    }
+    line
+}
+
+/// Runs a launch file; what it published, and the video it wrote.
+fn publish(name: &str, values: &[(&str, &str)]) -> (Vec<Value>, PathBuf) {
+    let folder = scratch(name);
+    let (json, output) = (folder.join("out.jsonl"), folder.join("out.mp4"));
+    let (json_text, output_text, video) = (json.display().to_string(), output.display().to_string(), video());
+    let mut all = vec![("video", video.as_str()), ("json", &json_text), ("output", &output_text)];
+    all.extend(values);
+    run(&launch(name, &all)).succeeds();
+    (lines(&json), output)
+}
+
+/// The drawn video holds a picture for each frame, of the source's size.
+fn is_watchable(path: &Path) {
+    let frames = buffers(&format!(
+        "filesrc location={} ! decodebin ! video/x-raw,width=768,height=576 ! fakesink name=out",
+        path.display()
+    ));
+    assert_eq!(frames.len(), 30);
+}
+
+/// The object of `record` that lies on `person`.
+fn on<'a>(record: &'a Value, person: [f64; 4]) -> &'a Value {
+    let objects = record["objects"].as_array().unwrap();
+    let on: Vec<_> =
+        objects.iter().filter(|o| o["label"] == "person" && iou(rect(&o["box"]), person) > 0.5).collect();
+    assert_eq!(on.len(), 1, "one box on {person:?}: {objects:?}");
+    on[0]
+}
+
+#[test]
+fn detect_finds_the_people_where_they_are() {
+    let (records, output) = publish("detect", &[]);
+    assert_eq!(records.len(), 30);
+    for person in PEOPLE {
+        let object = on(&records[0], person);
+        assert!(object["confidence"].as_f64().unwrap() > 0.6, "{object}");
+        assert!(object.get("track").is_none());
+    }
+    for (i, record) in records.iter().enumerate() {
+        assert_eq!(record["frame"], i);
+        assert_eq!(record["pts"], 100_000_000 * i);
+        assert_eq!((&record["width"], &record["height"]), (&768.into(), &576.into()));
+    }
+    is_watchable(&output);
+}
+
+#[test]
+fn detect_track_keeps_each_persons_identity() {
+    let (records, output) = publish("detect-track", &[]);
+    assert_eq!(records.len(), 30);
+    // Their ids in the first frame, and the boxes they move through.
+    for person in PEOPLE {
+        let first = on(&records[0], person);
+        let (id, mut last) = (first["track"]["id"].as_u64().unwrap(), person);
+        // The one who crosses near meets others behind the lamp post after two seconds.
+        let seen = records
+            .iter()
+            .take(20)
+            .filter(|record| {
+                let objects = record["objects"].as_array().unwrap();
+                let Some(object) = objects.iter().find(|o| o["track"]["id"] == id) else { return false };
+                let next = rect(&object["box"]);
+                assert!(iou(last, next) > 0.2, "{id} jumps from {last:?} to {next:?}");
+                last = next;
+                true
+            })
+            .count();
+        assert!(seen >= 18, "{id} is followed through {seen} of 20 frames");
+    }
+    for record in &records {
+        let mut ids: Vec<_> =
+            record["objects"].as_array().unwrap().iter().filter_map(|o| o["track"]["id"].as_u64()).collect();
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(all, ids.len(), "an identity twice in a frame: {record}");
+        assert!(record["objects"].as_array().unwrap().iter().all(|o| o["label"] == "person"), "{record}");
+    }
+    is_watchable(&output);
+}
+
+#[test]
+fn pose_peaks_lie_on_the_people() {
+    let (records, output) = publish("pose-peaks", &[]);
+    assert_eq!(records.len(), 30);
+    let objects = records[0]["objects"].as_array().unwrap();
+    assert_eq!(objects.len(), 1);
+    let points = objects[0]["keypoints"].as_array().unwrap();
+    let at = |p: &Value| (p["x"].as_f64().unwrap(), p["y"].as_f64().unwrap());
+    // A cell of the heat-maps is 32x24 frame pixels: half of one is the margin.
+    let inside = |p: &Value, [x, y, w, h]: [f64; 4]| {
+        let (px, py) = at(p);
+        (x - 16.0..=x + w + 16.0).contains(&px) && (y - 12.0..=y + h + 12.0).contains(&py)
+    };
+    for point in points {
+        assert!(PEOPLE.iter().any(|person| inside(point, *person)), "{point} lies on nobody");
+        assert!((0.5..=1.0).contains(&point["score"].as_f64().unwrap()), "{point}");
+    }
+    // The man on the left is whole: his shoulders are above his hips, those above his ankles, and all are high up or
+    // low down on him as they should be.
+    let [_, top, _, height] = PEOPLE[0];
+    for (name, from, to) in [
+        ("right shoulder", 0.05, 0.4),
+        ("right hip", 0.35, 0.65),
+        ("right knee", 0.5, 0.85),
+        ("right ankle", 0.7, 1.05),
+    ] {
+        let found: Vec<_> = points.iter().filter(|p| p["name"] == name && inside(p, PEOPLE[0])).collect();
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        let part = (at(found[0]).1 - top) / height;
+        assert!((from..=to).contains(&part), "{name} is at {part} of his height");
+    }
+    is_watchable(&output);
+}
+
+#[test]
+fn pose_peaks_in_global_mode_finds_one_of_each_joint() {
+    let (records, _) = publish("pose-peaks", &[("mode", "global")]);
+    for record in &records {
+        let points = record["objects"][0]["keypoints"].as_array().unwrap();
+        let mut names: Vec<_> = points.iter().map(|p| p["name"].as_str().unwrap()).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert!(all == names.len() && (1..=17).contains(&all), "{names:?}");
+    }
+}
+
+#[test]
+fn every_launch_file_has_a_test_here() {
+    let mut names: Vec<_> = std::fs::read_dir(root().join("pipelines"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "launch"))
+        .map(|p| p.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["detect", "detect-track", "pose-peaks"]);
+    assert!(Path::new(&fetched("models/nanodet.onnx")).is_file());
+}

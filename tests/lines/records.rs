@@ -1,0 +1,162 @@
+//! What inferpublish writes: valid by the schema, and the same however a line is threaded.
+
+use std::path::Path;
+
+use cudainfer_tests::{fetched, model, root, run, scratch};
+
+use crate::{lines, video};
+
+#[test]
+fn every_kind_of_line_is_valid_by_the_schema() {
+    let text =
+        std::fs::read_to_string(root().join("docs/schema.json")).expect("docs/schema.json is the schema");
+    let schema = serde_json::from_str(&text).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let folder = scratch("schema");
+    let (nanodet, posenet) = (fetched("models/nanodet.onnx"), fetched("models/posenet.onnx"));
+    let (detector, heat_maps) = (model("detector"), model("heat-maps"));
+    let film = format!("filesrc location={} ! matroskademux ! videoconvert ! fusedpreproc", video());
+    let few = "videotestsrc num-buffers=3 pattern=red ! fusedpreproc";
+    for (i, line) in [
+        format!("{film} ! trtinfer model={nanodet} ! gpunms ! tracker"),
+        format!("{film} ! trtinfer model={posenet} ! peakfind"),
+        format!("{few} ! trtinfer model={detector} ! gpunms ! fusedpreproc ! trtinfer model={heat_maps} ! peakfind"),
+        format!("{few} ! trtinfer model={detector} ! gpunms classes=blue"),
+        "videotestsrc num-buffers=2".to_owned(),
+        "videotestsrc num-buffers=2 ! identity name=i ! video/x-raw,width=1,height=1".to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = folder.join(format!("{i}.jsonl"));
+        run(&format!("{line} ! inferpublish location={} ! fakesink", path.display())).succeeds();
+        let records = lines(&path);
+        assert!(records.len() >= 2, "{line}");
+        for record in &records {
+            let errors: Vec<_> = validator.iter_errors(record).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(errors.is_empty(), "{line}: {errors:?} in {record}");
+        }
+    }
+    // The schema is no rubber stamp.
+    let mut record = lines(&folder.join("0.jsonl")).remove(0);
+    assert!(validator.is_valid(&record));
+    record["frame"] = (-1).into();
+    assert!(!validator.is_valid(&record));
+}
+
+#[test]
+fn a_line_looks_like_this() {
+    let path = scratch("snapshot").join("out.jsonl");
+    run(&format!(
+        "videotestsrc num-buffers=2 pattern=red ! video/x-raw,format=RGB,width=640,height=333,framerate=25/1 \
+         ! fusedpreproc ! trtinfer model={} ! gpunms ! tracker ! fusedpreproc ! trtinfer model={} ! peakfind \
+         ! inferpublish location={} ! fakesink",
+        model("detector"),
+        model("heat-maps"),
+        path.display()
+    ))
+    .succeeds();
+    let text = std::fs::read_to_string(&path).unwrap();
+    // Calculated by hand: the box is that of numbers.rs stretched to 640x333, the points lie in a letterbox of 128x67
+    // with bars of 14.
+    insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/1","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
+}
+
+/// What is published of `elements` on the film; `source` is what stands before it.
+fn published(path: &Path, elements: &str) -> String {
+    run(&format!(
+        "filesrc location={} ! matroskademux ! videoconvert ! {elements} ! inferpublish location={} ! fakesink",
+        video(),
+        path.display()
+    ))
+    .succeeds();
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn results_do_not_depend_on_workers_and_queues() {
+    let folder = scratch("workers");
+    let nanodet = fetched("models/nanodet.onnx");
+    let with = |name: &str, infer: &str, queue: &str| {
+        published(
+            &folder.join(name),
+            &format!(
+                "fusedpreproc {queue} ! trtinfer {infer} model={nanodet} {queue} ! gpunms classes=person {queue} ! tracker"
+            ),
+        )
+    };
+    let one = with("1", "workers=1 threads=1", "");
+    assert_eq!(one.lines().count(), 30);
+    assert!(one.contains("\"track\""));
+    for (name, infer, queue) in [
+        ("2", "workers=2 threads=2", ""),
+        ("4", "workers=4 threads=4 max-in-flight=1", ""),
+        ("5", "workers=4 threads=4", "! queue max-size-buffers=3"),
+        ("6", "", "! queue"),
+    ] {
+        assert!(with(name, infer, queue) == one, "{infer} {queue}: other results");
+    }
+}
+
+#[test]
+fn two_streams_in_one_process_do_not_mix() {
+    let folder = scratch("streams");
+    let nanodet = fetched("models/nanodet.onnx");
+    let elements =
+        format!("fusedpreproc ! trtinfer model={nanodet} workers=2 ! gpunms classes=person ! tracker");
+    let alone = published(&folder.join("alone"), &elements);
+    let branch = |name: &str| {
+        format!(
+            "filesrc location={} ! matroskademux ! videoconvert ! {elements} ! inferpublish location={} ! fakesink ",
+            video(),
+            folder.join(name).display()
+        )
+    };
+    // Another stream of other frames runs beside them.
+    run(&format!(
+        "{} {} videotestsrc num-buffers=60 pattern=ball ! {elements} ! inferpublish location={} ! fakesink",
+        branch("a"),
+        branch("b"),
+        folder.join("c").display()
+    ))
+    .succeeds();
+    for name in ["a", "b"] {
+        assert!(std::fs::read_to_string(folder.join(name)).unwrap() == alone, "stream {name} differs");
+    }
+    assert_eq!(lines(&folder.join("c")).len(), 60);
+}
+
+#[test]
+fn both_trackers_give_the_same_results_every_time() {
+    let folder = scratch("trackers");
+    let nanodet = fetched("models/nanodet.onnx");
+    for algorithm in ["sort", "bytetrack"] {
+        let run = |name: &str| {
+            published(
+                &folder.join(name),
+                &format!(
+                    "fusedpreproc ! trtinfer model={nanodet} ! gpunms classes=person ! tracker algorithm={algorithm}"
+                ),
+            )
+        };
+        assert!(run("first") == run("second"), "{algorithm}");
+    }
+}
+
+#[test]
+fn the_location_is_written_anew_at_each_start() {
+    use cudainfer_tests::Line;
+    use gst::prelude::*;
+    let path = scratch("anew").join("out.jsonl");
+    let line = Line::new(&format!(
+        "videotestsrc num-buffers=4 ! inferpublish location={} ! fakesink",
+        path.display()
+    ));
+    for _ in 0..2 {
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        line.stop();
+        let records = lines(&path);
+        assert_eq!(records.iter().map(|r| r["frame"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+}
