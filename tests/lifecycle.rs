@@ -69,7 +69,8 @@ fn seeks_while_playing_flush_and_go_on_and_identities_start_anew() {
         seek(&line, 4000);
         line.wait().succeeds();
         let seen = seen.lock().unwrap();
-        let from = seen.iter().rposition(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(4000))).unwrap();
+        let from =
+            seen.iter().rposition(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(4000))).unwrap();
         let last: Vec<_> = seen[from..].iter().map(|(_, track)| track.unwrap()).collect();
         assert_eq!(last.len(), 100, "frames behind the last seek");
         // One object, seen since the seek: identity 1, counted from 0.
@@ -127,7 +128,8 @@ fn a_line_can_be_stopped_from_any_state_while_frames_are_in_flight() {
         (gst::State::Paused, gst::State::Ready),
     ] {
         for wait in [0, 1, 5, 20, 60] {
-            let line = Line::new(&format!("videotestsrc ! {}", whole("detector", "workers=4 max-in-flight=16")));
+            let line =
+                Line::new(&format!("videotestsrc ! {}", whole("detector", "workers=4 max-in-flight=16")));
             let _ = line.pipeline.set_state(from);
             std::thread::sleep(Duration::from_millis(wait));
             let pipeline = line.pipeline.clone();
@@ -140,7 +142,10 @@ fn a_line_can_be_stopped_from_any_state_while_frames_are_in_flight() {
 #[test]
 fn a_line_can_be_torn_down_while_the_model_works() {
     // One frame takes a tenth of a second or more.
-    let line = Line::new(&format!("videotestsrc ! fusedpreproc ! trtinfer model={} ! fakesink name=out", model("slow")));
+    let line = Line::new(&format!(
+        "videotestsrc ! fusedpreproc ! trtinfer model={} ! fakesink name=out",
+        model("slow")
+    ));
     for wait in [0, 30, 200] {
         line.pipeline.set_state(gst::State::Playing).unwrap();
         std::thread::sleep(Duration::from_millis(wait));
@@ -241,7 +246,10 @@ fn an_element_can_be_unlinked_while_it_works() {
 #[test]
 fn the_end_comes_behind_the_last_frame_however_many_work() {
     for workers in [1, 2, 4] {
-        let line = Line::new(&format!("videotestsrc num-buffers=97 ! {}", whole("detector", &format!("workers={workers}"))));
+        let line = Line::new(&format!(
+            "videotestsrc num-buffers=97 ! {}",
+            whole("detector", &format!("workers={workers}"))
+        ));
         let frames = Arc::new(AtomicU64::new(0));
         let at_end = Arc::new(AtomicU64::new(u64::MAX));
         let (counted, noted) = (frames.clone(), at_end.clone());
@@ -293,7 +301,10 @@ fn a_live_line_knows_trtinfers_latency() {
     assert!(live);
     assert_eq!(min, gst::ClockTime::from_mseconds(20 + 60));
     // The sinks wait that long: what they were told counts, not what a query could find out.
-    assert_eq!(line.pipeline.latency().or(line.element("out").static_pad("sink").unwrap().peer().map(|_| min)), Some(min));
+    assert_eq!(
+        line.pipeline.latency().or(line.element("out").static_pad("sink").unwrap().peer().map(|_| min)),
+        Some(min)
+    );
     let configured = line.element("out").downcast_ref::<gst::Element>().map(|_| gst_base_latency(&line));
     assert_eq!(configured, Some(min));
 }

@@ -59,7 +59,7 @@ fn is_watchable(path: &Path) {
 }
 
 /// The object of `record` that lies on `person`.
-fn on<'a>(record: &'a Value, person: [f64; 4]) -> &'a Value {
+fn on(record: &Value, person: [f64; 4]) -> &Value {
     let objects = record["objects"].as_array().unwrap();
     let on: Vec<_> =
         objects.iter().filter(|o| o["label"] == "person" && iou(rect(&o["box"]), person) > 0.5).collect();
