@@ -4,8 +4,8 @@ Both sides decode, detect and track and throw the frames away. Both clocks start
 last frame: the pipeline's is gst-launch's own, from PLAYING to the end of the stream.
 
 The CPU time outside ONNX Runtime is read from the pipeline's threads while it plays. ONNX Runtime's are trtinfer's
-task, which runs the model, and those that carry the process's own name: its workers inherit the name of the thread that
-made them, all others of GStreamer are named after a pad or an element.
+workers (trtinfer:0, trtinfer:1, ...), which run the model, and those that carry the process's own name: threads of a
+session inherit the name of the one that made them, all others of GStreamer are named after a pad or an element.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import pipeline
 
 TICK = os.sysconf("SC_CLK_TCK")
 ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
+WORKER = re.compile(r"trtinfer:\d+")
 GOALS = {"ratio": 1.3, "outside": 0.10}
 
 
@@ -66,8 +67,8 @@ class Sampler(threading.Thread):
         """CPU seconds by thread name; ONNX Runtime's are summed up under its name."""
         total: dict[str, float] = {}
         for tid, (name, spent) in self.last.items():
-            workers = name.startswith("gst-launch") and tid != self.pid
-            name = "ONNX Runtime" if workers or name.startswith("trtinfer") else name
+            session = name.startswith("gst-launch") and tid != self.pid
+            name = "ONNX Runtime" if session or WORKER.fullmatch(name) else name
             total[name] = total.get(name, 0.0) + spent - self.first.get(tid, 0.0)
         return {name: round(spent, 3) for name, spent in sorted(total.items(), key=lambda item: -item[1])}
 

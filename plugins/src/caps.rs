@@ -14,8 +14,6 @@
 //! | `tensor-outputs` | array of string | one `name:type:dims` an output, behind trtinfer |
 
 use cudainfer_kernels::tensor::TensorDesc;
-use gst::prelude::*;
-use gst_base::subclass::base_transform::{InputBuffer, PrepareOutputBufferSuccess};
 
 /// The caps feature of frames that carry tensors.
 pub const FEATURE: &str = "meta:CudaInferTensor";
@@ -47,15 +45,6 @@ pub fn pad_templates(sink: &gst::Caps, src: &gst::Caps) -> Vec<gst::PadTemplate>
         .collect()
 }
 
-/// The buffer that an in-place element hands on: the one that came, or where others hold it too, one that shares its
-/// memory, so that metadata can be added without copying pixels.
-pub fn share(input: InputBuffer) -> PrepareOutputBufferSuccess {
-    match input {
-        InputBuffer::Writable(_) => PrepareOutputBufferSuccess::InputBuffer,
-        InputBuffer::Readable(buffer) => PrepareOutputBufferSuccess::Buffer(buffer.copy()),
-    }
-}
-
 /// Caps as a BaseTransform that puts away the tensors sees them from its other side: without them behind it, with
 /// them before it, where plain ones are let in too to be refused with a sentence (see [`sink_template`]).
 pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&gst::Caps>) -> gst::Caps {
@@ -82,7 +71,7 @@ pub fn with_feature(caps: &gst::Caps) -> gst::Caps {
         if !features.contains(FEATURE) {
             features.add(FEATURE);
         }
-        Some(s)
+        s
     })
 }
 
@@ -96,7 +85,7 @@ pub fn without_tensors(caps: &gst::Caps) -> gst::Caps {
         if features.contains(FEATURE) {
             features.remove(FEATURE);
         }
-        Some(s)
+        s
     });
     let mut merged = gst::Caps::new_empty();
     merged.merge(caps);
@@ -109,14 +98,11 @@ pub fn with_fields(caps: &gst::Caps, fields: &gst::StructureRef) -> gst::Caps {
         for (name, value) in fields.iter() {
             s.set_value(name, value.clone());
         }
-        Some(s)
+        s
     })
 }
 
-fn map(
-    caps: &gst::Caps,
-    f: impl Fn(gst::Structure, &mut gst::CapsFeatures) -> Option<gst::Structure>,
-) -> gst::Caps {
+fn map(caps: &gst::Caps, f: impl Fn(gst::Structure, &mut gst::CapsFeatures) -> gst::Structure) -> gst::Caps {
     let mut out = gst::Caps::new_empty();
     {
         let out = out.make_mut();
@@ -126,9 +112,8 @@ fn map(
             if features.is_any() {
                 features = gst::CapsFeatures::new([gst::CAPS_FEATURE_MEMORY_SYSTEM_MEMORY.as_str()]);
             }
-            if let Some(s) = f(s.to_owned(), &mut features) {
-                out.append_structure_full(s, Some(features));
-            }
+            let s = f(s.to_owned(), &mut features);
+            out.append_structure_full(s, Some(features));
         }
     }
     out
@@ -170,17 +155,4 @@ impl ModelOutputs {
             "frames arrive with a network's input but not with its outputs: put trtinfer before this element",
         )
     }
-}
-
-/// The nick of a property's enum value, as caps, sidecars and launch lines write it.
-pub fn nick<T: ToValue + StaticType>(value: T) -> String {
-    let value = value.to_value();
-    glib::EnumValue::from_value(&value).map_or_else(String::new, |(_, v)| v.nick().to_owned())
-}
-
-/// The enum value with this nick.
-pub fn from_nick<T: StaticType + for<'a> glib::value::FromValue<'a>>(nick: &str) -> Option<T> {
-    let class = glib::EnumClass::with_type(T::static_type())?;
-    let value = class.to_value_by_nick(nick)?;
-    value.get().ok()
 }

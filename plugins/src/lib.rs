@@ -22,6 +22,7 @@ pub mod inferoverlay;
 pub mod inferpublish;
 pub mod memory;
 pub mod meta;
+mod nick;
 pub mod notice;
 pub mod peakfind;
 mod sync;

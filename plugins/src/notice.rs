@@ -1,5 +1,6 @@
-//! What is said once a pipeline: that it runs on the CPU, and why.
+//! What several elements say on the bus in the same words.
 
+use gst::glib;
 use gst::prelude::*;
 
 const CONTEXT: &str = "cudainfer.cpu";
@@ -22,4 +23,10 @@ pub fn running_on_cpu(element: &gst::Element, reason: &str) {
         gst::LibraryError::Init,
         ("no GPU is used: {reason}. The pipeline runs on the CPU, with the same results")
     );
+}
+
+/// Posts the ERROR of an element that cannot work with the caps it gets.
+pub fn refused_caps(element: &impl glib::object::IsA<gst::Element>, why: &str) {
+    let element = element.upcast_ref::<gst::Element>();
+    gst::element_error!(element, gst::CoreError::Negotiation, ("{}: {why}", element.name()));
 }

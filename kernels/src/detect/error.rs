@@ -12,8 +12,9 @@ pub enum DetectError {
     Decoder(String),
     /// No decoder reads these outputs.
     #[error(
-        "no decoder fits the model's outputs {offered} at an input of {}x{}: set decoder=, classes or strides \
-         if the model is one of these, or convert it to one of them: {wanted}",
+        "no decoder fits the model's outputs {offered} at an input of {}x{}: name the decoder \
+         (decoder=), the labels (which count the classes) or the strides (in the model's sidecar) if it is one of \
+         these, or convert it to one of them: {wanted}",
         input[0], input[1]
     )]
     NoFit {
@@ -27,7 +28,7 @@ pub enum DetectError {
     /// The shapes do not say which decoder it is.
     #[error(
         "the model's outputs {offered} are ambiguous at an input of {}x{}: they fit the decoders {candidates}; \
-         set decoder= to the right one, or say how many classes the model has",
+         set decoder= to the right one, or give the model's labels, which count its classes",
         input[0], input[1]
     )]
     Ambiguous {

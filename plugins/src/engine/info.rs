@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gst::prelude::*;
 
-use super::{EngineError, Sidecar, sidecar};
+use super::{EngineError, Sidecar, sidecar, sidecar_path};
 
 /// The model's sidecar, shared.
 #[derive(Clone, Debug, Default, glib::Boxed)]
@@ -50,8 +50,9 @@ impl ModelInfo {
     /// A file that cannot be read or is not right.
     pub fn read(model: &Path, labels: Option<&Path>) -> Result<Self, EngineError> {
         let mut sidecar = Sidecar::beside(model)?;
-        if let Some(path) = labels {
-            sidecar.output.labels = sidecar::labels(path)?;
+        let beside = || Some(sidecar_path(model).with_file_name(sidecar.output.labels_file.as_ref()?));
+        if let Some(path) = labels.map(Path::to_owned).or_else(beside) {
+            sidecar.output.labels = sidecar::labels(&path)?;
         }
         Ok(Self(Arc::new(sidecar)))
     }

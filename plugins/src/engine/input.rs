@@ -6,8 +6,8 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use glib::prelude::*;
 
 use super::{EngineError, ModelInfo};
-use crate::caps::nick;
-use crate::fusedpreproc::Layout;
+use crate::fusedpreproc::{ChannelOrder, Layout};
+use crate::nick::nick;
 
 /// What the model wants to see.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,18 +94,24 @@ impl ImageInput {
                 nick(layout)
             ));
         }
+        let gray = info.input.channels.map(|order| order == ChannelOrder::Gray);
+        if let (Some(gray), Some(channels)) = (gray, channels)
+            && gray != (channels == 1)
+        {
+            return Err(format!(
+                "it has {channels} channels, which the sidecar's input.channels does not fit"
+            ));
+        }
         if width == Some(0) || height == Some(0) {
             return Err("its width or height is 0".into());
         }
-        let free =
-            |fixed: Option<usize>, wish: Option<u32>| fixed.or(wish.and_then(|v| usize::try_from(v).ok()));
         Ok(Self {
             name: desc.name.clone(),
             ty: desc.ty,
             layout,
-            channels: channels.unwrap_or(3),
-            width: free(width, info.input.width),
-            height: free(height, info.input.height),
+            channels: channels.unwrap_or(if gray == Some(true) { 1 } else { 3 }),
+            width,
+            height,
         })
     }
 
@@ -138,6 +144,12 @@ impl ImageInput {
     pub fn preferred(&self, info: &ModelInfo) -> gst::Structure {
         let mut s = self.required();
         let input = &info.input;
+        let sizes = [("tensor-width", self.width, input.width), ("tensor-height", self.height, input.height)];
+        for (field, fixed, wish) in sizes {
+            if let (None, Some(wish)) = (fixed, wish.and_then(|v| i32::try_from(v).ok())) {
+                s.set(field, wish);
+            }
+        }
         let mut set = |field: &str, value: Option<glib::SendValue>| {
             if let Some(value) = value {
                 s.set_value(field, value);

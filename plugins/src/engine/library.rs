@@ -1,5 +1,6 @@
 //! Finding and opening ONNX Runtime's shared library, once a process.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
@@ -24,10 +25,14 @@ const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above t
 /// # Errors
 /// [`EngineError::Library`]: nothing was found, or what was found cannot be opened or is too old.
 pub fn environment(library: Option<&Path>) -> Result<&'static Environment, EngineError> {
-    static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
+    static ENVIRONMENT: OnceLock<(Environment, PathBuf)> = OnceLock::new();
     static OPENING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = OPENING.lock().unwrap_or_else(|e| e.into_inner());
-    if let Some(environment) = ENVIRONMENT.get() {
+    if let Some((environment, loaded)) = ENVIRONMENT.get() {
+        if let Some(other) = library.filter(|path| *path != loaded) {
+            let (loaded, other) = (loaded.display(), other.display());
+            gst::warning!(CAT, "a process has one ONNX Runtime: '{loaded}' stays, '{other}' is not opened");
+        }
         return Ok(environment);
     }
     let path = find(library)?;
@@ -52,7 +57,7 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Engin
         })?;
     environment.set_log_level(LogLevel::Warning);
     gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
-    Ok(ENVIRONMENT.get_or_init(|| environment))
+    Ok(&ENVIRONMENT.get_or_init(|| (environment, path)).0)
 }
 
 /// The library to open. One that is named must serve; the others are tried in turn.
@@ -102,11 +107,20 @@ fn candidates() -> Vec<PathBuf> {
     );
     for venv in venvs {
         let Ok(pythons) = std::fs::read_dir(venv.join("lib")) else { continue };
-        for python in pythons.flatten() {
-            found.extend(libraries_in(&python.path().join("site-packages/onnxruntime/capi")));
+        let mut pythons: Vec<_> = pythons.flatten().map(|entry| entry.path()).collect();
+        pythons.sort();
+        for python in pythons {
+            let libraries = libraries_in(&python.join("site-packages/onnxruntime/capi"));
+            found.extend(libraries.into_iter().filter(|path| is_ours(path)));
         }
     }
     found
+}
+
+/// Whether a file is the user's own or the administrator's: in /tmp, say, a folder above may be anybody's.
+fn is_ours(path: &Path) -> bool {
+    let owner = std::fs::metadata(path).map(|m| m.uid());
+    owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
 }
 
 /// `libonnxruntime.so*` of a folder; the providers' libraries have longer names.

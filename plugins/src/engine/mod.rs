@@ -1,6 +1,6 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
-//! `unsafe` there is none: the `ort` crate speaks to the library.
+//! The `ort` crate speaks to the library; the only `unsafe` is the look at it before `ort` opens it, in `library`.
 
 mod info;
 mod input;
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::tensor::TensorDesc;
 
 /// What to load and how to run it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The ONNX file.
     pub model: PathBuf,

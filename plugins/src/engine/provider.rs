@@ -4,7 +4,7 @@ use ort::environment::Environment;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 
 use super::{Config, EngineError, Session};
-use crate::caps::nick;
+use crate::nick::nick;
 
 /// Where a model runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]

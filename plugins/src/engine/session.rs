@@ -11,8 +11,8 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
 use super::{Config, EngineError, Provider};
-use crate::caps::nick;
 use crate::meta::tensor;
+use crate::nick::nick;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(

@@ -9,9 +9,9 @@ use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{EngineError, sidecar_path};
-use crate::caps::from_nick;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
+use crate::nick::from_nick;
 use crate::peakfind;
 
 /// The whole file. Everything in it may be left out.
@@ -82,7 +82,7 @@ pub struct Output {
     /// What suppresses.
     #[serde(deserialize_with = "nick")]
     pub nms: Option<NmsMode>,
-    /// Strides of the grids, finest first.
+    /// Strides of the grids, in the order in which the model writes them.
     pub strides: Option<Vec<usize>>,
     /// Of the boxes-scores decoder.
     #[serde(deserialize_with = "box_format")]
@@ -151,7 +151,8 @@ where
     T: StaticType + for<'a> glib::value::FromValue<'a>,
 {
     let text = String::deserialize(deserializer)?;
-    from_nick(&text).map(Some).ok_or_else(|| {
+    // `auto` is a property's word for "as the sidecar says".
+    from_nick(&text).filter(|_| text != "auto").map(Some).ok_or_else(|| {
         let nicks = glib::EnumClass::with_type(T::static_type()).map(|c| {
             c.values().iter().map(|v| v.nick().to_owned()).filter(|n| n != "auto").collect::<Vec<_>>()
         });
@@ -199,7 +200,7 @@ impl Sidecar {
     /// The sidecar of a model; an empty one where there is no file.
     ///
     /// # Errors
-    /// [`EngineError::Sidecar`] names the line that is wrong, [`EngineError::File`] a file that cannot be read.
+    /// [`EngineError::Sidecar`] names the line that is wrong, [`EngineError::File`] is for one that cannot be read.
     pub fn beside(model: &Path) -> Result<Self, EngineError> {
         let path = sidecar_path(model);
         let text = match std::fs::read_to_string(&path) {
@@ -207,12 +208,9 @@ impl Sidecar {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(EngineError::File("sidecar", path, e.to_string())),
         };
-        let mut sidecar: Self = toml::from_str(&text)
+        let sidecar: Self = toml::from_str(&text)
             .map_err(|e| EngineError::Sidecar(path.clone(), e.to_string().trim().into()))?;
-        sidecar.check().map_err(|why| EngineError::Sidecar(path.clone(), why))?;
-        if let Some(file) = &sidecar.output.labels_file {
-            sidecar.output.labels = labels(&path.with_file_name(file))?;
-        }
+        sidecar.check().map_err(|why| EngineError::Sidecar(path, why))?;
         Ok(sidecar)
     }
 

@@ -10,10 +10,10 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
-use super::negotiate::Settings;
+use super::negotiate::{Settings, possible};
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::sync::lock;
-use crate::{caps, video};
+use crate::{caps, meta, notice, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("fusedpreproc", gst::DebugColorFlags::empty(), Some("frame to input tensor"))
@@ -266,7 +266,7 @@ impl BaseTransformImpl for FusedPreproc {
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
         let mut other = if direction == gst::PadDirection::Sink {
-            caps::with_fields(from, &lock(&self.settings).possible())
+            caps::with_fields(from, &possible())
         } else {
             caps::without_tensors(from)
         };
@@ -297,7 +297,7 @@ impl BaseTransformImpl for FusedPreproc {
                 Ok(())
             }
             Err(why) => {
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
+                notice::refused_caps(&*self.obj(), &why);
                 Err(gst::loggable_error!(CAT, "{why}"))
             }
         }
@@ -307,7 +307,7 @@ impl BaseTransformImpl for FusedPreproc {
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(caps::share(input))
+        Ok(meta::share(input))
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {

@@ -4,7 +4,7 @@ use cudainfer_kernels::preproc::{self, Params};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
-use crate::caps::{from_nick, nick};
+use crate::nick::{from_nick, nick};
 
 /// The properties; what is not set is left to the model.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,21 @@ pub(super) struct Settings {
 const STRIDE: i32 = 32;
 
 /// Largest width and height of a tensor.
-pub(super) const MAX_SIZE: i32 = 16384;
+const MAX_SIZE: i32 = 16384;
+
+/// What this element can make. How the frame fills the tensor is among it, and open, because BaseTransform asks the
+/// model for its wishes only while something is.
+pub(super) fn possible() -> gst::Structure {
+    let size = || gst::IntRange::new(1, MAX_SIZE);
+    gst::Structure::builder("possible")
+        .field("tensor-width", size())
+        .field("tensor-height", size())
+        .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8"]))
+        .field("tensor-layout", gst::List::new(["nchw", "nhwc"]))
+        .field("tensor-channels", gst::List::new([3, 1]))
+        .field("tensor-resize", gst::List::new(["letterbox", "stretch", "center-crop"]))
+        .build()
+}
 
 impl Settings {
     /// Checks what the properties' types leave open.
@@ -48,21 +62,24 @@ impl Settings {
         Ok(())
     }
 
-    /// What this element can make: what the properties demand, and everything where they leave it to the model.
-    /// How the frame fills the tensor stays open, or BaseTransform would not ask the model for its wishes.
-    pub fn possible(&self) -> gst::Structure {
-        let mut s = gst::Structure::builder("possible")
-            .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8"]))
-            .field("tensor-layout", gst::List::new(["nchw", "nhwc"]))
-            .field("tensor-channels", gst::List::new([3, 1]))
-            .field("tensor-resize", gst::List::new(["letterbox", "stretch", "center-crop"]))
-            .build();
-        for (field, value) in [("tensor-width", self.width), ("tensor-height", self.height)] {
-            match i32::try_from(value) {
-                Ok(value) if value > 0 => s.set(field, value),
-                _ => s.set(field, gst::IntRange::new(1, MAX_SIZE)),
+    /// Fills every field of `s`, one structure of what this element can make and the model accepts: from the
+    /// properties, else the model's wishes that are in it, else the defaults. Where a property contradicts the model,
+    /// trtinfer refuses the result with a sentence.
+    pub fn fixate(&self, s: &mut gst::StructureRef, frame: (i32, i32)) {
+        for (field, set, size) in
+            [("tensor-width", self.width, frame.0), ("tensor-height", self.height, frame.1)]
+        {
+            match i32::try_from(set) {
+                Ok(set) if set > 0 => s.set(field, set),
+                _ => {
+                    let rounded = size.saturating_add(STRIDE - 1) / STRIDE * STRIDE;
+                    s.fixate_field_nearest_int(field, rounded);
+                }
             }
         }
+        s.fixate_field_str("tensor-type", "float32");
+        s.fixate_field_str("tensor-layout", "nchw");
+        s.fixate_field_nearest_int("tensor-channels", 3);
         if self.ty != ElementType::Auto {
             s.set("tensor-type", nick(self.ty));
         }
@@ -74,19 +91,6 @@ impl Settings {
             ChannelOrder::Gray => s.set("tensor-channels", 1),
             ChannelOrder::Rgb | ChannelOrder::Bgr => s.set("tensor-channels", 3),
         }
-        s
-    }
-
-    /// Fills every field of `s`, one structure of what both sides accept, from the properties, the model's wishes
-    /// that are in it, and the defaults.
-    pub fn fixate(&self, s: &mut gst::StructureRef, frame: (i32, i32)) {
-        for (field, size) in [("tensor-width", frame.0), ("tensor-height", frame.1)] {
-            let rounded = size.saturating_add(STRIDE - 1) / STRIDE * STRIDE;
-            s.fixate_field_nearest_int(field, rounded);
-        }
-        s.fixate_field_str("tensor-type", "float32");
-        s.fixate_field_str("tensor-layout", "nchw");
-        s.fixate_field_nearest_int("tensor-channels", 3);
         let params = self.params(s);
         s.set("tensor-order", nick(order(params.channels)));
         s.set("tensor-resize", nick(resize(params.resize)));

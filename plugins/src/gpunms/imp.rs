@@ -14,6 +14,7 @@ use crate::engine::ModelInfo;
 use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
+use crate::{meta, notice};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("gpunms", gst::DebugColorFlags::empty(), Some("detections from output tensors"))
@@ -147,8 +148,8 @@ impl ObjectImpl for GpuNms {
                     .blurb("What suppresses overlapping boxes")
                     .mutable_ready()
                     .build(),
-                fraction("confidence", "Confidence threshold", "Boxes below this confidence are dropped; not set, it is the sidecar's", defaults.confidence),
-                fraction("iou", "IoU threshold", "Overlap (intersection over union) above which the weaker box is suppressed; not set, it is the sidecar's", defaults.iou),
+                fraction("confidence", "Confidence threshold", "Boxes below this confidence are dropped; not set, it is the sidecar's, else the default", defaults.confidence),
+                fraction("iou", "IoU threshold", "Overlap (intersection over union) above which the weaker box is suppressed; not set, it is the sidecar's, else the default", defaults.iou),
                 text("class-confidence", "Class confidence", "Confidence thresholds of single classes, as person=0.5,car=0.3"),
                 text("class-iou", "Class IoU", "IoU thresholds of single classes, as person=0.5,car=0.3"),
                 text("classes", "Classes", "Classes to keep, by name or number, as person,car; empty keeps all"),
@@ -163,7 +164,7 @@ impl ObjectImpl for GpuNms {
                 count("top-k-before", "Top k before NMS", "Strongest candidates that go into NMS", defaults.top_k_before),
                 count("top-k-after", "Top k after NMS", "Strongest boxes that are kept of a frame", defaults.top_k_after),
                 pixels("min-width", "Minimum width", "Boxes narrower than this many pixels of the frame are dropped"),
-                pixels("min-height", "Minimum height", "Boxes lower than this many pixels of the frame are dropped"),
+                pixels("min-height", "Minimum height", "Boxes less high than this many pixels of the frame are dropped"),
                 glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
                     .nick("Statistics")
                     .blurb("Counts (uint64) since PAUSED: frames, objects, candidates above the threshold, non-finite (dropped for NaN or infinity), truncated (cut by top-k-before)")
@@ -279,7 +280,7 @@ impl BaseTransformImpl for GpuNms {
                 Ok(())
             }
             Err(why) => {
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
+                notice::refused_caps(&*self.obj(), &why);
                 Err(gst::loggable_error!(CAT, "{why}"))
             }
         }
@@ -289,7 +290,7 @@ impl BaseTransformImpl for GpuNms {
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(caps::share(input))
+        Ok(meta::share(input))
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {

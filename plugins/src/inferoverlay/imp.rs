@@ -11,7 +11,7 @@ use gst_base::subclass::prelude::*;
 use super::picture::{Settings, Trails, captions, shapes};
 use crate::meta::object::objects;
 use crate::sync::lock;
-use crate::{caps, video};
+use crate::{caps, meta, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("inferoverlay", gst::DebugColorFlags::empty(), Some("results drawn on frames"))
@@ -92,7 +92,7 @@ impl ObjectImpl for InferOverlay {
                 count(
                     "trail-length",
                     "Trail length",
-                    "Frames of a track's way that are drawn; 0 draws none",
+                    "Frames of a track's path that are drawn; 0 draws none",
                     10_000,
                     defaults.trail_length,
                 ),
@@ -207,7 +207,7 @@ impl BaseTransformImpl for InferOverlay {
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(caps::share(input))
+        Ok(meta::share(input))
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {

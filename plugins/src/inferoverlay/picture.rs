@@ -64,12 +64,10 @@ impl Trails {
             let (Some(track), Some(detection)) = (&object.tracking, &object.detection) else { continue };
             let trail = self.trails.entry(track.id).or_default();
             trail.points.push((detection.rect.x + detection.rect.w / 2.0, detection.rect.bottom()));
+            // More than one where the length was lowered meanwhile.
+            let excess = trail.points.len().saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
+            trail.points.drain(..excess);
             trail.seen = self.frame;
-        }
-        // All of them, because the length may have been lowered.
-        for trail in self.trails.values_mut() {
-            let excess = (trail.points.len() as u64).saturating_sub(length);
-            trail.points.drain(..usize::try_from(excess).unwrap_or(0));
         }
         self.trails.retain(|_, trail| self.frame - trail.seen <= length && length > 0);
     }
@@ -119,10 +117,10 @@ pub(super) fn shapes<'a>(
         u32::try_from(height / 360).unwrap_or(1).clamp(1, 8)
     };
     let mut shapes = Vec::new();
-    let mut ids: Vec<_> = trails.trails.keys().copied().collect();
-    ids.sort_unstable();
-    for id in ids {
-        shapes.push(Shape::Polyline { points: &trails.trails[&id].points, thickness, color: color_of(id) });
+    let mut ways: Vec<_> = trails.trails.iter().collect();
+    ways.sort_unstable_by_key(|(id, _)| **id);
+    for (id, trail) in ways {
+        shapes.push(Shape::Polyline { points: &trail.points, thickness, color: color_of(*id) });
     }
     for (object, text) in objects.iter().zip(captions) {
         let color = color(object);
@@ -157,21 +155,21 @@ mod tests {
     use crate::meta::object::{DetectionParam, TrackingParam};
 
     #[test]
-    fn a_trail_is_as_long_as_the_setting_says_even_when_that_is_lowered() {
-        let rect = Rect { x: 0.0, y: 0.0, w: 10.0, h: 10.0 };
+    fn a_trail_is_as_long_as_the_length_says_also_when_that_is_lowered() {
+        let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
         let object = Object {
-            detection: Some(DetectionParam { rect, confidence: 1.0, label_id: 0 }),
-            tracking: Some(TrackingParam { id: 7, age: 0, state: "tracked".into(), rect }),
+            detection: Some(DetectionParam { rect, confidence: 0.5, label_id: 0 }),
+            tracking: Some(TrackingParam { id: 7, age: 1, state: "tracked".into(), rect }),
             ..Object::default()
         };
         let mut trails = Trails::default();
-        for (length, wanted) in [(30, 1), (30, 2), (30, 3), (30, 4), (2, 2), (2, 2), (1, 1)] {
-            trails.update(std::slice::from_ref(&object), length);
-            assert_eq!(trails.trails[&7].points.len(), wanted, "at a length of {length}");
+        for (length, points) in [(10, 10), (3, 3), (5, 5)] {
+            for _ in 0..20 {
+                trails.update(std::slice::from_ref(&object), length);
+            }
+            assert_eq!(trails.trails[&7].points.len(), points);
         }
-        trails.update(&[], 1);
-        assert_eq!(trails.trails.len(), 1, "gone for one frame");
-        trails.update(&[], 1);
-        assert!(trails.trails.is_empty(), "gone for longer than its trail lasts");
+        trails.update(&[object], 0);
+        assert!(trails.trails.is_empty());
     }
 }

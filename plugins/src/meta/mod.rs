@@ -2,3 +2,14 @@
 
 pub mod object;
 pub mod tensor;
+
+use gst_base::subclass::base_transform::{InputBuffer, PrepareOutputBufferSuccess};
+
+/// The buffer that an in-place element hands on: the one that came, or where others hold it too, one that shares its
+/// memory, so that metadata can be added without copying pixels.
+pub fn share(input: InputBuffer) -> PrepareOutputBufferSuccess {
+    match input {
+        InputBuffer::Writable(_) => PrepareOutputBufferSuccess::InputBuffer,
+        InputBuffer::Readable(buffer) => PrepareOutputBufferSuccess::Buffer(buffer.copy()),
+    }
+}

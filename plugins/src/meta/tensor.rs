@@ -103,7 +103,7 @@ impl Tensor {
 impl TensorSet {
     /// Puts the tensors on a buffer in place of those it carried.
     pub fn put(&self, buffer: &mut gst::BufferRef) {
-        Self::take(buffer);
+        Self::remove(buffer);
         let Ok(mut meta) = gst::meta::CustomMeta::add(buffer, NAME) else { return };
         let s = meta.mut_structure();
         let tensors = self.tensors.iter().map(|t| t.to_structure().to_send_value());
@@ -138,11 +138,15 @@ impl TensorSet {
     /// Removes the tensors from a buffer and returns them.
     pub fn take(buffer: &mut gst::BufferRef) -> Option<Self> {
         let set = Self::of(buffer);
+        Self::remove(buffer);
+        set
+    }
+
+    fn remove(buffer: &mut gst::BufferRef) {
         while let Ok(meta) = gst::meta::CustomMeta::from_mut_buffer(buffer, NAME) {
             if meta.remove().is_err() {
                 break;
             }
         }
-        set
     }
 }

@@ -16,6 +16,7 @@ use crate::fusedpreproc::Layout;
 use crate::meta::object::{KeypointsParam, Object, objects};
 use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
+use crate::{meta, notice};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("peakfind", gst::DebugColorFlags::empty(), Some("points from confidence maps"))
@@ -153,7 +154,7 @@ impl ObjectImpl for PeakFind {
                     .build(),
                 glib::ParamSpecFloat::builder("threshold")
                     .nick("Threshold")
-                    .blurb("Peaks below this value, after the activation, are dropped; not set, it is the sidecar's")
+                    .blurb("Peaks below this value, after the activation, are dropped; not set, it is the sidecar's, else the default")
                     .minimum(-1e6)
                     .maximum(1e6)
                     .default_value(defaults.threshold)
@@ -272,7 +273,7 @@ impl BaseTransformImpl for PeakFind {
                 Ok(())
             }
             Err(why) => {
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
+                notice::refused_caps(&*self.obj(), &why);
                 Err(gst::loggable_error!(CAT, "{why}"))
             }
         }
@@ -282,7 +283,7 @@ impl BaseTransformImpl for PeakFind {
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(caps::share(input))
+        Ok(meta::share(input))
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {

@@ -61,10 +61,21 @@ impl Table {
 
     /// The report on what lies inside `pipeline`, whose accounts are closed.
     pub fn close(&mut self, pipeline: &gst::Element) -> Report {
-        let seconds = self.started.take().map_or(0.0, |t| t.elapsed().as_secs_f64());
-        let inside = |account: &Account| account.element.upgrade().filter(|e| e.has_as_ancestor(pipeline));
-        let mut accounts: Vec<_> =
-            self.accounts.drain().filter_map(|(_, a)| inside(&a).map(|e| (a.order, a, e))).collect();
+        let seconds = self.started.map_or(0.0, |t| t.elapsed().as_secs_f64());
+        let mut accounts = Vec::new();
+        // Those of other pipelines go on; those of elements that are gone are dropped.
+        for (address, account) in std::mem::take(&mut self.accounts) {
+            match account.element.upgrade() {
+                Some(element) if element.has_as_ancestor(pipeline) => {
+                    accounts.push((account.order, account, element));
+                }
+                Some(_) => drop(self.accounts.insert(address, account)),
+                None => (),
+            }
+        }
+        if self.accounts.is_empty() {
+            self.started = None;
+        }
         accounts.sort_by_key(|(order, ..)| *order);
         let elements: Vec<_> =
             accounts.into_iter().map(|(_, account, element)| row(&account, &element)).collect();

@@ -9,9 +9,9 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::Algorithm;
-use crate::caps;
 use crate::meta::object::{TrackingParam, add_tracking, objects};
 use crate::sync::lock;
+use crate::{caps, meta};
 
 /// The properties; what is not set is the algorithm's own default.
 #[derive(Clone, Debug, Default)]
@@ -246,7 +246,7 @@ impl BaseTransformImpl for Tracker {
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(caps::share(input))
+        Ok(meta::share(input))
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {

@@ -1,56 +1,51 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::thread::ThreadId;
 
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::lane::{Item, Lane};
+use super::running::Running;
 use super::stream::Stream;
-use crate::engine::{Config, Engine, Provider, SharedSession};
+use crate::engine::{Config, Engine, Provider};
+use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, notice};
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("trtinfer", gst::DebugColorFlags::empty(), Some("ONNX Runtime inference"))
 });
 
 #[derive(Clone, Debug, Default)]
-struct Settings {
+pub(super) struct Settings {
     model: Option<PathBuf>,
     labels: Option<PathBuf>,
     library: Option<PathBuf>,
     provider: Provider,
     threads: u32,
     workers: u32,
-    max_in_flight: u32,
-}
-
-/// What the workers need to know of a frame.
-type Job = (gst::Buffer, Arc<Stream>);
-
-/// What is there from PAUSED on.
-struct Running {
-    lane: Arc<Lane<Job>>,
-    workers: Vec<JoinHandle<()>>,
+    pub(super) max_in_flight: u32,
 }
 
 pub struct TrtInfer {
-    sink: gst::Pad,
-    src: gst::Pad,
-    settings: Mutex<Settings>,
+    pub(super) sink: gst::Pad,
+    pub(super) src: gst::Pad,
+    pub(super) settings: Mutex<Settings>,
     /// From READY on.
-    engine: Mutex<Option<Arc<Engine>>>,
+    pub(super) engine: Mutex<Option<Arc<Engine>>>,
+    /// What the engine was opened with.
+    pub(super) opened: Mutex<Option<Config>>,
     /// From PAUSED on.
-    running: Mutex<Option<Running>>,
-    stream: Mutex<Option<Arc<Stream>>>,
-    /// Nanoseconds from frame to frame; 0 where not known.
-    frame_ns: AtomicU64,
-    frames: AtomicU64,
-    inference_ns: AtomicU64,
+    pub(super) running: Mutex<Option<Running>>,
+    pub(super) stream: Mutex<Option<Arc<Stream>>>,
+    /// What this element adds to the pipeline's; known with the caps.
+    pub(super) latency: Mutex<gst::ClockTime>,
+    /// The thread that pushed last.
+    pub(super) task: Mutex<Option<ThreadId>>,
+    pub(super) frames: AtomicU64,
+    pub(super) inference_ns: AtomicU64,
 }
 
 fn cores() -> usize {
@@ -81,145 +76,30 @@ impl TrtInfer {
         })
     }
 
-    /// NULL -> READY: everything that can be missing is missed here.
+    /// NULL -> READY: everything that can be missing is missed here. Once more on the way to PAUSED, where it does
+    /// something only if properties were set in READY.
     fn open(&self) -> Result<(), gst::ErrorMessage> {
         let config = self.config()?;
+        if lock(&self.opened).as_ref() == Some(&config) {
+            return Ok(());
+        }
         let engine = Engine::open(&config)
             .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
-        gst::info!(CAT, imp = self, "{} on {}", config.model.display(), caps::nick(engine.provider));
+        gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
             (Provider::Auto, active) => gst::element_imp_info!(
                 self,
                 gst::LibraryError::Init,
-                ("{}: the model runs on {} ({fallbacks})", self.obj().name(), caps::nick(active))
+                ("{}: the model runs on {} ({fallbacks})", self.obj().name(), nick(active))
             ),
             _ => (),
         }
         *lock(&self.engine) = Some(Arc::new(engine));
+        *lock(&self.opened) = Some(config);
         self.obj().notify("active-provider");
         Ok(())
-    }
-
-    /// Starts the workers and, on the source pad, the task that pushes.
-    fn start(&self) -> Result<(), gst::LoggableError> {
-        let engine =
-            lock(&self.engine).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
-        let sessions = engine.sessions.clone();
-        let limit = lock(&self.settings).max_in_flight;
-        let limit = usize::try_from(limit).ok().filter(|n| *n > 0).unwrap_or(sessions.len() + 2);
-        let lane = Arc::new(Lane::new(limit));
-        let workers = sessions
-            .into_iter()
-            .enumerate()
-            .filter_map(|(index, session)| {
-                let (lane, element) = (lane.clone(), self.obj().downgrade());
-                std::thread::Builder::new()
-                    .name(format!("trtinfer:{index}"))
-                    .spawn(move || work(&lane, &session, &element))
-                    .map_err(|e| gst::error!(CAT, imp = self, "no worker thread: {e}"))
-                    .ok()
-            })
-            .collect::<Vec<_>>();
-        if workers.is_empty() {
-            return Err(gst::loggable_error!(CAT, "no worker thread could be started"));
-        }
-        *lock(&self.running) = Some(Running { lane: lane.clone(), workers });
-        self.start_task(&lane)
-    }
-
-    fn start_task(&self, lane: &Arc<Lane<Job>>) -> Result<(), gst::LoggableError> {
-        let (lane, element) = (lane.clone(), self.obj().downgrade());
-        self.src
-            .start_task(move || match element.upgrade() {
-                Some(element) => element.imp().push_next(&lane),
-                None => lane.stop(),
-            })
-            .map_err(|e| gst::loggable_error!(CAT, "no task: {e}"))
-    }
-
-    /// Stops the task and the workers.
-    fn stop(&self) -> Result<(), gst::LoggableError> {
-        let running = lock(&self.running).take();
-        if let Some(running) = &running {
-            running.lane.stop();
-        }
-        let stopped =
-            self.src.stop_task().map_err(|e| gst::loggable_error!(CAT, "the task does not stop: {e}"));
-        if let Some(running) = running {
-            running.workers.into_iter().for_each(|w| drop(w.join()));
-        }
-        *lock(&self.stream) = None;
-        self.frame_ns.store(0, Ordering::Relaxed);
-        stopped
-    }
-
-    fn lane(&self) -> Option<Arc<Lane<Job>>> {
-        lock(&self.running).as_ref().map(|r| r.lane.clone())
-    }
-
-    /// One turn of the source pad's task.
-    fn push_next(&self, lane: &Lane<Job>) {
-        match lane.pop() {
-            None => {
-                // Flushing or stopping: whoever did that starts the task again when there is something to push.
-                let _ = self.src.pause_task();
-            }
-            Some(Item::Event(event)) => {
-                if event.type_() == gst::EventType::Eos {
-                    self.report_refusal(lane.flow());
-                }
-                self.src.push_event(event);
-                lane.pushed_event();
-            }
-            Some(Item::Frame(Ok((buffer, _)))) if lane.flow().is_ok() => {
-                let flow = self.src.push(buffer);
-                if let Err(e) = flow {
-                    gst::debug!(CAT, imp = self, "downstream says {e:?}");
-                }
-                lane.pushed(flow);
-            }
-            // Behind a failure nothing is pushed any more, but the lane has to empty, so that events get through.
-            Some(Item::Frame(frame)) => lane.pushed(frame.map(|_| gst::FlowSuccess::Ok)),
-        }
-    }
-
-    /// At the end of the stream: what downstream said to the last frames. Nobody else would report it, because no
-    /// further frame carries it upstream.
-    fn report_refusal(&self, flow: Result<gst::FlowSuccess, gst::FlowError>) {
-        use gst::FlowError::{Error, NotLinked, NotNegotiated, NotSupported};
-        if let Err(flow @ (Error | NotLinked | NotNegotiated | NotSupported)) = flow {
-            let why = match flow {
-                NotLinked => "its source pad is not linked: end the line with a sink, fakesink for example",
-                NotNegotiated => {
-                    "what is behind it does not take these frames: see the errors before this one"
-                }
-                _ => "what is behind it failed: see the errors before this one",
-            };
-            let name = self.obj().name();
-            gst::element_imp_error!(
-                self,
-                gst::StreamError::Failed,
-                ("{name}: {why}"),
-                ["streaming stopped, reason {flow:?}"]
-            );
-        }
-    }
-
-    fn chain(&self, buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let stream = lock(&self.stream).clone().ok_or_else(|| {
-            gst::element_imp_error!(
-                self,
-                gst::CoreError::Negotiation,
-                (
-                    "{}: frames arrive before their caps: put fusedpreproc before this element",
-                    self.obj().name()
-                )
-            );
-            gst::FlowError::NotNegotiated
-        })?;
-        self.lane().ok_or(gst::FlowError::Flushing)?.push((buffer, stream))
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
@@ -230,183 +110,35 @@ impl TrtInfer {
         match event.view() {
             EventView::Caps(caps) => self.caps_event(&lane, caps.caps()),
             EventView::FlushStart(_) => {
-                let dropped = lane.flush_start();
+                let unsent = lane.flush_start();
                 let forwarded = self.src.push_event(event);
-                let _ = self.src.pause_task();
-                // Stream-start and caps hold beyond the flush, and nobody sends them again. The task rests: what it
-                // was pushing is older than these.
-                for event in dropped.iter().filter(|e| e.is_sticky()) {
-                    if !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos) {
-                        let _ = self.src.store_sticky_event(event);
-                    }
+                // Stopped, not paused: gst_pad_start_task would leak the closure that it gets for a task that exists.
+                // Only a seek from behind, in the task's own thread, cannot wait for that thread to end.
+                let own = *lock(&self.task) == Some(std::thread::current().id());
+                let _ = if own { self.src.pause_task() } else { self.src.stop_task() };
+                // Only now, or the task could put an older one over it. The pad sends them before the next frame.
+                for sticky in unsent {
+                    let _ = self.src.store_sticky_event(&sticky);
                 }
                 forwarded
             }
             EventView::FlushStop(_) => {
                 lane.flush_stop();
                 let forwarded = self.src.push_event(event);
-                self.start_task(&lane).is_ok() && forwarded
+                // Held, so that `stop` cannot come in between and leave a task on a pad that is not active.
+                let running = lock(&self.running);
+                running.as_ref().is_some_and(|r| self.start_task(&r.lane).is_ok()) && forwarded
             }
             _ if event.is_serialized() => lane.push_event(event),
             _ => self.src.push_event(event),
         }
     }
 
-    /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
-    fn caps_event(&self, lane: &Lane<Job>, incoming: &gst::CapsRef) -> bool {
-        let prepared = (|| -> Result<(Stream, gst::Caps), String> {
-            let engine = lock(&self.engine).clone().ok_or("there is no model")?;
-            let stream = Stream::new(incoming, &engine)?;
-            let outputs = stream.outputs(&engine).map_err(|e| e.to_string())?;
-            let mut fields = gst::Structure::builder("outputs")
-                .field(caps::OUTPUTS, caps::outputs_value(&outputs))
-                .build();
-            for size in ["tensor-width", "tensor-height"] {
-                if let Some(value) = incoming.structure(0).and_then(|s| s.get::<i32>(size).ok()) {
-                    fields.set(size, value);
-                }
-            }
-            let plain = caps::without_tensors(&incoming.to_owned());
-            Ok((stream, caps::with_fields(&plain, &fields)))
-        })();
-        match prepared {
-            Ok((stream, caps)) => {
-                gst::info!(CAT, imp = self, "frames carry {caps}");
-                *lock(&self.stream) = Some(Arc::new(stream));
-                self.note_rate(incoming);
-                lane.push_event(gst::event::Caps::new(&caps))
-            }
-            Err(why) => {
-                *lock(&self.stream) = None;
-                gst::element_imp_error!(self, gst::CoreError::Negotiation, ("{}: {why}", self.obj().name()));
-                false
-            }
+    fn src_event(&self, event: gst::Event) -> bool {
+        if let (gst::EventType::Reconfigure, Some(lane)) = (event.type_(), self.lane()) {
+            lane.relinked();
         }
-    }
-}
-
-/// A worker's life: take a frame, infer, bring it back.
-fn work(lane: &Lane<Job>, session: &SharedSession, element: &glib::WeakRef<super::TrtInfer>) {
-    while let Some((ticket, (mut buffer, stream))) = lane.take() {
-        let started = Instant::now();
-        let result = stream.infer(&mut lock(session), buffer.make_mut());
-        let Some(element) = element.upgrade() else {
-            lane.finish(ticket, Err(gst::FlowError::Flushing));
-            continue;
-        };
-        let imp = element.imp();
-        let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        imp.inference_ns.fetch_add(took, Ordering::Relaxed);
-        imp.frames.fetch_add(1, Ordering::Relaxed);
-        let result = result.map(|()| (buffer, stream)).map_err(|e| {
-            gst::element_error!(element, gst::StreamError::Failed, ("{}: {e}", element.name()));
-            gst::FlowError::Error
-        });
-        lane.finish(ticket, result);
-    }
-}
-
-impl TrtInfer {
-    /// What this element accepts: what is behind it accepts, with the model's input tensor. The model's wishes come
-    /// first, then its needs; then anything, so that what does not fit is refused by a sentence in `caps_event`.
-    fn sink_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
-        let frames = caps::without_tensors(&self.src.peer_query_caps(None));
-        let mut accepted = gst::Caps::new_empty();
-        {
-            let accepted = accepted.make_mut();
-            if let Some(engine) = lock(&self.engine).as_ref() {
-                accepted.append(caps::with_fields(&frames, &engine.input.preferred(&engine.info)));
-                accepted.append(caps::with_fields(&frames, &engine.input.required()));
-            }
-            accepted.append(caps::with_feature(&frames));
-            accepted.append(frames);
-        }
-        filtered(accepted, filter)
-    }
-
-    /// What this element makes: the frames that come in, with the model's outputs.
-    fn src_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
-        let frames = match self.src.current_caps() {
-            Some(caps) => return filtered(caps, filter),
-            None => caps::without_tensors(&self.sink.peer_query_caps(None)),
-        };
-        filtered(caps::with_feature(&frames), filter)
-    }
-
-    fn sink_query(&self, query: &mut gst::QueryRef) -> bool {
-        use gst::QueryViewMut;
-        match query.view_mut() {
-            QueryViewMut::Caps(q) => {
-                let caps = self.sink_caps(q.filter());
-                q.set_result(&caps);
-                true
-            }
-            // Answered by what is behind, which must have seen everything that came before.
-            QueryViewMut::Allocation(_) | QueryViewMut::Drain(_) => {
-                self.lane().is_some_and(|lane| lane.drain()) && self.src.peer_query(query)
-            }
-            _ => gst::Pad::query_default(&self.sink, Some(&*self.obj()), query),
-        }
-    }
-
-    fn src_query(&self, query: &mut gst::QueryRef) -> bool {
-        use gst::QueryViewMut;
-        match query.view_mut() {
-            QueryViewMut::Caps(q) => {
-                let caps = self.src_caps(q.filter());
-                q.set_result(&caps);
-                true
-            }
-            QueryViewMut::Latency(q) => {
-                let mut upstream = gst::query::Latency::new();
-                if !self.sink.peer_query(&mut upstream) {
-                    return false;
-                }
-                let (live, min, max) = upstream.result();
-                let own = self.latency();
-                gst::debug!(CAT, imp = self, "adds a latency of {own}");
-                q.set(live, min + own, max.map(|max| max + own));
-                true
-            }
-            QueryViewMut::Custom(_) => {
-                let engine = lock(&self.engine).clone();
-                engine.is_some_and(|engine| engine.info.answer(query))
-                    || gst::Pad::query_default(&self.src, Some(&*self.obj()), query)
-            }
-            _ => gst::Pad::query_default(&self.src, Some(&*self.obj()), query),
-        }
-    }
-
-    /// At most the frames that are in flight; 0 as long as the frame rate is not known.
-    fn latency(&self) -> gst::ClockTime {
-        let frames = lock(&self.running).as_ref().map_or(0, |r| r.lane.limit() as u64);
-        gst::ClockTime::from_nseconds(self.frame_ns.load(Ordering::Relaxed).saturating_mul(frames))
-    }
-
-    /// Notes the frame rate. Live sources send caps only when the line has asked for its latency already, so it must
-    /// ask again where that changes.
-    fn note_rate(&self, caps: &gst::CapsRef) {
-        let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
-        let frame_ns = match rate {
-            Some(rate) if rate.numer() > 0 => {
-                let (numer, denom) =
-                    (u64::from(rate.numer().unsigned_abs()), u64::from(rate.denom().unsigned_abs()));
-                gst::ClockTime::SECOND.nseconds().saturating_mul(denom) / numer
-            }
-            _ => 0,
-        };
-        if self.frame_ns.swap(frame_ns, Ordering::Relaxed) != frame_ns {
-            let element = self.obj();
-            let message = gst::message::Latency::builder().src(&*element).build();
-            let _ = element.post_message(message);
-        }
-    }
-}
-
-fn filtered(caps: gst::Caps, filter: Option<&gst::CapsRef>) -> gst::Caps {
-    match filter {
-        Some(filter) => filter.intersect_with_mode(&caps, gst::CapsIntersectMode::First),
-        None => caps,
+        gst::Pad::event_default(&self.src, Some(&*self.obj()), event)
     }
 }
 
@@ -441,6 +173,9 @@ impl ObjectSubclass for TrtInfer {
                 .query_function(|_, parent, query| {
                     Self::catch_panic_pad_function(parent, || false, |imp| imp.src_query(query))
                 })
+                .event_function(|_, parent, event| {
+                    Self::catch_panic_pad_function(parent, || false, |imp| imp.src_event(event))
+                })
                 .activatemode_function(|_, parent, _, active| {
                     Self::catch_panic_pad_function(
                         parent,
@@ -455,9 +190,11 @@ impl ObjectSubclass for TrtInfer {
             src: src.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Src)),
             settings: Mutex::default(),
             engine: Mutex::default(),
+            opened: Mutex::default(),
             running: Mutex::default(),
             stream: Mutex::default(),
-            frame_ns: AtomicU64::new(0),
+            latency: Mutex::new(gst::ClockTime::ZERO),
+            task: Mutex::default(),
             frames: AtomicU64::new(0),
             inference_ns: AtomicU64::new(0),
         }
@@ -494,7 +231,7 @@ impl ObjectImpl for TrtInfer {
                     .build(),
                 count("threads", "Threads", "CPU threads of all workers together; 0 takes one a core"),
                 count("workers", "Workers", "Frames that are inferred at the same time, each with its share of the threads; more use the cores better, fewer answer sooner; 0 takes one a thread, at most 4"),
-                count("max-in-flight", "Maximum in flight", "Frames that this element holds at most; 0 takes two more than there are workers"),
+                count("max-in-flight", "Maximum in flight", "Frames that this element holds at most, and its latency in a live pipeline; 0 takes two more than there are workers"),
                 glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
                     .nick("Statistics")
                     .blurb("Counts (uint64) since PAUSED: frames that were inferred; busy-ns, nanoseconds in ONNX Runtime, added up over the workers")
@@ -582,20 +319,18 @@ impl ElementImpl for TrtInfer {
         &self,
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        match transition {
-            gst::StateChange::NullToReady => self.open().map_err(|message| {
+        if matches!(transition, gst::StateChange::NullToReady | gst::StateChange::ReadyToPaused) {
+            self.open().map_err(|message| {
                 self.post_error_message(message);
                 gst::StateChangeError
-            })?,
-            gst::StateChange::ReadyToPaused => {
-                self.frames.store(0, Ordering::Relaxed);
-                self.inference_ns.store(0, Ordering::Relaxed);
-            }
-            _ => (),
+            })?;
+            self.frames.store(0, Ordering::Relaxed);
+            self.inference_ns.store(0, Ordering::Relaxed);
         }
         let result = self.parent_change_state(transition);
         if transition == gst::StateChange::ReadyToNull {
             *lock(&self.engine) = None;
+            *lock(&self.opened) = None;
         }
         result
     }

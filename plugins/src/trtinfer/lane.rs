@@ -159,7 +159,15 @@ impl<F> Lane<F> {
                 inner.front += 1;
                 inner.pushing = true;
                 return match slot {
-                    Some(Slot::Event(event)) => Some(Item::Event(event)),
+                    Some(Slot::Event(event)) => {
+                        // A new stream or segment is wanted again by what has had enough of the one before.
+                        let anew =
+                            matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::Segment);
+                        if anew && inner.flow == Err(FlowError::Eos) {
+                            inner.flow = Ok(FlowSuccess::Ok);
+                        }
+                        Some(Item::Event(event))
+                    }
                     Some(Slot::Done(frame)) => Some(Item::Frame(frame)),
                     _ => None,
                 };
@@ -174,15 +182,26 @@ impl<F> Lane<F> {
         self.changed.notify_all();
     }
 
-    /// A frame has been pushed, with this result. A failure stays until the next flush.
+    /// A frame has been pushed, with this result. A failure stays until a flush, or an event that ends it.
     pub fn pushed(&self, flow: Result<FlowSuccess, FlowError>) {
         let mut inner = self.lock();
-        inner.pushing = false;
-        inner.frames = inner.frames.saturating_sub(1);
-        if inner.flow.is_ok() {
-            inner.flow = flow;
+        // A whole flush may have passed during the push, when what is behind seeks from its own streaming thread: what
+        // came of a frame from before it no longer matters.
+        if std::mem::replace(&mut inner.pushing, false) {
+            inner.frames = inner.frames.saturating_sub(1);
+            if inner.flow.is_ok() {
+                inner.flow = flow;
+            }
         }
         self.changed.notify_all();
+    }
+
+    /// What is behind has been linked anew: it may take frames now.
+    pub fn relinked(&self) {
+        let mut inner = self.lock();
+        if inner.flow == Err(FlowError::NotLinked) {
+            inner.flow = Ok(FlowSuccess::Ok);
+        }
     }
 
     /// Frames that it holds at most.
@@ -204,21 +223,28 @@ impl<F> Lane<F> {
         !inner.flushing && !inner.stopped
     }
 
-    /// Drops everything and refuses more until [`Lane::flush_stop`]; returns the events that were dropped.
+    /// Drops all frames and refuses more until [`Lane::flush_stop`]. Returns the sticky events that outlive a flush,
+    /// oldest first: nobody sends them again, so they have to be stored on the source pad.
+    #[must_use]
     pub fn flush_start(&self) -> Vec<gst::Event> {
         let mut inner = self.lock();
         inner.flushing = true;
         inner.front += inner.slots.len() as u64;
-        let dropped = inner.slots.drain(..);
-        let events = dropped.filter_map(|slot| match slot {
-            Slot::Event(event) => Some(event),
-            _ => None,
-        });
-        let events = events.collect();
         inner.epoch += 1;
         inner.frames = 0;
+        let dropped = std::mem::take(&mut inner.slots);
         self.changed.notify_all();
-        events
+        drop(inner);
+        let sticky = |event: &gst::Event| {
+            event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
+        };
+        dropped
+            .into_iter()
+            .filter_map(|slot| match slot {
+                Slot::Event(event) => Some(event).filter(sticky),
+                Slot::Waiting(_) | Slot::Running | Slot::Done(_) => None,
+            })
+            .collect()
     }
 
     /// Takes frames again.
@@ -295,7 +321,6 @@ mod tests {
 
     #[test]
     fn a_flush_drops_what_workers_still_hold_and_frees_a_full_lane() {
-        gst::init().unwrap();
         let lane = Arc::new(Lane::new(1));
         lane.push(1).unwrap();
         let (ticket, frame) = lane.take().unwrap();
@@ -304,8 +329,7 @@ mod tests {
             std::thread::spawn(move || lane.push(2))
         };
         std::thread::sleep(Duration::from_millis(20));
-        assert!(lane.push_event(gst::event::StreamStart::new("a")));
-        assert_eq!(lane.flush_start().len(), 1);
+        assert!(lane.flush_start().is_empty());
         assert_eq!(blocked.join().unwrap(), Err(FlowError::Flushing));
         lane.flush_stop();
         lane.push(3).unwrap();
@@ -315,5 +339,60 @@ mod tests {
         assert!(matches!(lane.pop(), Some(Item::Frame(Ok(3)))));
         lane.pushed(Err(FlowError::Eos));
         assert_eq!(lane.push(4), Err(FlowError::Eos));
+    }
+    #[test]
+    fn a_flush_hands_back_the_sticky_events_that_nobody_would_send_again() {
+        gst::init().unwrap();
+        let lane = Lane::new(8);
+        lane.push(1).unwrap();
+        let caps = gst::event::Caps::new(&gst::Caps::new_empty_simple("video/x-raw"));
+        assert!(lane.push_event(caps.clone()));
+        assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
+        assert!(lane.push_event(gst::event::Gap::new(gst::ClockTime::ZERO, None)));
+        assert!(lane.push_event(gst::event::Eos::new()));
+        let kept = lane.flush_start();
+        assert_eq!(kept.iter().map(|e| e.seqnum()).collect::<Vec<_>>(), [caps.seqnum()]);
+        assert!(lane.flush_start().is_empty());
+    }
+    /// Sends one frame through; downstream answers `flow`.
+    fn pass(lane: &Lane<u32>, flow: Result<FlowSuccess, FlowError>) {
+        lane.push(1).unwrap();
+        let (ticket, frame) = lane.take().unwrap();
+        lane.finish(ticket, Ok(frame));
+        assert!(lane.pop().is_some());
+        lane.pushed(flow);
+    }
+
+    #[test]
+    fn a_push_that_outlasts_a_flush_leaves_no_failure_behind() {
+        let lane = Lane::new(2);
+        lane.push(1).unwrap();
+        let (ticket, frame) = lane.take().unwrap();
+        lane.finish(ticket, Ok(frame));
+        assert!(lane.pop().is_some());
+        let _ = lane.flush_start();
+        lane.flush_stop();
+        lane.push(2).unwrap();
+        lane.pushed(Err(FlowError::Flushing));
+        assert_eq!(lane.flow(), Ok(FlowSuccess::Ok));
+        lane.push(3).unwrap();
+        assert_eq!(lane.lock().frames, 2);
+    }
+
+    #[test]
+    fn a_new_segment_ends_eos_and_a_new_link_ends_not_linked() {
+        gst::init().unwrap();
+        let lane = Lane::new(2);
+        pass(&lane, Err(FlowError::Eos));
+        assert_eq!(lane.push(2), Err(FlowError::Eos));
+        lane.relinked();
+        assert_eq!(lane.push(2), Err(FlowError::Eos));
+        assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
+        assert!(lane.pop().is_some());
+        lane.pushed_event();
+        pass(&lane, Err(FlowError::NotLinked));
+        assert_eq!(lane.push(2), Err(FlowError::NotLinked));
+        lane.relinked();
+        pass(&lane, Ok(FlowSuccess::Ok));
     }
 }

@@ -18,6 +18,8 @@ use gst::prelude::*;
 
 mod imp;
 mod lane;
+mod negotiate;
+mod running;
 mod stream;
 
 glib::wrapper! {

@@ -6,6 +6,7 @@ use half::f16;
 use crate::caps;
 use crate::engine::{ConstantValue, Engine, EngineError, ImageInput, Input, ModelInfo, Session, SizeOf};
 use crate::meta::tensor::TensorSet;
+use crate::nick::nick;
 use crate::sync::lock;
 
 /// What is the same for every frame until the caps change.
@@ -39,7 +40,7 @@ impl Stream {
             && wanted.height.is_none_or(|h| h == height)
             && int("tensor-channels") == Some(wanted.channels)
             && text("tensor-type") == wanted.ty.name()
-            && text("tensor-layout") == caps::nick(wanted.layout);
+            && text("tensor-layout") == nick(wanted.layout);
         if !fits || width == 0 || height == 0 {
             return Err(format!(
                 "the model wants {}, and what is before this element offers {}x{width}x{height} {} {}: drop \
@@ -127,7 +128,7 @@ fn wish(input: &ImageInput) -> String {
         size(input.width),
         size(input.height),
         input.ty,
-        caps::nick(input.layout),
+        nick(input.layout),
         input.name
     )
 }

@@ -45,8 +45,8 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     let classes = offer.class_term();
     format!(
         "for each stride a float output [1, Ns, {classes}] of class scores and one [1, Ns, 4 * bins] of DFL logits, \
-         Ns = {} with {}; or, if classes is set, one [1, {}, {classes} + 4 * bins] (set strides= to the model's, \
-         and classes= where both widths could be bins)",
+         Ns = {} with {}; or, if the labels are known, one [1, {}, {classes} + 4 * bins] (name the model's strides in its sidecar, \
+         and give its labels where both widths could be bins)",
         rows.join(", "),
         offer.grid_term(),
         offer.grid.cells

@@ -20,8 +20,8 @@ pub struct Plan {
 
 pub fn wanted(offer: &Offer<'_>) -> String {
     format!(
-        "one float output [1, {}, 5 + {}] of boxes in grid cells, objectness and class scores, for {} (set \
-         strides= to the model's)",
+        "one float output [1, {}, 5 + {}] of boxes in grid cells, objectness and class scores, for {} (name \
+         the model's strides in its sidecar)",
         offer.grid.cells,
         offer.class_term(),
         offer.grid_term()

@@ -86,7 +86,7 @@ fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told
     assert_eq!(
         message,
         "the model's outputs out:float32:1x1000x85 are ambiguous at an input of 640x640: they fit the decoders \
-         yolov5, yolox; set decoder= to the right one, or say how many classes the model has"
+         yolov5, yolox; set decoder= to the right one, or give the model's labels, which count its classes"
     );
     let told = choose(&outputs("o:float32:1x1000x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(80));
     assert_eq!(told.unwrap().classes(), Some(80));
@@ -132,7 +132,7 @@ fn a_requested_decoder_that_does_not_fit_says_what_it_needs() {
         ("o:float32:1x8400x84", DecoderKind::Yolov8, "[1, 4 + C, N]"),
         ("o:float32:1x1000x85", DecoderKind::Yolox, "[1, 8400, 5 + C]"),
         ("o:float32:1x84x8400", DecoderKind::EndToEnd, "[1, M, 6]"),
-        ("o:float32:1x8400x112", DecoderKind::Nanodet, "if classes is set"),
+        ("o:float32:1x8400x112", DecoderKind::Nanodet, "if the labels are known"),
         ("o:float32:1x8400x4", DecoderKind::BoxesScores, "boxes [1, N, 4]"),
     ];
     for (text, kind, part) in table {

@@ -115,11 +115,13 @@ fn axes(format: &FrameFormat, params: &Params) -> [(f64, f64, f64); 2] {
     let frame = [format.width as f64, format.height as f64];
     let tensor = [params.width as f64, params.height as f64];
     let ratios = [tensor[0] / frame[0], tensor[1] / frame[1]];
+    // Multiplied first, so that a half is exactly a half.
+    let scaled = |a: usize, by: usize| (frame[a] * tensor[by] / frame[by]).round_ties_even();
     [0, 1].map(|a| {
         let resized = match params.resize {
             Resize::Stretch => tensor[a],
-            Resize::Letterbox => (frame[a] * ratios[0].min(ratios[1])).round_ties_even().max(1.0),
-            Resize::CenterCrop => (frame[a] * ratios[0].max(ratios[1])).round_ties_even().max(tensor[a]),
+            Resize::Letterbox => scaled(a, if ratios[0] <= ratios[1] { 0 } else { 1 }).max(1.0),
+            Resize::CenterCrop => scaled(a, if ratios[0] >= ratios[1] { 0 } else { 1 }).max(tensor[a]),
         };
         let bar = ((tensor[a] - resized) / 2.0).floor().max(0.0);
         let crop = ((resized - tensor[a]) / 2.0).floor().max(0.0);
