@@ -11,6 +11,9 @@ use gst::prelude::*;
 /// No test waits longer for anything; a line that needs more hangs.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
+/// What the names of the tests' folders begin with; the process's number follows.
+const SCRATCH: &str = "cudainfer-test-";
+
 /// Starts GStreamer with the plugin.
 pub fn init() {
     static INIT: Once = Once::new();
@@ -39,14 +42,27 @@ pub fn fetched(name: &str) -> String {
     path.display().to_string()
 }
 
-/// A folder of its own for a test, empty; another one at each call.
+/// A folder of its own for a test, empty; another one at each call. It is removed by a later test run.
 pub fn scratch(name: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
+    static TIDY: Once = Once::new();
+    TIDY.call_once(remove_old_scratch);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("cudainfer-{}-{number}-{name}", std::process::id()));
+    let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{number}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).unwrap();
     path
+}
+
+/// Removes the folders of test processes that have ended.
+fn remove_old_scratch() {
+    for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(SCRATCH).and_then(|rest| rest.split('-').next());
+        if process.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// What a line said until it ended.
@@ -54,6 +70,8 @@ pub fn scratch(name: &str) -> PathBuf {
 pub struct Report {
     /// The errors' sentences, without their debug texts.
     pub errors: Vec<String>,
+    /// The errors' debug texts, for whoever reads a test's failure.
+    pub details: Vec<String>,
     /// The warnings' sentences.
     pub warnings: Vec<String>,
     /// Whether the line ran to its end.
@@ -127,6 +145,7 @@ impl Line {
                 }
                 gst::MessageView::Error(error) => {
                     report.errors.push(error.error().to_string());
+                    report.details.extend(error.debug().map(|text| text.to_string()));
                     until = until.min(Instant::now() + Duration::from_millis(100));
                 }
                 gst::MessageView::Warning(warning) => report.warnings.push(warning.error().to_string()),

@@ -312,3 +312,49 @@ fn a_live_line_is_told_trtinfers_latency_and_again_when_the_rate_changes() {
         });
     }
 }
+
+#[test]
+fn whatever_is_done_to_a_line_in_whatever_order_it_plays_to_its_end_afterwards() {
+    // Three lines at once, each with its own order of events; the numbers are Knuth's generator's, always the same.
+    let threads: Vec<_> = (0..3u64)
+        .map(|seed| {
+            // videotestsrc seeks; a demuxer's pads come and go, and gst-launch lines link them once only.
+            let line = Line::new(&format!(
+                "videotestsrc num-buffers=200 pattern=red ! queue max-size-buffers=3 ! {}",
+                whole("detector", &format!("workers={} max-in-flight={}", seed + 1, 1 + 3 * seed))
+            ));
+            std::thread::spawn(move || {
+                let mut state = seed;
+                let mut next = move |below: u64| {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    (state >> 33) % below
+                };
+                for _ in 0..60 {
+                    match next(6) {
+                        0 => drop(line.pipeline.set_state(gst::State::Paused)),
+                        1 => drop(line.pipeline.set_state(gst::State::Ready)),
+                        2 => line.stop(),
+                        3 => drop(line.pipeline.set_state(gst::State::Playing)),
+                        _ => {
+                            let (pipeline, to) =
+                                (line.pipeline.clone(), gst::ClockTime::from_mseconds(next(8000)));
+                            // In READY and NULL there is nothing to seek in.
+                            within(move || drop(pipeline.seek_simple(gst::SeekFlags::FLUSH, to)));
+                        }
+                    }
+                    std::thread::sleep(Duration::from_millis(next(12)));
+                }
+                line.stop();
+                while line.pipeline.bus().unwrap().pop().is_some() {}
+                let seen = line.collect("out");
+                line.pipeline.set_state(gst::State::Playing).unwrap();
+                line.wait().succeeds();
+                assert_eq!(seen.lock().unwrap().len(), 200);
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}

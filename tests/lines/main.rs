@@ -6,6 +6,7 @@ mod launch;
 mod metadata;
 mod numbers;
 mod overlay;
+mod plugin;
 mod records;
 mod tensors;
 

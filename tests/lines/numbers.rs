@@ -127,3 +127,27 @@ fn peaks_are_found_between_the_cells_in_frame_pixels() {
     assert_eq!((found[0].0, found[1].0), (7.5 * 4.0, 20.5 * 4.0));
     assert!((found[0].2 - (0.9 - 0.02 * 0.0625 - 0.03 * 0.25)).abs() < 1e-6, "{found:?}");
 }
+
+#[test]
+fn labels_come_from_the_property_else_from_the_sidecar_and_its_file() {
+    let folder = cudainfer_tests::scratch("labels");
+    std::fs::copy(model("detector"), folder.join("m.onnx")).unwrap();
+    std::fs::write(folder.join("beside.txt"), "rouge\r\nbleu\r\n\n").unwrap();
+    std::fs::write(folder.join("other.txt"), "rot\nblau\n").unwrap();
+    let labelled = |sidecar: &str, property: &str| {
+        std::fs::write(folder.join("m.toml"), format!("[output]\ndecoder = \"yolov8\"\n{sidecar}")).unwrap();
+        let frames = buffers(&format!(
+            "videotestsrc num-buffers=1 pattern=white ! fusedpreproc ! trtinfer model={} {property} ! gpunms \
+             ! fakesink name=out",
+            folder.join("m.onnx").display()
+        ));
+        let mut labels: Vec<_> = objects(&frames[0]).into_iter().map(|o| o.label).collect();
+        labels.sort();
+        labels.join(" ")
+    };
+    assert_eq!(labelled("", ""), "0 1", "without names there are numbers");
+    assert_eq!(labelled("labels = [\"a\", \"b\"]", ""), "a b");
+    assert_eq!(labelled("labels-file = \"beside.txt\"", ""), "bleu rouge");
+    let property = format!("labels={}", folder.join("other.txt").display());
+    assert_eq!(labelled("labels-file = \"beside.txt\"", &property), "blau rot");
+}
