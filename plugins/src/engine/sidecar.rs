@@ -220,6 +220,15 @@ impl Sidecar {
                 return Err(format!("input.{name} has one value, or one for each of three channels"));
             }
         }
+        let large =
+            |values: &Option<Vec<f32>>| values.as_ref().is_some_and(|v| v.iter().any(|v| v.abs() > 16.0));
+        if self.input.scale.is_none() && (large(&self.input.mean) || large(&self.input.std)) {
+            return Err(
+                "input.mean and input.std look like units of 0..255, but pixels are scaled to 0..1 first: \
+                        add scale = 1.0 (or write scale = 0.00392157 if they are right as they are)"
+                    .into(),
+            );
+        }
         for (name, value) in [("input.width", self.input.width), ("input.height", self.input.height)] {
             if value == Some(0) {
                 return Err(format!("{name} is at least 1 pixel"));
@@ -246,4 +255,18 @@ pub fn labels(path: &Path) -> Result<Vec<String>, EngineError> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| EngineError::File("labels", path.to_owned(), e.to_string()))?;
     Ok(text.trim_end().lines().map(|line| line.trim().to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_in_units_of_pixels_need_a_scale() {
+        let checked = |text: &str| toml::from_str::<Sidecar>(text).unwrap().check();
+        let error = checked("[input]\nmean = [103.53, 116.28, 123.675]").unwrap_err();
+        assert!(error.contains("scale = 1.0"), "{error}");
+        assert_eq!(checked("[input]\nscale = 1.0\nstd = [57.4, 57.1, 58.4]"), Ok(()));
+        assert_eq!(checked("[input]\nmean = [0.485, 0.456, 0.406]"), Ok(()));
+    }
 }
