@@ -171,7 +171,7 @@ fn memory(frame: &gst::BufferRef) -> (usize, Vec<u8>) {
 #[test]
 fn frames_go_through_without_a_copy_and_without_a_change() {
     let line = Line::new(&format!(
-        "videotestsrc num-buffers=10 pattern=red ! video/x-raw,format=NV12,width=64,height=48 ! cudaupload ! identity name=before \
+        "videotestsrc num-buffers=10 pattern=red ! video/x-raw,format=NV12,width=64,height=48 ! cudainferupload ! identity name=before \
          ! fusedpreproc ! trtinfer model={} ! gpunms ! tracker ! inferpublish location=/dev/null ! fakesink name=out",
         model("detector")
     ));

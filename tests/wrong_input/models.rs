@@ -83,7 +83,7 @@ fn one_line_says_once_that_it_runs_on_the_cpu_however_many_elements_could_use_a_
     }
     let model = model("detector");
     let report = run(&format!(
-        "videotestsrc num-buffers=2 ! cudaupload ! tee name=t \
+        "videotestsrc num-buffers=2 ! cudainferupload ! tee name=t \
          t. ! queue ! fusedpreproc ! trtinfer model={model} ! gpunms ! fakesink \
          t. ! queue ! fusedpreproc ! trtinfer model={model} ! gpunms ! fakesink"
     ))
