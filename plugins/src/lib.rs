@@ -59,6 +59,6 @@ mod entry {
         "MIT/X11",
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_NAME"),
-        "https://crates.io/crates/gst-plugin-cudainfer"
+        "cudainfer"
     );
 }
