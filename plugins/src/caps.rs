@@ -29,6 +29,11 @@ pub fn sink_template() -> gst::Caps {
     caps
 }
 
+/// Frames of any kind in any memory, for elements that only read metadata.
+pub fn any_memory() -> gst::Caps {
+    gst::Caps::builder("video/x-raw").any_features().build()
+}
+
 /// Frames of any kind in system memory.
 pub fn any_video() -> gst::Caps {
     gst::Caps::new_empty_simple("video/x-raw")

@@ -30,3 +30,17 @@ pub fn refused_caps(element: &impl glib::object::IsA<gst::Element>, why: &str) {
     let element = element.upcast_ref::<gst::Element>();
     gst::element_error!(element, gst::CoreError::Negotiation, ("{}: {why}", element.name()));
 }
+
+/// Posts the WARNING of an element that dropped `count` values, called `what`, because they are no numbers.
+pub fn non_finite(element: &impl glib::object::IsA<gst::Element>, count: usize, what: &str) {
+    let element = element.upcast_ref::<gst::Element>();
+    gst::element_warning!(
+        element,
+        gst::StreamError::Decode,
+        (
+            "{}: the model's outputs hold NaN or infinities: {count} {what} were dropped; the property stats \
+             counts them",
+            element.name()
+        )
+    );
+}

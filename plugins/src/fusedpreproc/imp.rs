@@ -291,16 +291,12 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        match self.prepare(incaps, outcaps) {
-            Ok(state) => {
-                *lock(&self.state) = Some(state);
-                Ok(())
-            }
-            Err(why) => {
-                notice::refused_caps(&*self.obj(), &why);
-                Err(gst::loggable_error!(CAT, "{why}"))
-            }
-        }
+        let state = self.prepare(incaps, outcaps).map_err(|why| {
+            notice::refused_caps(&*self.obj(), &why);
+            gst::loggable_error!(CAT, "{why}")
+        })?;
+        *lock(&self.state) = Some(state);
+        Ok(())
     }
 
     fn prepare_output_buffer(

@@ -79,16 +79,7 @@ impl GpuNms {
         stats.truncated += outcome.truncated as u64;
         drop(stats);
         if first_non_finite {
-            gst::element_imp_warning!(
-                self,
-                gst::StreamError::Decode,
-                (
-                    "{}: the model's outputs hold NaN or infinities: {} candidates of this frame were dropped; \
-                     the property stats counts them",
-                    self.obj().name(),
-                    outcome.non_finite
-                )
-            );
+            notice::non_finite(&*self.obj(), outcome.non_finite, "candidates of this frame");
         }
         Ok(())
     }
@@ -274,16 +265,12 @@ impl BaseTransformImpl for GpuNms {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        match self.prepare(incaps) {
-            Ok(state) => {
-                *lock(&self.state) = Some(state);
-                Ok(())
-            }
-            Err(why) => {
-                notice::refused_caps(&*self.obj(), &why);
-                Err(gst::loggable_error!(CAT, "{why}"))
-            }
-        }
+        let state = self.prepare(incaps).map_err(|why| {
+            notice::refused_caps(&*self.obj(), &why);
+            gst::loggable_error!(CAT, "{why}")
+        })?;
+        *lock(&self.state) = Some(state);
+        Ok(())
     }
 
     fn prepare_output_buffer(

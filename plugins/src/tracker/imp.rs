@@ -210,7 +210,7 @@ impl ElementImpl for Tracker {
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let any = gst::Caps::builder("video/x-raw").any_features().build();
+            let any = caps::any_memory();
             caps::pad_templates(&any, &any)
         });
         &TEMPLATES
