@@ -142,7 +142,12 @@ pub struct FrameError {
     pub wanted: usize,
 }
 
-fn check(format: &FrameFormat, plane: usize, bytes: usize, stride: usize) -> Result<(), FrameError> {
+pub(crate) fn check(
+    format: &FrameFormat,
+    plane: usize,
+    bytes: usize,
+    stride: usize,
+) -> Result<(), FrameError> {
     let row = format.pixels.row_bytes(plane, format.width);
     let rows = format.pixels.rows(plane, format.height);
     let wanted = rows.saturating_sub(1) * stride + if rows == 0 { 0 } else { row };

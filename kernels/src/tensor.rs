@@ -142,10 +142,7 @@ impl<'a> TensorView<'a> {
         dims: &'a [usize],
         data: &'a [u8],
     ) -> Result<Self, TensorError> {
-        let wanted = dims.iter().try_fold(ty.size(), |n, d| n.checked_mul(*d));
-        if wanted != Some(data.len()) {
-            return Err(TensorError::Size { name: name.into(), dims: dims.into(), ty, bytes: data.len() });
-        }
+        check_size(name, ty, dims, data.len())?;
         Ok(Self { name, ty, dims, data })
     }
 
@@ -172,6 +169,19 @@ impl<'a> TensorView<'a> {
             TensorType::Int64 => all::<i64>(self.data, |v| v as f32),
         }
     }
+}
+
+/// Checks that `bytes` bytes are exactly the elements that `dims` promise.
+pub(crate) fn check_size(
+    name: &str,
+    ty: TensorType,
+    dims: &[usize],
+    bytes: usize,
+) -> Result<(), TensorError> {
+    if dims.iter().try_fold(ty.size(), |n, d| n.checked_mul(*d)) == Some(bytes) {
+        return Ok(());
+    }
+    Err(TensorError::Size { name: name.into(), dims: dims.into(), ty, bytes })
 }
 
 /// What can be wrong with a tensor or its description.

@@ -25,6 +25,7 @@ pub mod meta;
 mod nick;
 pub mod notice;
 pub mod peakfind;
+mod stats;
 mod sync;
 pub mod tracer;
 pub mod tracker;

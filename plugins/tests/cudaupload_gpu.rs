@@ -2,6 +2,8 @@
 //! plugin (for cudadownload).
 #![allow(clippy::unwrap_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
+use std::sync::Arc;
+
 use cudainfer_kernels::device::{Choice, Context, Device, Resolved, Stream};
 use gst::prelude::*;
 use gst_video::{VideoFormat, VideoFrameExt, VideoFrameRef, VideoInfo};
@@ -92,7 +94,7 @@ fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> 
     let download = |plane| {
         let (row_bytes, rows) = frame.extent(plane);
         let mut bytes = vec![0; row_bytes * rows];
-        stream.download(frame.plane(plane).unwrap(), &mut bytes, row_bytes, row_bytes, rows).unwrap();
+        stream.download_plane(frame.plane(plane).unwrap(), &mut bytes, row_bytes, row_bytes, rows).unwrap();
         bytes
     };
     (0..frame.planes()).map(download).collect()
@@ -124,7 +126,7 @@ fn what_goes_up_comes_down_through_cudadownload() {
 #[ignore = "needs a CUDA device"]
 fn every_format_lies_in_cuda_memory_with_every_byte_in_place() {
     init();
-    let stream = Stream::new(&Context::new(&device()).unwrap()).unwrap();
+    let stream = Stream::new(&Context::new(&device()).unwrap(), &Arc::default()).unwrap();
     for format in caps::CUDA_FORMATS {
         for size in SIZES {
             let path = "cudainferupload device=cuda name=upload ! video/x-raw(memory:CUDAMemory)";
@@ -147,7 +149,7 @@ fn every_format_lies_in_cuda_memory_with_every_byte_in_place() {
 #[ignore = "needs a CUDA device"]
 fn metadata_stays_and_padded_rows_go_up_without_their_padding() {
     init();
-    let stream = Stream::new(&Context::new(&device()).unwrap()).unwrap();
+    let stream = Stream::new(&Context::new(&device()).unwrap(), &Arc::default()).unwrap();
     let element = gst::ElementFactory::make("cudainferupload").property("device", "cuda").build().unwrap();
     let mut harness = gst_check::Harness::with_element(&element, Some("sink"), Some("src"));
     let info = VideoInfo::builder(VideoFormat::Nv12, 5, 3).fps(gst::Fraction::new(25, 1)).build().unwrap();

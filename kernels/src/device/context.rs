@@ -1,6 +1,11 @@
 //! A device's primary context: the one that the CUDA runtime, ONNX Runtime and our elements share.
 
-use std::{marker::PhantomData, ptr, sync::Arc};
+use std::{
+    collections::HashMap,
+    marker::PhantomData,
+    ptr,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use cudarc::driver::{CudaContext, result, sys};
 
@@ -19,7 +24,16 @@ pub struct Context {
     device: Device,
     /// `None` only while being dropped.
     inner: Option<Arc<CudaContext>>,
+    /// The operations' kernels that were used so far.
+    modules: Mutex<HashMap<&'static str, Module>>,
 }
+
+/// Loaded kernels; only ever handed to the driver.
+#[derive(Clone, Copy, Debug)]
+struct Module(sys::CUmodule);
+
+// SAFETY: the driver's modules may be used from every thread.
+unsafe impl Send for Module {}
 
 /// While this lives, its context is the calling thread's current one. It cannot go to another thread.
 #[derive(Debug)]
@@ -39,7 +53,7 @@ impl Context {
             .map_err(|_| DeviceError::NoSuchDevice { wanted: device.ordinal, count: 0 })?;
         let _previous = Previous::save()?;
         let inner = CudaContext::new(ordinal).map_err(DeviceError::call("cuDevicePrimaryCtxRetain"))?;
-        Ok(Arc::new(Self { device: device.clone(), inner: Some(inner) }))
+        Ok(Arc::new(Self { device: device.clone(), inner: Some(inner), modules: Mutex::default() }))
     }
 
     /// The device this is the primary context of.
@@ -57,6 +71,22 @@ impl Context {
         self.inner.as_ref().map_or(-1, |inner| inner.cu_device())
     }
 
+    /// The kernels of `operation`, which `load` loads the first time, with this context current.
+    pub(super) fn module(
+        &self,
+        operation: &'static str,
+        load: impl FnOnce() -> Result<sys::CUmodule, DeviceError>,
+    ) -> Result<sys::CUmodule, DeviceError> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get(operation) {
+            return Ok(module.0);
+        }
+        let _entered = self.enter()?;
+        let module = load()?;
+        modules.insert(operation, Module(module));
+        Ok(module)
+    }
+
     /// Makes this the calling thread's current context until the guard is dropped.
     ///
     /// # Errors
@@ -72,6 +102,13 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        let modules = std::mem::take(self.modules.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if let (false, Ok(_entered)) = (modules.is_empty(), self.enter()) {
+            for Module(module) in modules.into_values() {
+                // SAFETY: loaded by us, unloaded once; kernels hold the context, so none is left.
+                let _ = unsafe { sys::cuModuleUnload(module) };
+            }
+        }
         // cudarc makes the context current before it releases it; whoever owns this thread wants theirs back.
         let _previous = Previous::save();
         drop(self.inner.take());

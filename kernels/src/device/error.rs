@@ -1,6 +1,6 @@
 //! What can be wrong with a GPU, in sentences that say what to do.
 
-use cudarc::driver::DriverError;
+use cudarc::driver::{DriverError, sys::CUresult};
 
 /// Oldest CUDA version a driver may speak, as `cuDriverGetVersion` reports it (1000 x major + 10 x minor): 12.0 came
 /// with the driver series 525.
@@ -37,6 +37,14 @@ pub enum DeviceError {
         capability.0, capability.1, OLDEST_CAPABILITY.0, OLDEST_CAPABILITY.1
     )]
     OldGpu { name: String, capability: (i32, i32) },
+    #[error(
+        "the GPU has no {bytes} bytes left ({call}): use a smaller model or fewer elements, or end other programs on it"
+    )]
+    OutOfMemory { bytes: usize, call: &'static str },
+    #[error(
+        "this plugin was built without the kernel {operation}/{name}: build it again, from one version of its sources"
+    )]
+    NoKernel { operation: &'static str, name: String },
     #[error("CUDA's {call} failed: {reason}")]
     Call { call: &'static str, reason: String },
     #[error(
@@ -54,6 +62,14 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// An allocation that failed: for want of memory, or otherwise.
+    pub(super) fn out_of_memory(bytes: usize, call: &'static str, error: DriverError) -> Self {
+        if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return Self::OutOfMemory { bytes, call };
+        }
+        Self::call(call)(error)
+    }
+
     /// For `map_err`: a driver call that failed, with the driver's own words for it.
     pub(super) fn call(call: &'static str) -> impl FnOnce(DriverError) -> Self {
         move |error| {

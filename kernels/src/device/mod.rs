@@ -9,17 +9,38 @@
 //! | [`Resolved`] | what that means on this machine |
 //! | [`Device`] | a GPU that can be used, as found by [`probe`] |
 //! | [`Context`] | the device's primary context, retained |
-//! | [`Stream`] | a non-blocking stream in it, and the copies that are enqueued there |
-//! | [`DevicePlane`] | rows of bytes in device memory |
+//! | [`Stream`] | a non-blocking stream in it: launches, copies, allocation, all counted in [`Counters`] |
+//! | [`Event`] | a mark in a stream that other streams, or the host, wait for |
+//! | [`Memory`], [`Pinned`] | device memory, and host memory that the device reaches |
+//! | [`SharedMemory`] | device memory that several streams use in turn, ordered by events |
+//! | [`DeviceSlice`], [`DevicePlane`], [`DeviceFrame`], [`DeviceTensor`] | device memory, borrowed: what operations work on |
+//! | [`Kernel`] | one of the embedded kernels of `cuda/` |
+//! | [`Graph`] | work that is recorded once and launched as a whole |
 
 mod choice;
 mod context;
+mod counters;
 mod error;
+mod event;
+mod graph;
+mod kernel;
+mod memory;
 mod probe;
+mod sample;
+mod shared;
 mod stream;
+mod view;
 
 pub use choice::{Choice, ParseChoiceError, Resolved};
 pub use context::{Context, Entered};
+pub use counters::{Counter, Counters};
 pub use error::DeviceError;
+pub use event::Event;
+pub use graph::Graph;
+pub use kernel::Kernel;
+pub use memory::{Memory, Pinned};
 pub use probe::{Device, probe};
-pub use stream::{DevicePlane, Stream, Upload};
+pub use sample::SAMPLE_EVERY;
+pub use shared::SharedMemory;
+pub use stream::{Stream, Upload};
+pub use view::{DeviceFrame, DevicePlane, DeviceSlice, DeviceTensor};

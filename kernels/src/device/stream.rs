@@ -1,43 +1,21 @@
-//! A stream, and copies of picture planes through it.
+//! A stream: what is enqueued there, and waiting for it.
 
-use std::{marker::PhantomData, ptr, sync::Arc};
+use std::{
+    ffi::c_void,
+    ptr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use cudarc::driver::{
     result::stream,
     sys::{self, CUDA_MEMCPY2D, CUmemorytype},
 };
 
-use super::{Context, DeviceError};
-
-/// Rows of bytes in device memory, borrowed for `'a` from whoever holds the memory.
-#[derive(Clone, Copy, Debug)]
-pub struct DevicePlane<'a> {
-    pointer: sys::CUdeviceptr,
-    bytes: usize,
-    stride: usize,
-    memory: PhantomData<&'a ()>,
-}
-
-impl DevicePlane<'_> {
-    /// Device memory of `bytes` bytes from `pointer` on, whose rows begin `stride` bytes apart.
-    ///
-    /// # Safety
-    /// For the whole lifetime `'a`, these bytes must be device memory that the context of every [`Stream`] this is
-    /// given to may read and write, and no other work may touch what the stream's work writes.
-    pub unsafe fn from_raw(pointer: sys::CUdeviceptr, bytes: usize, stride: usize) -> Self {
-        Self { pointer, bytes, stride, memory: PhantomData }
-    }
-
-    /// Device address of the first row.
-    pub fn pointer(&self) -> sys::CUdeviceptr {
-        self.pointer
-    }
-
-    /// Bytes from row to row.
-    pub fn stride(&self) -> usize {
-        self.stride
-    }
-}
+use super::sample::Sampler;
+use super::{Context, Counters, DeviceError, DevicePlane, DeviceSlice, Event, Graph, Kernel, Memory, Pinned};
 
 /// One plane to copy from the host to the device.
 #[derive(Clone, Copy, Debug)]
@@ -54,11 +32,15 @@ pub struct Upload<'a> {
     pub rows: usize,
 }
 
-/// A non-blocking stream: it does not wait for the legacy default stream nor the other way round.
+/// A non-blocking stream: it does not wait for the legacy default stream nor the other way round. An element has one,
+/// and what it enqueues there is counted in [`Stream::counters`].
 #[derive(Debug)]
 pub struct Stream {
     context: Arc<Context>,
     raw: sys::CUstream,
+    id: usize,
+    counters: Arc<Counters>,
+    sampler: Mutex<Sampler>,
 }
 
 // SAFETY: the driver's streams may be used from every thread; `raw` is only ever handed to the driver.
@@ -67,20 +49,237 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A new stream in `context`.
+    /// A new stream in `context`, which counts in `counters`.
     ///
     /// # Errors
     /// [`DeviceError::Call`] if the driver cannot make one.
-    pub fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
+    pub fn new(context: &Arc<Context>, counters: &Arc<Counters>) -> Result<Self, DeviceError> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
         let _entered = context.enter()?;
         let raw =
             stream::create(stream::StreamKind::NonBlocking).map_err(DeviceError::call("cuStreamCreate"))?;
-        Ok(Self { context: Arc::clone(context), raw })
+        Ok(Self {
+            context: Arc::clone(context),
+            raw,
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            counters: Arc::clone(counters),
+            sampler: Mutex::default(),
+        })
     }
 
     /// The context it belongs to.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
+    }
+
+    /// What was enqueued here.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// The driver's handle, for libraries that enqueue their own work. It is valid as long as `self`.
+    pub fn raw(&self) -> sys::CUstream {
+        self.raw
+    }
+
+    /// A number that no other stream of this process has or had.
+    pub(super) fn id(&self) -> usize {
+        self.id
+    }
+
+    /// Allocates device memory, which makes the device wait: not for every frame.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
+    pub fn allocate(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        self.counters.allocations.add(1);
+        Memory::new(&self.context, bytes)
+    }
+
+    /// Allocates pinned host memory: not for every frame.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
+    pub fn pin(&self, bytes: usize) -> Result<Pinned, DeviceError> {
+        self.counters.allocations.add(1);
+        Pinned::new(&self.context, bytes)
+    }
+
+    /// Puts a mark behind what has been enqueued so far.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn record(&self, event: &Event) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        // SAFETY: both live; the driver checks that they belong together.
+        unsafe { sys::cuEventRecord(event.raw(), self.raw) }
+            .result()
+            .map_err(DeviceError::call("cuEventRecord"))
+    }
+
+    /// What is enqueued from now on waits, on the device, until the mark is reached.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        // SAFETY: both live; the driver keeps what it needs of the event.
+        unsafe { sys::cuStreamWaitEvent(self.raw, event.raw(), 0) }
+            .result()
+            .map_err(DeviceError::call("cuStreamWaitEvent"))
+    }
+
+    /// The calling thread waits until the mark is reached.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`], also for faults of earlier work.
+    pub fn wait_on_host(&self, event: &Event) -> Result<(), DeviceError> {
+        self.counters.host_waits.add(1);
+        event.synchronize()
+    }
+
+    /// Enqueues a kernel: `grid` blocks of `block` threads, with `shared` bytes of dynamic shared memory each.
+    ///
+    /// # Safety
+    /// `params` is the kernel's only parameter: the same struct, field by field, `#[repr(C)]`. All memory that it
+    /// points to must be as large as the kernel uses it and stay until the kernel is done.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub unsafe fn launch<P: Copy>(
+        &self,
+        kernel: &Kernel,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u32,
+        params: &P,
+    ) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        let mut arguments = [ptr::from_ref(params).cast_mut().cast::<c_void>()];
+        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+        // SAFETY: kernel and stream live; the driver copies the parameters now; the rest is the caller's promise.
+        unsafe {
+            sys::cuLaunchKernel(
+                kernel.raw(),
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared,
+                self.raw,
+                arguments.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        }
+        .result()
+        .map_err(DeviceError::call("cuLaunchKernel"))?;
+        self.counters.launches.add(1);
+        Ok(())
+    }
+
+    /// Enqueues recorded work.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn launch_graph(&self, graph: &mut Graph) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        // SAFETY: both live; what the graph uses is its maker's promise.
+        unsafe { sys::cuGraphLaunch(graph.raw(), self.raw) }
+            .result()
+            .map_err(DeviceError::call("cuGraphLaunch"))?;
+        self.counters.launches.add(1);
+        Ok(())
+    }
+
+    /// Sets every byte of `target`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn fill(&self, target: DeviceSlice<'_>, byte: u8) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        // SAFETY: the slice's maker promised that the bytes are there.
+        unsafe { sys::cuMemsetD8Async(target.pointer(), byte, target.bytes(), self.raw) }
+            .result()
+            .map_err(DeviceError::call("cuMemsetD8Async"))
+    }
+
+    /// Enqueues a copy on the device, of as many bytes as both have.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn copy_on_device(
+        &self,
+        source: DeviceSlice<'_>,
+        target: DeviceSlice<'_>,
+    ) -> Result<(), DeviceError> {
+        let bytes = source.bytes().min(target.bytes());
+        let _entered = self.context.enter()?;
+        // SAFETY: the slices' makers promised that the bytes are there.
+        unsafe { sys::cuMemcpyDtoDAsync_v2(target.pointer(), source.pointer(), bytes, self.raw) }
+            .result()
+            .map_err(DeviceError::call("cuMemcpyDtoDAsync"))?;
+        self.counters.device_to_device.add_size(bytes);
+        Ok(())
+    }
+
+    /// Enqueues a copy from pinned memory, which must not be written before it is done: wait for an event behind it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn start_upload(&self, source: &Pinned, target: DeviceSlice<'_>) -> Result<(), DeviceError> {
+        let bytes = source.bytes().min(target.bytes());
+        let _entered = self.context.enter()?;
+        // SAFETY: both are there, and freeing pinned memory waits for the copy.
+        unsafe {
+            sys::cuMemcpyHtoDAsync_v2(target.pointer(), source.as_slice().as_ptr().cast(), bytes, self.raw)
+        }
+        .result()
+        .map_err(DeviceError::call("cuMemcpyHtoDAsync"))?;
+        self.counters.host_to_device.add_size(bytes);
+        Ok(())
+    }
+
+    /// Enqueues a copy to pinned memory, which must not be read before it is done: wait for an event behind it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn start_download(&self, source: DeviceSlice<'_>, target: &Pinned) -> Result<(), DeviceError> {
+        let bytes = source.bytes().min(target.bytes());
+        let _entered = self.context.enter()?;
+        // SAFETY: both are there, and freeing pinned memory waits for the copy.
+        unsafe {
+            let host = ptr::with_exposed_provenance_mut(usize::try_from(target.pointer()).unwrap_or(0));
+            sys::cuMemcpyDtoHAsync_v2(host, source.pointer(), bytes, self.raw)
+        }
+        .result()
+        .map_err(DeviceError::call("cuMemcpyDtoHAsync"))?;
+        self.counters.device_to_host.add_size(bytes);
+        Ok(())
+    }
+
+    /// Copies to pinned memory, and waits.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn download(&self, source: DeviceSlice<'_>, target: &Pinned) -> Result<(), DeviceError> {
+        self.start_download(source, target)?;
+        self.synchronize()
+    }
+
+    /// Does `work`, which enqueues, and takes the time that it takes on the device, of every
+    /// [`super::SAMPLE_EVERY`]th call.
+    ///
+    /// # Errors
+    /// What `work` says, or [`DeviceError::Call`].
+    pub fn sampled<T, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let started = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).begin(self)?;
+        let done = work()?;
+        if started {
+            self.sampler.lock().unwrap_or_else(PoisonError::into_inner).end(self)?;
+        }
+        Ok(done)
     }
 
     /// Copies every plane from the host to the device and waits until all have arrived. Returns the bytes copied.
@@ -95,14 +294,14 @@ impl Stream {
             for (plane, copy) in planes.into_iter().enumerate() {
                 let Upload { source, source_stride, target, row_bytes, rows } = copy;
                 check(plane, "host", rows, row_bytes, source.len(), source_stride)?;
-                check(plane, "device", rows, row_bytes, target.bytes, target.stride)?;
+                check(plane, "device", rows, row_bytes, target.bytes(), target.stride())?;
                 let mut shape = rectangle(row_bytes, rows);
                 shape.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
                 shape.srcHost = source.as_ptr().cast();
                 shape.srcPitch = source_stride;
                 shape.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-                shape.dstDevice = target.pointer;
-                shape.dstPitch = target.stride;
+                shape.dstDevice = target.pointer();
+                shape.dstPitch = target.stride();
                 self.copy(&shape)?;
                 bytes += row_bytes * rows;
             }
@@ -111,14 +310,16 @@ impl Stream {
         let enqueued = enqueue();
         // In any case, because what was enqueued before an error still reads the host's memory.
         self.synchronize()?;
-        enqueued.map(|()| bytes)
+        enqueued?;
+        self.counters.host_to_device.add_size(bytes);
+        Ok(bytes)
     }
 
     /// Copies a plane from the device to the host and waits until it has arrived.
     ///
     /// # Errors
     /// As [`Stream::upload`].
-    pub fn download(
+    pub fn download_plane(
         &self,
         source: DevicePlane<'_>,
         target: &mut [u8],
@@ -126,19 +327,21 @@ impl Stream {
         row_bytes: usize,
         rows: usize,
     ) -> Result<(), DeviceError> {
-        check(0, "device", rows, row_bytes, source.bytes, source.stride)?;
+        check(0, "device", rows, row_bytes, source.bytes(), source.stride())?;
         check(0, "host", rows, row_bytes, target.len(), target_stride)?;
         let _entered = self.context.enter()?;
         let mut shape = rectangle(row_bytes, rows);
         shape.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-        shape.srcDevice = source.pointer;
-        shape.srcPitch = source.stride;
+        shape.srcDevice = source.pointer();
+        shape.srcPitch = source.stride();
         shape.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
         shape.dstHost = target.as_mut_ptr().cast();
         shape.dstPitch = target_stride;
         let enqueued = self.copy(&shape);
         self.synchronize()?;
-        enqueued
+        enqueued?;
+        self.counters.device_to_host.add_size(row_bytes * rows);
+        Ok(())
     }
 
     /// Waits until everything that was enqueued is done.
@@ -146,6 +349,7 @@ impl Stream {
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.counters.host_waits.add(1);
         let _entered = self.context.enter()?;
         // SAFETY: the stream is valid until `self` is dropped.
         unsafe { stream::synchronize(self.raw) }.map_err(DeviceError::call("cuStreamSynchronize"))
@@ -156,7 +360,7 @@ impl Stream {
         if shape.WidthInBytes == 0 || shape.Height == 0 {
             return Ok(());
         }
-        // SAFETY: the callers checked that both sides hold the rows, device memory is what `DevicePlane::from_raw`
+        // SAFETY: the callers checked that both sides hold the rows, device memory is what `DeviceSlice::from_raw`
         // was promised, and both sides are borrowed until the stream has been waited for.
         unsafe { sys::cuMemcpy2DAsync_v2(shape, self.raw) }
             .result()

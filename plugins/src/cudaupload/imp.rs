@@ -1,13 +1,14 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
-use cudainfer_kernels::device::{Choice, Upload};
+use cudainfer_kernels::device::{Choice, Counters, Upload};
 use gst::{glib, prelude::*, subclass::prelude::*};
 use gst_base::subclass::prelude::*;
 use gst_video::{VideoFrameExt, VideoFrameRef, VideoInfo};
 
-use super::{negotiate, place::Place, stats::Stats};
-use crate::memory::{MappedFrame, Session, caps};
+use super::negotiate;
+use crate::memory::{MappedFrame, Place, Session, caps};
 use crate::notice;
+use crate::stats;
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -37,14 +38,14 @@ struct State {
 pub struct CudaUpload {
     settings: Mutex<Settings>,
     state: Mutex<State>,
-    stats: Stats,
+    counters: Arc<Counters>,
 }
 
 impl CudaUpload {
     fn decide(&self) -> Result<(Place, Option<String>), gst::ErrorMessage> {
         let device = lock(&self.settings).device.clone();
         let offered = lock(&self.state).offered.clone();
-        Place::decide(&device, self.obj().upcast_ref(), offered.as_ref())
+        Place::decide(&device, self.obj().upcast_ref(), offered.as_ref(), &self.counters)
     }
 
     /// NULL->READY.
@@ -60,7 +61,7 @@ impl CudaUpload {
             session.announce(self.obj().upcast_ref());
         }
         if let Some(reason) = reason {
-            self.stats.fell_back();
+            self.counters.fallbacks.add(1);
             notice::running_on_cpu(self.obj().upcast_ref(), &reason);
         }
         Ok(())
@@ -110,7 +111,7 @@ impl CudaUpload {
         }
         let bytes =
             session.stream().upload(planes.into_iter().flatten()).map_err(|error| error.to_string())?;
-        self.stats.uploaded(bytes);
+        self.counters.frames.add(1);
         gst::trace!(CAT, imp = self, "{bytes} bytes uploaded");
         Ok(())
     }
@@ -137,11 +138,7 @@ impl ObjectImpl for CudaUpload {
                     .default_value(Settings::default().device.as_str())
                     .mutable_ready()
                     .build(),
-                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
-                    .nick("Statistics")
-                    .blurb("What was done since the element was made: frames, bytes, host-waits, fallbacks.")
-                    .read_only()
-                    .build(),
+                stats::param_spec(""),
             ]
         });
         &PROPERTIES
@@ -159,7 +156,7 @@ impl ObjectImpl for CudaUpload {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
             "device" => lock(&self.settings).device.to_value(),
-            "stats" => self.stats.to_structure().to_value(),
+            "stats" => stats::structure(&self.counters).to_value(),
             _ => pspec.default_value().clone(),
         }
     }

@@ -26,8 +26,6 @@ use gst::{glib, prelude::*};
 
 mod imp;
 mod negotiate;
-mod place;
-mod stats;
 
 glib::wrapper! {
     /// The element `cudainferupload`.

@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, mem::MaybeUninit};
 
-use cudainfer_kernels::device::DevicePlane;
+use cudainfer_kernels::device::{DevicePlane, DeviceSlice};
 use gst_video::VideoInfo;
 
 use super::{MemoryError, library};
@@ -110,7 +110,8 @@ impl<'a> MappedFrame<'a> {
         let pointer = (self.map.data as u64).checked_add(u64::try_from(offset).ok()?)?;
         // SAFETY: the map says that these bytes are device memory, held until `self` is dropped. The primary context,
         // in which all streams of a `Session` are, may use memory of any context of its device.
-        Some(unsafe { DevicePlane::from_raw(pointer, bytes, stride) })
+        let data = unsafe { DeviceSlice::from_raw(pointer, bytes) };
+        Some(DevicePlane::new(data, stride))
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`caps`] | which caps say that a frame lies in GPU memory, and which formats can |
 //! | [`Session`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
+//! | [`Place`] | what the property `device` of an element comes to |
 //! | [`MappedFrame`] | where the planes of such a frame lie on the device |
 //!
 //! libgstcuda is never linked: this plugin loads and registers its elements on machines without it. It has the same
@@ -15,10 +16,12 @@ mod context;
 mod error;
 mod frame;
 mod library;
+mod place;
 mod session;
 
 pub use error::MemoryError;
 pub use frame::{MappedFrame, is_cuda_memory, plane_extent};
+pub use place::Place;
 pub use session::Session;
 
 /// The debug category of everything in here.

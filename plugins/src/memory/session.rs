@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Context, Device, Stream};
+use cudainfer_kernels::device::{Context, Counters, Device, Stream};
 use gst::{
     glib::{self, translate::*},
     prelude::*,
@@ -25,7 +25,7 @@ pub struct Session {
 
 impl Session {
     /// Opens `device` for `element`. `offered` is what was last given to the element by `set_context`, if anything;
-    /// it is used only if it wraps the device's primary context.
+    /// it is used only if it wraps the device's primary context. Work in the session's stream is counted in `counters`.
     ///
     /// # Errors
     /// [`MemoryError`] says whether driver, GPU or libgstcuda is missing or refused.
@@ -33,9 +33,10 @@ impl Session {
         device: &Device,
         element: &gst::Element,
         offered: Option<&gst::Context>,
+        counters: &Arc<Counters>,
     ) -> Result<Self, MemoryError> {
         let context = CudaContext::of(device, element, offered)?;
-        let stream = Arc::new(Stream::new(context.primary())?);
+        let stream = Arc::new(Stream::new(context.primary(), counters)?);
         gst::info!(CAT, obj = element, "using GPU {}: {}", device.ordinal, device.name);
         Ok(Self { context, stream })
     }

@@ -1,32 +1,35 @@
-//! Where frames go, decided once for each time out of NULL.
+//! Where an element works, decided once for each time out of NULL.
 
-use cudainfer_kernels::device::{Choice, Resolved};
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{Choice, Counters, Resolved};
 use gst::prelude::*;
 
-use crate::memory::Session;
+use super::Session;
 
-/// Where frames go.
+/// Where an element works.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Place {
+pub enum Place {
     /// Not decided: in NULL, before anybody asked.
     #[default]
     Open,
-    /// To this GPU, if what follows takes CUDA memory.
+    /// On this GPU.
     Gpu(Session),
-    /// They stay in system memory.
+    /// On the CPU, in system memory.
     Host,
 }
 
 impl Place {
-    /// Reads the `device` property and looks for what it asks for. The second value is why frames stay in system memory
+    /// Reads the `device` property and looks for what it asks for. The second value is why it is the CPU
     /// although the user left it open. `offered` is the CUDA context that `element` was last given, if any.
     ///
     /// # Errors
     /// `Settings` for a text that is no device, `NotFound` if a GPU was asked for and there is none that can be used.
-    pub(super) fn decide(
+    pub fn decide(
         device: &str,
         element: &gst::Element,
         offered: Option<&gst::Context>,
+        counters: &Arc<Counters>,
     ) -> Result<(Self, Option<String>), gst::ErrorMessage> {
         let name = element.name();
         let choice: Choice = device
@@ -39,7 +42,7 @@ impl Place {
             Resolved::Cpu { reason } => return Ok((Self::Host, reason)),
             Resolved::Cuda(device) => device,
         };
-        match Session::open(&device, element, offered) {
+        match Session::open(&device, element, offered, counters) {
             Ok(session) => Ok((Self::Gpu(session), None)),
             Err(error) if choice == Choice::Auto => Ok((Self::Host, Some(error.to_string()))),
             Err(error) => Err(missing(error.to_string())),

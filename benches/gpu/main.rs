@@ -1,0 +1,39 @@
+//! Times every operation on the GPU and prints one JSON object a row: `scripts/bench --gpu`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, dead_code)]
+
+mod associate;
+mod detect;
+mod draw;
+mod measure;
+mod peaks;
+mod preproc;
+mod upload;
+
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{Choice, Context, Resolved, Stream};
+
+fn main() {
+    let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else {
+        // `cargo bench` and `cargo test --benches` run on machines without one, too.
+        eprintln!("benches/gpu: no CUDA device: nothing is measured");
+        return;
+    };
+    let stream = Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
+    let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    type Run = fn(&Stream);
+    let operations: [(&str, Run); 6] = [
+        ("preproc", preproc::run),
+        ("detect", detect::run),
+        ("peaks", peaks::run),
+        ("associate", associate::run),
+        ("draw", draw::run),
+        ("upload", upload::run),
+    ];
+    for (name, run) in operations {
+        if only.as_deref().is_none_or(|only| only == name) {
+            run(&stream);
+        }
+    }
+}

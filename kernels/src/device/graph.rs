@@ -1,0 +1,70 @@
+//! Work that is recorded once and launched as a whole.
+
+use std::{ptr, sync::Arc};
+
+use cudarc::driver::sys::{self, CUstreamCaptureMode};
+
+use super::{Context, DeviceError, Stream};
+
+/// A recorded piece of a stream. It uses the addresses that were used when it was recorded.
+#[derive(Debug)]
+pub struct Graph {
+    context: Arc<Context>,
+    raw: sys::CUgraphExec,
+}
+
+// SAFETY: the driver's executable graphs may be launched from every thread, one at a time, which `&mut` in
+// `Stream::launch_graph` ensures.
+unsafe impl Send for Graph {}
+// SAFETY: as above.
+unsafe impl Sync for Graph {}
+
+impl Graph {
+    /// Records what `work` enqueues in `stream` instead of running it.
+    ///
+    /// # Errors
+    /// What `work` says, or [`DeviceError::Call`] if it did what cannot be recorded, such as waiting for the device.
+    pub fn record<E: From<DeviceError>>(
+        stream: &Stream,
+        work: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let context = stream.context();
+        let _entered = context.enter()?;
+        // Other threads go on with whatever they do.
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the stream lives.
+        unsafe { sys::cuStreamBeginCapture_v2(stream.raw(), mode) }
+            .result()
+            .map_err(DeviceError::call("cuStreamBeginCapture"))?;
+        let worked = work();
+        let mut graph = ptr::null_mut();
+        // SAFETY: as above; in any case, or the stream would stay in recording.
+        let ended = unsafe { sys::cuStreamEndCapture(stream.raw(), &raw mut graph) };
+        let made = worked.and_then(|()| {
+            ended.result().map_err(DeviceError::call("cuStreamEndCapture"))?;
+            let mut raw = ptr::null_mut();
+            // SAFETY: capturing has just made this graph.
+            unsafe { sys::cuGraphInstantiateWithFlags(&raw mut raw, graph, 0) }
+                .result()
+                .map_err(DeviceError::call("cuGraphInstantiate"))?;
+            Ok(Self { context: Arc::clone(context), raw })
+        });
+        if !graph.is_null() {
+            // SAFETY: made above, destroyed once; what was instantiated does not need it.
+            let _ = unsafe { sys::cuGraphDestroy(graph) };
+        }
+        made
+    }
+
+    pub(super) fn raw(&self) -> sys::CUgraphExec {
+        self.raw
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        let _entered = self.context.enter();
+        // SAFETY: instantiated by us, destroyed once; the driver waits with it until a launch that is under way is done.
+        let _ = unsafe { sys::cuGraphExecDestroy(self.raw) };
+    }
+}

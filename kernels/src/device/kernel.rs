@@ -1,0 +1,114 @@
+//! The embedded kernels, loaded when an operation is first used in a context.
+
+use std::{ffi::CString, ptr, sync::Arc};
+
+use cudarc::driver::sys;
+
+use super::{Context, DeviceError};
+
+/// An operation's kernels (`cuda/<operation>.cu`), as build.rs compiled them.
+pub(super) struct Images {
+    operation: &'static str,
+    /// By compute capability, 10 x major + minor.
+    machine_code: &'static [(u32, &'static [u8])],
+    ptx: &'static [u8],
+}
+
+mod built {
+    use super::Images;
+    include!(concat!(env!("OUT_DIR"), "/images.rs"));
+}
+
+/// A kernel that can be launched in its context.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Keeps the module loaded.
+    context: Arc<Context>,
+    raw: sys::CUfunction,
+}
+
+// SAFETY: the driver's functions may be launched from every thread.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    /// The kernel `name` of `cuda/<operation>.cu`.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoKernel`] where there is none of that name, [`DeviceError::Call`] where the driver refuses it.
+    pub fn load(context: &Arc<Context>, operation: &'static str, name: &str) -> Result<Self, DeviceError> {
+        let missing = || DeviceError::NoKernel { operation, name: name.to_owned() };
+        let module = context.module(operation, || {
+            let images =
+                built::IMAGES.iter().find(|images| images.operation == operation).ok_or_else(missing)?;
+            load(images, context.device().capability)
+        })?;
+        let _entered = context.enter()?;
+        let text = CString::new(name).map_err(|_| missing())?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the module is loaded, the text ends in 0.
+        unsafe { sys::cuModuleGetFunction(&raw mut raw, module, text.as_ptr()) }
+            .result()
+            .map_err(|_| missing())?;
+        Ok(Self { context: Arc::clone(context), raw })
+    }
+
+    /// Lets blocks use up to `bytes` of shared memory (more than 48 KiB must be asked for).
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`] if the device has less.
+    pub fn allow_shared_memory(&self, bytes: u32) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function lives as long as its context.
+        unsafe { sys::cuFuncSetAttribute(self.raw, attribute, i32::try_from(bytes).unwrap_or(i32::MAX)) }
+            .result()
+            .map_err(DeviceError::call("cuFuncSetAttribute"))
+    }
+
+    pub(super) fn raw(&self) -> sys::CUfunction {
+        self.raw
+    }
+}
+
+/// Machine code for this GPU (of its major version, and not newer) if there is some, else PTX, which the driver compiles.
+fn load(images: &Images, capability: (i32, i32)) -> Result<sys::CUmodule, DeviceError> {
+    let image = best(images.machine_code, capability).unwrap_or(images.ptx);
+    let mut module = ptr::null_mut();
+    // SAFETY: the image is a whole cubin, or PTX that ends in 0; the context is current, as `Context::module` says.
+    unsafe { sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()) }
+        .result()
+        .map_err(DeviceError::call("cuModuleLoadData"))?;
+    Ok(module)
+}
+
+fn best<'a>(machine_code: &[(u32, &'a [u8])], (major, minor): (i32, i32)) -> Option<&'a [u8]> {
+    let (major, minor) = (major.unsigned_abs(), minor.unsigned_abs());
+    let runs = machine_code.iter().filter(|(sm, _)| sm / 10 == major && sm % 10 <= minor);
+    runs.max_by_key(|(sm, _)| *sm).map(|(_, image)| *image)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machine_code_runs_on_its_major_version_from_its_minor_on() {
+        let images: [(u32, &[u8]); 4] = [(75, b"75"), (80, b"80"), (86, b"86"), (90, b"90")];
+        assert_eq!(best(&images, (8, 7)), Some(&b"86"[..]));
+        assert_eq!(best(&images, (8, 0)), Some(&b"80"[..]));
+        assert_eq!(best(&images, (9, 0)), Some(&b"90"[..]));
+        assert_eq!(best(&images, (12, 0)), None, "PTX");
+    }
+
+    #[test]
+    fn every_operation_is_embedded_with_ptx_that_ends_in_zero() {
+        for images in built::IMAGES {
+            assert_eq!(images.ptx.last(), Some(&0), "{}", images.operation);
+            for (sm, image) in images.machine_code {
+                assert!(image.starts_with(b"\x7fELF"), "{} for {sm}", images.operation);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Borrowed device memory: what operations on the GPU read and write.
+
+use std::marker::PhantomData;
+
+use cudarc::driver::sys;
+
+use crate::frame::{FrameError, FrameFormat, check};
+use crate::tensor::{TensorError, TensorType, check_size};
+
+/// Bytes in device memory, borrowed for `'a` from whoever holds the memory.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceSlice<'a> {
+    pointer: sys::CUdeviceptr,
+    bytes: usize,
+    memory: PhantomData<&'a ()>,
+}
+
+impl<'a> DeviceSlice<'a> {
+    /// `bytes` bytes from `pointer` on.
+    ///
+    /// # Safety
+    /// They must be memory that the device may read and write, until the work that is given this slice is done. What
+    /// else uses them must be ordered with that work, by events.
+    pub unsafe fn from_raw(pointer: sys::CUdeviceptr, bytes: usize) -> Self {
+        Self { pointer, bytes, memory: PhantomData }
+    }
+
+    /// The device address.
+    pub fn pointer(&self) -> sys::CUdeviceptr {
+        self.pointer
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Rows of bytes in device memory, borrowed for `'a` from whoever holds the memory.
+#[derive(Clone, Copy, Debug)]
+pub struct DevicePlane<'a> {
+    data: DeviceSlice<'a>,
+    stride: usize,
+}
+
+impl<'a> DevicePlane<'a> {
+    /// Rows that begin `stride` bytes apart.
+    pub fn new(data: DeviceSlice<'a>, stride: usize) -> Self {
+        Self { data, stride }
+    }
+
+    /// Device address of the first row.
+    pub fn pointer(&self) -> sys::CUdeviceptr {
+        self.data.pointer
+    }
+
+    /// Bytes from the first row on.
+    pub fn bytes(&self) -> usize {
+        self.data.bytes
+    }
+
+    /// Bytes from row to row.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+}
+
+/// A frame in device memory: the counterpart of [`crate::frame::Frame`] and [`crate::frame::FrameMut`].
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceFrame<'a> {
+    planes: [Option<DevicePlane<'a>>; 3],
+}
+
+impl<'a> DeviceFrame<'a> {
+    /// Checks that every plane is long enough for `format`.
+    ///
+    /// # Errors
+    /// [`FrameError`] names the first plane that is not.
+    pub fn new(format: &FrameFormat, planes: &[DevicePlane<'a>]) -> Result<Self, FrameError> {
+        let mut frame = Self { planes: [None; 3] };
+        for (slot, plane) in frame.planes.iter_mut().zip(planes).take(format.pixels.planes()) {
+            *slot = Some(*plane);
+        }
+        frame.check(format)?;
+        Ok(frame)
+    }
+
+    /// Checks that every plane is long enough for `format`, which need not be the one it was made for.
+    ///
+    /// # Errors
+    /// [`FrameError`] names the first plane that is not.
+    pub fn check(&self, format: &FrameFormat) -> Result<(), FrameError> {
+        (0..format.pixels.planes()).try_for_each(|number| {
+            let plane = self.planes[number];
+            check(format, number, plane.map_or(0, |p| p.bytes()), plane.map_or(0, |p| p.stride()))
+        })
+    }
+
+    /// Address and stride of each plane; zeros for those that the format does not have.
+    pub fn layout(&self) -> [(sys::CUdeviceptr, usize); 3] {
+        self.planes.map(|plane| plane.map_or((0, 0), |plane| (plane.pointer(), plane.stride())))
+    }
+}
+
+/// A tensor in device memory: the counterpart of [`crate::tensor::TensorView`].
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceTensor<'a> {
+    /// The model's name for it.
+    pub name: &'a str,
+    /// Element type.
+    pub ty: TensorType,
+    /// Dimensions, outermost first.
+    pub dims: &'a [usize],
+    data: DeviceSlice<'a>,
+}
+
+impl<'a> DeviceTensor<'a> {
+    /// Checks that `data` holds exactly the elements that `dims` promise.
+    ///
+    /// # Errors
+    /// [`TensorError::Size`] where it does not.
+    pub fn new(
+        name: &'a str,
+        ty: TensorType,
+        dims: &'a [usize],
+        data: DeviceSlice<'a>,
+    ) -> Result<Self, TensorError> {
+        check_size(name, ty, dims, data.bytes)?;
+        Ok(Self { name, ty, dims, data })
+    }
+
+    /// Device address of the first element.
+    pub fn pointer(&self) -> sys::CUdeviceptr {
+        self.data.pointer
+    }
+}
