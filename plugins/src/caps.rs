@@ -15,6 +15,8 @@
 
 use cudainfer_kernels::tensor::TensorDesc;
 
+use crate::memory::caps::CUDA_MEMORY;
+
 /// The caps feature of frames that carry tensors.
 pub const FEATURE: &str = "meta:CudaInferTensor";
 
@@ -34,9 +36,19 @@ pub fn any_memory() -> gst::Caps {
     gst::Caps::builder("video/x-raw").any_features().build()
 }
 
-/// Frames of any kind in system memory.
+/// Frames of any kind that everyone here can read: in CUDA memory, where there is a GPU, or in system memory.
 pub fn any_video() -> gst::Caps {
-    gst::Caps::new_empty_simple("video/x-raw")
+    let mut caps = gst::Caps::builder("video/x-raw").features([CUDA_MEMORY]).build();
+    caps.merge(gst::Caps::new_empty_simple("video/x-raw"));
+    caps
+}
+
+/// The part of `caps` whose frames lie in memory that is allowed: CUDA's, the system's.
+pub fn in_memory(caps: &gst::Caps, cuda: bool, system: bool) -> gst::Caps {
+    let allowed =
+        |features: &gst::CapsFeaturesRef| if features.contains(CUDA_MEMORY) { cuda } else { system };
+    let allowed = caps.iter_with_features().filter(|(_, features)| allowed(features));
+    allowed.map(|(s, features)| (s.to_owned(), features.to_owned())).collect()
 }
 
 /// A sink and a source template that are always there.
@@ -112,13 +124,19 @@ fn map(caps: &gst::Caps, f: impl Fn(gst::Structure, &mut gst::CapsFeatures) -> g
     {
         let out = out.make_mut();
         for (s, features) in caps.iter_with_features() {
-            let mut features = features.to_owned();
-            // ANY of the memories means system memory here: nothing else can be mapped by everyone.
-            if features.is_any() {
-                features = gst::CapsFeatures::new([gst::CAPS_FEATURE_MEMORY_SYSTEM_MEMORY.as_str()]);
+            // ANY of the memories means these two here: nothing else can be read by everyone.
+            let features = if features.is_any() {
+                vec![
+                    gst::CapsFeatures::new([CUDA_MEMORY]),
+                    gst::CapsFeatures::new([gst::CAPS_FEATURE_MEMORY_SYSTEM_MEMORY.as_str()]),
+                ]
+            } else {
+                vec![features.to_owned()]
+            };
+            for mut features in features {
+                let s = f(s.to_owned(), &mut features);
+                out.append_structure_full(s, Some(features));
             }
-            let s = f(s.to_owned(), &mut features);
-            out.append_structure_full(s, Some(features));
         }
     }
     out

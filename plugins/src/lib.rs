@@ -15,6 +15,7 @@
 
 pub mod caps;
 pub mod cudaupload;
+mod device;
 pub mod engine;
 pub mod fusedpreproc;
 pub mod gpunms;

@@ -26,6 +26,10 @@ impl Memory {
         Ok(Self { context: Arc::clone(context), pointer, bytes })
     }
 
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
     /// Its address on the device, aligned to 256 bytes.
     pub fn pointer(&self) -> sys::CUdeviceptr {
         self.pointer

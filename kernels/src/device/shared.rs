@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{DeviceError, DeviceSlice, Event, Memory, Pinned, Stream};
+use super::{Context, DeviceError, DeviceSlice, Event, Memory, Pinned, Stream};
 
 /// Device memory with the events of its last writer and of those that have read it since: whoever writes next waits for
 /// them, whoever reads waits for the writer, both on the device. So memory may go back to its pool while work on it is
@@ -44,6 +44,11 @@ impl SharedMemory {
     /// All of it, for the work between `begin` and `end`.
     pub fn slice(&self) -> DeviceSlice<'_> {
         self.memory.slice()
+    }
+
+    /// Where it lies.
+    pub fn context(&self) -> &Arc<Context> {
+        self.memory.context()
     }
 
     fn lock(&self) -> MutexGuard<'_, Order> {

@@ -20,12 +20,14 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above the working directory, or name its \
                     library with the property onnxruntime or the variable ORT_DYLIB_PATH";
 
+/// The environment, and the library that it is of.
+static ENVIRONMENT: OnceLock<(Environment, PathBuf)> = OnceLock::new();
+
 /// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays.
 ///
 /// # Errors
 /// [`EngineError::Library`]: nothing was found, or what was found cannot be opened or is too old.
 pub fn environment(library: Option<&Path>) -> Result<&'static Environment, EngineError> {
-    static ENVIRONMENT: OnceLock<(Environment, PathBuf)> = OnceLock::new();
     static OPENING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = OPENING.lock().unwrap_or_else(|e| e.into_inner());
     if let Some((environment, loaded)) = ENVIRONMENT.get() {
@@ -98,21 +100,27 @@ fn candidates() -> Vec<PathBuf> {
     let mut found = Vec::new();
     found.extend(beside.as_deref().map(libraries_in).unwrap_or_default());
     found.extend(["libonnxruntime.so.1", "libonnxruntime.so"].map(PathBuf::from));
-    let working = std::env::current_dir().ok();
-    let venvs = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().chain(
-        [working, beside]
-            .into_iter()
-            .flatten()
-            .flat_map(|dir| dir.ancestors().map(|above| above.join(".venv")).collect::<Vec<_>>()),
-    );
-    for venv in venvs {
-        let Ok(pythons) = std::fs::read_dir(venv.join("lib")) else { continue };
-        let mut pythons: Vec<_> = pythons.flatten().map(|entry| entry.path()).collect();
+    for packages in site_packages() {
+        let libraries = libraries_in(&packages.join("onnxruntime/capi"));
+        found.extend(libraries.into_iter().filter(|path| is_ours(path)));
+    }
+    found
+}
+
+/// Where Python packages lie: those beside the ONNX Runtime in use, and those of virtual environments.
+pub(super) fn site_packages() -> Vec<PathBuf> {
+    let loaded = ENVIRONMENT.get().map(|(_, path)| path.as_path());
+    let of_loaded = loaded.into_iter().flat_map(Path::ancestors);
+    let of_loaded = of_loaded.filter(|p| p.ends_with("site-packages") || p.ends_with("dist-packages"));
+    let mut found: Vec<_> = of_loaded.map(Path::to_owned).collect();
+    let plugin = gst::Registry::get().find_plugin("cudainfer").and_then(|p| p.filename());
+    let starts = [std::env::current_dir().ok(), plugin.as_deref().and_then(Path::parent).map(Path::to_owned)];
+    let above = starts.iter().flatten().flat_map(|start| start.ancestors()).map(|above| above.join(".venv"));
+    for environment in std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().chain(above) {
+        let Ok(pythons) = std::fs::read_dir(environment.join("lib")) else { continue };
+        let mut pythons: Vec<_> = pythons.flatten().map(|entry| entry.path().join("site-packages")).collect();
         pythons.sort();
-        for python in pythons {
-            let libraries = libraries_in(&python.join("site-packages/onnxruntime/capi"));
-            found.extend(libraries.into_iter().filter(|path| is_ours(path)));
-        }
+        found.extend(pythons);
     }
     found
 }

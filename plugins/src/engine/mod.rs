@@ -1,9 +1,13 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
-//! The `ort` crate speaks to the library; the only `unsafe` is the look at it before `ort` opens it, in `library`.
+//! The `ort` crate speaks to the library. `unsafe` is only where libraries are looked at or opened (`library`, `libraries`)
+//! and where addresses on the device and a stream are handed over (`binding`, `provider`).
 
+mod binding;
+mod gpu;
 mod info;
 mod input;
+mod libraries;
 mod library;
 mod provider;
 mod session;
@@ -11,13 +15,14 @@ mod sidecar;
 
 pub use info::ModelInfo;
 pub use input::ImageInput;
-pub use provider::Provider;
+pub use provider::{Precision, Provider};
 pub use session::{Input, Session};
 pub use sidecar::{ConstantValue, Sidecar, SizeOf};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use cudainfer_kernels::device::{Choice, Counters, DeviceError};
 use cudainfer_kernels::tensor::TensorDesc;
 
 /// What to load and how to run it.
@@ -29,12 +34,30 @@ pub struct Config {
     pub labels: Option<PathBuf>,
     /// Where inference runs.
     pub provider: Provider,
+    /// On which GPU, or on none.
+    pub device: Choice,
+    /// TensorRT's numbers.
+    pub precision: Precision,
+    /// Bytes that TensorRT may use to work in; 0 leaves it to TensorRT.
+    pub workspace: usize,
+    /// Where TensorRT keeps its engines; not set, it is `cudainfer/tensorrt` in the user's cache folder.
+    pub cache: Option<PathBuf>,
     /// ONNX Runtime's library, where it is not to be searched for.
     pub library: Option<PathBuf>,
     /// Sessions on the CPU that may run at the same time, each with its share of the threads; at least 1.
     pub sessions: usize,
     /// Threads of all sessions together; at least 1.
     pub threads: usize,
+}
+
+impl Config {
+    /// The folder for TensorRT's engines, which is made if it is not there.
+    fn cache(&self) -> Result<String, String> {
+        let folder = self.cache.clone().unwrap_or_else(|| glib::user_cache_dir().join("cudainfer/tensorrt"));
+        std::fs::create_dir_all(&folder)
+            .map_err(|e| format!("the engine cache folder '{}' cannot be made: {e}", folder.display()))?;
+        Ok(folder.display().to_string())
+    }
 }
 
 /// A session and whose turn it is.
@@ -60,16 +83,16 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Loads a model and everything that it needs.
+    /// Loads a model and everything that it needs. What it does on a GPU is counted in `counters`.
     ///
     /// # Errors
     /// What is missing or wrong, and what to do about it.
-    pub fn open(config: &Config) -> Result<Self, EngineError> {
+    pub fn open(config: &Config, counters: &Arc<Counters>) -> Result<Self, EngineError> {
         let path = &config.model;
         std::fs::File::open(path).map_err(|e| EngineError::File("model", path.clone(), e.to_string()))?;
         let info = ModelInfo::read(path, config.labels.as_deref())?;
         let environment = library::environment(config.library.as_deref())?;
-        let (provider, first, fallbacks) = provider::open(environment, config)?;
+        let (provider, first, fallbacks) = provider::open(environment, config, counters)?;
         let inputs = first.inputs().to_vec();
         let input = ImageInput::of(&inputs, &info, path)?;
         let outputs = first.outputs().to_vec();
@@ -82,7 +105,7 @@ impl Engine {
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
         while provider == Provider::Cpu && sessions.len() < config.sessions {
-            sessions.push(Arc::new(Mutex::new(Session::open(environment, config, provider)?)));
+            sessions.push(Arc::new(Mutex::new(Session::open(environment, config, provider, None)?)));
         }
         Ok(Self { input, inputs, outputs, info, provider, fallbacks, sessions })
     }
@@ -111,6 +134,9 @@ pub enum EngineError {
         /// ONNX Runtime's reason.
         reason: String,
     },
+    /// The GPU failed.
+    #[error("{0}")]
+    Device(#[from] DeviceError),
     /// A run that failed.
     #[error("ONNX Runtime failed to run the model: {0}")]
     Run(String),

@@ -1,8 +1,15 @@
 //! Execution providers: which there are, in which order they are tried, and how each is set up.
 
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{Choice, Counters, Device, Resolved, Stream};
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
+use ort::session::builder::SessionBuilder;
 
+use super::gpu::Gpu;
+use super::libraries::open_missing;
+use super::session::words;
 use super::{Config, EngineError, Session};
 use crate::nick::nick;
 
@@ -28,72 +35,155 @@ pub enum Provider {
     Cpu,
 }
 
+/// In which numbers TensorRT computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferPrecision")]
+pub enum Precision {
+    /// The model's own.
+    #[default]
+    #[enum_value(name = "Those of the model", nick = "model")]
+    Model,
+    /// float16 where that is faster.
+    #[enum_value(name = "float16 where that is faster", nick = "float16")]
+    Float16,
+    /// int8 where that is faster, float16 otherwise.
+    #[enum_value(name = "int8 where the model is quantised or calibrated, else float16", nick = "int8")]
+    Int8,
+}
+
 impl Provider {
+    /// Opens the model in ONNX Runtime on this provider, in the stream of `gpu`. `graphs` asks for a session that can be
+    /// recorded as a CUDA graph.
+    ///
+    /// # Errors
+    /// A sentence: what is missing, or ONNX Runtime's own words.
+    pub(super) fn session(
+        self,
+        mut builder: SessionBuilder,
+        config: &Config,
+        gpu: &Gpu,
+        graphs: bool,
+    ) -> Result<ort::session::Session, String> {
+        for registration in self.registrations(config, gpu.stream(), graphs)? {
+            loop {
+                match registration.clone().error_on_failure().register(&mut builder) {
+                    Ok(()) => break,
+                    Err(e) => {
+                        let said = e.to_string();
+                        if !open_missing(&said)? {
+                            return Err(words(&e));
+                        }
+                    }
+                }
+            }
+        }
+        builder.commit_from_file(&config.model).map_err(|e| words(&e))
+    }
+
     /// What is registered with ONNX Runtime, which falls back to the CPU for single nodes by itself.
-    pub(super) fn registration(self) -> Result<Option<ExecutionProviderDispatch>, String> {
+    fn registrations(
+        self,
+        config: &Config,
+        stream: &Stream,
+        graphs: bool,
+    ) -> Result<Vec<ExecutionProviderDispatch>, String> {
         fn built_in<E: ExecutionProvider + Into<ExecutionProviderDispatch>>(
             provider: E,
             package: &str,
-        ) -> Result<Option<ExecutionProviderDispatch>, String> {
+        ) -> Result<ExecutionProviderDispatch, String> {
             match E::is_available() {
-                Ok(true) => Ok(Some(provider.into().error_on_failure())),
+                Ok(true) => Ok(provider.into()),
                 Ok(false) => {
                     Err(format!("this ONNX Runtime was built without {} (it comes with {package})", E::NAME))
                 }
                 Err(e) => Err(e.to_string()),
             }
         }
-        match self {
+        const PACKAGE: &str = "the Python package onnxruntime-gpu";
+        let device = i32::try_from(stream.context().device().ordinal).unwrap_or(0);
+        let raw = stream.raw().cast();
+        // TF32 would round float32 models to 10 bits: boxes then differ from the CPU's by pixels.
+        let cuda = ep::CUDA::default().with_device_id(device).with_tf32(false).with_cuda_graph(graphs);
+        // SAFETY: `Session` keeps the stream longer than ONNX Runtime's session.
+        let cuda = unsafe { cuda.with_compute_stream(raw) };
+        Ok(match self {
             Self::TensorRt => {
-                let cache = glib::user_cache_dir().join("cudainfer").join("tensorrt");
-                let cache = cache.display().to_string();
+                let cache = config.cache()?;
                 let provider = ep::TensorRT::default()
+                    .with_device_id(device)
+                    .with_fp16(config.precision != Precision::Model)
+                    .with_int8(config.precision == Precision::Int8)
+                    .with_max_workspace_size(config.workspace)
                     .with_engine_cache(true)
                     .with_engine_cache_path(&cache)
                     .with_timing_cache(true)
                     .with_timing_cache_path(&cache);
-                built_in(provider, "the Python package onnxruntime-gpu")
+                // SAFETY: as above.
+                let provider = unsafe { provider.with_compute_stream(raw) };
+                // What TensorRT does not take stays on the GPU.
+                vec![built_in(provider, PACKAGE)?, built_in(cuda, PACKAGE)?]
             }
-            Self::TensorRtRtx => built_in(ep::NVRTX::default(), "builds for TensorRT RTX"),
-            // TF32 would round float32 models to 10 bits: boxes then differ from the CPU's by pixels.
-            Self::Cuda => {
-                built_in(ep::CUDA::default().with_tf32(false), "the Python package onnxruntime-gpu")
+            Self::TensorRtRtx => {
+                let provider = ep::NVRTX::default()
+                    .with_device_id(u32::try_from(device).unwrap_or(0))
+                    .with_max_workspace(config.workspace);
+                // SAFETY: as above.
+                let provider = unsafe { provider.with_compute_stream(raw) };
+                vec![built_in(provider, "builds for TensorRT RTX")?]
             }
-            Self::Cpu | Self::Auto => Ok(None),
-        }
+            Self::Cuda => vec![built_in(cuda, PACKAGE)?],
+            Self::Cpu | Self::Auto => Vec::new(),
+        })
     }
 }
 
 /// Opens the first session on the provider that was asked for, or on the best that works; returns which, and why
-/// the better ones did not.
+/// the better ones did not. What it does on a GPU is counted in `counters`.
 pub(super) fn open(
     environment: &Environment,
     config: &Config,
+    counters: &Arc<Counters>,
 ) -> Result<(Provider, Session, Vec<String>), EngineError> {
-    if config.provider != Provider::Auto {
-        let session = Session::open(environment, config, config.provider)?;
-        return Ok((config.provider, session, Vec::new()));
-    }
     let mut refused = Vec::new();
-    match gpu() {
-        Err(reason) => refused.push(reason),
-        Ok(()) => {
-            for provider in [Provider::TensorRt, Provider::TensorRtRtx, Provider::Cuda] {
-                match Session::open(environment, config, provider) {
-                    Ok(session) => return Ok((provider, session, refused)),
-                    Err(EngineError::Provider { reason, .. }) => {
-                        refused.push(format!("{}: {reason}", nick(provider)));
-                    }
-                    // Not the provider's fault: the CPU would refuse the model too.
-                    Err(other) => return Err(other),
-                }
+    let wanted: &[Provider] = match config.provider {
+        Provider::Auto if config.device == Choice::Cpu => &[],
+        Provider::Auto => &[Provider::TensorRt, Provider::TensorRtRtx, Provider::Cuda],
+        Provider::Cpu => &[],
+        ref one => std::slice::from_ref(one),
+    };
+    let only = config.provider != Provider::Auto;
+    for provider in wanted {
+        let refuse = |reason| EngineError::Provider { provider: nick(*provider), reason };
+        let opened = device(config.device)
+            .and_then(|device| Gpu::open(&device, counters))
+            .map_err(refuse)
+            .and_then(|gpu| Session::open(environment, config, *provider, Some(gpu)));
+        match opened {
+            Ok(session) => return Ok((*provider, session, refused)),
+            Err(EngineError::Provider { reason, .. }) if !only => {
+                refused.push(format!("{}: {reason}", nick(*provider)));
             }
+            // Not the provider's fault: the CPU would refuse the model too.
+            Err(other) => return Err(other),
         }
     }
-    Ok((Provider::Cpu, Session::open(environment, config, Provider::Cpu)?, refused))
+    if let (true, Choice::Cuda(_)) = (wanted.len() > 1, config.device) {
+        return Err(EngineError::Provider {
+            provider: config.device.to_string(),
+            reason: refused.join("; "),
+        });
+    }
+    // The same reason three times is one: there is no GPU.
+    if let (Err(reason), false) = (device(config.device), wanted.is_empty()) {
+        refused = vec![reason];
+    }
+    Ok((Provider::Cpu, Session::open(environment, config, Provider::Cpu, None)?, refused))
 }
 
-/// Whether there is a GPU that the NVIDIA providers could use.
-fn gpu() -> Result<(), String> {
-    cudainfer_kernels::device::probe().map(|_| ()).map_err(|e| e.to_string())
+/// The GPU that the NVIDIA providers use.
+fn device(choice: Choice) -> Result<Device, String> {
+    match choice.resolve().map_err(|e| e.to_string())? {
+        Resolved::Cuda(device) => Ok(device),
+        Resolved::Cpu { reason } => Err(reason.unwrap_or_else(|| "the property device says cpu".into())),
+    }
 }

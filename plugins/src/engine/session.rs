@@ -6,15 +6,16 @@ use std::sync::LazyLock;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 use ort::environment::Environment;
-use ort::session::SessionInputValue;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
+use super::gpu::Gpu;
 use super::{Config, EngineError, Provider};
 use crate::meta::tensor;
 use crate::nick::nick;
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
         "cudainfer-engine",
         gst::DebugColorFlags::empty(),
@@ -26,6 +27,8 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 #[derive(Debug)]
 pub struct Session {
     session: ort::session::Session,
+    /// Where it runs on a GPU; dropped after the session, which uses its stream.
+    pub(super) gpu: Option<Gpu>,
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
 }
@@ -39,37 +42,48 @@ pub struct Input<'a> {
     /// Dimensions, outermost first.
     pub dims: &'a [usize],
     /// The elements, dense, row-major, best aligned for their type.
-    pub data: &'a [u8],
+    pub data: &'a gst::Buffer,
 }
 
 impl Session {
-    /// Loads the model on one provider.
+    /// Loads the model on one provider; on a GPU provider, `gpu` is where.
     ///
     /// # Errors
     /// [`EngineError::Provider`] where the provider cannot be had, [`EngineError::Model`] where the model is refused.
-    pub fn open(environment: &Environment, config: &Config, provider: Provider) -> Result<Self, EngineError> {
-        let refused = |reason: String| EngineError::Provider { provider: nick(provider), reason };
-        let registration = provider.registration().map_err(refused)?;
-        let threads = (config.threads / config.sessions).max(1);
-        let on_gpu = registration.is_some();
-        let mut builder = builder(environment, threads)
-            .map_err(|e| EngineError::Library(format!("ONNX Runtime does not make a session: {e}")))?;
-        if let Some(registration) = registration {
-            registration.register(&mut builder).map_err(|e| refused(words(&e)))?;
-        }
-        let session = builder.commit_from_file(&config.model).map_err(|e| {
-            // What a GPU provider refuses, the CPU may still run; what the CPU refuses is no model.
-            if on_gpu {
-                refused(words(&e))
-            } else {
-                EngineError::Model(config.model.clone(), load_failure(&e))
+    pub fn open(
+        environment: &Environment,
+        config: &Config,
+        provider: Provider,
+        gpu: Option<Gpu>,
+    ) -> Result<Self, EngineError> {
+        let Some(mut gpu) = gpu else {
+            let threads = (config.threads / config.sessions).max(1);
+            let session = builder(environment, threads)?
+                .commit_from_file(&config.model)
+                .map_err(|e| EngineError::Model(config.model.clone(), load_failure(&e)))?;
+            return Ok(Self::of(session, None));
+        };
+        // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
+        let mut refused = String::new();
+        for graphs in [true, false] {
+            match provider.session(builder(environment, 1)?, config, &gpu, graphs) {
+                Ok(session) => {
+                    gpu.allow_graphs(graphs);
+                    return Ok(Self::of(session, Some(gpu)));
+                }
+                Err(reason) => refused = reason,
             }
-        })?;
+        }
+        // What a GPU provider refuses, the CPU may still run; what the CPU refuses is no model.
+        Err(EngineError::Provider { provider: nick(provider), reason: refused })
+    }
+
+    fn of(session: ort::session::Session, gpu: Option<Gpu>) -> Self {
         let (inputs, outputs) = (
             describe(session.inputs().iter().map(|i| (i.name(), i.dtype()))),
             describe(session.outputs().iter().map(|o| (o.name(), o.dtype()))),
         );
-        Ok(Self { session, inputs, outputs })
+        Self { session, gpu, inputs, outputs }
     }
 
     /// The inputs that are tensors of numbers.
@@ -82,17 +96,49 @@ impl Session {
         &self.outputs
     }
 
-    /// Runs the model once. The outputs own their memory.
+    /// Runs the model once; the first input is the image. `outputs` describes what comes of it: where all dimensions
+    /// are known and the session is on a GPU, the run is only enqueued and the outputs stay in device memory.
     ///
     /// # Errors
     /// [`EngineError::Run`] with ONNX Runtime's own words.
-    pub fn run(&mut self, inputs: &[Input<'_>]) -> Result<Vec<tensor::Tensor>, EngineError> {
+    pub fn run(
+        &mut self,
+        inputs: &[Input<'_>],
+        outputs: &[TensorDesc],
+    ) -> Result<Vec<tensor::Tensor>, EngineError> {
+        let known = |desc: &TensorDesc| desc.dims.iter().all(Option::is_some);
+        match &mut self.gpu {
+            Some(gpu) if outputs.iter().all(known) => gpu.run(&mut self.session, inputs, outputs),
+            Some(gpu) => {
+                // Sizes that depend on the picture are known only behind the run.
+                gpu.stream().counters().fallbacks.add(1);
+                self.run_on_host(inputs)
+            }
+            None => self.run_on_host(inputs),
+        }
+    }
+
+    /// Runs the model once, and waits. The outputs are on the host and own their memory.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn run_on_host(&mut self, inputs: &[Input<'_>]) -> Result<Vec<tensor::Tensor>, EngineError> {
         let failed = |e: ort::Error| EngineError::Run(words(&e));
+        let maps = inputs
+            .iter()
+            .map(|input| input.data.map_readable().map_err(|e| EngineError::Run(e.to_string())))
+            .collect::<Result<Vec<_>, _>>()?;
         let values = inputs
             .iter()
-            .map(|input| Ok((Cow::Borrowed(input.name), value(input)?)))
+            .zip(&maps)
+            .map(|(input, map)| Ok((Cow::Borrowed(input.name), value(input, map.as_slice())?)))
             .collect::<Result<Vec<(Cow<'_, str>, SessionInputValue<'_>)>, EngineError>>()?;
-        let mut outputs = self.session.run(values).map_err(failed)?;
+        let mut options = RunOptions::new().map_err(failed)?;
+        if self.gpu.is_some() {
+            // A session that may be recorded as a CUDA graph would do so by itself.
+            options.set("gpu_graph_id", "-1").map_err(failed)?;
+        }
+        let mut outputs = self.session.run_with_options(values, &options).map_err(failed)?;
         let mut tensors = Vec::with_capacity(self.outputs.len());
         for desc in &self.outputs {
             let Some(value) = outputs.remove(&desc.name) else { continue };
@@ -108,16 +154,19 @@ impl Session {
     }
 }
 
-fn builder(environment: &Environment, threads: usize) -> Result<SessionBuilder, ort::Error> {
-    Ok(ort::session::Session::builder(environment)?
-        .with_optimization_level(GraphOptimizationLevel::All)?
-        .with_intra_threads(threads)?
-        // Spinning threads would take the cores from decoding and from the other sessions.
-        .with_intra_op_spinning(false)?)
+fn builder(environment: &Environment, threads: usize) -> Result<SessionBuilder, EngineError> {
+    let builder = || -> Result<SessionBuilder, ort::Error> {
+        Ok(ort::session::Session::builder(environment)?
+            .with_optimization_level(GraphOptimizationLevel::All)?
+            .with_intra_threads(threads)?
+            // Spinning threads would take the cores from decoding and from the other sessions.
+            .with_intra_op_spinning(false)?)
+    };
+    builder().map_err(|e| EngineError::Library(format!("ONNX Runtime does not make a session: {e}")))
 }
 
 /// ONNX Runtime's own words, without the place in its sources and the code before them.
-fn words(error: &ort::Error) -> String {
+pub(super) fn words(error: &ort::Error) -> String {
     let text = error.to_string();
     let text = text.rsplit("[ONNXRuntimeError] : ").next().unwrap_or_default();
     // What is left begins with a number and a name: `1 : FAIL : `.
@@ -162,33 +211,60 @@ fn tensor_type(ty: &TensorElementType) -> Option<TensorType> {
 }
 
 /// ONNX Runtime's view of an input's bytes, without a copy.
-fn value<'a>(input: &Input<'a>) -> Result<SessionInputValue<'a>, EngineError> {
-    fn of<'a, T>(input: &Input<'a>) -> Result<SessionInputValue<'a>, EngineError>
+fn value<'a>(input: &Input<'_>, data: &'a [u8]) -> Result<SessionInputValue<'a>, EngineError> {
+    fn of<'a, T>(input: &Input<'_>, data: &'a [u8]) -> Result<SessionInputValue<'a>, EngineError>
     where
         T: ort::value::PrimitiveTensorElementType
             + bytemuck::AnyBitPattern
             + bytemuck::NoUninit
             + std::fmt::Debug,
     {
-        let dims: Vec<i64> = input.dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
-        let value = match bytemuck::try_cast_slice::<u8, T>(input.data) {
-            Ok(data) => TensorRef::from_array_view((dims, data)).map(Into::into),
+        match bytemuck::try_cast_slice::<u8, T>(data) {
+            Ok(data) => TensorRef::from_array_view((dims(input), data))
+                .map(Into::into)
+                .map_err(|e| EngineError::Run(format!("'{}': {e}", input.name))),
             // Not aligned: never a frame's tensor, whose pool aligns it.
-            Err(_) => {
-                Tensor::from_array((dims, bytemuck::allocation::pod_collect_to_vec::<u8, T>(input.data)))
-                    .map(Into::into)
-            }
-        };
-        value.map_err(|e| EngineError::Run(format!("'{}': {e}", input.name)))
+            Err(_) => owned::<T>(input, data).map(Into::into),
+        }
     }
     match input.ty {
-        TensorType::Float32 => of::<f32>(input),
-        TensorType::Float16 => of::<f16>(input),
-        TensorType::UInt8 => of::<u8>(input),
-        TensorType::Int8 => of::<i8>(input),
-        TensorType::Int32 => of::<i32>(input),
-        TensorType::Int64 => of::<i64>(input),
+        TensorType::Float32 => of::<f32>(input, data),
+        TensorType::Float16 => of::<f16>(input, data),
+        TensorType::UInt8 => of::<u8>(input, data),
+        TensorType::Int8 => of::<i8>(input, data),
+        TensorType::Int32 => of::<i32>(input, data),
+        TensorType::Int64 => of::<i64>(input, data),
     }
+}
+
+/// A copy of an input, in ONNX Runtime's own memory.
+pub(super) fn to_value(input: &Input<'_>) -> Result<DynValue, EngineError> {
+    let map = input.data.map_readable().map_err(|e| EngineError::Run(e.to_string()))?;
+    let data = map.as_slice();
+    match input.ty {
+        TensorType::Float32 => owned::<f32>(input, data),
+        TensorType::Float16 => owned::<f16>(input, data),
+        TensorType::UInt8 => owned::<u8>(input, data),
+        TensorType::Int8 => owned::<i8>(input, data),
+        TensorType::Int32 => owned::<i32>(input, data),
+        TensorType::Int64 => owned::<i64>(input, data),
+    }
+}
+
+fn owned<T>(input: &Input<'_>, data: &[u8]) -> Result<DynValue, EngineError>
+where
+    T: ort::value::PrimitiveTensorElementType
+        + bytemuck::AnyBitPattern
+        + bytemuck::NoUninit
+        + std::fmt::Debug,
+{
+    Tensor::from_array((dims(input), bytemuck::allocation::pod_collect_to_vec::<u8, T>(data)))
+        .map(Tensor::into_dyn)
+        .map_err(|e| EngineError::Run(format!("'{}': {e}", input.name)))
+}
+
+fn dims(input: &Input<'_>) -> Vec<i64> {
+    input.dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect()
 }
 
 /// An output's memory, kept alive by the value that owns it.

@@ -9,7 +9,7 @@ use super::{MemoryError, library};
 
 /// `GST_MAP_CUDA`: map the device's address instead of a copy in host memory. GL, VA and D3D use the same bit, so it
 /// may only be used on memory that [`is_cuda_memory`].
-const MAP_CUDA: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_FLAG_LAST << 1;
+pub(super) const MAP_CUDA: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_FLAG_LAST << 1;
 
 /// Whether this is GStreamer's CUDA memory. `false` where libgstcuda cannot be loaded, because then nobody can have
 /// made any.

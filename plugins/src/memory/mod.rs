@@ -6,6 +6,7 @@
 //! | [`Session`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
 //! | [`Place`] | what the property `device` of an element comes to |
 //! | [`MappedFrame`] | where the planes of such a frame lie on the device |
+//! | [`tensor`] | tensors in device memory, as buffers hold them |
 //!
 //! libgstcuda is never linked: this plugin loads and registers its elements on machines without it. It has the same
 //! soname in every version, so [`library`] takes only functions whose signature never changed, and tells the versions
@@ -18,6 +19,7 @@ mod frame;
 mod library;
 mod place;
 mod session;
+pub mod tensor;
 
 pub use error::MemoryError;
 pub use frame::{MappedFrame, is_cuda_memory, plane_extent};

@@ -3,16 +3,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::ThreadId;
 
+use cudainfer_kernels::device::{Choice, Counters};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::running::Running;
 use super::stream::Stream;
-use crate::engine::{Config, Engine, Provider};
+use crate::engine::{Config, Engine, Precision, Provider};
 use crate::nick::nick;
 use crate::sync::lock;
-use crate::{caps, notice};
+use crate::{caps, device, notice, stats};
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("trtinfer", gst::DebugColorFlags::empty(), Some("ONNX Runtime inference"))
@@ -27,6 +28,10 @@ pub(super) struct Settings {
     threads: u32,
     workers: u32,
     pub(super) max_in_flight: u32,
+    device: Option<String>,
+    precision: Precision,
+    workspace: u32,
+    cache: Option<PathBuf>,
 }
 
 pub struct TrtInfer {
@@ -44,7 +49,7 @@ pub struct TrtInfer {
     pub(super) latency: Mutex<gst::ClockTime>,
     /// The thread that pushed last.
     pub(super) task: Mutex<Option<ThreadId>>,
-    pub(super) frames: AtomicU64,
+    pub(super) counters: Arc<Counters>,
     pub(super) inference_ns: AtomicU64,
 }
 
@@ -61,6 +66,15 @@ impl TrtInfer {
                 ("{}: no model is named: set model=FILE.onnx", self.obj().name())
             )
         })?;
+        let device = device::parse(settings.device.as_deref().unwrap_or("auto"), &*self.obj())?;
+        if device == Choice::Cpu && !matches!(settings.provider, Provider::Auto | Provider::Cpu) {
+            let name = self.obj().name();
+            let provider = nick(settings.provider);
+            return Err(gst::error_msg!(
+                gst::ResourceError::Settings,
+                ("{name}: device=cpu and provider={provider} contradict each other: drop one of them")
+            ));
+        }
         let count =
             |set: u32, default: usize| usize::try_from(set).ok().filter(|n| *n > 0).unwrap_or(default);
         let threads = count(settings.threads, cores());
@@ -70,6 +84,10 @@ impl TrtInfer {
             model,
             labels: settings.labels,
             provider: settings.provider,
+            device,
+            precision: settings.precision,
+            workspace: usize::try_from(settings.workspace).unwrap_or(0) << 20,
+            cache: settings.cache,
             library: settings.library,
             sessions: workers,
             threads,
@@ -83,7 +101,7 @@ impl TrtInfer {
         if lock(&self.opened).as_ref() == Some(&config) {
             return Ok(());
         }
-        let engine = Engine::open(&config)
+        let engine = Engine::open(&config, &self.counters)
             .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
         let fallbacks = engine.fallbacks.join("; ");
@@ -195,7 +213,7 @@ impl ObjectSubclass for TrtInfer {
             stream: Mutex::default(),
             latency: Mutex::new(gst::ClockTime::ZERO),
             task: Mutex::default(),
-            frames: AtomicU64::new(0),
+            counters: Arc::default(),
             inference_ns: AtomicU64::new(0),
         }
     }
@@ -216,9 +234,21 @@ impl ObjectImpl for TrtInfer {
                     .build()
             };
             vec![
-                file("model", "Model", "The ONNX file. A sidecar beside it, of the same name ending in .toml, may describe its input and outputs"),
-                file("labels", "Labels", "A text file with the classes' names, one a line; beats the sidecar's"),
-                file("onnxruntime", "ONNX Runtime", "ONNX Runtime's shared library; not set, it is searched for: ORT_DYLIB_PATH, beside the plugin, the loader's path, Python packages in a .venv"),
+                file(
+                    "model",
+                    "Model",
+                    "The ONNX file. A sidecar beside it, of the same name ending in .toml, may describe its input and outputs",
+                ),
+                file(
+                    "labels",
+                    "Labels",
+                    "A text file with the classes' names, one a line; beats the sidecar's",
+                ),
+                file(
+                    "onnxruntime",
+                    "ONNX Runtime",
+                    "ONNX Runtime's shared library; not set, it is searched for: ORT_DYLIB_PATH, beside the plugin, the loader's path, Python packages in a .venv",
+                ),
                 glib::ParamSpecEnum::builder::<Provider>("provider")
                     .nick("Provider")
                     .blurb("Where the model runs")
@@ -230,13 +260,36 @@ impl ObjectImpl for TrtInfer {
                     .read_only()
                     .build(),
                 count("threads", "Threads", "CPU threads of all workers together; 0 takes one a core"),
-                count("workers", "Workers", "Frames that are inferred at the same time, each with its share of the threads; more use the cores better, fewer answer sooner; 0 takes one a thread, at most 4"),
-                count("max-in-flight", "Maximum in flight", "Frames that this element holds at most, and its latency in a live pipeline; 0 takes two more than there are workers"),
-                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
-                    .nick("Statistics")
-                    .blurb("Counts (uint64) since PAUSED: frames that were inferred; busy-ns, nanoseconds in ONNX Runtime, added up over the workers")
-                    .read_only()
+                count(
+                    "workers",
+                    "Workers",
+                    "Frames that are inferred at the same time, each with its share of the threads; more use the cores better, fewer answer sooner; 0 takes one a thread, at most 4",
+                ),
+                count(
+                    "max-in-flight",
+                    "Maximum in flight",
+                    "Frames that this element holds at most, and its latency in a live pipeline; 0 takes two more than there are workers",
+                ),
+                device::param_spec(),
+                glib::ParamSpecEnum::builder::<Precision>("precision")
+                    .nick("Precision")
+                    .blurb("In which numbers TensorRT computes; the other providers compute in the model's")
+                    .mutable_ready()
                     .build(),
+                glib::ParamSpecUInt::builder("workspace")
+                    .nick("Workspace")
+                    .blurb("MiB of device memory that TensorRT may use to work in; 0 leaves it to TensorRT")
+                    .maximum(1 << 20)
+                    .mutable_ready()
+                    .build(),
+                file(
+                    "engine-cache",
+                    "Engine cache",
+                    "The folder where TensorRT keeps its engines and timings; not set, it is cudainfer/tensorrt in the user's cache folder",
+                ),
+                stats::param_spec(
+                    "; busy-ns, nanoseconds in ONNX Runtime, added up over the workers. A run of the model on the GPU counts as one launch",
+                ),
             ]
         });
         &PROPERTIES
@@ -255,6 +308,10 @@ impl ObjectImpl for TrtInfer {
             "threads" => settings.threads = count(),
             "workers" => settings.workers = count(),
             "max-in-flight" => settings.max_in_flight = count(),
+            "device" => settings.device = value.get().ok().flatten(),
+            "precision" => settings.precision = value.get().unwrap_or_default(),
+            "workspace" => settings.workspace = count(),
+            "engine-cache" => settings.cache = path(),
             _ => (),
         }
     }
@@ -273,11 +330,15 @@ impl ObjectImpl for TrtInfer {
             "threads" => settings.threads.to_value(),
             "workers" => settings.workers.to_value(),
             "max-in-flight" => settings.max_in_flight.to_value(),
-            "stats" => gst::Structure::builder("stats")
-                .field("frames", self.frames.load(Ordering::Relaxed))
-                .field("busy-ns", self.inference_ns.load(Ordering::Relaxed))
-                .build()
-                .to_value(),
+            "device" => settings.device.as_deref().unwrap_or("auto").to_value(),
+            "precision" => settings.precision.to_value(),
+            "workspace" => settings.workspace.to_value(),
+            "engine-cache" => path(&settings.cache),
+            "stats" => {
+                let mut stats = stats::structure(&self.counters);
+                stats.set("busy-ns", self.inference_ns.load(Ordering::Relaxed));
+                stats.to_value()
+            }
             _ => pspec.default_value().clone(),
         }
     }
@@ -324,7 +385,7 @@ impl ElementImpl for TrtInfer {
                 self.post_error_message(message);
                 gst::StateChangeError
             })?;
-            self.frames.store(0, Ordering::Relaxed);
+            self.counters.reset();
             self.inference_ns.store(0, Ordering::Relaxed);
         }
         let result = self.parent_change_state(transition);

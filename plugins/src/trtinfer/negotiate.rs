@@ -18,9 +18,8 @@ impl TrtInfer {
         let prepared = (|| -> Result<(Stream, gst::Caps), String> {
             let engine = lock(&self.engine).clone().ok_or("there is no model")?;
             let stream = Stream::new(incoming, &engine)?;
-            let outputs = stream.outputs(&engine).map_err(|e| e.to_string())?;
             let mut fields = gst::Structure::builder("outputs")
-                .field(caps::OUTPUTS, caps::outputs_value(&outputs))
+                .field(caps::OUTPUTS, caps::outputs_value(stream.outputs()))
                 .build();
             for size in ["tensor-width", "tensor-height"] {
                 if let Some(value) = incoming.structure(0).and_then(|s| s.get::<i32>(size).ok()) {

@@ -165,7 +165,8 @@ fn work(lane: &Lane<Job>, session: &SharedSession, element: &glib::WeakRef<super
         let imp = element.imp();
         let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         imp.inference_ns.fetch_add(took, Ordering::Relaxed);
-        imp.frames.fetch_add(1, Ordering::Relaxed);
+        imp.counters.frames.add(1);
+        imp.counters.host_ns.add(took);
         let result = result.map(|()| (buffer, stream)).map_err(|e| {
             gst::element_error!(element, gst::StreamError::Failed, ("{}: {e}", element.name()));
             gst::FlowError::Error

@@ -15,15 +15,17 @@ pub(super) struct Stream {
     /// The tensor that each frame brings.
     image: TensorDesc,
     dims: [usize; 4],
-    /// Inputs other than the image: description and bytes.
-    constants: Vec<(TensorDesc, Vec<usize>, Vec<u8>)>,
+    /// Inputs other than the image: description, dimensions and elements.
+    constants: Vec<(TensorDesc, Vec<usize>, gst::Buffer)>,
+    /// What comes out; dimensions that depend on the picture stay open.
+    outputs: Vec<TensorDesc>,
 }
 
 impl Stream {
     /// Checks caps against the model.
     ///
     /// # Errors
-    /// A sentence that says what was offered and what is needed.
+    /// A sentence that says what was offered and what is needed, or that the model does not run.
     pub fn new(caps: &gst::CapsRef, engine: &Engine) -> Result<Self, String> {
         let wanted = &engine.input;
         if !caps::has_tensors(caps) {
@@ -59,7 +61,10 @@ impl Stream {
             .map(|desc| constant(desc, &engine.info, [width, height], frame))
             .collect::<Result<_, _>>()?;
         let dims = wanted.dims(width, height);
-        Ok(Self { image: TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &dims), dims, constants })
+        let image = TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &dims);
+        let mut stream = Self { image, dims, constants, outputs: engine.outputs.clone() };
+        stream.complete(engine).map_err(|e| e.to_string())?;
+        Ok(stream)
     }
 
     /// Replaces the input tensor on a frame by the model's outputs.
@@ -73,49 +78,41 @@ impl Stream {
         let given = given
             .filter(|t| (t.desc.ty, &t.desc.dims) == (self.image.ty, &self.image.dims))
             .ok_or_else(|| EngineError::Run(format!("a frame came without the tensor {}", self.image)))?;
-        let map = given.data.map_readable().map_err(|e| EngineError::Run(e.to_string()))?;
-        let outputs = self.run(session, map.as_slice())?;
-        drop(map);
+        let outputs = session.run(&self.inputs(&given.data), &self.outputs)?;
         set.tensors = outputs;
         set.put(buffer);
         Ok(())
     }
 
-    fn run(
-        &self,
-        session: &mut Session,
-        image: &[u8],
-    ) -> Result<Vec<crate::meta::tensor::Tensor>, EngineError> {
-        let mut inputs =
-            vec![Input { name: &self.image.name, ty: self.image.ty, dims: &self.dims, data: image }];
-        inputs.extend(self.constants.iter().map(|(desc, dims, data)| Input {
-            name: &desc.name,
-            ty: desc.ty,
-            dims,
-            data,
-        }));
-        session.run(&inputs)
+    fn inputs<'a>(&'a self, image: &'a gst::Buffer) -> Vec<Input<'a>> {
+        let image = Input { name: &self.image.name, ty: self.image.ty, dims: &self.dims, data: image };
+        let constants = self.constants.iter();
+        let constants =
+            constants.map(|(desc, dims, data)| Input { name: &desc.name, ty: desc.ty, dims, data });
+        std::iter::once(image).chain(constants).collect()
     }
 
-    /// The outputs' descriptions at this input size. Where the model leaves dimensions open they are found by running
-    /// it once on zeros; those that come out empty depend on the picture and stay open.
-    ///
-    /// # Errors
-    /// The model does not run at this size.
-    pub fn outputs(&self, engine: &Engine) -> Result<Vec<TensorDesc>, EngineError> {
+    /// The outputs' descriptions at this input size.
+    pub fn outputs(&self) -> &[TensorDesc] {
+        &self.outputs
+    }
+
+    /// Where the model leaves dimensions of its outputs open they are found by running it once on zeros; those that
+    /// come out empty depend on the picture and stay open.
+    fn complete(&mut self, engine: &Engine) -> Result<(), EngineError> {
         let known = |desc: &TensorDesc| desc.dims.iter().all(Option::is_some);
         let Some(session) = engine.sessions.first().filter(|_| !engine.outputs.iter().all(known)) else {
-            return Ok(engine.outputs.clone());
+            return Ok(());
         };
         let bytes = self.dims.iter().product::<usize>() * self.image.ty.size();
-        let made = self.run(&mut lock(session), &vec![0; bytes])?;
-        Ok(made
-            .into_iter()
-            .map(|t| {
-                let dims = t.desc.dims.iter().map(|d| d.filter(|d| *d > 0)).collect();
-                TensorDesc { dims, ..t.desc }
-            })
-            .collect())
+        let zeros = gst::Buffer::from_slice(vec![0; bytes]);
+        let made = lock(session).run_on_host(&self.inputs(&zeros))?;
+        let described = made.into_iter().map(|t| {
+            let dims = t.desc.dims.iter().map(|d| d.filter(|d| *d > 0)).collect();
+            TensorDesc { dims, ..t.desc }
+        });
+        self.outputs = described.collect();
+        Ok(())
     }
 }
 
@@ -139,7 +136,7 @@ fn constant(
     info: &ModelInfo,
     input: [usize; 2],
     frame: [usize; 2],
-) -> Result<(TensorDesc, Vec<usize>, Vec<u8>), String> {
+) -> Result<(TensorDesc, Vec<usize>, gst::Buffer), String> {
     let value = info.constants.get(&desc.name).ok_or_else(|| {
         format!(
             "the model has a second input, {desc}: give it a value in the sidecar, [constants] {} = [numbers], \
@@ -178,5 +175,5 @@ fn constant(
             TensorType::Int64 => bytes.extend((n as i64).to_ne_bytes()),
         }
     }
-    Ok((desc.clone(), dims, bytes))
+    Ok((desc.clone(), dims, gst::Buffer::from_slice(bytes)))
 }

@@ -1,0 +1,128 @@
+//! The shared libraries that ONNX Runtime's GPU providers need: cuDNN, cuBLAS, CUDA's runtime.
+//!
+//! The loader finds those on its path by itself. Those in a CUDA toolkit or in Python packages it does not: when ONNX
+//! Runtime reports which library it misses, that one is looked for here and opened, so that the next try finds it.
+
+use std::collections::HashMap;
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+
+use super::session::CAT;
+
+/// Libraries that stay open: ONNX Runtime's providers use them to the end of the process.
+static OPENED: Mutex<Option<HashMap<String, ManuallyDrop<Library>>>> = Mutex::new(None);
+
+/// Opens the library that `message`, ONNX Runtime's or the loader's, says is missing. Returns whether it is worth another
+/// try.
+///
+/// # Errors
+/// A sentence that names the missing library and says where it was looked for.
+pub(super) fn open_missing(message: &str) -> Result<bool, String> {
+    let Some(name) = missing(message) else { return Ok(false) };
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let opened = opened.get_or_insert_default();
+    // It is there: what fails is something else.
+    if opened.contains_key(name) { Ok(false) } else { open(name, &places(), opened).map(|()| true) }
+}
+
+/// Opens a library, and before it those that it needs in turn.
+fn open(
+    name: &str,
+    places: &[PathBuf],
+    opened: &mut HashMap<String, ManuallyDrop<Library>>,
+) -> Result<(), String> {
+    let Some(path) = places.iter().map(|place| place.join(name)).find(|path| path.exists()) else {
+        let package = package(name)
+            .map_or_else(String::new, |package| format!("pip install {package} in the .venv, or "));
+        return Err(format!(
+            "{name} is missing: it is neither on the loader's path nor in a CUDA toolkit (CUDA_HOME, /usr/local/cuda) nor \
+             in a Python environment's nvidia packages; {package}put its folder on LD_LIBRARY_PATH"
+        ));
+    };
+    loop {
+        // SAFETY: a library of NVIDIA's, which ONNX Runtime would have opened itself had it been on the loader's path.
+        match unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) } {
+            Ok(library) => {
+                gst::info!(CAT, "opened '{}' for ONNX Runtime", path.display());
+                opened.insert(name.to_owned(), ManuallyDrop::new(library));
+                return Ok(());
+            }
+            Err(e) => {
+                let message = e.to_string();
+                match missing(&message).filter(|other| *other != name && !opened.contains_key(*other)) {
+                    Some(other) => open(other, places, opened)?,
+                    None => return Err(format!("'{}' cannot be opened: {message}", path.display())),
+                }
+            }
+        }
+    }
+}
+
+/// The library that a message of the loader says is missing: `libcudnn.so.9: cannot open shared object file: …`.
+fn missing(message: &str) -> Option<&str> {
+    let end = message.find(": cannot open shared object file")?;
+    let name = message[..end].rsplit([' ', ':', '\'', '"', '/']).next()?;
+    (name.starts_with("lib") && name.contains(".so")).then_some(name)
+}
+
+/// Where NVIDIA's libraries lie that are not on the loader's path.
+fn places() -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    for home in homes.chain(["/usr/local/cuda".into()]) {
+        places.push(home.join("lib64"));
+        places.push(home.join("targets/x86_64-linux/lib"));
+    }
+    for packages in super::library::site_packages() {
+        for package in std::fs::read_dir(packages.join("nvidia")).into_iter().flatten().flatten() {
+            places.push(package.path().join("lib"));
+        }
+        places.push(packages.join("tensorrt_libs"));
+    }
+    places
+}
+
+/// The Python package that brings a library.
+fn package(library: &str) -> Option<String> {
+    let (stem, version) = library.strip_prefix("lib")?.split_once(".so.")?;
+    let major = version.split('.').next()?;
+    // The packages carry CUDA's major version; these libraries' own is that, or not (cuDNN, cuFFT, cuRAND, TensorRT).
+    let package = match stem {
+        "cudart" => "nvidia-cuda-runtime",
+        "cublas" | "cublasLt" => "nvidia-cublas",
+        "nvrtc" => "nvidia-cuda-nvrtc",
+        "cudnn" => return Some("nvidia-cudnn-cu13 (or -cu12, as ONNX Runtime was built)".into()),
+        "cufft" => return Some("nvidia-cufft".into()),
+        "curand" => return Some("nvidia-curand".into()),
+        "nvinfer" | "nvinfer_plugin" | "nvonnxparser" => return Some(format!("tensorrt=={major}.*")),
+        _ => return None,
+    };
+    Some(if major == "12" { format!("{package}-cu12") } else { package.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_missing_library_is_read_off_onnx_runtimes_message() {
+        let message = "Failed to load library /x/libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot \
+                       open shared object file: No such file or directory";
+        assert_eq!(missing(message), Some("libcublasLt.so.12"));
+        assert_eq!(missing("'libnvinfer.so.10: cannot open shared object file'"), Some("libnvinfer.so.10"));
+        assert_eq!(missing("out of memory"), None);
+    }
+
+    #[test]
+    fn what_is_nowhere_is_named_with_its_package() {
+        let error = open_missing("libcudart.so.12: cannot open shared object file: No such file");
+        let error = error.map_or_else(|error| error, |found| found.to_string());
+        // On a machine that has it in one of the places, it was opened.
+        assert!(error == "true" || error.contains("pip install nvidia-cuda-runtime-cu12"), "{error}");
+        assert_eq!(package("libcudart.so.13").as_deref(), Some("nvidia-cuda-runtime"));
+        assert_eq!(package("libnvinfer.so.10").as_deref(), Some("tensorrt==10.*"));
+    }
+}
