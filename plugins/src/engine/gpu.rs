@@ -75,7 +75,7 @@ impl Gpu {
         let context = Context::new(device).map_err(|e| e.to_string())?;
         let stream = Arc::new(Stream::new(&context, counters).map_err(|e| e.to_string())?);
         Ok(Self {
-            allocator: TensorAllocator::new(&stream),
+            allocator: TensorAllocator::new(&stream).map_err(|e| e.to_string())?,
             stream,
             slots: Vec::new(),
             shape: Shape::default(),

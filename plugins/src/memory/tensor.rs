@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cudainfer_kernels::device::{Pinned, SharedMemory, Stream};
+use cudainfer_kernels::device::{DeviceError, Pinned, SharedMemory, Stream};
 use gst::glib::{self, translate::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -23,7 +23,7 @@ struct TensorMemory {
     /// First, so that a pointer to this is one to a `GstMemory`.
     parent: gst::ffi::GstMemory,
     shared: SharedMemory,
-    /// For downloads.
+    /// For downloads: a stream apart, because the producer's may be recording a graph at any time.
     stream: Arc<Stream>,
     /// The host's copy while it is mapped, and how many times.
     mapped: Mutex<(usize, Option<Arc<Pinned>>)>,
@@ -35,10 +35,14 @@ glib::wrapper! {
 }
 
 impl TensorAllocator {
-    /// An allocator for memory that work in `stream` writes.
-    pub fn new(stream: &Arc<Stream>) -> Self {
+    /// An allocator for memory that work in `stream` writes, which counts what is done here.
+    ///
+    /// # Errors
+    /// The driver makes no further stream.
+    pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
+        let downloads = Stream::new(stream.context(), stream.counters())?;
         let allocator: Self = glib::Object::new();
-        let _ = allocator.imp().stream.set(Arc::clone(stream));
+        let _ = allocator.imp().stream.set(Arc::new(downloads));
         let raw = allocator.upcast_ref::<gst::Allocator>().as_ptr();
         // SAFETY: nobody else has the object yet; the functions are for this allocator's memory, which is all that they
         // will get.
@@ -47,7 +51,7 @@ impl TensorAllocator {
             (*raw).mem_map = Some(map);
             (*raw).mem_unmap = Some(unmap);
         }
-        allocator
+        Ok(allocator)
     }
 
     /// An active pool of buffers of `size` bytes each, which grows as needed.
