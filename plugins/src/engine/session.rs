@@ -1,8 +1,9 @@
 //! One ONNX Runtime session: opened on one provider, described in our terms, run on mapped tensors.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use cudainfer_kernels::device::Stream;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 use ort::environment::Environment;
@@ -26,11 +27,13 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 /// A session; it runs one frame at a time.
 #[derive(Debug)]
 pub struct Session {
-    session: ort::session::Session,
-    /// Where it runs on a GPU; dropped after the session, which uses its stream.
+    /// Where it runs on a GPU. What it has bound keeps ONNX Runtime's session, so it goes first.
     pub(super) gpu: Option<Gpu>,
+    session: ort::session::Session,
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
+    /// The stream that the session works in, and must not outlive.
+    _stream: Option<Arc<Stream>>,
 }
 
 /// A tensor to feed: name, dimensions, and elements of one type.
@@ -83,7 +86,8 @@ impl Session {
             describe(session.inputs().iter().map(|i| (i.name(), i.dtype()))),
             describe(session.outputs().iter().map(|o| (o.name(), o.dtype()))),
         );
-        Self { session, gpu, inputs, outputs }
+        let stream = gpu.as_ref().map(|gpu| Arc::clone(gpu.stream()));
+        Self { gpu, session, inputs, outputs, _stream: stream }
     }
 
     /// The inputs that are tensors of numbers.
