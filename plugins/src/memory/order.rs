@@ -232,11 +232,12 @@ fn guard_info() -> GuardInfo {
     })
 }
 
-/// The API type of a meta of ours, registered when first asked for.
+/// The API type of a meta of ours, registered when first asked for. Its tag says that it is about the buffer's memory, so
+/// that elements which put frames into other memory, as cudaconvert does, neither copy it nor pass on its proposal.
 fn api(name: &CStr) -> glib::Type {
-    let mut no_tags = [ptr::null()];
-    // SAFETY: a name that ends in 0 and an empty list that ends in NULL; both are copied.
-    unsafe { from_glib(gst::ffi::gst_meta_api_type_register(name.as_ptr(), no_tags.as_mut_ptr())) }
+    let mut tags = [c"memory".as_ptr(), ptr::null()];
+    // SAFETY: a name that ends in 0 and a list that ends in NULL; both are copied.
+    unsafe { from_glib(gst::ffi::gst_meta_api_type_register(name.as_ptr(), tags.as_mut_ptr())) }
 }
 
 #[cfg(test)]
