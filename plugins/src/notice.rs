@@ -3,26 +3,46 @@
 use gst::glib;
 use gst::prelude::*;
 
-const CONTEXT: &str = "cudainfer.cpu";
+/// Posts one WARNING on the bus of the pipeline that `element` is in, unless one of our elements has done so already.
+pub fn running_on_cpu(element: &gst::Element, reason: &str) {
+    if first_in_pipeline(element, "cudainfer.cpu") {
+        gst::element_warning!(
+            element,
+            gst::LibraryError::Init,
+            ("no GPU is used: {reason}. The pipeline runs on the CPU, with the same results")
+        );
+    }
+}
 
 /// Posts one WARNING on the bus of the pipeline that `element` is in, unless one of our elements has done so already.
-/// The pipeline remembers it in a `GstContext`.
-pub fn running_on_cpu(element: &gst::Element, reason: &str) {
+pub fn copied_between_contexts(element: &gst::Element) {
+    if first_in_pipeline(element, "cudainfer.foreign-context") {
+        gst::element_warning!(
+            element,
+            gst::ResourceError::Settings,
+            (
+                "{}: the frames lie in another CUDA context than the device's primary one, where inference works: \
+                 each is copied over. Put one of cudainfer's elements directly behind the one that makes them, or \
+                 give the pipeline no context of your own, to save the copies",
+                element.name()
+            )
+        );
+    }
+}
+
+/// Whether nobody has called this for the pipeline that `element` is in since it was started. The pipeline remembers
+/// it in a `GstContext` of this type.
+fn first_in_pipeline(element: &gst::Element, context_type: &str) -> bool {
     let mut root = element.clone().upcast::<gst::Object>();
     while let Some(parent) = root.parent() {
         root = parent;
     }
-    if let Some(root) = root.downcast_ref::<gst::Element>() {
-        if root.context(CONTEXT).is_some() {
-            return;
-        }
-        root.set_context(&gst::Context::new(CONTEXT, false));
+    let Some(root) = root.downcast_ref::<gst::Element>() else { return true };
+    let first = root.context(context_type).is_none();
+    if first {
+        root.set_context(&gst::Context::new(context_type, false));
     }
-    gst::element_warning!(
-        element,
-        gst::LibraryError::Init,
-        ("no GPU is used: {reason}. The pipeline runs on the CPU, with the same results")
-    );
+    first
 }
 
 /// Posts the ERROR of an element that cannot work with the caps it gets.

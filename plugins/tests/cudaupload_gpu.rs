@@ -90,7 +90,7 @@ fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
 
 /// The same of a frame in CUDA memory, read back through the plugin's own map, not through GStreamer's download.
 fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
-    let frame = MappedFrame::read(buffer, info).unwrap();
+    let frame = MappedFrame::read(buffer, info, stream).unwrap();
     let download = |plane| {
         let (row_bytes, rows) = frame.extent(plane);
         let mut bytes = vec![0; row_bytes * rows];

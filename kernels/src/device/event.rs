@@ -62,8 +62,11 @@ impl Event {
         }
     }
 
-    /// Makes the calling thread wait; [`super::Stream::wait_on_host`] counts it.
-    pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
+    /// The calling thread waits until the mark is reached. [`super::Stream::wait_on_host`] counts it, too.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`], also for faults of earlier work.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
         let _entered = self.context.enter()?;
         // SAFETY: the event lives.
         unsafe { sys::cuEventSynchronize(self.raw) }.result().map_err(DeviceError::call("cuEventSynchronize"))

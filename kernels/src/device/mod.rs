@@ -12,7 +12,7 @@
 //! | [`Stream`] | a non-blocking stream in it: launches, copies, allocation, all counted in [`Counters`] |
 //! | [`Event`] | a mark in a stream that other streams, or the host, wait for |
 //! | [`Memory`], [`Pinned`] | device memory, and host memory that the device reaches |
-//! | [`SharedMemory`] | device memory that several streams use in turn, ordered by events |
+//! | [`Order`], [`SharedMemory`] | the use of memory by several streams in turn, ordered by events |
 //! | [`DeviceSlice`], [`DevicePlane`], [`DeviceFrame`], [`DeviceTensor`] | device memory, borrowed: what operations work on |
 //! | [`Kernel`] | one of the embedded kernels of `cuda/` |
 //! | [`Graph`] | work that is recorded once and launched as a whole |
@@ -25,6 +25,7 @@ mod event;
 mod graph;
 mod kernel;
 mod memory;
+mod order;
 mod probe;
 mod sample;
 mod shared;
@@ -39,6 +40,7 @@ pub use event::Event;
 pub use graph::Graph;
 pub use kernel::Kernel;
 pub use memory::{Memory, Pinned};
+pub use order::Order;
 pub use probe::{Device, probe};
 pub use sample::SAMPLE_EVERY;
 pub use shared::SharedMemory;

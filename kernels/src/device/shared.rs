@@ -1,35 +1,25 @@
 //! Device memory that several streams use in turn, ordered by events.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Context, DeviceError, DeviceSlice, Event, Memory, Pinned, Stream};
+use super::{Context, DeviceError, DeviceSlice, Memory, Order, Pinned, Stream};
 
-/// Device memory with the events of its last writer and of those that have read it since: whoever writes next waits for
-/// them, whoever reads waits for the writer, both on the device. So memory may go back to its pool while work on it is
-/// still under way.
+/// Device memory with an [`Order`], and a copy of it on the host for whoever wants one.
 ///
 /// Use it between `begin` and `end`, with all work on it enqueued in that stream:
 /// [`SharedMemory::begin_write`] … [`SharedMemory::end_write`], [`SharedMemory::begin_read`] … [`SharedMemory::end_read`].
 #[derive(Debug)]
 pub struct SharedMemory {
     memory: Memory,
-    order: Mutex<Order>,
+    order: Order,
+    host: Mutex<Host>,
 }
 
+/// The host's copy, and whether it is that of what was last written.
 #[derive(Debug, Default)]
-struct Order {
-    written: Option<Mark>,
-    /// One a stream.
-    read: Vec<Mark>,
-    /// The host's copy, and whether it is that of what was last written.
-    host: Option<Arc<Pinned>>,
-    host_valid: bool,
-}
-
-#[derive(Debug)]
-struct Mark {
-    stream: usize,
-    event: Event,
+struct Host {
+    copy: Option<Arc<Pinned>>,
+    valid: bool,
 }
 
 impl SharedMemory {
@@ -38,7 +28,7 @@ impl SharedMemory {
     /// # Errors
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
     pub fn new(stream: &Stream, bytes: usize) -> Result<Self, DeviceError> {
-        Ok(Self { memory: stream.allocate(bytes)?, order: Mutex::default() })
+        Ok(Self { memory: stream.allocate(bytes)?, order: Order::default(), host: Mutex::default() })
     }
 
     /// All of it, for the work between `begin` and `end`.
@@ -51,20 +41,12 @@ impl SharedMemory {
         self.memory.context()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Order> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What `stream` does from now on waits until nobody uses the memory any more.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn begin_write(&self, stream: &Stream) -> Result<(), DeviceError> {
-        let mut order = self.lock();
-        order.host_valid = false;
-        let Order { written, read, .. } = &*order;
-        let others = written.iter().chain(read).filter(|mark| mark.stream != stream.id());
-        others.map(|mark| &mark.event).try_for_each(|event| stream.wait(event))
+        self.order.begin_write(stream)
     }
 
     /// What `stream` has done so far wrote the memory.
@@ -72,9 +54,8 @@ impl SharedMemory {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn end_write(&self, stream: &Stream) -> Result<(), DeviceError> {
-        let mut order = self.lock();
-        // Reading had to be over before writing began; its events are kept for the next time.
-        mark(&mut order.written, stream)
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).valid = false;
+        self.order.end_write(stream)
     }
 
     /// What `stream` does from now on waits until the memory has been written.
@@ -82,10 +63,7 @@ impl SharedMemory {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn begin_read(&self, stream: &Stream) -> Result<(), DeviceError> {
-        match &self.lock().written {
-            Some(mark) if mark.stream != stream.id() => stream.wait(&mark.event),
-            _ => Ok(()),
-        }
+        self.order.begin_read(stream)
     }
 
     /// What `stream` has done so far read the memory.
@@ -93,14 +71,7 @@ impl SharedMemory {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn end_read(&self, stream: &Stream) -> Result<(), DeviceError> {
-        let read = &mut self.lock().read;
-        if let Some(mark) = read.iter().find(|mark| mark.stream == stream.id()) {
-            return stream.record(&mark.event);
-        }
-        let event = Event::new(stream.context())?;
-        stream.record(&event)?;
-        read.push(Mark { stream: stream.id(), event });
-        Ok(())
+        self.order.end_read(stream)
     }
 
     /// The bytes on the host: copied when they are first wanted after having been written, and waited for.
@@ -108,37 +79,20 @@ impl SharedMemory {
     /// # Errors
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
     pub fn to_host(&self, stream: &Stream) -> Result<Arc<Pinned>, DeviceError> {
-        let mut order = self.lock();
-        if let (true, Some(host)) = (order.host_valid, &order.host) {
-            return Ok(Arc::clone(host));
+        let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (true, Some(copy)) = (host.valid, &host.copy) {
+            return Ok(Arc::clone(copy));
         }
-        if let Some(mark) = order.written.as_ref().filter(|mark| mark.stream != stream.id()) {
-            stream.wait(&mark.event)?;
-        }
+        self.order.begin_read(stream)?;
         // A copy that somebody still reads is left to them.
-        let idle = order.host.take().filter(|host| Arc::strong_count(host) == 1);
-        let host = match idle {
-            Some(host) => host,
+        let idle = host.copy.take().filter(|copy| Arc::strong_count(copy) == 1);
+        let copy = match idle {
+            Some(copy) => copy,
             None => Arc::new(stream.pin(self.memory.bytes())?),
         };
-        stream.download(self.slice(), &host)?;
-        order.host = Some(Arc::clone(&host));
-        order.host_valid = true;
-        Ok(host)
+        stream.download(self.slice(), &copy)?;
+        host.copy = Some(Arc::clone(&copy));
+        host.valid = true;
+        Ok(copy)
     }
-}
-
-fn mark(slot: &mut Option<Mark>, stream: &Stream) -> Result<(), DeviceError> {
-    match slot {
-        Some(mark) => {
-            stream.record(&mark.event)?;
-            mark.stream = stream.id();
-        }
-        None => {
-            let event = Event::new(stream.context())?;
-            stream.record(&event)?;
-            *slot = Some(Mark { stream: stream.id(), event });
-        }
-    }
-    Ok(())
 }

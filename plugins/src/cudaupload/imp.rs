@@ -96,7 +96,7 @@ impl CudaUpload {
     ) -> Result<(), String> {
         let source = VideoFrameRef::from_buffer_ref_readable(from, info)
             .map_err(|_| "the frame could not be mapped: it is smaller than its caps say".to_owned())?;
-        let target = MappedFrame::write(to, info).map_err(|error| error.to_string())?;
+        let target = MappedFrame::write(to, info, session.stream()).map_err(|error| error.to_string())?;
         let mut planes = [None; 4];
         for (number, (plane, copy)) in (0u32..).zip(planes.iter_mut().enumerate().take(target.planes())) {
             let (row_bytes, rows) = target.extent(plane);

@@ -1,11 +1,15 @@
 //! Where the planes of a frame in CUDA memory lie.
 
-use std::{marker::PhantomData, mem::MaybeUninit};
+use std::mem::MaybeUninit;
 
-use cudainfer_kernels::device::{DevicePlane, DeviceSlice};
+use cudainfer_kernels::device::{DevicePlane, DeviceSlice, Stream};
 use gst_video::VideoInfo;
 
-use super::{MemoryError, library};
+use super::{
+    CAT, MemoryError,
+    foreign::{self, Copy},
+    library, order,
+};
 
 /// `GST_MAP_CUDA`: map the device's address instead of a copy in host memory. GL, VA and D3D use the same bit, so it
 /// may only be used on memory that [`is_cuda_memory`].
@@ -19,17 +23,27 @@ pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
     unsafe { (functions.is_cuda_memory)(memory.as_ptr().cast_mut()) != gst::glib::ffi::GFALSE }
 }
 
-/// A frame in CUDA memory whose device addresses are known, mapped until this is dropped.
+/// A frame in CUDA memory whose device addresses are known, mapped until this is dropped, for work in one stream.
 ///
-/// Mapping never waits for work that is under way on the device, except that with GStreamer 1.24 and newer reading
-/// waits for the stream that the memory carries.
+/// What is enqueued in that stream while the frame is mapped comes after the work that made the frame, and before the
+/// work of whoever uses it next (see [`super::order`]). The host does not wait, except for a frame of another context in
+/// GStreamer 1.24 and newer.
 #[derive(Debug)]
 pub struct MappedFrame<'a> {
-    memory: *mut gst::ffi::GstMemory,
+    memory: &'a gst::MemoryRef,
+    stream: &'a Stream,
+    access: Access,
     map: gst::ffi::GstMapInfo,
+    /// Where the frame was copied to, if it lies in another context.
+    copy: Option<Copy>,
     layout: [Plane; 4],
     planes: usize,
-    buffer: PhantomData<&'a gst::BufferRef>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,48 +55,63 @@ struct Plane {
 }
 
 impl<'a> MappedFrame<'a> {
-    /// The planes of `buffer`, to be read.
+    /// The planes of `buffer`, to be read by work in `stream`.
     ///
     /// # Errors
-    /// [`MemoryError::NotCuda`], [`MemoryError::NoMap`], [`MemoryError::ShortPlane`].
-    pub fn read(buffer: &'a gst::BufferRef, info: &VideoInfo) -> Result<Self, MemoryError> {
-        let memory = single(buffer)?;
-        if let Some(sync) = library::opened().and_then(|functions| functions.memory_sync) {
-            // SAFETY: `single` says that this is CUDA memory.
-            unsafe { sync(memory) };
-        }
-        Self::map(buffer, memory, info, gst::ffi::GST_MAP_READ, "reading")
+    /// [`MemoryError::NotCuda`], [`MemoryError::NoMap`], [`MemoryError::ShortPlane`], [`MemoryError::Device`].
+    pub fn read(
+        buffer: &'a gst::BufferRef,
+        info: &VideoInfo,
+        stream: &'a Stream,
+    ) -> Result<Self, MemoryError> {
+        Self::map(buffer, info, stream, Access::Read)
     }
 
-    /// The planes of `buffer`, to be written.
+    /// The planes of `buffer`, to be written (and read) by work in `stream`.
     ///
     /// # Errors
     /// As [`MappedFrame::read`].
-    pub fn write(buffer: &'a mut gst::BufferRef, info: &VideoInfo) -> Result<Self, MemoryError> {
-        let memory = single(buffer)?;
-        Self::map(buffer, memory, info, gst::ffi::GST_MAP_WRITE, "writing")
+    pub fn write(
+        buffer: &'a mut gst::BufferRef,
+        info: &VideoInfo,
+        stream: &'a Stream,
+    ) -> Result<Self, MemoryError> {
+        Self::map(buffer, info, stream, Access::Write)
     }
 
     fn map(
-        buffer: &gst::BufferRef,
-        memory: *mut gst::ffi::GstMemory,
+        buffer: &'a gst::BufferRef,
         info: &VideoInfo,
-        access: gst::ffi::GstMapFlags,
-        access_name: &'static str,
+        stream: &'a Stream,
+        access: Access,
     ) -> Result<Self, MemoryError> {
-        let (layout, planes) = layout(buffer, info);
+        let memory = single(buffer)?;
+        let (flags, access_name) = match access {
+            Access::Read => (gst::ffi::GST_MAP_READ, "reading"),
+            Access::Write => (gst::ffi::GST_MAP_READ | gst::ffi::GST_MAP_WRITE, "writing"),
+        };
         let mut map = MaybeUninit::zeroed();
         // SAFETY: the memory belongs to the buffer, which is borrowed for `'a`, and was checked to be CUDA memory.
-        let mapped = unsafe { gst::ffi::gst_memory_map(memory, map.as_mut_ptr(), access | MAP_CUDA) };
+        let mapped = unsafe {
+            gst::ffi::gst_memory_map(memory.as_ptr().cast_mut(), map.as_mut_ptr(), flags | MAP_CUDA)
+        };
         if mapped == gst::glib::ffi::GFALSE {
             return Err(MemoryError::NoMap { access: access_name });
         }
         // SAFETY: a successful map fills it.
         let map = unsafe { map.assume_init() };
+        let (layout, planes) = layout(buffer, info);
         // From here on, dropping unmaps.
-        let frame = Self { memory, map, layout, planes, buffer: PhantomData };
-        let bytes = frame.map.size;
-        for (plane, Plane { offset, stride, row_bytes, rows }) in layout.into_iter().enumerate().take(planes)
+        let mut frame = Self { memory, stream, access, map, copy: None, layout, planes };
+        frame.check(info)?;
+        frame.begin()?;
+        Ok(frame)
+    }
+
+    fn check(&self, info: &VideoInfo) -> Result<(), MemoryError> {
+        let bytes = self.map.size;
+        for (plane, Plane { offset, stride, row_bytes, rows }) in
+            self.layout.into_iter().enumerate().take(self.planes)
         {
             let wanted = stride * rows.saturating_sub(1) + row_bytes;
             if offset.checked_add(wanted).is_none_or(|end| end > bytes) {
@@ -90,7 +119,44 @@ impl<'a> MappedFrame<'a> {
                 return Err(MemoryError::ShortPlane { plane, format, offset, wanted, bytes });
             }
         }
-        Ok(frame)
+        Ok(())
+    }
+
+    /// Makes the stream wait for what is under way on the frame, and copies a frame of another context over.
+    fn begin(&mut self) -> Result<(), MemoryError> {
+        let uses = order::uses(self.memory);
+        match self.access {
+            Access::Read => uses.order.begin_read(self.stream)?,
+            Access::Write => uses.order.begin_write(self.stream)?,
+        }
+        match foreign::context(self.memory, self.stream) {
+            None => order::wait_for_producer(self.memory, uses, self.stream)?,
+            Some(context) => {
+                order::wait_for_producer_on_host(self.memory, self.stream);
+                let source = self.map.data as u64;
+                self.copy = Some(Copy::bring(uses, (source, context), self.map.size, self.stream)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says who uses the frame.
+    fn end(&self) -> Result<(), MemoryError> {
+        let uses = order::uses(self.memory);
+        if let Some(copy) = &self.copy {
+            copy.end(self.access == Access::Write, self.stream)?;
+        }
+        match self.access {
+            Access::Read => uses.order.end_read(self.stream)?,
+            Access::Write => uses.order.end_write(self.stream)?,
+        }
+        Ok(())
+    }
+
+    /// Whether the frame lies in another CUDA context and was copied over, counted as a fallback. Say so on the bus:
+    /// [`crate::notice::copied_between_contexts`].
+    pub fn is_copied(&self) -> bool {
+        self.copy.is_some()
     }
 
     /// Planes of this frame, at most 4.
@@ -107,9 +173,10 @@ impl<'a> MappedFrame<'a> {
     pub fn plane(&self, plane: usize) -> Option<DevicePlane<'_>> {
         let Plane { offset, stride, .. } = *self.layout[..self.planes].get(plane)?;
         let bytes = self.map.size.checked_sub(offset)?;
-        let pointer = (self.map.data as u64).checked_add(u64::try_from(offset).ok()?)?;
-        // SAFETY: the map says that these bytes are device memory, held until `self` is dropped. The primary context,
-        // in which all streams of a `Session` are, may use memory of any context of its device.
+        let base = self.copy.as_ref().map_or(self.map.data as u64, Copy::address);
+        let pointer = base.checked_add(u64::try_from(offset).ok()?)?;
+        // SAFETY: the map says that these bytes are device memory of the stream's context, held until `self` is
+        // dropped; or the copy holds as many there. `begin` and `end` order the work of its stream with all other.
         let data = unsafe { DeviceSlice::from_raw(pointer, bytes) };
         Some(DevicePlane::new(data, stride))
     }
@@ -117,13 +184,16 @@ impl<'a> MappedFrame<'a> {
 
 impl Drop for MappedFrame<'_> {
     fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            gst::warning!(CAT, "work on a frame cannot be followed: {error}");
+        }
         // SAFETY: it was mapped by us, once, and the buffer that holds the memory is still borrowed.
-        unsafe { gst::ffi::gst_memory_unmap(self.memory, &raw mut self.map) };
+        unsafe { gst::ffi::gst_memory_unmap(self.memory.as_ptr().cast_mut(), &raw mut self.map) };
     }
 }
 
 /// The buffer's one memory, if it is CUDA memory.
-fn single(buffer: &gst::BufferRef) -> Result<*mut gst::ffi::GstMemory, MemoryError> {
+fn single(buffer: &gst::BufferRef) -> Result<&gst::MemoryRef, MemoryError> {
     let memory = match buffer.n_memory() {
         1 => buffer.peek_memory(0),
         0 => return Err(MemoryError::NotCuda { found: "no memory at all".to_owned() }),
@@ -135,7 +205,7 @@ fn single(buffer: &gst::BufferRef) -> Result<*mut gst::ffi::GstMemory, MemoryErr
             .map_or_else(|| "unknown".to_owned(), |allocator| allocator.memory_type().to_string());
         return Err(MemoryError::NotCuda { found: format!("memory of the kind '{kind}'") });
     }
-    Ok(memory.as_ptr().cast_mut())
+    Ok(memory)
 }
 
 /// Offsets and strides from the buffer's video meta, which knows the driver's padding, and what of it carries pixels.
@@ -224,7 +294,7 @@ mod tests {
         let info = VideoInfo::builder(VideoFormat::Rgba, 4, 4).build().unwrap();
         let buffer = gst::Buffer::with_size(info.size()).unwrap();
         assert!(!is_cuda_memory(buffer.peek_memory(0)));
-        let error = MappedFrame::read(&buffer, &info).unwrap_err();
+        let error = single(&buffer).unwrap_err();
         assert!(error.to_string().contains("memory of the kind 'SystemMemory'"), "{error}");
     }
 }

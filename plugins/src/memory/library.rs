@@ -19,6 +19,20 @@ use super::{CAT, MemoryError};
 /// A `GstCudaContext*`, seen as the `GstObject` it begins with.
 pub(super) type ContextPtr = *mut gst::ffi::GstObject;
 
+/// A `GstCudaStream*`.
+pub(super) type StreamPtr = *mut c_void;
+
+/// How a `GstCudaMemory` begins in every version since 1.22: the rest of it does not matter here.
+#[repr(C)]
+pub(super) struct CudaMemory {
+    memory: gst::ffi::GstMemory,
+    /// The context that it was allocated in, which lives as long as the memory.
+    pub(super) context: ContextPtr,
+}
+
+/// `GST_CUDA_MEMORY_TRANSFER_NEED_SYNC`: work that fills the memory may still be under way in its stream.
+pub(super) const NEED_SYNC: u32 = gst::ffi::GST_MEMORY_FLAG_LAST << 2;
+
 /// The functions. All are thread-safe, and none is called before [`open`] has had the library load the CUDA driver.
 pub(super) struct Functions {
     pub(super) context_new_wrapped: unsafe extern "C" fn(*mut c_void, c_int) -> ContextPtr,
@@ -37,6 +51,10 @@ pub(super) struct Functions {
     /// Waits until the memory's own stream has filled it. Since 1.24: in 1.22 memory knows nothing of streams, and
     /// producers wait for their work before they push.
     pub(super) memory_sync: Option<unsafe extern "C" fn(*mut gst::ffi::GstMemory)>,
+    /// The stream whose work fills the memory, if it has one; borrowed from the memory. Since 1.24, as the next.
+    pub(super) memory_get_stream: Option<unsafe extern "C" fn(*mut gst::ffi::GstMemory) -> StreamPtr>,
+    /// That stream as the driver knows it.
+    pub(super) stream_get_handle: Option<unsafe extern "C" fn(StreamPtr) -> *mut c_void>,
 }
 
 /// The library's functions, opened by the first call and never closed: GObject types that it registers cannot be
@@ -81,6 +99,8 @@ fn load() -> Result<Functions, MemoryError> {
         is_cuda_memory: function!("gst_is_cuda_memory")?,
         buffer_pool_new: function!("gst_cuda_buffer_pool_new")?,
         memory_sync,
+        memory_get_stream: function!("gst_cuda_memory_get_stream").ok(),
+        stream_get_handle: function!("gst_cuda_stream_get_handle").ok(),
     };
     // SAFETY: takes nothing; may be called any number of times, from any thread.
     if unsafe { load_library() } == gst::glib::ffi::GFALSE {

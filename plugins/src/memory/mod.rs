@@ -5,8 +5,10 @@
 //! | [`caps`] | which caps say that a frame lies in GPU memory, and which formats can |
 //! | [`Session`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
 //! | [`Place`] | what the property `device` of an element comes to |
-//! | [`MappedFrame`] | where the planes of such a frame lie on the device |
 //! | [`tensor`] | tensors in device memory, as buffers hold them |
+//! | [`MappedFrame`] | where the planes of such a frame lie on the device, for work in one stream |
+//! | [`order`] | how work of several elements on a frame is kept in order without the host |
+//! | [`Held`] | buffers that work under way still reads |
 //!
 //! libgstcuda is never linked: this plugin loads and registers its elements on machines without it. It has the same
 //! soname in every version, so [`library`] takes only functions whose signature never changed, and tells the versions
@@ -15,14 +17,18 @@
 pub mod caps;
 mod context;
 mod error;
+mod foreign;
 mod frame;
+mod held;
 mod library;
+pub mod order;
 mod place;
 mod session;
 pub mod tensor;
 
 pub use error::MemoryError;
 pub use frame::{MappedFrame, is_cuda_memory, plane_extent};
+pub use held::Held;
 pub use place::Place;
 pub use session::Session;
 

@@ -1,0 +1,113 @@
+//! Who used device memory last: what lets several streams use it in turn without the host.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{DeviceError, Event, Stream};
+
+/// The events of the last writer of some memory and of those that have read it since: whoever writes next waits for
+/// them, whoever reads waits for the writer, both on the device. So memory may go back to its pool while work on it is
+/// still under way.
+///
+/// Work on the memory is enqueued in one stream between [`Order::begin_write`] and [`Order::end_write`], or
+/// [`Order::begin_read`] and [`Order::end_read`].
+#[derive(Debug, Default)]
+pub struct Order {
+    marks: Mutex<Marks>,
+}
+
+#[derive(Debug, Default)]
+struct Marks {
+    written: Option<Mark>,
+    /// One a stream.
+    read: Vec<Mark>,
+}
+
+#[derive(Debug)]
+struct Mark {
+    stream: usize,
+    event: Event,
+}
+
+impl Order {
+    fn lock(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `stream` does from now on waits until nobody uses the memory any more.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn begin_write(&self, stream: &Stream) -> Result<(), DeviceError> {
+        let marks = self.lock();
+        let others = marks.written.iter().chain(&marks.read).filter(|mark| mark.stream != stream.id());
+        others.map(|mark| &mark.event).try_for_each(|event| stream.wait(event))
+    }
+
+    /// What `stream` has done so far wrote the memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn end_write(&self, stream: &Stream) -> Result<(), DeviceError> {
+        // Reading had to be over before writing began; its events are kept for the next time.
+        let slot = &mut self.lock().written;
+        if let Some(mark) = slot {
+            mark.stream = stream.id();
+            return stream.record(&mark.event);
+        }
+        *slot = Some(Mark::new(stream)?);
+        Ok(())
+    }
+
+    /// What `stream` does from now on waits until the memory has been written.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn begin_read(&self, stream: &Stream) -> Result<(), DeviceError> {
+        match &self.lock().written {
+            Some(mark) if mark.stream != stream.id() => stream.wait(&mark.event),
+            _ => Ok(()),
+        }
+    }
+
+    /// What `stream` has done so far read the memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn end_read(&self, stream: &Stream) -> Result<(), DeviceError> {
+        let read = &mut self.lock().read;
+        if let Some(mark) = read.iter().find(|mark| mark.stream == stream.id()) {
+            return stream.record(&mark.event);
+        }
+        read.push(Mark::new(stream)?);
+        Ok(())
+    }
+
+    /// The calling thread waits until the memory has been written, counted in `stream` if that took waiting.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`], also for faults of earlier work.
+    pub fn wait_written(&self, stream: &Stream) -> Result<(), DeviceError> {
+        match &self.lock().written {
+            Some(mark) if !mark.event.done()? => stream.wait_on_host(&mark.event),
+            _ => Ok(()),
+        }
+    }
+
+    /// The calling thread waits until nobody uses the memory any more: for whoever gives it to somebody who does not
+    /// know of this order.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`], also for faults of earlier work.
+    pub fn wait_unused(&self) -> Result<(), DeviceError> {
+        let marks = self.lock();
+        marks.written.iter().chain(&marks.read).try_for_each(|mark| mark.event.synchronize())
+    }
+}
+
+impl Mark {
+    fn new(stream: &Stream) -> Result<Self, DeviceError> {
+        let event = Event::new(stream.context())?;
+        stream.record(&event)?;
+        Ok(Self { stream: stream.id(), event })
+    }
+}

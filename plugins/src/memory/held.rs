@@ -1,0 +1,89 @@
+//! Buffers that the device still reads.
+
+use std::collections::VecDeque;
+
+use cudainfer_kernels::device::{DeviceError, Event, Stream};
+
+use super::{CAT, MemoryError};
+
+/// Above so many, [`Held::keep`] waits for the oldest.
+const LIMIT: usize = 8;
+
+/// Buffers, in system memory or not, that an element is done with but work of its stream still reads. Dropping this waits
+/// for all that work.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// The oldest first.
+    buffers: VecDeque<(Event, gst::Buffer)>,
+    /// Events that have fired.
+    spare: Vec<Event>,
+}
+
+impl Held {
+    /// Holds `buffer` until what `stream` has done so far is done, and lets go of those whose work is.
+    ///
+    /// # Errors
+    /// [`MemoryError::Device`], also for faults of earlier work. The buffer is then held, too.
+    pub fn keep(&mut self, stream: &Stream, buffer: gst::Buffer) -> Result<(), MemoryError> {
+        let released = self.release();
+        let event = match self.spare.pop() {
+            Some(event) => event,
+            None => Event::new(stream.context())?,
+        };
+        let recorded = stream.record(&event);
+        self.buffers.push_back((event, buffer));
+        released?;
+        recorded?;
+        if self.buffers.len() > LIMIT {
+            self.release_oldest(|event| stream.wait_on_host(event))?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of the buffers whose work is done.
+    ///
+    /// # Errors
+    /// [`MemoryError::Device`] for faults on the device.
+    pub fn release(&mut self) -> Result<(), MemoryError> {
+        while let Some((event, _)) = self.buffers.front() {
+            if !event.done()? {
+                break;
+            }
+            self.release_oldest(|_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all buffers can go, counted in `stream`: at a flush or the end of a stream.
+    ///
+    /// # Errors
+    /// [`MemoryError::Device`] for faults on the device.
+    pub fn drain(&mut self, stream: &Stream) -> Result<(), MemoryError> {
+        self.release()?;
+        while !self.buffers.is_empty() {
+            self.release_oldest(|event| stream.wait_on_host(event))?;
+        }
+        Ok(())
+    }
+
+    fn release_oldest(
+        &mut self,
+        wait: impl FnOnce(&Event) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let Some((event, buffer)) = self.buffers.pop_front() else { return Ok(()) };
+        let waited = wait(&event);
+        drop(buffer);
+        self.spare.push(event);
+        waited
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        while !self.buffers.is_empty() {
+            if let Err(error) = self.release_oldest(Event::synchronize) {
+                gst::warning!(CAT, "a buffer goes although its last use failed: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The order of work on frames in CUDA memory, kept on the device.
+//!
+//! Every element enqueues its work in a stream of its own and goes on. What keeps the work in order:
+//!
+//! - **Memory knows who used it last.** [`super::MappedFrame`] leaves events on the `GstMemory` itself, so they survive
+//!   copies of the buffer and come again with pooled memory, and makes the stream that uses it next wait for them.
+//! - **Memory that somebody else made** has been waited for by its producer (GStreamer 1.22), or carries the stream in
+//!   which it is filled (from 1.24 on), which is then waited for on the device.
+//! - **An element that hands CUDA memory on** asks in the ALLOCATION query who is behind it. Those that order by these
+//!   events [`promise`] it; where it is not [`promised`], the producer calls [`wait_written`] before it pushes.
+//! - **A pool must not hand memory out that is still read.** An element that reads a frame and passes it on calls
+//!   [`guard`]; one that lets go of it keeps it in [`super::Held`].
+
+use std::{
+    ffi::{CStr, c_void},
+    ptr,
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
+};
+
+use cudainfer_kernels::device::{Event, Order, SharedMemory, Stream};
+use gst::glib::{self, translate::*};
+
+use super::{CAT, MemoryError, library};
+
+/// Under this name a `GstMemory` keeps its [`Uses`].
+static USES: LazyLock<glib::Quark> = LazyLock::new(|| glib::Quark::from_str("cudainfer-uses"));
+
+/// What one piece of CUDA memory was used for.
+#[derive(Debug, Default)]
+pub(super) struct Uses {
+    pub(super) order: Order,
+    /// The mark in its producer's stream, once it was needed.
+    produced: Mutex<Option<Event>>,
+    /// Memory of another context: copies of it in ours that were needed at the same time.
+    pub(super) copies: Mutex<Vec<Arc<SharedMemory>>>,
+}
+
+impl Uses {
+    /// The memory is about to be freed, or used by somebody who does not know of this order.
+    fn end(&self) {
+        if let Err(error) = self.order.wait_unused() {
+            gst::warning!(CAT, "memory goes although its last use failed: {error}");
+        }
+    }
+}
+
+/// What is known of `memory`'s uses; `None` where no element of ours has used it.
+fn known(memory: &gst::MemoryRef) -> Option<&Uses> {
+    let object = memory.as_ptr().cast_mut().cast();
+    // SAFETY: under this name there is nothing but what `uses` puts there: a `Uses` that stays as long as the memory,
+    // which is borrowed.
+    unsafe { gst::ffi::gst_mini_object_get_qdata(object, USES.into_glib()).cast::<Uses>().as_ref() }
+}
+
+/// What is known of `memory`'s uses, from now on kept with it.
+pub(super) fn uses(memory: &gst::MemoryRef) -> &Uses {
+    /// Called before the memory is freed.
+    unsafe extern "C" fn free(uses: *mut c_void) {
+        // SAFETY: made by `Arc::into_raw` below, given back once.
+        unsafe { Arc::from_raw(uses.cast::<Uses>()) }.end();
+    }
+    static FIRST: Mutex<()> = Mutex::new(());
+    if let Some(uses) = known(memory) {
+        return uses;
+    }
+    // Two threads may see a frame for the first time at once, and the loser's must not replace the winner's.
+    let _first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(uses) = known(memory) {
+        return uses;
+    }
+    let uses = Arc::into_raw(Arc::<Uses>::default());
+    let object = memory.as_ptr().cast_mut().cast();
+    // SAFETY: mini objects' data may be set from every thread. The reference is the memory's now and never replaced.
+    unsafe {
+        let data = uses.cast_mut().cast();
+        gst::ffi::gst_mini_object_set_qdata(object, USES.into_glib(), data, Some(free));
+        &*uses
+    }
+}
+
+/// `stream` waits on the device for work of other elements that fills `memory`, which is CUDA memory of the stream's
+/// own context.
+pub(super) fn wait_for_producer(
+    memory: &gst::MemoryRef,
+    uses: &Uses,
+    stream: &Stream,
+) -> Result<(), MemoryError> {
+    if !needs_sync(memory) {
+        return Ok(());
+    }
+    let Some(functions) = library::opened() else { return Ok(()) };
+    let (Some(get_stream), Some(get_handle)) = (functions.memory_get_stream, functions.stream_get_handle)
+    else {
+        wait_for_producer_on_host(memory, stream);
+        return Ok(());
+    };
+    // SAFETY: the caller says that it is CUDA memory, which outlives the borrowed stream.
+    let producer = unsafe { get_stream(memory.as_ptr().cast_mut()) };
+    if producer.is_null() {
+        return Ok(());
+    }
+    let mut produced = uses.produced.lock().unwrap_or_else(PoisonError::into_inner);
+    let event = match &mut *produced {
+        Some(event) => event,
+        none => none.insert(Event::new(stream.context())?),
+    };
+    // SAFETY: the memory holds its stream, which is of the memory's context, which is the stream's.
+    unsafe { stream.wait_for(get_handle(producer).cast(), event)? };
+    Ok(())
+}
+
+/// The same for memory of any context, by making the calling thread wait.
+pub(super) fn wait_for_producer_on_host(memory: &gst::MemoryRef, stream: &Stream) {
+    let Some(sync) = library::opened().and_then(|functions| functions.memory_sync) else { return };
+    if needs_sync(memory) {
+        stream.counters().host_waits.add(1);
+        // SAFETY: the callers say that it is CUDA memory.
+        unsafe { sync(memory.as_ptr().cast_mut()) };
+    }
+}
+
+/// Whether work that fills `memory` may be under way in its own stream. Never so in 1.22.
+fn needs_sync(memory: &gst::MemoryRef) -> bool {
+    // SAFETY: the memory is borrowed, and every one begins with these flags.
+    let flags = unsafe { (*memory.as_ptr()).mini_object.flags };
+    flags & library::NEED_SYNC != 0
+}
+
+/// The calling thread waits until the frame in `buffer` has been written, counted in `stream` if that took waiting.
+/// Call it before a frame goes to somebody who has not [`promised`] to order by events.
+///
+/// # Errors
+/// [`MemoryError::Device`], also for faults of earlier work.
+pub fn wait_written(buffer: &gst::BufferRef, stream: &Stream) -> Result<(), MemoryError> {
+    let known = buffer.iter_memories().filter_map(known);
+    Ok(known.into_iter().try_for_each(|uses| uses.order.wait_written(stream))?)
+}
+
+/// What stands for the promise in an ALLOCATION query: the API type of a meta that no buffer ever carries.
+struct Promise;
+
+// SAFETY: the type is registered once, and no meta of it is ever made, so its layout is never looked at.
+unsafe impl gst::MetaAPI for Promise {
+    type GstType = gst::ffi::GstMeta;
+
+    fn meta_api() -> glib::Type {
+        static API: OnceLock<glib::Type> = OnceLock::new();
+        *API.get_or_init(|| api(c"GstCudaInferOrderMetaAPI"))
+    }
+}
+
+/// Says in answer to an ALLOCATION query that whoever gets the frames orders by events: this element, and everybody that
+/// it passes them on to. Where it passes them on, it promises only what it is promised itself, or waits.
+pub fn promise(query: &mut gst::query::Allocation) {
+    if !promised(query) {
+        query.add_allocation_meta::<Promise>(None);
+    }
+}
+
+/// Whether whoever answered this ALLOCATION query made that [`promise`]. Look before the base class decides: it takes
+/// out of the query what it does not know.
+pub fn promised(query: &gst::query::Allocation) -> bool {
+    query.find_allocation_meta::<Promise>().is_some()
+}
+
+/// Keeps the memory of `buffer` from being used again before what our elements have enqueued on it is done: whoever
+/// drops the buffer waits, if that is necessary. It costs nothing else, and the buffer stays writable.
+pub fn guard(buffer: &mut gst::BufferRef) {
+    if buffer.n_memory() != 1 {
+        return;
+    }
+    let info = guard_info().0;
+    // SAFETY: the buffer is writable; the info is that of a registered meta, which takes no parameters.
+    let meta = unsafe {
+        if !gst::ffi::gst_buffer_get_meta(buffer.as_mut_ptr(), (*info).api).is_null() {
+            return;
+        }
+        gst::ffi::gst_buffer_add_meta(buffer.as_mut_ptr(), info, ptr::null_mut()).cast::<Guard>()
+    };
+    let uses = ptr::from_ref(uses(buffer.peek_memory(0)));
+    // SAFETY: `uses` is the inside of an `Arc` that the memory holds; the meta has just been made, and gives its
+    // reference back when it is freed.
+    unsafe {
+        Arc::increment_strong_count(uses);
+        (*meta).uses = uses;
+    }
+}
+
+/// The guard: pools take it off a buffer before they use it again. A copy of the buffer has none, and needs none, because
+/// it holds the buffer.
+#[repr(C)]
+struct Guard {
+    meta: gst::ffi::GstMeta,
+    /// A reference of its own: where a buffer is freed, its memory goes before its metas.
+    uses: *const Uses,
+}
+
+#[derive(Clone, Copy)]
+struct GuardInfo(*const gst::ffi::GstMetaInfo);
+
+// SAFETY: registered metas are never changed and never freed.
+unsafe impl Send for GuardInfo {}
+// SAFETY: as above.
+unsafe impl Sync for GuardInfo {}
+
+fn guard_info() -> GuardInfo {
+    unsafe extern "C" fn init(
+        meta: *mut gst::ffi::GstMeta,
+        _params: glib::ffi::gpointer,
+        _buffer: *mut gst::ffi::GstBuffer,
+    ) -> glib::ffi::gboolean {
+        // SAFETY: GStreamer calls this with a new meta of the size that it was registered with.
+        unsafe { (*meta.cast::<Guard>()).uses = ptr::null() };
+        glib::ffi::GTRUE
+    }
+    unsafe extern "C" fn free(meta: *mut gst::ffi::GstMeta, _buffer: *mut gst::ffi::GstBuffer) {
+        // SAFETY: GStreamer calls this with a meta that `init` began; what `guard` put into it is given back once.
+        unsafe {
+            let uses = (*meta.cast::<Guard>()).uses;
+            if !uses.is_null() {
+                Arc::from_raw(uses).end();
+            }
+        }
+    }
+    static INFO: OnceLock<GuardInfo> = OnceLock::new();
+    *INFO.get_or_init(|| {
+        let api = api(c"GstCudaInferGuardMetaAPI").into_glib();
+        let name = c"GstCudaInferGuardMeta".as_ptr();
+        let size = size_of::<Guard>();
+        // SAFETY: the functions have the signatures that GStreamer wants, and the meta begins with its head.
+        GuardInfo(unsafe { gst::ffi::gst_meta_register(api, name, size, Some(init), Some(free), None) })
+    })
+}
+
+/// The API type of a meta of ours, registered when first asked for. Its tag says that it is about the buffer's memory, so
+/// that elements which put frames into other memory, as cudaconvert does, neither copy it nor pass on its proposal.
+fn api(name: &CStr) -> glib::Type {
+    let mut tags = [c"memory".as_ptr(), ptr::null()];
+    // SAFETY: a name that ends in 0 and a list that ends in NULL; both are copied.
+    unsafe { from_glib(gst::ffi::gst_meta_api_type_register(name.as_ptr(), tags.as_mut_ptr())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_is_found_in_the_query_once_and_only_where_it_was_made() {
+        gst::init().unwrap();
+        let caps = super::super::caps::any_cuda();
+        let mut query = gst::query::Allocation::new(Some(&caps), true);
+        assert!(!promised(&query));
+        query.add_allocation_meta::<gst_video::VideoMeta>(None);
+        assert!(!promised(&query));
+        promise(&mut query);
+        promise(&mut query);
+        assert!(promised(&query));
+        assert_eq!(query.allocation_metas().count(), 2);
+    }
+
+    #[test]
+    fn memory_keeps_its_uses_through_copies_of_the_buffer_until_it_is_freed() {
+        gst::init().unwrap();
+        let buffer = gst::Buffer::with_size(16).unwrap();
+        assert!(known(buffer.peek_memory(0)).is_none());
+        let first = ptr::from_ref(uses(buffer.peek_memory(0)));
+        let copy = buffer.copy();
+        drop(buffer);
+        assert!(ptr::eq(first, uses(copy.peek_memory(0))));
+    }
+
+    #[test]
+    fn threads_that_see_memory_for_the_first_time_at_once_agree_on_its_uses() {
+        gst::init().unwrap();
+        for _ in 0..100 {
+            let buffer = gst::Buffer::with_size(16).unwrap();
+            let start = std::sync::Barrier::new(4);
+            let seen: Vec<usize> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            start.wait();
+                            ptr::from_ref(uses(buffer.peek_memory(0))).addr()
+                        })
+                    })
+                    .collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert!(seen.iter().all(|address| *address == seen[0]));
+        }
+    }
+
+    #[test]
+    fn a_guard_is_put_on_once_stays_with_its_buffer_and_outlives_the_memory() {
+        gst::init().unwrap();
+        let guards =
+            |buffer: &gst::BufferRef| buffer.iter_meta::<gst::Meta>().filter(|meta| is_guard(meta)).count();
+        let mut buffer = gst::Buffer::with_size(16).unwrap();
+        guard(buffer.get_mut().unwrap());
+        guard(buffer.get_mut().unwrap());
+        assert_eq!(guards(&buffer), 1);
+        let copy = buffer.copy();
+        assert_eq!(guards(&copy), 0);
+        drop(copy);
+        drop(buffer);
+    }
+
+    fn is_guard(meta: &gst::MetaRef<'_, gst::Meta>) -> bool {
+        meta.api().name() == "GstCudaInferGuardMetaAPI"
+    }
+}
