@@ -2,15 +2,13 @@
 
 use multiversion::multiversion;
 
-use super::color::Color;
 use super::horizontal::Horizontal;
-use super::placement::Placement;
+use super::plan::Plan;
 use super::rows::{Row, Rows, row};
 use super::samples::{self, Columns};
 use super::taps::Taps;
 use super::writer::Writer;
-use super::{Params, PreprocError};
-use crate::frame::{Frame, FrameFormat};
+use crate::frame::Frame;
 
 /// Picking an element of a row by index costs about as much as this many elements taken in a sweep.
 const PICK: u64 = 3;
@@ -34,9 +32,9 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    /// Makes tables and buffers for parameters that have been checked.
-    pub fn new(source: &FrameFormat, params: &Params, placement: &Placement) -> Result<Self, PreprocError> {
-        let color = Color::new(source, params.channels);
+    /// Makes tables and buffers.
+    pub fn new(plan: &Plan) -> Self {
+        let Plan { source, params, placement, color, .. } = plan;
         let channels = color.channels();
         let mut components = samples::components(source.pixels);
         components.truncate(color.components());
@@ -44,12 +42,7 @@ impl Cpu {
         let vertical = Taps::new(&placement.y, params.interpolation);
         let columns = Columns::new(x.sources());
         let (read, width) = (columns.len(), placement.x.len);
-        let horizontal_first = {
-            let (picks, mixes) = (PICK * x.total() as u64, vertical.total() as u64);
-            let first = vertical.sources().len() as u64 * picks + mixes * width as u64;
-            let last = mixes * read as u64 + vertical.len() as u64 * picks;
-            first < last
-        };
+        let horizontal_first = horizontal_first(&x, &vertical, &columns);
         let horizontal = Horizontal::new(x, &columns);
         let (before, mixed) = if horizontal_first {
             (Some(horizontal), None)
@@ -57,8 +50,8 @@ impl Cpu {
             (None, Some((row(channels, read + Horizontal::SLACK, 0.0), horizontal)))
         };
         let padding = f32::from(params.padding);
-        Ok(Self {
-            rows: Rows::new(components, columns, color, before, width),
+        Self {
+            rows: Rows::new(components, columns, *color, before, width),
             mixed,
             vertical,
             channels,
@@ -67,8 +60,8 @@ impl Cpu {
             width,
             out: row(channels, params.width, padding),
             bar: row(channels, params.width, padding),
-            writer: Writer::new(params, channels)?,
-        })
+            writer: Writer::new(plan),
+        }
     }
 
     /// Fills `tensor`; the sizes of both have been checked.
@@ -102,6 +95,15 @@ impl Cpu {
             horizontal.apply(plane, &mut out[filled.clone()]);
         }
     }
+}
+
+/// Whether it is cheaper to resample every source row that is read than to mix rows first. The order shows in the last
+/// bits, so the CUDA side keeps to it, too.
+pub(super) fn horizontal_first(x: &Taps, y: &Taps, columns: &Columns) -> bool {
+    let (picks, mixes) = (PICK * x.total() as u64, y.total() as u64);
+    let first = y.sources().len() as u64 * picks + mixes * x.len() as u64;
+    let last = mixes * columns.len() as u64 + y.len() as u64 * picks;
+    first < last
 }
 
 /// The weighted mean of the frame's rows from `first` on, one a weight.

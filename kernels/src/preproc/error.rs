@@ -1,6 +1,8 @@
 //! What can be wrong with parameters, a frame or a tensor.
 
+use super::MAX_BATCH;
 use super::params::MAX_SIDE;
+use crate::device::DeviceError;
 use crate::frame::FrameError;
 use crate::tensor::TensorType;
 
@@ -61,7 +63,7 @@ pub enum PreprocError {
         /// Its greatest value.
         high: i32,
     },
-    /// Memory for the tensor that is longer or shorter than [`super::Preproc::bytes`].
+    /// Memory for the tensor that is longer or shorter than [`super::Preproc::bytes`] (a frame of the batch).
     #[error(
         "the tensor needs exactly {wanted} bytes, but {given} were given; allocate what Preproc::bytes says"
     )]
@@ -74,4 +76,18 @@ pub enum PreprocError {
     /// A frame that is smaller than the format this conversion was prepared for.
     #[error("the frame is not of the format this conversion was prepared for, prepare another: {0}")]
     Frame(#[from] FrameError),
+    /// A batch on the GPU of no frames, or of more than [`MAX_BATCH`].
+    #[error("a batch of {0} frames cannot be made in one launch; give 1 to {MAX_BATCH}")]
+    Batch(usize),
+    /// A tensor on the GPU whose address is not a multiple of its elements' size.
+    #[error("the tensor's device address {address:#x} does not suit {ty}; align it to {} bytes", .ty.size())]
+    Unaligned {
+        /// Where the tensor begins.
+        address: u64,
+        /// Its element type.
+        ty: TensorType,
+    },
+    /// The GPU refused.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
 }

@@ -8,15 +8,15 @@ use crate::frame::{Frame, PixelFormat};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Component {
     /// Plane it lies in.
-    plane: usize,
+    pub plane: usize,
     /// Bytes from one of its samples to the next.
-    group: usize,
+    pub group: usize,
     /// Bytes before its first sample.
-    offset: usize,
+    pub offset: usize,
     /// One sample for two pixels of a row.
-    half_columns: bool,
+    pub half_columns: bool,
     /// One row of samples for two rows of pixels.
-    half_rows: bool,
+    pub half_rows: bool,
     /// 10 bits in the high bits of a little-endian 16-bit word, instead of a byte.
     wide: bool,
 }

@@ -4,7 +4,8 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 
-use super::{ChannelOrder, Layout, Params, PreprocError};
+use super::Layout;
+use super::plan::Plan;
 use crate::tensor::TensorType;
 
 /// Adding it to a float of less than 2^22 rounds that to an integer, half to even, and leaves it in the low bits. Unlike `round_ties_even`, it needs no SSE4.1.
@@ -17,7 +18,7 @@ pub(super) struct Writer {
     layout: Layout,
     ty: TensorType,
     /// The row's channel that each of the tensor's is made of.
-    order: Vec<usize>,
+    order: &'static [usize],
     /// Factor and summand of each channel of the tensor, normalisation and quantisation together.
     normalise: Vec<(f32, f32)>,
     /// Added to the rounded integer.
@@ -29,42 +30,23 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A writer of rows of `channels` channels (1 is repeated where the tensor has 3).
-    pub fn new(params: &Params, channels: usize) -> Result<Self, PreprocError> {
-        let order = match params.channels {
-            ChannelOrder::Gray => vec![0],
-            _ if channels == 1 => vec![0; 3],
-            ChannelOrder::Rgb => vec![0, 1, 2],
-            ChannelOrder::Bgr => vec![2, 1, 0],
-        };
-        let step = match params.ty {
-            TensorType::UInt8 | TensorType::Int8 => f64::from(params.quant_scale),
-            _ => 1.0,
-        };
-        let mut normalise = Vec::new();
-        for c in 0..order.len() {
-            let divisor = f64::from(params.std[c]) * step;
-            let factor = (f64::from(params.scale) / divisor) as f32;
-            let summand = (-f64::from(params.mean[c]) / divisor) as f32;
-            if !summand.is_finite() || !(factor * 255.0 + summand).is_finite() {
-                return Err(PreprocError::Combination(c));
-            }
-            normalise.push((factor, summand));
-        }
+    /// A writer of the rows that `plan` says.
+    pub fn new(plan: &Plan) -> Self {
+        let Plan { params, normalise, .. } = plan;
         let run = match params.layout {
             Layout::Nchw => params.width,
-            Layout::Nhwc => params.width * order.len(),
+            Layout::Nhwc => params.width * normalise.len(),
         };
-        Ok(Self {
+        Self {
             height: params.height,
             layout: params.layout,
             ty: params.ty,
-            order,
-            normalise,
+            order: plan.order(),
+            normalise: normalise.clone(),
             zero_point: params.zero_point,
             line: vec![0.0; run],
             halves: if params.ty == TensorType::Float16 { vec![f16::ZERO; run] } else { Vec::new() },
-        })
+        }
     }
 
     /// Writes row `y` of the tensor from its pixel values, 0..255, one slice of the tensor's width a channel.
@@ -86,7 +68,7 @@ impl Writer {
                 }
             }
             Layout::Nhwc => {
-                if let ([r, g, b], [rn, gn, bn]) = (self.order.as_slice(), self.normalise.as_slice()) {
+                if let ([r, g, b], [rn, gn, bn]) = (self.order, self.normalise.as_slice()) {
                     let (pixels, _) = self.line.as_chunks_mut::<3>();
                     let channels = row[*r].iter().zip(&row[*g]).zip(&row[*b]);
                     for (pixel, ((r, g), b)) in pixels.iter_mut().zip(channels) {

@@ -1,8 +1,7 @@
 //! The definition in the module's page, once more: per output pixel, in f64, straight from the formulas, sharing
 //! nothing with the implementation but the parameters' types.
 
-use crate::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
-use crate::preproc::{ChannelOrder, Interpolation, Params, Resize};
+use super::{ChannelOrder, Frame, FrameFormat, Interpolation, Matrix, Params, PixelFormat, Range, Resize};
 
 /// A frame that owns its planes, with rows `slack` bytes longer than needed, full of noise (the slack too).
 pub struct Owned {
