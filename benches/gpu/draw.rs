@@ -3,12 +3,12 @@
 
 use std::time::Instant;
 
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, DeviceSlice, Memory, Stream};
+use cudainfer_kernels::device::{DeviceFrame, DevicePlane, DeviceSlice, Event, Memory, Stream};
 use cudainfer_kernels::draw::{CudaCanvas, Shape, color_of, default_scale, draw};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
-use crate::measure::{measure, row};
+use crate::measure::{Times, measure, row};
 
 const SIZE: [usize; 2] = [1920, 1080];
 /// Frames drawn on by turns: 3 MB each, so that they do not stay in the 50 MB of L2 cache.
@@ -88,6 +88,22 @@ fn one(stream: &Stream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>]) {
     let commands = stream.counters().host_to_device.get() - before;
     let times = measure(stream, |i| canvas.draw(stream, &format, &frames[i % FRAMES], shapes).unwrap());
     row(name, &times, drawn, 1, None);
+    let (long, events) =
+        (stream.allocate(1 << 30).unwrap(), [(); 2].map(|()| Event::with_time(stream.context()).unwrap()));
+    // Three frames, so that none waits for room, behind work that is longer than enqueuing them.
+    let mut device: Vec<f64> = (0..100)
+        .map(|i| {
+            stream.synchronize().unwrap();
+            stream.fill(long.slice(), 1).unwrap();
+            stream.record(&events[0]).unwrap();
+            (0..3).for_each(|k| canvas.draw(stream, &format, &frames[(3 * i + k) % FRAMES], shapes).unwrap());
+            stream.record(&events[1]).unwrap();
+            stream.wait_on_host(&events[1]).unwrap();
+            events[1].nanoseconds_since(&events[0]).unwrap() as f64 / 3e3
+        })
+        .collect();
+    device.sort_by(f64::total_cmp);
+    row(&format!("{name}: on the device"), &Times { median: device[50], p95: device[95] }, drawn, 1, None);
     let mut host: Vec<f64> = (0..500)
         .map(|i| {
             let start = Instant::now();

@@ -1,18 +1,18 @@
 // Similarity matrices: of every row object with every column object, row-major float32, [rows, cols].
 //
-// Boxes are float4 (x, y, width, height). Keypoints are float2; those of the rows lie pose by pose, [rows, keypoints],
-// those of the columns keypoint by keypoint, [keypoints, cols], so that neighbouring threads read neighbours.
+// Boxes are float4 (x, y, width, height). Keypoints are float2, pose by pose: [rows, keypoints] and [cols, keypoints].
 //
-// A thread computes one column of a tile of rows, and a warp writes 128 bytes of a row at once: `iou` takes the tile's
-// boxes from shared memory, `oks` keeps the tile's sums in registers while it goes through the keypoints.
+// iou: a thread computes one column of a tile of rows, whose boxes are in shared memory; a warp writes 128 bytes of a
+// row at once. Grid: tiles of rows, then of 128 columns; 128 threads a block.
+// oks: a thread computes one pair of a tile of 4 rows by 32 columns, whose keypoints are in shared memory, 17 at a time
+// (COCO's all at once; an odd number, so that neighbouring poses lie in different banks). Grid: those tiles; 128 threads.
 // What must move: the matrix, 4 bytes a pair, to host memory; the objects are few beside it.
-// Grid: tiles of rows, then of 128 columns; 128 threads a block.
 #include "prelude.cuh"
 
 struct Params {
     const float* a;
     const float* b;
-    // oks: of the rows, 0 where a pose has none; and of the keypoints, the square of distance that counts as one.
+    // oks: the rows' areas, 0 where one is none; and by keypoint what divides a squared distance, 0 to leave it out.
     const float* areas;
     const float* spreads;
     float* out;
@@ -21,7 +21,7 @@ struct Params {
     uint32_t tile;
 };
 
-constexpr uint32_t THREADS = 128, TILE_MOST = 64, OKS_TILE = 8;
+constexpr uint32_t THREADS = 128, TILE_MOST = 64, OKS_ROWS = 4, OKS_COLS = 32, CHUNK = 17;
 
 __device__ __forceinline__ bool finite(float v) { return fabsf(v) <= 3.402823466e38f; }
 
@@ -56,31 +56,37 @@ extern "C" __global__ void __launch_bounds__(THREADS) iou(const Params p) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) oks(const Params p) {
-    const uint64_t first = uint64_t(blockIdx.x) * OKS_TILE, col = uint64_t(blockIdx.y) * THREADS + threadIdx.x;
-    if (col >= p.cols) return;
-    const uint32_t count = min(uint64_t(OKS_TILE), p.rows - first);
-    const float2* a = reinterpret_cast<const float2*>(p.a) + first * p.keypoints;
-    const float2* b = reinterpret_cast<const float2*>(p.b) + col;
-    float sum[OKS_TILE] = {}, points[OKS_TILE] = {}, area[OKS_TILE];
-#pragma unroll
-    for (uint32_t i = 0; i < OKS_TILE; i++) area[i] = i < count ? p.areas[first + i] : 0;
-    for (uint32_t k = 0; k < p.keypoints; k++) {
-        const float2 theirs = b[uint64_t(k) * p.cols];
-        const float spread = p.spreads[k];
-#pragma unroll
-        for (uint32_t i = 0; i < OKS_TILE; i++) {
-            if (i >= count) continue;
-            const float2 ours = a[uint64_t(i) * p.keypoints + k];
-            if (!finite(ours.x) || !finite(ours.y)) continue;
-            const float dx = ours.x - theirs.x, dy = ours.y - theirs.y;
-            const float exponent = (dx * dx + dy * dy) / (area[i] * spread);
-            // NaN where they lack the keypoint.
-            if (exponent >= 0) sum[i] += expf(-exponent);
-            points[i] += 1;
+    __shared__ float2 ours[OKS_ROWS][CHUNK], theirs[OKS_COLS][CHUNK];
+    __shared__ float spreads[CHUNK];
+    const uint64_t row = uint64_t(blockIdx.x) * OKS_ROWS, col = uint64_t(blockIdx.y) * OKS_COLS;
+    const uint32_t rows = min(uint64_t(OKS_ROWS), p.rows - row), cols = min(uint64_t(OKS_COLS), p.cols - col);
+    const uint32_t i = threadIdx.x / OKS_COLS, j = threadIdx.x % OKS_COLS;
+    const float2* a = reinterpret_cast<const float2*>(p.a) + row * p.keypoints;
+    const float2* b = reinterpret_cast<const float2*>(p.b) + col * p.keypoints;
+    const float area = i < rows ? p.areas[row + i] : 0;
+    float sum = 0, points = 0;
+    for (uint32_t first = 0; first < p.keypoints; first += CHUNK) {
+        const uint32_t count = min(CHUNK, p.keypoints - first);
+        for (uint32_t at = threadIdx.x; at < rows * count; at += THREADS) {
+            ours[at / count][at % count] = a[uint64_t(at / count) * p.keypoints + first + at % count];
         }
+        for (uint32_t at = threadIdx.x; at < cols * count; at += THREADS) {
+            theirs[at / count][at % count] = b[uint64_t(at / count) * p.keypoints + first + at % count];
+        }
+        if (threadIdx.x < count) spreads[threadIdx.x] = p.spreads[first + threadIdx.x];
+        __syncthreads();
+        if (i < rows && j < cols) {
+            for (uint32_t k = 0; k < count; k++) {
+                const float2 from = ours[i][k], to = theirs[j][k];
+                if (!(spreads[k] > 0) || !finite(from.x) || !finite(from.y)) continue;
+                const float dx = from.x - to.x, dy = from.y - to.y;
+                const float exponent = (dx * dx + dy * dy) / (area * spreads[k]);
+                // NaN where they lack the keypoint.
+                if (exponent >= 0) sum += expf(-exponent);
+                points += 1;
+            }
+        }
+        __syncthreads();
     }
-#pragma unroll
-    for (uint32_t i = 0; i < OKS_TILE; i++) {
-        if (i < count) p.out[(first + i) * p.cols + col] = area[i] > 0 && points[i] > 0 ? sum[i] / points[i] : 0;
-    }
+    if (i < rows && j < cols) p.out[(row + i) * p.cols + col + j] = area > 0 && points > 0 ? sum / points : 0;
 }

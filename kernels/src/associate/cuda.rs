@@ -5,13 +5,15 @@ use super::oks::{is_scale, spread};
 use crate::device::{DeviceError, Event, Kernel, Memory, Pinned, Stream};
 use crate::geometry::Rect;
 
-/// Threads of a block, and columns of a tile.
+/// Threads of a block.
 const THREADS: u32 = 128;
-/// Rows of a tile of [`CudaCosts::oks`].
-const OKS_TILE: u32 = 8;
-/// Rows of a tile of [`CudaCosts::iou`], at least and at most.
-const IOU_TILE: [usize; 2] = [4, 64];
-/// Blocks that a tile is chosen for: a few for each multiprocessor.
+/// Rows and columns of a tile of [`CudaCosts::oks`].
+const OKS_TILE: [u32; 2] = [4, 32];
+/// Columns of a tile of [`CudaCosts::iou`].
+const IOU_COLS: u32 = THREADS;
+/// Its rows, at least and at most.
+const IOU_ROWS: [usize; 2] = [4, 64];
+/// Blocks that they are chosen for: a few for each multiprocessor.
 const BLOCKS: usize = 512;
 /// What room begins with, in bytes.
 const ROOM: usize = 64 << 10;
@@ -74,10 +76,8 @@ impl CudaCosts {
         for (slot, Rect { x, y, w, h }) in objects.as_chunks_mut().0.iter_mut().zip(a.iter().chain(b)) {
             *slot = [*x, *y, *w, *h];
         }
-        let tiles = b.len().div_ceil(THREADS as usize);
-        let tile = (a.len() * tiles / BLOCKS).clamp(IOU_TILE[0], IOU_TILE[1]);
-        let tile = u32::try_from(tile).unwrap_or(1);
-        let [rows, cols] = [a.len(), b.len()].map(count);
+        let across = b.len().div_ceil(IOU_COLS as usize);
+        let tile = count((a.len() * across / BLOCKS).clamp(IOU_ROWS[0], IOU_ROWS[1]));
         let start = self.uploaded.pointer();
         let params = Params {
             a: start,
@@ -85,13 +85,12 @@ impl CudaCosts {
             areas: 0,
             spreads: 0,
             out: self.matrix.pointer(),
-            rows,
-            cols,
+            rows: count(a.len()),
+            cols: count(b.len()),
             keypoints: 0,
             tile,
         };
-        let floats = 4 * (a.len() + b.len());
-        self.launch(stream, &self.iou, floats, tile, &params)?;
+        self.launch(stream, &self.iou, 4 * (a.len() + b.len()), [tile, IOU_COLS], &params)?;
         self.result(stream, a.len() * b.len())
     }
 
@@ -109,23 +108,29 @@ impl CudaCosts {
         if a.is_empty() || b.is_empty() {
             return Ok(&[]);
         }
-        let used = || sigmas.iter().enumerate().filter(|(_, sigma)| is_scale(**sigma));
-        let keypoints = used().count();
+        let keypoints = sigmas.len();
         let [points_a, points_b] = [2 * keypoints * a.len(), 2 * keypoints * b.len()];
         let floats = points_a + points_b + a.len() + keypoints;
-        let mut objects = self.room(stream, floats, a.len() * b.len())?.iter_mut();
-        let of_a = a.iter().flat_map(|pose| used().map(|(k, _)| pose.point(k)));
-        let of_b = used().flat_map(|(k, _)| b.iter().map(move |pose| pose.point(k)));
-        let areas = a.iter().map(|pose| if is_scale(pose.area) { pose.area } else { 0.0 });
-        let spreads = used().map(|(_, sigma)| spread(*sigma));
-        let points = of_a.chain(of_b).flat_map(|(x, y)| [x, y]);
-        for (slot, value) in objects.by_ref().zip(points.chain(areas).chain(spreads)) {
-            *slot = value;
+        let objects = self.room(stream, floats, a.len() * b.len())?;
+        let (points, rest) = objects.split_at_mut(points_a + points_b);
+        let (areas, spreads) = rest.split_at_mut(a.len());
+        // Without keypoints there is no chunk to fill.
+        for (slots, pose) in points.chunks_exact_mut(2 * keypoints.max(1)).zip(a.iter().chain(b)) {
+            let (there, missing) = slots.split_at_mut(2 * pose.points.len().min(keypoints));
+            for (slot, (x, y)) in there.as_chunks_mut().0.iter_mut().zip(pose.points) {
+                *slot = [*x, *y];
+            }
+            missing.fill(f32::NAN);
         }
-        let start = self.uploaded.pointer();
-        let at = |floats: usize| start + 4 * floats as u64;
+        for (slot, pose) in areas.iter_mut().zip(a) {
+            *slot = if is_scale(pose.area) { pose.area } else { 0.0 };
+        }
+        for (slot, sigma) in spreads.iter_mut().zip(sigmas) {
+            *slot = spread(*sigma);
+        }
+        let at = |floats: usize| self.uploaded.pointer() + 4 * floats as u64;
         let params = Params {
-            a: start,
+            a: at(0),
             b: at(points_a),
             areas: at(points_a + points_b),
             spreads: at(points_a + points_b + a.len()),
@@ -133,7 +138,7 @@ impl CudaCosts {
             rows: count(a.len()),
             cols: count(b.len()),
             keypoints: count(keypoints),
-            tile: OKS_TILE,
+            tile: OKS_TILE[0],
         };
         self.launch(stream, &self.oks, floats, OKS_TILE, &params)?;
         self.result(stream, a.len() * b.len())
@@ -159,11 +164,11 @@ impl CudaCosts {
         stream: &Stream,
         kernel: &Kernel,
         floats: usize,
-        tile: u32,
+        [rows, cols]: [u32; 2],
         params: &Params,
     ) -> Result<(), DeviceError> {
         stream.start_upload(&self.objects, self.uploaded.slice().first(size_of::<f32>() * floats))?;
-        let grid = [params.rows.div_ceil(tile), params.cols.div_ceil(THREADS), 1];
+        let grid = [params.rows.div_ceil(rows), params.cols.div_ceil(cols), 1];
         // SAFETY: `Params` is the kernels'. `room` has made place for all that they read and write, which stays, for
         // `result` waits.
         unsafe { stream.launch(kernel, grid, [THREADS, 1, 1], 0, params) }?;

@@ -17,13 +17,6 @@ pub struct Pose<'a> {
     pub area: f32,
 }
 
-impl Pose<'_> {
-    /// Keypoint `k`, not finite where it is not there.
-    pub(super) fn point(&self, k: usize) -> (f32, f32) {
-        self.points.get(k).copied().unwrap_or((f32::NAN, f32::NAN))
-    }
-}
-
 /// Object keypoint similarity of every pose of `a` with every pose of `b`, written to `out`.
 ///
 /// `out` becomes row-major `[a.len(), b.len()]`, each value in 0..1: the mean over the keypoints that `a` has of
@@ -32,7 +25,8 @@ impl Pose<'_> {
 /// `a` is what COCO calls the ground truth, for a tracker what it expects. A keypoint that only `b` lacks counts 0. A
 /// pose without keypoints, or whose area is not finite and above 0, resembles nothing: its row is 0.
 ///
-/// There are as many keypoints as `sigmas`; those whose sigma is not finite and above 0 are left out.
+/// There are as many keypoints as `sigmas`; those whose sigma, or its square in f32, is not finite and above 0 are left
+/// out.
 pub fn oks_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<f32>) {
     out.clear();
     out.reserve(a.len() * b.len());
@@ -47,22 +41,24 @@ fn oks(a: &Pose<'_>, b: &Pose<'_>, sigmas: &[f32]) -> f32 {
     }
     let (mut sum, mut count) = (0.0, 0.0);
     for (k, sigma) in sigmas.iter().enumerate() {
-        let ((ax, ay), (bx, by)) = (a.point(k), b.point(k));
-        if !is_scale(*sigma) || !ax.is_finite() || !ay.is_finite() {
+        let [(ax, ay), (bx, by)] = [a, b].map(|pose| pose.points.get(k).copied().unwrap_or((f32::NAN, 0.0)));
+        let spread = spread(*sigma);
+        if spread == 0.0 || !ax.is_finite() || !ay.is_finite() {
             continue;
         }
         count += 1.0;
         let (dx, dy) = (ax - bx, ay - by);
-        let exponent = (dx * dx + dy * dy) / (a.area * spread(*sigma));
+        let exponent = (dx * dx + dy * dy) / (a.area * spread);
         // NaN where `b` lacks the keypoint, or where everything is too small for f32.
         sum += if exponent >= 0.0 { (-exponent).exp() } else { 0.0 };
     }
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
-/// What divides the square of a distance on an object of unit area: `2 k^2`.
+/// What divides the square of a distance on an object of unit area: `2 k^2`; 0 for a keypoint to leave out.
 pub(super) fn spread(sigma: f32) -> f32 {
-    8.0 * sigma * sigma
+    let spread = 8.0 * sigma * sigma;
+    if is_scale(sigma) && is_scale(spread) { spread } else { 0.0 }
 }
 
 /// Whether it can be an area or a sigma.

@@ -69,33 +69,52 @@ pub(super) fn polyline(canvas: &mut impl Canvas, points: &[(f32, f32)], thicknes
 fn capsule(canvas: &mut impl Canvas, a: [f64; 2], b: [f64; 2], r: f64, ink: Ink) {
     let length = (b[0] - a[0]).hypot(b[1] - a[1]);
     let along = if length > 0.0 { [(b[0] - a[0]) / length, (b[1] - a[1]) / length] } else { [1.0, 0.0] };
+    // With x from a: 0 <= x * along.x + dy * along.y <= length, and likewise across, within r.
+    let (lengthwise, across) = (Strip::new(along[0], 0.0, length), Strip::new(-along[1], -r, r));
     let rows = pixels(a[1].min(b[1]) - r, a[1].max(b[1]) + r);
     for row in rows.start.max(0)..rows.end.min(canvas.layout().height()) {
         let y = row as f64 + 0.5;
-        let circle = |centre: [f64; 2]| {
-            let half = (r * r - (y - centre[1]).powi(2)).sqrt();
-            (half > 0.0).then_some((centre[0] - half, centre[0] + half))
-        };
-        // With x from a: 0 <= x * along.x + dy * along.y <= length, and likewise across, within r.
+        let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
+        for centre in [a, b] {
+            let square = r * r - (y - centre[1]).powi(2);
+            if square > 0.0 {
+                let half = square.sqrt();
+                (from, to) = (from.min(centre[0] - half), to.max(centre[0] + half));
+            }
+        }
         let dy = y - a[1];
-        let bar = between(along[0], dy * along[1], 0.0, length)
-            .zip(between(-along[1], dy * along[0], -r, r))
-            .map(|(along, across)| (a[0] + along.0.max(across.0), a[0] + along.1.min(across.1)))
-            .filter(|(from, to)| from < to);
-        let parts = [circle(a), circle(b), bar];
-        let from = parts.iter().flatten().fold(f64::INFINITY, |v, part| v.min(part.0));
-        let to = parts.iter().flatten().fold(f64::NEG_INFINITY, |v, part| v.max(part.1));
+        let (l, c) = (lengthwise.cross(dy * along[1]), across.cross(dy * along[0]));
+        let bar = (a[0] + l.0.max(c.0), a[0] + l.1.min(c.1));
+        if bar.0 < bar.1 {
+            (from, to) = (from.min(bar.0), to.max(bar.1));
+        }
         if from < to {
             canvas.fill(pixels(from, to), row..row + 1, ink);
         }
     }
 }
 
-/// The x for which `low <= slope * x + offset <= high`, where there are any.
-fn between(slope: f64, offset: f64, low: f64, high: f64) -> Option<(f64, f64)> {
-    if slope == 0.0 {
-        return (low <= offset && offset < high).then_some((f64::NEG_INFINITY, f64::INFINITY));
+/// `low <= slope * x + offset <= high`, for any offset.
+struct Strip {
+    slope: f64,
+    inverse: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Strip {
+    fn new(slope: f64, low: f64, high: f64) -> Self {
+        Self { slope, inverse: 1.0 / slope, low, high }
     }
-    let (p, q) = ((low - offset) / slope, (high - offset) / slope);
-    Some((p.min(q), p.max(q)))
+
+    /// The x for which it holds, from and to; from lies after to where there are none.
+    fn cross(&self, offset: f64) -> (f64, f64) {
+        if self.slope == 0.0 {
+            let holds = self.low <= offset && offset < self.high;
+            let far = if holds { f64::INFINITY } else { f64::NEG_INFINITY };
+            return (-far, far);
+        }
+        let (p, q) = ((self.low - offset) * self.inverse, (self.high - offset) * self.inverse);
+        (p.min(q), p.max(q))
+    }
 }
