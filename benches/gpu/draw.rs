@@ -1,5 +1,122 @@
-//! The operation `draw`.
+//! The operation `draw`: what an overlay draws on a frame. What must move is what is drawn; the copy of the commands
+//! and one launch take longer.
 
-use cudainfer_kernels::device::Stream;
+use std::time::Instant;
 
-pub fn run(_stream: &Stream) {}
+use cudainfer_kernels::device::{DeviceFrame, DevicePlane, DeviceSlice, Event, Memory, Stream};
+use cudainfer_kernels::draw::{CudaCanvas, Shape, color_of, default_scale, draw};
+use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
+use cudainfer_kernels::geometry::Rect;
+
+use crate::measure::{Times, measure, row};
+
+const SIZE: [usize; 2] = [1920, 1080];
+/// Frames drawn on by turns: 3 MB each, so that they do not stay in the 50 MB of L2 cache.
+const FRAMES: usize = 32;
+
+pub fn run(stream: &Stream) {
+    let scale = default_scale(SIZE[1]);
+    let texts: Vec<String> = (0..20).map(|i| format!("person {i} 0.{}", 50 + i)).collect();
+    let labelled: Vec<Shape<'_>> = (0_u8..)
+        .zip(&texts)
+        .flat_map(|(id, text)| {
+            let (x, y) = (f32::from(id % 7) * 250.0 + 31.0, f32::from(id / 7) * 330.0 + 47.0);
+            let (color, rect) = (color_of(id.into()), Rect { x, y, w: 170.0, h: 290.0 });
+            [Shape::Rect { rect, thickness: 2 * scale, color }, Shape::Label { x, y, text, color, scale }]
+        })
+        .collect();
+    let bodies: Vec<Vec<(f32, f32)>> = (0_u16..20)
+        .map(|i| (0_u16..17).map(|k| (f32::from(i * 90 + k * 37 % 110), f32::from(200 + k * 31))).collect())
+        .collect();
+    let skeletons: Vec<Shape<'_>> = (0_u64..)
+        .zip(&bodies)
+        .flat_map(|(id, points)| {
+            let color = color_of(id);
+            let joints = points.iter().map(move |&(x, y)| Shape::Disc { x, y, radius: 5.0, color });
+            joints.chain([Shape::Polyline { points, thickness: 3, color }])
+        })
+        .collect();
+    for (what, shapes) in [("20 boxes with labels", &labelled), ("20 skeletons", &skeletons)] {
+        for pixels in [PixelFormat::Nv12, PixelFormat::Bgrx] {
+            one(stream, &format!("draw {what} on {pixels:?} 1080p"), pixels, shapes);
+        }
+    }
+}
+
+fn one(stream: &Stream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>]) {
+    let [width, height] = SIZE;
+    let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
+    let sizes: Vec<_> =
+        (0..pixels.planes()).map(|i| (pixels.row_bytes(i, width), pixels.rows(i, height))).collect();
+    let memories: Vec<Vec<Memory>> = (0..FRAMES)
+        .map(|_| sizes.iter().map(|(row, rows)| stream.allocate(row * rows).unwrap()).collect())
+        .collect();
+    let frames: Vec<DeviceFrame<'_>> = memories
+        .iter()
+        .map(|planes| {
+            let planes: Vec<_> = planes
+                .iter()
+                .zip(&sizes)
+                .map(|(memory, (stride, _))| DevicePlane::new(memory.slice(), *stride))
+                .collect();
+            planes.iter().for_each(|plane| {
+                // SAFETY: the plane's own bytes.
+                let bytes = unsafe { DeviceSlice::from_raw(plane.pointer(), plane.bytes()) };
+                stream.fill(bytes, 90).unwrap();
+            });
+            DeviceFrame::new(&format, &planes).unwrap()
+        })
+        .collect();
+
+    // The CPU twin on the same shapes, for the bytes that are drawn and for its time.
+    let mut planes: Vec<Vec<u8>> = sizes.iter().map(|(row, rows)| vec![90; row * rows]).collect();
+    let borrowed = planes.iter_mut().zip(&sizes).map(|(plane, (stride, _))| (&mut plane[..], *stride));
+    let mut frame = FrameMut::new(&format, borrowed.collect()).unwrap();
+    let mut twin: Vec<f64> = (0..100)
+        .map(|_| {
+            let start = Instant::now();
+            draw(&format, &mut frame, shapes).unwrap();
+            start.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    let drawn = planes.iter().flatten().filter(|byte| **byte != 90).count();
+    twin.sort_by(f64::total_cmp);
+
+    let mut canvas = CudaCanvas::new(stream).unwrap();
+    let before = stream.counters().host_to_device.get();
+    canvas.draw(stream, &format, &frames[0], shapes).unwrap();
+    let commands = stream.counters().host_to_device.get() - before;
+    let times = measure(stream, |i| canvas.draw(stream, &format, &frames[i % FRAMES], shapes).unwrap());
+    row(name, &times, drawn, 1, None);
+    let (long, events) =
+        (stream.allocate(1 << 30).unwrap(), [(); 2].map(|()| Event::with_time(stream.context()).unwrap()));
+    // Three frames, so that none waits for room, behind work that is longer than enqueuing them.
+    let mut device: Vec<f64> = (0..100)
+        .map(|i| {
+            stream.synchronize().unwrap();
+            stream.fill(long.slice(), 1).unwrap();
+            stream.record(&events[0]).unwrap();
+            (0..3).for_each(|k| canvas.draw(stream, &format, &frames[(3 * i + k) % FRAMES], shapes).unwrap());
+            stream.record(&events[1]).unwrap();
+            stream.wait_on_host(&events[1]).unwrap();
+            events[1].nanoseconds_since(&events[0]).unwrap() as f64 / 3e3
+        })
+        .collect();
+    device.sort_by(f64::total_cmp);
+    row(&format!("{name}: on the device"), &Times { median: device[50], p95: device[95] }, drawn, 1, None);
+    let mut host: Vec<f64> = (0..500)
+        .map(|i| {
+            let start = Instant::now();
+            canvas.draw(stream, &format, &frames[i % FRAMES], shapes).unwrap();
+            let enqueued = start.elapsed().as_secs_f64() * 1e6;
+            stream.synchronize().unwrap();
+            enqueued
+        })
+        .collect();
+    host.sort_by(f64::total_cmp);
+    println!(
+        "{{\"row\": \"{name}: host\", \"who\": \"cudainfer\", \"enqueue_us\": {:.1}, \"command_bytes\": {commands}, \
+         \"cpu_twin_us\": {:.1}}}",
+        host[250], twin[50]
+    );
+}

@@ -34,6 +34,11 @@ impl<'a> DeviceSlice<'a> {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+
+    /// Its first `bytes`, or all of it where it has less.
+    pub fn first(self, bytes: usize) -> Self {
+        Self { bytes: bytes.min(self.bytes), ..self }
+    }
 }
 
 /// Rows of bytes in device memory, borrowed for `'a` from whoever holds the memory.

@@ -10,17 +10,24 @@
 //! it where they cover the top-left one, so that they do not eat up the background between them; labels lie on even
 //! pixels, so at an even scale letters are exact.
 
+mod canvas;
 mod color;
+mod cuda;
 mod label;
+mod letters;
 mod raster;
+mod record;
 mod surface;
 #[cfg(test)]
 mod tests;
 
 pub use color::{Rgb, color_of};
+pub use cuda::CudaCanvas;
 
+use crate::device::DeviceError;
 use crate::frame::{FrameError, FrameFormat, FrameMut, PixelFormat};
 use crate::geometry::Rect;
+use canvas::Canvas;
 use surface::Surface;
 
 /// What is drawn.
@@ -85,6 +92,13 @@ pub enum DrawError {
     /// A frame whose planes are shorter than its format needs.
     #[error(transparent)]
     Frame(#[from] FrameError),
+    /// A frame that the GPU's coordinates have no room for.
+    #[error("cannot draw on frames of {width}x{height} on the GPU: {most} pixels a side are the most")]
+    #[allow(missing_docs)]
+    TooLarge { width: usize, height: usize, most: usize },
+    /// The GPU failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
 }
 
 /// The magnification that keeps labels readable on frames of this height: 1 up to 809 rows, 2 for 1080, 4 for 2160, so
@@ -96,24 +110,27 @@ pub fn default_scale(height: usize) -> u32 {
 /// Draws `shapes` in order on `frame`, which is of `format`. Alpha becomes opaque where something is drawn.
 ///
 /// # Errors
-/// [`DrawError`]; nothing is drawn then.
+/// [`DrawError::Format`] or [`DrawError::Frame`]; nothing is drawn then.
 pub fn draw(format: &FrameFormat, frame: &mut FrameMut<'_>, shapes: &[Shape<'_>]) -> Result<(), DrawError> {
-    let mut surface = Surface::new(format, frame)?;
+    paint(&mut Surface::new(format, frame)?, shapes);
+    Ok(())
+}
+
+fn paint(canvas: &mut impl Canvas, shapes: &[Shape<'_>]) {
     for shape in shapes {
         match *shape {
             Shape::Rect { rect, thickness, color } => {
-                raster::rect(&mut surface, &rect, thickness, color);
+                raster::rect(canvas, &rect, thickness, color);
             }
             Shape::Label { x, y, text, color, scale } => {
-                label::draw(&mut surface, [x, y], text, color, scale);
+                label::draw(canvas, [x, y], text, color, scale);
             }
             Shape::Polyline { points, thickness, color } => {
-                raster::polyline(&mut surface, points, thickness, color);
+                raster::polyline(canvas, points, thickness, color);
             }
             Shape::Disc { x, y, radius, color } => {
-                raster::disc(&mut surface, [x, y], radius, color);
+                raster::disc(canvas, [x, y], radius, color);
             }
         }
     }
-    Ok(())
 }

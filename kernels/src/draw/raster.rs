@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Rgb;
-use super::surface::{Chroma, Ink, Surface};
+use super::canvas::{Canvas, Ink};
 use crate::geometry::Rect;
 
 /// A rounded coordinate as an integer, with room left to add sizes to it.
@@ -20,7 +20,7 @@ fn pixels(from: f64, to: f64) -> Range<i64> {
 }
 
 /// The border of `rect`.
-pub(super) fn rect(surface: &mut Surface<'_, '_>, rect: &Rect, thickness: u32, color: Rgb) {
+pub(super) fn rect(canvas: &mut impl Canvas, rect: &Rect, thickness: u32, color: Rgb) {
     let [x, y, w, h] = [rect.x, rect.y, rect.w, rect.h].map(f64::from);
     if ![x, y, w, h].iter().all(|v| v.is_finite()) || w <= 0.0 || h <= 0.0 || thickness == 0 {
         return;
@@ -28,8 +28,8 @@ pub(super) fn rect(surface: &mut Surface<'_, '_>, rect: &Rect, thickness: u32, c
     let (left, top) = (pixel(x), pixel(y));
     let (right, bottom) = (pixel(x + w).max(left + 1), pixel(y + h).max(top + 1));
     let t = i64::from(thickness).min((right - left + 1) / 2).min((bottom - top + 1) / 2);
-    let ink = surface.ink(color);
-    let mut fill = |x, y| surface.fill(x, y, ink, Chroma::Touched);
+    let ink = canvas.layout().ink(color);
+    let mut fill = |x, y| canvas.fill(x, y, ink);
     fill(left..right, top..top + t);
     fill(left..right, bottom - t..bottom);
     fill(left..left + t, top + t..bottom - t);
@@ -37,65 +37,84 @@ pub(super) fn rect(surface: &mut Surface<'_, '_>, rect: &Rect, thickness: u32, c
 }
 
 /// A filled circle.
-pub(super) fn disc(surface: &mut Surface<'_, '_>, [x, y]: [f32; 2], radius: f32, color: Rgb) {
+pub(super) fn disc(canvas: &mut impl Canvas, [x, y]: [f32; 2], radius: f32, color: Rgb) {
     let ([x, y], r) = ([x, y].map(f64::from), f64::from(radius));
     if !(x.is_finite() && y.is_finite() && r.is_finite()) || r <= 0.0 {
         return;
     }
-    let ink = surface.ink(color);
+    let ink = canvas.layout().ink(color);
     let (column, row) = (pixel(x.floor()), pixel(y.floor()));
-    surface.fill(column..column + 1, row..row + 1, ink, Chroma::Touched);
-    capsule(surface, [x, y], [x, y], r, ink);
+    canvas.fill(column..column + 1, row..row + 1, ink);
+    capsule(canvas, [x, y], [x, y], r, ink);
 }
 
 /// Lines from point to point.
-pub(super) fn polyline(surface: &mut Surface<'_, '_>, points: &[(f32, f32)], thickness: u32, color: Rgb) {
+pub(super) fn polyline(canvas: &mut impl Canvas, points: &[(f32, f32)], thickness: u32, color: Rgb) {
     if thickness == 0 {
         return;
     }
-    let ink = surface.ink(color);
+    let ink = canvas.layout().ink(color);
     // `windows` has none for a single point, which is a line to itself.
     let single = points.first().filter(|_| points.len() == 1).map(|p| (*p, *p));
     for (a, b) in points.windows(2).map(|ends| (ends[0], ends[1])).chain(single) {
         let [ax, ay, bx, by] = [a.0, a.1, b.0, b.1].map(f64::from);
         if [ax, ay, bx, by].iter().all(|v| v.is_finite()) {
-            capsule(surface, [ax, ay], [bx, by], f64::from(thickness) / 2.0, ink);
+            capsule(canvas, [ax, ay], [bx, by], f64::from(thickness) / 2.0, ink);
         }
     }
 }
 
 /// Everything within `r` of the line from `a` to `b`, row by row. The shape is convex, so a row's part is one interval:
 /// from the least to the greatest of where the row crosses the circles around both ends and the bar between them.
-fn capsule(surface: &mut Surface<'_, '_>, a: [f64; 2], b: [f64; 2], r: f64, ink: Ink) {
+fn capsule(canvas: &mut impl Canvas, a: [f64; 2], b: [f64; 2], r: f64, ink: Ink) {
     let length = (b[0] - a[0]).hypot(b[1] - a[1]);
     let along = if length > 0.0 { [(b[0] - a[0]) / length, (b[1] - a[1]) / length] } else { [1.0, 0.0] };
+    // With x from a: 0 <= x * along.x + dy * along.y <= length, and likewise across, within r.
+    let (lengthwise, across) = (Strip::new(along[0], 0.0, length), Strip::new(-along[1], -r, r));
     let rows = pixels(a[1].min(b[1]) - r, a[1].max(b[1]) + r);
-    for row in rows.start.max(0)..rows.end.min(surface.height()) {
+    for row in rows.start.max(0)..rows.end.min(canvas.layout().height()) {
         let y = row as f64 + 0.5;
-        let circle = |centre: [f64; 2]| {
-            let half = (r * r - (y - centre[1]).powi(2)).sqrt();
-            (half > 0.0).then_some((centre[0] - half, centre[0] + half))
-        };
-        // With x from a: 0 <= x * along.x + dy * along.y <= length, and likewise across, within r.
+        let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
+        for centre in [a, b] {
+            let square = r * r - (y - centre[1]).powi(2);
+            if square > 0.0 {
+                let half = square.sqrt();
+                (from, to) = (from.min(centre[0] - half), to.max(centre[0] + half));
+            }
+        }
         let dy = y - a[1];
-        let bar = between(along[0], dy * along[1], 0.0, length)
-            .zip(between(-along[1], dy * along[0], -r, r))
-            .map(|(along, across)| (a[0] + along.0.max(across.0), a[0] + along.1.min(across.1)))
-            .filter(|(from, to)| from < to);
-        let parts = [circle(a), circle(b), bar];
-        let from = parts.iter().flatten().fold(f64::INFINITY, |v, part| v.min(part.0));
-        let to = parts.iter().flatten().fold(f64::NEG_INFINITY, |v, part| v.max(part.1));
+        let (l, c) = (lengthwise.cross(dy * along[1]), across.cross(dy * along[0]));
+        let bar = (a[0] + l.0.max(c.0), a[0] + l.1.min(c.1));
+        if bar.0 < bar.1 {
+            (from, to) = (from.min(bar.0), to.max(bar.1));
+        }
         if from < to {
-            surface.fill(pixels(from, to), row..row + 1, ink, Chroma::Touched);
+            canvas.fill(pixels(from, to), row..row + 1, ink);
         }
     }
 }
 
-/// The x for which `low <= slope * x + offset <= high`, where there are any.
-fn between(slope: f64, offset: f64, low: f64, high: f64) -> Option<(f64, f64)> {
-    if slope == 0.0 {
-        return (low <= offset && offset < high).then_some((f64::NEG_INFINITY, f64::INFINITY));
+/// `low <= slope * x + offset <= high`, for any offset.
+struct Strip {
+    slope: f64,
+    inverse: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Strip {
+    fn new(slope: f64, low: f64, high: f64) -> Self {
+        Self { slope, inverse: 1.0 / slope, low, high }
     }
-    let (p, q) = ((low - offset) / slope, (high - offset) / slope);
-    Some((p.min(q), p.max(q)))
+
+    /// The x for which it holds, from and to; from lies after to where there are none.
+    fn cross(&self, offset: f64) -> (f64, f64) {
+        if self.slope == 0.0 {
+            let holds = self.low <= offset && offset < self.high;
+            let far = if holds { f64::INFINITY } else { f64::NEG_INFINITY };
+            return (-far, far);
+        }
+        let (p, q) = ((self.low - offset) * self.inverse, (self.high - offset) * self.inverse);
+        (p.min(q), p.max(q))
+    }
 }

@@ -1,0 +1,121 @@
+// Fills rectangles, rows and letters of one colour each on a frame, later ones over earlier ones.
+//
+// The frame is one of packed pixels of 3 or 4 bytes, or of a luma plane with chroma at half resolution in one plane
+// (NV12) or two (I420). The commands (kernels/src/draw/record.rs) are in the order of drawing.
+//
+// A block draws a tile of 64 x 16 pixels, a thread two by two of them and the chroma sample that they share. The block
+// goes through all commands, 256 at a time: each thread looks whether one of them meets the tile; those that do are
+// listed in order; every thread then looks at each of the list, and remembers the last that covers its pixels.
+// Nothing is written before the end, so every byte is written once at most, and none that is not drawn.
+//
+// What must move: the bytes that are drawn. What each block reads besides are 32 bytes a command, from the L2 cache.
+// Grid: the tiles that the bounding box of all commands meets; 256 threads a block.
+#include "prelude.cuh"
+
+enum Samples : uint32_t { PACKED3, PACKED4, NV12, I420 };
+enum Kind : uint32_t { FILL, ROWS, LETTERS };
+
+struct alignas(16) Command {
+    int32_t left, top, right, bottom;
+    uint32_t ink, kind, data;
+    int32_t scale;
+};
+
+struct Params {
+    uint8_t* planes[3];
+    uint64_t strides[3];
+    const Command* commands;
+    const uint32_t* data;
+    int32_t width, height;
+    // The grid's first tile begins here; both are even.
+    int32_t left, top;
+    uint32_t count, samples;
+};
+
+constexpr int TILE_X = 64, TILE_Y = 16, THREADS = TILE_X * TILE_Y / 4, WARPS = THREADS / 32;
+constexpr int LETTER_X = 7, LETTER_WORDS = 4, ROWS_A_WORD = 4;
+
+// Whether a pixel is within the command's rectangle, and drawn there.
+__device__ __forceinline__ bool covers(const Command& c, const uint32_t* all, int x, int y) {
+    if (x < c.left || x >= c.right || y < c.top || y >= c.bottom) return false;
+    const uint32_t* data = all + c.data;
+    if (c.kind == ROWS) {
+        const uint32_t* row = data + 2 * (y - c.top);
+        return uint32_t(x) >= row[0] && uint32_t(x) < row[1];
+    }
+    if (c.kind == LETTERS) {
+        int column = (x - c.left) / c.scale, row = (y - c.top) / c.scale;
+        uint32_t rows = data[column / LETTER_X * LETTER_WORDS + row / ROWS_A_WORD];
+        return rows >> (row % ROWS_A_WORD * LETTER_X + column % LETTER_X) & 1;
+    }
+    return true;
+}
+
+__device__ __forceinline__ void put(uint8_t* at, uint32_t ink, int bytes) {
+    for (int i = 0; i < bytes; i++) at[i] = uint8_t(ink >> 8 * i);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) draw(const Params p) {
+    __shared__ Command list[THREADS];
+    __shared__ uint32_t found[WARPS];
+    const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
+    const int tile_x = p.left + int(blockIdx.x) * TILE_X, tile_y = p.top + int(blockIdx.y) * TILE_Y;
+    const int x = tile_x + 2 * (tid % (TILE_X / 2)), y = tile_y + 2 * (tid / (TILE_X / 2));
+
+    // Pixel i is at (x + i % 2, y + i / 2), its bit in `drawn` is i; the chroma sample's is 4.
+    uint32_t ink[5], drawn = 0;
+    uint32_t inside = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) inside |= uint32_t(x + i % 2 < p.width && y + i / 2 < p.height) << i;
+
+    for (uint32_t first = 0; first < p.count; first += THREADS) {
+        Command mine;
+        bool meets = false;
+        if (first + tid < p.count) {
+            mine = p.commands[first + tid];
+            meets = mine.left < tile_x + TILE_X && mine.right > tile_x && mine.top < tile_y + TILE_Y &&
+                    mine.bottom > tile_y;
+        }
+        const uint32_t ballot = __ballot_sync(~0u, meets);
+        if (lane == 0) found[warp] = __popc(ballot);
+        __syncthreads();
+        uint32_t before = __popc(ballot & ((1u << lane) - 1)), total = 0;
+        for (int w = 0; w < WARPS; w++) {
+            if (w < warp) before += found[w];
+            total += found[w];
+        }
+        if (meets) list[before] = mine;
+        __syncthreads();
+        for (uint32_t k = 0; k < total; k++) {
+            const Command& c = list[k];
+            uint32_t bits = 0;
+#pragma unroll
+            for (int i = 0; i < 4; i++) bits |= uint32_t(covers(c, p.data, x + i % 2, y + i / 2)) << i;
+            bits &= inside;
+            if (c.kind == LETTERS ? bits & 1 : bits) bits |= 1u << 4;
+#pragma unroll
+            for (int i = 0; i < 5; i++) ink[i] = bits >> i & 1 ? c.ink : ink[i];
+            drawn |= bits;
+        }
+        // `found` and `list` are read until here.
+        __syncthreads();
+    }
+
+    const bool planar = p.samples >= NV12;
+    const int bytes = p.samples == PACKED3 ? 3 : p.samples == PACKED4 ? 4 : 1;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (drawn >> i & 1) {
+            put(p.planes[0] + (y + i / 2) * p.strides[0] + uint64_t(x + i % 2) * bytes, ink[i], bytes);
+        }
+    }
+    if (planar && drawn >> 4 & 1) {
+        const uint32_t chroma = ink[4] >> 8;
+        if (p.samples == NV12) {
+            put(p.planes[1] + y / 2 * p.strides[1] + x, chroma, 2);
+        } else {
+            p.planes[1][y / 2 * p.strides[1] + x / 2] = uint8_t(chroma);
+            p.planes[2][y / 2 * p.strides[2] + x / 2] = uint8_t(chroma >> 8);
+        }
+    }
+}

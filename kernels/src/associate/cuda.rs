@@ -1,0 +1,188 @@
+//! Similarity matrices on the GPU.
+
+use super::Pose;
+use super::oks::{is_scale, spread};
+use crate::device::{DeviceError, Event, Kernel, Memory, Pinned, Stream};
+use crate::geometry::Rect;
+
+/// Threads of a block.
+const THREADS: u32 = 128;
+/// Rows and columns of a tile of [`CudaCosts::oks`].
+const OKS_TILE: [u32; 2] = [4, 32];
+/// Columns of a tile of [`CudaCosts::iou`].
+const IOU_COLS: u32 = THREADS;
+/// Its rows, at least and at most.
+const IOU_ROWS: [usize; 2] = [4, 64];
+/// Blocks that they are chosen for: a few for each multiprocessor.
+const BLOCKS: usize = 512;
+/// What room begins with, in bytes.
+const ROOM: usize = 64 << 10;
+
+/// The kernels' `Params`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Params {
+    a: u64,
+    b: u64,
+    areas: u64,
+    spreads: u64,
+    out: u64,
+    rows: u32,
+    cols: u32,
+    keypoints: u32,
+    tile: u32,
+}
+const _: () = assert!(size_of::<Params>() == 56);
+
+/// [`super::iou_matrix`] and [`super::oks_matrix`] on the GPU. A call copies the objects there, launches one kernel,
+/// which writes the matrix to host memory, and waits for it; that pays only for many objects, see [`super::Costs`].
+/// Memory grows to the largest call's and stays.
+#[derive(Debug)]
+pub struct CudaCosts {
+    iou: Kernel,
+    oks: Kernel,
+    objects: Pinned,
+    uploaded: Memory,
+    matrix: Pinned,
+    done: Event,
+}
+
+impl CudaCosts {
+    /// For streams of the context of `stream`, which counts the allocations.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the GPU has no memory left or refuses the kernels.
+    pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
+        let context = stream.context();
+        Ok(Self {
+            iou: Kernel::load(context, "associate", "iou")?,
+            oks: Kernel::load(context, "associate", "oks")?,
+            objects: stream.pin(ROOM)?,
+            uploaded: stream.allocate(ROOM)?,
+            matrix: stream.pin(ROOM)?,
+            done: Event::new(context)?,
+        })
+    }
+
+    /// As [`super::iou_matrix`], bit for bit.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn iou(&mut self, stream: &Stream, a: &[Rect], b: &[Rect]) -> Result<&[f32], DeviceError> {
+        if a.is_empty() || b.is_empty() {
+            return Ok(&[]);
+        }
+        let objects = self.room(stream, 4 * (a.len() + b.len()), a.len() * b.len())?;
+        for (slot, Rect { x, y, w, h }) in objects.as_chunks_mut().0.iter_mut().zip(a.iter().chain(b)) {
+            *slot = [*x, *y, *w, *h];
+        }
+        let across = b.len().div_ceil(IOU_COLS as usize);
+        let tile = count((a.len() * across / BLOCKS).clamp(IOU_ROWS[0], IOU_ROWS[1]));
+        let start = self.uploaded.pointer();
+        let params = Params {
+            a: start,
+            b: start + 16 * a.len() as u64,
+            areas: 0,
+            spreads: 0,
+            out: self.matrix.pointer(),
+            rows: count(a.len()),
+            cols: count(b.len()),
+            keypoints: 0,
+            tile,
+        };
+        self.launch(stream, &self.iou, 4 * (a.len() + b.len()), [tile, IOU_COLS], &params)?;
+        self.result(stream, a.len() * b.len())
+    }
+
+    /// As [`super::oks_matrix`], but for the last bits of `exp`: values differ by 1e-6 at most.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn oks(
+        &mut self,
+        stream: &Stream,
+        a: &[Pose<'_>],
+        b: &[Pose<'_>],
+        sigmas: &[f32],
+    ) -> Result<&[f32], DeviceError> {
+        if a.is_empty() || b.is_empty() {
+            return Ok(&[]);
+        }
+        let keypoints = sigmas.len();
+        let [points_a, points_b] = [2 * keypoints * a.len(), 2 * keypoints * b.len()];
+        let floats = points_a + points_b + a.len() + keypoints;
+        let objects = self.room(stream, floats, a.len() * b.len())?;
+        let (points, rest) = objects.split_at_mut(points_a + points_b);
+        let (areas, spreads) = rest.split_at_mut(a.len());
+        // Without keypoints there is no chunk to fill.
+        for (slots, pose) in points.chunks_exact_mut(2 * keypoints.max(1)).zip(a.iter().chain(b)) {
+            let (there, missing) = slots.split_at_mut(2 * pose.points.len().min(keypoints));
+            for (slot, (x, y)) in there.as_chunks_mut().0.iter_mut().zip(pose.points) {
+                *slot = [*x, *y];
+            }
+            missing.fill(f32::NAN);
+        }
+        for (slot, pose) in areas.iter_mut().zip(a) {
+            *slot = if is_scale(pose.area) { pose.area } else { 0.0 };
+        }
+        for (slot, sigma) in spreads.iter_mut().zip(sigmas) {
+            *slot = spread(*sigma);
+        }
+        let at = |floats: usize| self.uploaded.pointer() + 4 * floats as u64;
+        let params = Params {
+            a: at(0),
+            b: at(points_a),
+            areas: at(points_a + points_b),
+            spreads: at(points_a + points_b + a.len()),
+            out: self.matrix.pointer(),
+            rows: count(a.len()),
+            cols: count(b.len()),
+            keypoints: count(keypoints),
+            tile: OKS_TILE[0],
+        };
+        self.launch(stream, &self.oks, floats, OKS_TILE, &params)?;
+        self.result(stream, a.len() * b.len())
+    }
+
+    /// Room for so many floats to be uploaded, which is returned, and so many of the matrix.
+    fn room(&mut self, stream: &Stream, objects: usize, matrix: usize) -> Result<&mut [f32], DeviceError> {
+        let bytes = |floats: usize| floats.saturating_mul(size_of::<f32>());
+        let more = |bytes: usize| bytes.checked_next_power_of_two().unwrap_or(bytes);
+        // The last call has waited for its work, so that nothing is in use.
+        if self.objects.bytes() < bytes(objects) {
+            self.objects = stream.pin(more(bytes(objects)))?;
+            self.uploaded = stream.allocate(more(bytes(objects)))?;
+        }
+        if self.matrix.bytes() < bytes(matrix) {
+            self.matrix = stream.pin(more(bytes(matrix)))?;
+        }
+        Ok(&mut bytemuck::cast_slice_mut(self.objects.as_mut_slice())[..objects])
+    }
+
+    fn launch(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        floats: usize,
+        [rows, cols]: [u32; 2],
+        params: &Params,
+    ) -> Result<(), DeviceError> {
+        stream.start_upload(&self.objects, self.uploaded.slice().first(size_of::<f32>() * floats))?;
+        let grid = [params.rows.div_ceil(rows), params.cols.div_ceil(cols), 1];
+        // SAFETY: `Params` is the kernels'. `room` has made place for all that they read and write, which stays, for
+        // `result` waits.
+        unsafe { stream.launch(kernel, grid, [THREADS, 1, 1], 0, params) }?;
+        stream.record(&self.done)
+    }
+
+    fn result(&self, stream: &Stream, pairs: usize) -> Result<&[f32], DeviceError> {
+        stream.wait_on_host(&self.done)?;
+        stream.counters().device_to_host.add_size(size_of::<f32>() * pairs);
+        Ok(&bytemuck::cast_slice(self.matrix.as_slice())[..pairs])
+    }
+}
+
+/// As the kernels count. Larger sets have no room for their matrix.
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

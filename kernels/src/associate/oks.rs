@@ -1,0 +1,143 @@
+//! Object keypoint similarity.
+
+/// How far annotators disagree on each of COCO's 17 keypoints, as a fraction of the object's scale: the `sigmas` of
+/// COCO's own evaluation (pycocotools, `Params.setKpParams`).
+pub const COCO_SIGMAS: [f32; 17] = [
+    0.026, 0.025, 0.025, 0.035, 0.035, 0.079, 0.079, 0.072, 0.072, 0.062, 0.062, 0.107, 0.107, 0.087, 0.087,
+    0.089, 0.089,
+];
+
+/// An object as its keypoints.
+#[derive(Clone, Copy, Debug)]
+pub struct Pose<'a> {
+    /// Where the keypoints are, in pixels; one with a coordinate that is not finite is not there, and neither is one
+    /// that the slice is too short for.
+    pub points: &'a [(f32, f32)],
+    /// The object's area in pixels, its scale squared. COCO takes the area of its outline; half of its box's is near.
+    pub area: f32,
+}
+
+/// Object keypoint similarity of every pose of `a` with every pose of `b`, written to `out`.
+///
+/// `out` becomes row-major `[a.len(), b.len()]`, each value in 0..1: the mean over the keypoints that `a` has of
+/// `exp(-d^2 / (2 s^2 k^2))`, with their distance `d`, `s^2` the area of `a`, and `k = 2 sigma` (COCO, "Keypoint
+/// evaluation"; Ronchi and Perona, "Benchmarking and Error Diagnosis in Multi-Instance Pose Estimation", ICCV 2017). So
+/// `a` is what COCO calls the ground truth, for a tracker what it expects. A keypoint that only `b` lacks counts 0. A
+/// pose without keypoints, or whose area is not finite and above 0, resembles nothing: its row is 0.
+///
+/// There are as many keypoints as `sigmas`; those whose sigma, or its square in f32, is not finite and above 0 are left
+/// out.
+pub fn oks_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<f32>) {
+    out.clear();
+    out.reserve(a.len() * b.len());
+    for row in a {
+        out.extend(b.iter().map(|col| oks(row, col, sigmas)));
+    }
+}
+
+fn oks(a: &Pose<'_>, b: &Pose<'_>, sigmas: &[f32]) -> f32 {
+    if !is_scale(a.area) {
+        return 0.0;
+    }
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (k, sigma) in sigmas.iter().enumerate() {
+        let [(ax, ay), (bx, by)] = [a, b].map(|pose| pose.points.get(k).copied().unwrap_or((f32::NAN, 0.0)));
+        let spread = spread(*sigma);
+        if spread == 0.0 || !ax.is_finite() || !ay.is_finite() {
+            continue;
+        }
+        count += 1.0;
+        let (dx, dy) = (ax - bx, ay - by);
+        let exponent = (dx * dx + dy * dy) / (a.area * spread);
+        // NaN where `b` lacks the keypoint, or where everything is too small for f32.
+        sum += if exponent >= 0.0 { (-exponent).exp() } else { 0.0 };
+    }
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+/// What divides the square of a distance on an object of unit area: `2 k^2`; 0 for a keypoint to leave out.
+pub(super) fn spread(sigma: f32) -> f32 {
+    let spread = 8.0 * sigma * sigma;
+    if is_scale(sigma) && is_scale(spread) { spread } else { 0.0 }
+}
+
+/// Whether it can be an area or a sigma.
+pub(super) fn is_scale(v: f32) -> bool {
+    v.is_finite() && v > 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn one(a: Pose<'_>, b: Pose<'_>, sigmas: &[f32]) -> f32 {
+        let mut out = vec![9.0];
+        oks_matrix(&[a], &[b], sigmas, &mut out);
+        assert_eq!(out.len(), 1);
+        out[0]
+    }
+
+    #[test]
+    fn the_same_pose_is_one_and_a_distance_of_k_scales_is_exp_of_minus_a_half() {
+        let points = [(3.0, 4.0), (50.0, 7.0)];
+        let pose = Pose { points: &points, area: 400.0 };
+        assert_eq!(one(pose, pose, &[0.1, 0.05]), 1.0);
+        // k s = 2 x 0.1 x 20 = 4 pixels.
+        let moved = [(7.0, 4.0), (50.0, 7.0)];
+        let got = one(pose, Pose { points: &moved, area: 1.0 }, &[0.1, 0.05]);
+        assert!((got - (1.0 + (-0.5f32).exp()) / 2.0).abs() < 1e-6, "{got}");
+    }
+
+    #[test]
+    fn keypoints_count_where_the_row_has_them() {
+        let none = (f32::NAN, 0.0);
+        let full = Pose { points: &[(1.0, 1.0), (2.0, 2.0)], area: 100.0 };
+        let half = Pose { points: &[(1.0, 1.0), none], area: 100.0 };
+        let short = Pose { points: &[(1.0, 1.0)], area: 100.0 };
+        let sigmas = [0.1, 0.1];
+        assert_eq!(one(half, full, &sigmas), 1.0, "of one keypoint");
+        assert_eq!(one(full, half, &sigmas), 0.5);
+        assert_eq!(one(full, short, &sigmas), 0.5);
+        assert_eq!(one(full, full, &[0.1, 0.0]), 1.0, "a sigma that is none leaves its keypoint out");
+        assert_eq!(one(Pose { points: &[none], ..full }, full, &sigmas), 0.0);
+        assert_eq!(one(full, full, &[]), 0.0);
+        for area in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+            assert_eq!(one(Pose { area, ..full }, full, &sigmas), 0.0);
+            assert_eq!(one(full, Pose { area, ..full }, &sigmas), 1.0, "only the row's area matters");
+        }
+        let far = Pose { points: &[(3e38, -3e38), (2.0, 2.0)], area: 1.0 };
+        assert_eq!(one(full, far, &sigmas), 0.5);
+    }
+
+    #[test]
+    fn empty_sets_give_an_empty_matrix() {
+        let pose = Pose { points: &[(1.0, 1.0)], area: 1.0 };
+        let mut out = vec![1.0];
+        oks_matrix(&[], &[pose], &COCO_SIGMAS, &mut out);
+        assert!(out.is_empty());
+        oks_matrix(&[pose], &[], &COCO_SIGMAS, &mut out);
+        assert!(out.is_empty());
+    }
+
+    proptest! {
+        /// Against pycocotools' formula in f64.
+        #[test]
+        fn every_entry_is_that_of_cocos_evaluation(
+            a in prop::collection::vec((0f32..300.0, 0f32..300.0), 17),
+            offsets in prop::collection::vec((-30f32..30.0, -30f32..30.0), 17),
+            area in 100f32..90_000.0,
+        ) {
+            let b: Vec<_> = a.iter().zip(&offsets).map(|(p, o)| (p.0 + o.0, p.1 + o.1)).collect();
+            let similar = |(k, sigma): (usize, &f32)| {
+                let d = |from: f32, to: f32| (f64::from(to) - f64::from(from)).powi(2);
+                let variance = (2.0 * f64::from(*sigma)).powi(2);
+                (-(d(a[k].0, b[k].0) + d(a[k].1, b[k].1)) / variance / f64::from(area) / 2.0).exp()
+            };
+            let want = COCO_SIGMAS.iter().enumerate().map(similar).sum::<f64>() / 17.0;
+            let got = one(Pose { points: &a, area }, Pose { points: &b, area }, &COCO_SIGMAS);
+            // Eight roundings of the exponent x move exp(-x) by at most 8 x 6e-8 x/e^x < 2e-7, and 17 sums 1e-6.
+            prop_assert!((f64::from(got) - want).abs() < 2e-6, "{} against {}", got, want);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What shapes are painted on: the frame itself, or a list of commands that the GPU carries out.
+
+use std::ops::Range;
+
+use super::letters::Glyph;
+use super::{DrawError, Rgb};
+use crate::frame::{FrameFormat, PixelFormat};
+
+/// A colour as it is written: a pixel's bytes, or Y', Cb and Cr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ink(pub [u8; 4]);
+
+/// How pixels lie in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Samples {
+    /// Interleaved pixels of 3 bytes.
+    Packed3,
+    /// Interleaved pixels of 4 bytes.
+    Packed4,
+    /// A luma plane, and one of Cb and Cr by turns at half resolution.
+    Nv12,
+    /// A luma plane, and one each of Cb and Cr at half resolution.
+    I420,
+}
+
+/// A format that can be drawn on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub format: FrameFormat,
+    pub samples: Samples,
+}
+
+impl Layout {
+    pub fn new(format: &FrameFormat) -> Result<Self, DrawError> {
+        let samples = match format.pixels {
+            PixelFormat::Rgb | PixelFormat::Bgr => Samples::Packed3,
+            PixelFormat::Rgba | PixelFormat::Bgra | PixelFormat::Rgbx | PixelFormat::Bgrx => Samples::Packed4,
+            PixelFormat::Nv12 => Samples::Nv12,
+            PixelFormat::I420 => Samples::I420,
+            other @ (PixelFormat::P010Le | PixelFormat::Yuy2 | PixelFormat::Gray8) => {
+                return Err(DrawError::Format(other));
+            }
+        };
+        Ok(Self { format: *format, samples })
+    }
+
+    pub fn width(&self) -> i64 {
+        i64::try_from(self.format.width).unwrap_or(i64::MAX)
+    }
+
+    pub fn height(&self) -> i64 {
+        i64::try_from(self.format.height).unwrap_or(i64::MAX)
+    }
+
+    pub fn ink(&self, color: Rgb) -> Ink {
+        let Rgb(r, g, b) = color;
+        Ink(match self.format.pixels {
+            PixelFormat::Rgb | PixelFormat::Rgba | PixelFormat::Rgbx => [r, g, b, 255],
+            PixelFormat::Bgr | PixelFormat::Bgra | PixelFormat::Bgrx => [b, g, r, 255],
+            _ => {
+                let [y, cb, cr] = color.to_ycbcr(self.format.matrix, self.format.range);
+                [y, cb, cr, 0]
+            }
+        })
+    }
+
+    /// The part of the pixels `x` by `y` that is in the frame, if there is any.
+    pub fn clip(&self, x: Range<i64>, y: Range<i64>) -> Option<[Range<usize>; 2]> {
+        let bound = |v: i64, len: usize| usize::try_from(v.max(0)).unwrap_or(usize::MAX).min(len);
+        let clip = |range: Range<i64>, len| bound(range.start, len)..bound(range.end, len);
+        let (x, y) = (clip(x, self.format.width), clip(y, self.format.height));
+        (!x.is_empty() && !y.is_empty()).then_some([x, y])
+    }
+}
+
+/// Somewhere to paint. What is painted later covers what was before.
+pub(super) trait Canvas {
+    /// Of the frame.
+    fn layout(&self) -> &Layout;
+
+    /// Fills the pixels `x` by `y`, as far as they are in the frame, and every chroma sample that they touch.
+    fn fill(&mut self, x: Range<i64>, y: Range<i64>, ink: Ink);
+
+    /// Letters side by side, whose pixels are `scale` by `scale` each and begin at `origin` (neither coordinate is
+    /// negative), and the chroma samples whose top-left pixel they cover.
+    fn letters(&mut self, origin: [i64; 2], scale: i64, text: &mut dyn Iterator<Item = Glyph>, ink: Ink);
+}

@@ -1,0 +1,128 @@
+//! Drawing as a list of commands, which the GPU carries out (`cuda/draw.cu`).
+
+use std::ops::Range;
+
+use super::canvas::{Canvas, Ink, Layout};
+use super::letters::{Glyph, HEIGHT, WIDTH};
+
+/// What a command covers of its rectangle: all of it. Every chroma sample that it touches is drawn, too.
+pub(super) const FILL: u32 = 0;
+/// In each row the pixels from one word of the data to the next, two words a row. Chroma as with [`FILL`].
+pub(super) const ROWS: u32 = 1;
+/// Letters of [`Glyph`]'s four words each, magnified, of which the data has enough for the rectangle. Chroma samples
+/// are drawn whose top-left pixel is covered.
+pub(super) const LETTERS: u32 = 2;
+
+/// One thing to draw: the kernel's `Command`. The rectangle is within the frame; its right and bottom are outside it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+pub(super) struct Command {
+    pub left: i32,
+    pub top: i32,
+    pub right: i32,
+    pub bottom: i32,
+    /// The [`Ink`]'s bytes, the first lowest.
+    pub ink: u32,
+    /// [`FILL`], [`ROWS`] or [`LETTERS`].
+    pub kind: u32,
+    /// Where its data begins, in words.
+    pub data: u32,
+    /// Magnification of letters.
+    pub scale: i32,
+}
+const _: () = assert!(size_of::<Command>() == 32);
+
+/// The largest width and height of a frame whose drawing can be recorded.
+pub(super) const MOST: usize = 1 << 19;
+
+/// A canvas that remembers. Commands cover those before them.
+#[derive(Debug)]
+pub(super) struct Recorder<'a> {
+    layout: Layout,
+    pub recorded: &'a mut Recorded,
+}
+
+/// What was recorded.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    pub commands: Vec<Command>,
+    pub data: Vec<u32>,
+}
+
+impl<'a> Recorder<'a> {
+    /// A frame of `layout`, whose sides are [`MOST`] pixels at most. Forgets what was `recorded` before.
+    pub fn new(layout: Layout, recorded: &'a mut Recorded) -> Self {
+        recorded.commands.clear();
+        recorded.data.clear();
+        Self { layout, recorded }
+    }
+
+    fn push(&mut self, [x, y]: &[Range<usize>; 2], ink: Ink, kind: u32, scale: i64) {
+        // Within the frame, so in i32. A magnification beyond is cut to it, and shows the same.
+        let pixel = |v: usize| i32::try_from(v).unwrap_or(i32::MAX);
+        self.recorded.commands.push(Command {
+            left: pixel(x.start),
+            top: pixel(y.start),
+            right: pixel(x.end),
+            bottom: pixel(y.end),
+            ink: u32::from_le_bytes(ink.0),
+            kind,
+            data: word(self.recorded.data.len()),
+            scale: i32::try_from(scale).unwrap_or(i32::MAX),
+        });
+    }
+
+    /// Makes a row that continues the last command, as those of discs and lines do, a part of it.
+    fn continues(&mut self, [x, y]: &[Range<usize>; 2], ink: Ink) -> bool {
+        let Recorded { commands, data } = &mut *self.recorded;
+        let Some(last) = commands.last_mut() else { return false };
+        let adjacent = usize::try_from(last.bottom) == Ok(y.start) && last.ink == u32::from_le_bytes(ink.0);
+        let of_rows = last.kind == ROWS || last.kind == FILL && last.bottom - last.top == 1;
+        if y.len() != 1 || !adjacent || !of_rows {
+            return false;
+        }
+        if last.kind == FILL {
+            last.kind = ROWS;
+            data.extend([last.left.cast_unsigned(), last.right.cast_unsigned()]);
+        }
+        data.extend([word(x.start), word(x.end)]);
+        last.left = last.left.min(word(x.start).cast_signed());
+        last.right = last.right.max(word(x.end).cast_signed());
+        last.bottom += 1;
+        true
+    }
+}
+
+fn word(v: usize) -> u32 {
+    u32::try_from(v).unwrap_or(u32::MAX)
+}
+
+impl Canvas for Recorder<'_> {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn fill(&mut self, x: Range<i64>, y: Range<i64>, ink: Ink) {
+        if let Some(area) = self.layout.clip(x, y)
+            && !self.continues(&area, ink)
+        {
+            self.push(&area, ink, FILL, 0);
+        }
+    }
+
+    fn letters(&mut self, origin: [i64; 2], scale: i64, text: &mut dyn Iterator<Item = Glyph>, ink: Ink) {
+        let [x, y] = origin;
+        let start = self.recorded.data.len();
+        self.recorded.data.extend(text.flat_map(|glyph| glyph.0));
+        let letters = i64::try_from((self.recorded.data.len() - start) / 4).unwrap_or(0);
+        let (right, bottom) = (x + scale * i64::from(WIDTH) * letters, y + scale * i64::from(HEIGHT));
+        if let Some(area) = self.layout.clip(x..right, y..bottom) {
+            self.push(&area, ink, LETTERS, scale);
+            if let Some(command) = self.recorded.commands.last_mut() {
+                command.data = word(start);
+            }
+        } else {
+            self.recorded.data.truncate(start);
+        }
+    }
+}
