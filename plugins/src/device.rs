@@ -1,8 +1,15 @@
-//! The property `device` of every element that computes.
+//! The property `device` of every element that computes, and what an element does about it.
 
-use cudainfer_kernels::device::Choice;
+use std::sync::{Arc, Mutex};
+
+use cudainfer_kernels::device::{Choice, Counters, Stream};
 use gst::glib;
 use gst::prelude::*;
+
+use crate::memory::{Place, Session};
+use crate::meta::tensor::{OnDevice, TensorSet};
+use crate::sync::lock;
+use crate::{caps, notice};
 
 /// The property.
 pub fn param_spec() -> glib::ParamSpec {
@@ -24,4 +31,182 @@ pub fn param_spec() -> glib::ParamSpec {
 pub fn parse(text: &str, element: &impl IsA<gst::Element>) -> Result<Choice, gst::ErrorMessage> {
     let name = element.upcast_ref::<gst::Element>().name();
     text.parse().map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{name}: device: {e}")))
+}
+
+/// Where an element works that makes results of tensors: where these lie, unless the user wants it otherwise.
+#[derive(Debug, Default)]
+pub struct Results {
+    device: Mutex<Option<String>>,
+    stream: Mutex<Option<Arc<Stream>>>,
+}
+
+impl Results {
+    /// Sets the property.
+    pub fn set_device(&self, device: Option<String>) {
+        *lock(&self.device) = device;
+    }
+
+    /// The property.
+    pub fn device(&self) -> String {
+        lock(&self.device).clone().unwrap_or_else(|| Choice::default().to_string())
+    }
+
+    /// For `start`: what is asked for must be there.
+    ///
+    /// # Errors
+    /// A message for the bus.
+    pub fn check(&self, element: &impl IsA<gst::Element>) -> Result<(), gst::ErrorMessage> {
+        let choice = parse(&self.device(), element)?;
+        let name = element.upcast_ref::<gst::Element>().name();
+        let missing = |e| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {e}"));
+        choice.resolve().map(|_| ()).map_err(missing)
+    }
+
+    /// The tensors to work on where they lie on the GPU, and the stream to do it in; `None` to do it on the CPU.
+    ///
+    /// # Errors
+    /// A sentence: the GPU is asked for, and the tensors are on the host; or the driver makes no stream.
+    pub fn on_device<'a>(
+        &self,
+        set: &'a TensorSet,
+        counters: &Arc<Counters>,
+    ) -> Result<Option<(OnDevice<'a>, Arc<Stream>)>, String> {
+        let device = self.device();
+        let tensors = if device == "cpu" { None } else { set.on_device() };
+        let Some((tensors, context)) = tensors.and_then(|t| t.context().cloned().map(|context| (t, context)))
+        else {
+            if device.starts_with("cuda") {
+                return Err(format!(
+                    "device={device}, but the tensors lie in system memory: set provider=cuda at trtinfer, or drop the \
+                     property"
+                ));
+            }
+            return Ok(None);
+        };
+        let mut stream = lock(&self.stream);
+        if let Some(stream) = stream.as_ref().filter(|stream| stream.context().handle() == context.handle()) {
+            return Ok(Some((tensors, Arc::clone(stream))));
+        }
+        let made = Arc::new(Stream::new(&context, counters).map_err(|e| e.to_string())?);
+        *stream = Some(Arc::clone(&made));
+        Ok(Some((tensors, made)))
+    }
+}
+
+/// The GPU of an element that reads frames, from NULL->READY, or from the first context query, to READY->NULL.
+#[derive(Debug, Default)]
+pub struct Gpu {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    device: Option<String>,
+    place: Place,
+    /// The CUDA context that the application or a bin last gave us.
+    offered: Option<gst::Context>,
+    /// Where the element counts.
+    counters: Arc<Counters>,
+}
+
+impl Gpu {
+    /// Sets the property.
+    pub fn set_device(&self, device: Option<String>) {
+        lock(&self.state).device = device;
+    }
+
+    /// The property.
+    pub fn device(&self) -> String {
+        lock(&self.state).device.clone().unwrap_or_else(|| Choice::default().to_string())
+    }
+
+    /// For `set_context`.
+    pub fn set_context(&self, context: &gst::Context) {
+        if Session::is_offer(context) {
+            lock(&self.state).offered = Some(context.clone());
+        }
+    }
+
+    /// For `change_state`, before the parent's.
+    ///
+    /// # Errors
+    /// The device that was asked for is not there; the error has been posted.
+    pub fn before(
+        &self,
+        transition: gst::StateChange,
+        element: &gst::Element,
+        counters: &Arc<Counters>,
+    ) -> Result<(), gst::StateChangeError> {
+        match transition {
+            gst::StateChange::NullToReady => self.open(element, counters).map_err(|message| {
+                element.post_error_message(message);
+                gst::StateChangeError
+            }),
+            gst::StateChange::ReadyToPaused => {
+                counters.reset();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// For `change_state`, after the parent's.
+    pub fn after(&self, transition: gst::StateChange) {
+        if transition == gst::StateChange::ReadyToNull {
+            let place = std::mem::take(&mut lock(&self.state).place);
+            drop(place);
+        }
+    }
+
+    fn open(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<(), gst::ErrorMessage> {
+        lock(&self.state).counters = Arc::clone(counters);
+        let reason = self.decide(element)?;
+        // Messages run handlers, which may call us back: no lock is held here.
+        if let Some(session) = self.session() {
+            session.announce(element);
+        }
+        if let Some(reason) = reason {
+            counters.fallbacks.add(1);
+            notice::running_on_cpu(element, &reason);
+        }
+        Ok(())
+    }
+
+    /// Decides, unless that has been done. Returns why it is the CPU although the user left it open.
+    fn decide(&self, element: &gst::Element) -> Result<Option<String>, gst::ErrorMessage> {
+        let (offered, counters) = {
+            let state = lock(&self.state);
+            if !matches!(state.place, Place::Open) {
+                return Ok(None);
+            }
+            (state.offered.clone(), Arc::clone(&state.counters))
+        };
+        let (place, reason) = Place::decide(&self.device(), element, offered.as_ref(), &counters)?;
+        lock(&self.state).place = place;
+        Ok(reason)
+    }
+
+    /// The GPU, if there is one to be used.
+    pub fn session(&self) -> Option<Session> {
+        match &lock(&self.state).place {
+            Place::Gpu(session) => Some(session.clone()),
+            Place::Open | Place::Host => None,
+        }
+    }
+
+    /// Answers the question of a neighbour for a CUDA context. Elements before this one reach READY later, so it may
+    /// have to decide early; what is wrong is then said at NULL->READY.
+    pub fn answer(&self, element: &gst::Element, query: &mut gst::QueryRef) -> bool {
+        let gst::QueryView::Context(_) = query.view() else { return false };
+        let _ = self.session().is_none().then(|| self.decide(element));
+        self.session().is_some_and(|session| session.answer(element, query))
+    }
+
+    /// The part of `caps` in memory that can be worked on: with `cuda`, CUDA's; on the CPU, the system's; else both.
+    pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
+        let state = lock(&self.state);
+        let cuda = !matches!(state.place, Place::Host);
+        let system = state.device.as_deref().is_none_or(|device| !device.starts_with("cuda"));
+        caps::in_memory(caps, cuda, system)
+    }
 }

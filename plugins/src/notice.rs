@@ -45,6 +45,20 @@ fn first_in_pipeline(element: &gst::Element, context_type: &str) -> bool {
     first
 }
 
+/// Posts the WARNING of an element that could work on the GPU, and gets its frames in system memory.
+pub fn frames_on_host(element: &impl glib::object::IsA<gst::Element>) {
+    let element = element.upcast_ref::<gst::Element>();
+    gst::element_warning!(
+        element,
+        gst::StreamError::Format,
+        (
+            "{}: the frames come in system memory, so the CPU prepares them although there is a GPU: put \
+             cudainferupload before this element, and cudainferdownload before what needs system memory behind it",
+            element.name()
+        )
+    );
+}
+
 /// Posts the ERROR of an element that cannot work with the caps it gets.
 pub fn refused_caps(element: &impl glib::object::IsA<gst::Element>, why: &str) {
     let element = element.upcast_ref::<gst::Element>();

@@ -1,8 +1,12 @@
 //! Between GStreamer's video frames and the kernels' plain ones.
 
+use cudainfer_kernels::device::DeviceFrame;
 use cudainfer_kernels::frame::{Frame, FrameError, FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use gst_video::prelude::*;
 use gst_video::{VideoColorMatrix, VideoColorRange, VideoFormat, VideoFrameRef, VideoInfo};
+
+use crate::memory::MappedFrame;
+use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY};
 
 /// The kernels' name for a pixel format; `None` for those that they do not read.
 pub fn pixel_format(format: VideoFormat) -> Option<PixelFormat> {
@@ -36,6 +40,12 @@ pub const READABLE: [VideoFormat; 11] = [
     VideoFormat::Bgrx,
     VideoFormat::Gray8,
 ];
+
+/// What fusedpreproc reads in CUDA memory: what of [`READABLE`] that memory can hold.
+pub fn readable_on_gpu() -> gst::Caps {
+    let formats = READABLE.into_iter().filter(|format| CUDA_FORMATS.contains(format));
+    gst_video::VideoCapsBuilder::new().features([CUDA_MEMORY]).format_list(formats).build()
+}
 
 /// What inferoverlay draws on.
 pub const DRAWABLE: [VideoFormat; 8] = [
@@ -88,6 +98,18 @@ pub fn frame<'a>(
         *slot = (mapped.plane_data(index).unwrap_or(&[]), usize::try_from(stride).unwrap_or(0));
     }
     Frame::new(format, &planes)
+}
+
+/// The planes of a frame in CUDA memory.
+///
+/// # Errors
+/// As [`frame`].
+pub fn device_frame<'a>(
+    format: &FrameFormat,
+    mapped: &'a MappedFrame<'_>,
+) -> Result<DeviceFrame<'a>, FrameError> {
+    let planes: Vec<_> = (0..format.pixels.planes()).filter_map(|plane| mapped.plane(plane)).collect();
+    DeviceFrame::new(format, &planes)
 }
 
 /// The planes of a frame that is mapped for writing.

@@ -1,7 +1,9 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use cudainfer_kernels::device::{Counters, Stream};
 use cudainfer_kernels::frame::FrameFormat;
-use cudainfer_kernels::preproc::Preproc;
+use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::preproc::{CudaPreproc, Preproc, PreprocError};
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::glib;
 use gst::prelude::*;
@@ -11,9 +13,13 @@ use gst_base::subclass::prelude::*;
 
 use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
 use super::negotiate::{Settings, possible};
+use crate::device::Gpu;
+use crate::memory::caps::in_cuda;
+use crate::memory::tensor::{TensorAllocator, device_memory};
+use crate::memory::{MappedFrame, order};
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::sync::lock;
-use crate::{caps, meta, notice, video};
+use crate::{caps, device, meta, notice, stats, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("fusedpreproc", gst::DebugColorFlags::empty(), Some("frame to input tensor"))
@@ -23,16 +29,27 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 struct State {
     info: gst_video::VideoInfo,
     format: FrameFormat,
-    preproc: Preproc,
+    preproc: Side,
+    to_frame: Affine,
     desc: TensorDesc,
     input: [usize; 2],
     pool: gst::BufferPool,
+    /// Whether it has been said that frames are copied from another CUDA context.
+    copied: bool,
+}
+
+/// Where the frames lie, and so where the tensor is made.
+enum Side {
+    Cpu(Preproc),
+    Gpu { preproc: Box<CudaPreproc>, stream: Arc<Stream> },
 }
 
 #[derive(Default)]
 pub struct FusedPreproc {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
+    gpu: Gpu,
+    counters: Arc<Counters>,
 }
 
 impl FusedPreproc {
@@ -48,14 +65,28 @@ impl FusedPreproc {
             settings.params(s)
         };
         let input = [params.width, params.height];
-        let preproc = Preproc::new(format, params.clone()).map_err(|e| e.to_string())?;
         let name = s.get::<&str>("tensor-name").unwrap_or("input");
-        let desc = TensorDesc::fixed(name, params.ty, &preproc.dims());
-        let size =
-            u32::try_from(preproc.bytes()).map_err(|_| "the tensor is larger than 4 GiB".to_owned())?;
-        let pool = pool(size).map_err(|e| e.to_string())?;
-        gst::info!(CAT, imp = self, "{:?} becomes {desc}: {params:?}", format);
-        Ok(State { info, format, preproc, desc, input, pool })
+        gst::info!(CAT, imp = self, "{format:?} becomes '{name}': {params:?}");
+        let ty = params.ty;
+        let (preproc, dims, to_frame, pool) = if in_cuda(incaps) {
+            let session =
+                self.gpu.session().ok_or("the frames lie in CUDA memory, and there is no usable GPU")?;
+            let stream = Arc::clone(session.stream());
+            let preproc = Box::new(CudaPreproc::new(format, params, &stream).map_err(|e| e.to_string())?);
+            let allocator = TensorAllocator::new(&stream).map_err(|e| e.to_string())?;
+            let pool = allocator.pool(preproc.bytes());
+            let (dims, to_frame) = (preproc.dims(), preproc.affine());
+            (Side::Gpu { preproc, stream }, dims, to_frame, pool)
+        } else {
+            let preproc = Preproc::new(format, params).map_err(|e| e.to_string())?;
+            let size =
+                u32::try_from(preproc.bytes()).map_err(|_| "the tensor is larger than 4 GiB".to_owned())?;
+            let (dims, to_frame) = (preproc.dims(), preproc.affine());
+            (Side::Cpu(preproc), dims, to_frame, pool(size))
+        };
+        let desc = TensorDesc::fixed(name, ty, &dims);
+        let pool = pool.map_err(|e| e.to_string())?;
+        Ok(State { info, format, preproc, to_frame, desc, input, pool, copied: false })
     }
 }
 
@@ -71,6 +102,48 @@ fn pool(size: u32) -> Result<gst::BufferPool, glib::BoolError> {
     pool.set_config(config)?;
     pool.set_active(true)?;
     Ok(pool)
+}
+
+impl State {
+    /// Makes a frame's tensor; on the GPU it is only enqueued.
+    fn make(
+        &mut self,
+        buffer: &mut gst::BufferRef,
+        element: &super::FusedPreproc,
+    ) -> Result<gst::Buffer, String> {
+        let mut data =
+            self.pool.acquire_buffer(None).map_err(|e| format!("there is no memory for the tensor: {e}"))?;
+        match &mut self.preproc {
+            Side::Cpu(preproc) => {
+                let mapped = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, &self.info)
+                    .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say".to_owned())?;
+                let frame = video::frame(&self.format, &mapped).map_err(|e| e.to_string())?;
+                let tensor = data.get_mut().ok_or("the tensor is in use")?;
+                let mut tensor = tensor.map_writable().map_err(|e| e.to_string())?;
+                preproc.run(&frame, tensor.as_mut_slice()).map_err(|e| e.to_string())?;
+            }
+            Side::Gpu { preproc, stream } => {
+                let memory = device_memory(&data).ok_or("the tensor does not lie on the GPU")?;
+                let mapped = MappedFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
+                let frame = video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?;
+                let enqueue = || -> Result<(), PreprocError> {
+                    memory.begin_write(stream)?;
+                    stream.sampled(|| preproc.run(stream, &[frame], memory.slice()))?;
+                    memory.end_write(stream)?;
+                    Ok(())
+                };
+                enqueue().map_err(|e| e.to_string())?;
+                let copied = mapped.is_copied();
+                drop(mapped);
+                if copied && !std::mem::replace(&mut self.copied, true) {
+                    notice::copied_between_contexts(element.upcast_ref());
+                }
+                // The frame goes on before it has been read.
+                order::guard(buffer);
+            }
+        }
+        Ok(data)
+    }
 }
 
 impl Drop for State {
@@ -123,6 +196,7 @@ impl ObjectImpl for FusedPreproc {
                     .build()
             };
             vec![
+                device::param_spec(),
                 size("width", "Width"),
                 size("height", "Height"),
                 glib::ParamSpecEnum::builder::<ElementType>("tensor-type")
@@ -168,6 +242,7 @@ impl ObjectImpl for FusedPreproc {
                     .maximum(255)
                     .mutable_ready()
                     .build(),
+                stats::param_spec(""),
             ]
         });
         &PROPERTIES
@@ -179,6 +254,9 @@ impl ObjectImpl for FusedPreproc {
             value.get().unwrap_or_default()
         }
         let doubles = || get_array(value);
+        if pspec.name() == "device" {
+            self.gpu.set_device(get::<Option<String>>(value));
+        }
         let mut settings = lock(&self.settings);
         match pspec.name() {
             "width" => settings.width = get(value),
@@ -201,6 +279,8 @@ impl ObjectImpl for FusedPreproc {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         let settings = lock(&self.settings);
         match pspec.name() {
+            "device" => self.gpu.device().to_value(),
+            "stats" => stats::structure(&self.counters).to_value(),
             "width" => settings.width.to_value(),
             "height" => settings.height.to_value(),
             "tensor-type" => settings.ty.to_value(),
@@ -242,10 +322,26 @@ impl ElementImpl for FusedPreproc {
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let frames = gst_video::VideoCapsBuilder::new().format_list(video::READABLE).build();
+            let mut frames = video::readable_on_gpu();
+            frames.merge(gst_video::VideoCapsBuilder::new().format_list(video::READABLE).build());
             caps::pad_templates(&frames, &caps::with_feature(&frames))
         });
         &TEMPLATES
+    }
+
+    fn set_context(&self, context: &gst::Context) {
+        self.gpu.set_context(context);
+        self.parent_set_context(context);
+    }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        self.gpu.before(transition, self.obj().upcast_ref(), &self.counters)?;
+        let success = self.parent_change_state(transition)?;
+        self.gpu.after(transition);
+        Ok(success)
     }
 }
 
@@ -265,11 +361,12 @@ impl BaseTransformImpl for FusedPreproc {
         from: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        let mut other = if direction == gst::PadDirection::Sink {
+        let other = if direction == gst::PadDirection::Sink {
             caps::with_fields(from, &possible())
         } else {
             caps::without_tensors(from)
         };
+        let mut other = self.gpu.allowed(&other);
         if let Some(filter) = filter {
             other = filter.intersect_with_mode(&other, gst::CapsIntersectMode::First);
         }
@@ -296,6 +393,28 @@ impl BaseTransformImpl for FusedPreproc {
             gst::loggable_error!(CAT, "{why}")
         })?;
         *lock(&self.state) = Some(state);
+        if !in_cuda(incaps) && self.gpu.session().is_some() {
+            self.counters.fallbacks.add(1);
+            notice::frames_on_host(&*self.obj());
+        }
+        Ok(())
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        self.gpu.answer(self.obj().upcast_ref(), query)
+            || BaseTransformImplExt::parent_query(self, direction, query)
+    }
+
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        query.add_allocation_meta::<gst_video::VideoMeta>(None);
+        if let Some(source) = self.obj().static_pad("src") {
+            order::promise_for(&source, query);
+        }
         Ok(())
     }
 
@@ -307,25 +426,17 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        let mut data = state.pool.acquire_buffer(None)?;
-        let made = (|| -> Result<(), String> {
-            let mapped = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, &state.info)
-                .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say".to_owned())?;
-            let frame = video::frame(&state.format, &mapped).map_err(|e| e.to_string())?;
-            let tensor = data.get_mut().ok_or("the tensor is in use")?;
-            let mut tensor = tensor.map_writable().map_err(|e| e.to_string())?;
-            state.preproc.run(&frame, tensor.as_mut_slice()).map_err(|e| e.to_string())
-        })();
-        if let Err(why) = made {
+        let data = state.make(buffer, &self.obj()).map_err(|why| {
             gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
-            return Err(gst::FlowError::Error);
-        }
+            gst::FlowError::Error
+        })?;
         let set = TensorSet {
             tensors: vec![Tensor { desc: state.desc.clone(), data }],
             input: state.input,
-            to_frame: state.preproc.affine(),
+            to_frame: state.to_frame,
         };
         set.put(buffer);
         Ok(gst::FlowSuccess::Ok)

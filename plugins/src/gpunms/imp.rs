@@ -1,6 +1,9 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
-use cudainfer_kernels::detect::{Detection, Detector, Params, choose};
+use cudainfer_kernels::detect::{
+    self as kernels, CudaDetector, Detection, Detector, Outcome, Params, choose,
+};
+use cudainfer_kernels::device::{Counters, Stream};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -10,11 +13,13 @@ use gst_base::subclass::prelude::*;
 use super::enums::{Decoder, NmsMode};
 use super::settings::{SIGMA, Settings};
 use crate::caps::{self, ModelOutputs};
+use crate::device::{self, Results};
 use crate::engine::ModelInfo;
+use crate::memory::order;
 use crate::meta::object::{DetectionParam, Object, objects};
-use crate::meta::tensor::TensorSet;
+use crate::meta::tensor::{Failure, OnDevice, TensorSet};
 use crate::sync::lock;
-use crate::{meta, notice};
+use crate::{meta, notice, stats};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("gpunms", gst::DebugColorFlags::empty(), Some("detections from output tensors"))
@@ -22,16 +27,23 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 
 /// What negotiation decided.
 struct State {
-    detector: Detector,
+    decoder: kernels::Decoder,
+    params: Params,
+    side: Option<Side>,
     info: ModelInfo,
     frame: [usize; 2],
     found: Vec<Detection>,
 }
 
+/// Where detections are made of tensors, known with the first ones.
+enum Side {
+    Cpu(Detector),
+    Gpu(Box<CudaDetector>),
+}
+
 /// What has been seen since PAUSED.
 #[derive(Clone, Copy, Default)]
 struct Stats {
-    frames: u64,
     objects: u64,
     candidates: u64,
     non_finite: u64,
@@ -43,6 +55,8 @@ pub struct GpuNms {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
     stats: Mutex<Stats>,
+    device: Results,
+    counters: Arc<Counters>,
 }
 
 impl GpuNms {
@@ -53,26 +67,31 @@ impl GpuNms {
         let decoder = choose(&model.outputs, model.input, settings.decoder(&info), &settings.hints(&info))
             .map_err(|e| e.to_string())?;
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let detector = Detector::new(decoder, settings.params(&info)?).map_err(|e| e.to_string())?;
+        let params = settings.params(&info)?;
+        // Wrong parameters are said now, not with the first frame.
+        Detector::new(decoder.clone(), params.clone()).map_err(|e| e.to_string())?;
         let s = incaps.structure(0).ok_or("the caps are empty")?;
         let size = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok()).unwrap_or(0);
-        Ok(State { detector, info, frame: [size("width"), size("height")], found: Vec::new() })
+        Ok(State {
+            decoder,
+            params,
+            side: None,
+            info,
+            frame: [size("width"), size("height")],
+            found: Vec::new(),
+        })
     }
 
     /// The objects of one frame, in `state.found`.
     fn detect(&self, state: &mut State, set: &TensorSet) -> Result<(), String> {
-        let mapped =
-            set.tensors.iter().map(|t| t.map().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
-        let views =
-            mapped.iter().map(|m| m.view().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
-        state.found.clear();
-        let outcome = state
-            .detector
-            .run(&views, &set.to_frame, state.frame, &mut state.found)
-            .map_err(|e| e.to_string())?;
+        let outcome = match self.device.on_device(set, &self.counters)? {
+            Some((tensors, stream)) => {
+                state.detect_on_gpu(set, &tensors, &stream).map_err(|e| e.to_string())?
+            }
+            None => state.detect_on_cpu(set)?,
+        };
         let mut stats = lock(&self.stats);
         let first_non_finite = stats.non_finite == 0 && outcome.non_finite > 0;
-        stats.frames += 1;
         stats.objects += state.found.len() as u64;
         stats.candidates += outcome.candidates as u64;
         stats.non_finite += outcome.non_finite as u64;
@@ -82,6 +101,39 @@ impl GpuNms {
             notice::non_finite(&*self.obj(), outcome.non_finite, "candidates of this frame");
         }
         Ok(())
+    }
+}
+
+impl State {
+    fn detect_on_cpu(&mut self, set: &TensorSet) -> Result<Outcome, String> {
+        let mapped =
+            set.tensors.iter().map(|t| t.map().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
+        let views =
+            mapped.iter().map(|m| m.view().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
+        if !matches!(self.side, Some(Side::Cpu(_))) {
+            let detector = Detector::new(self.decoder.clone(), self.params.clone());
+            self.side = Some(Side::Cpu(detector.map_err(|e| e.to_string())?));
+        }
+        let Some(Side::Cpu(detector)) = &mut self.side else { return Err("there is no detector".into()) };
+        detector.run(&views, &set.to_frame, self.frame, &mut self.found).map_err(|e| e.to_string())
+    }
+
+    /// The one place where the host waits for the GPU: here results become metadata.
+    fn detect_on_gpu(
+        &mut self,
+        set: &TensorSet,
+        tensors: &OnDevice<'_>,
+        stream: &Stream,
+    ) -> Result<Outcome, Failure> {
+        if !matches!(self.side, Some(Side::Gpu(_))) {
+            let detector = CudaDetector::new(self.decoder.clone(), self.params.clone(), stream)?;
+            self.side = Some(Side::Gpu(Box::new(detector)));
+        }
+        let Some(Side::Gpu(detector)) = &mut self.side else { return Err("there is no detector".into()) };
+        tensors.read(stream, |views| {
+            stream.sampled(|| Ok(detector.start(stream, views, &set.to_frame, self.frame)?))
+        })?;
+        Ok(detector.finish(stream, &mut self.found)?)
     }
 }
 
@@ -129,6 +181,7 @@ impl ObjectImpl for GpuNms {
                     .build()
             };
             vec![
+                device::param_spec(),
                 glib::ParamSpecEnum::builder::<Decoder>("decoder")
                     .nick("Decoder")
                     .blurb("How the detector writes its boxes")
@@ -139,11 +192,29 @@ impl ObjectImpl for GpuNms {
                     .blurb("What suppresses overlapping boxes")
                     .mutable_ready()
                     .build(),
-                fraction("confidence", "Confidence threshold", "Boxes below this confidence are dropped; not set, it is the sidecar's, else the default", defaults.confidence),
-                fraction("iou", "IoU threshold", "Overlap (intersection over union) above which the weaker box is suppressed; not set, it is the sidecar's, else the default", defaults.iou),
-                text("class-confidence", "Class confidence", "Confidence thresholds of single classes, as person=0.5,car=0.3"),
+                fraction(
+                    "confidence",
+                    "Confidence threshold",
+                    "Boxes below this confidence are dropped; not set, it is the sidecar's, else the default",
+                    defaults.confidence,
+                ),
+                fraction(
+                    "iou",
+                    "IoU threshold",
+                    "Overlap (intersection over union) above which the weaker box is suppressed; not set, it is the sidecar's, else the default",
+                    defaults.iou,
+                ),
+                text(
+                    "class-confidence",
+                    "Class confidence",
+                    "Confidence thresholds of single classes, as person=0.5,car=0.3",
+                ),
                 text("class-iou", "Class IoU", "IoU thresholds of single classes, as person=0.5,car=0.3"),
-                text("classes", "Classes", "Classes to keep, by name or number, as person,car; empty keeps all"),
+                text(
+                    "classes",
+                    "Classes",
+                    "Classes to keep, by name or number, as person,car; empty keeps all",
+                ),
                 glib::ParamSpecFloat::builder("sigma")
                     .nick("Sigma")
                     .blurb("Width of the gaussian of nms=soft-gaussian")
@@ -152,15 +223,31 @@ impl ObjectImpl for GpuNms {
                     .default_value(SIGMA)
                     .mutable_ready()
                     .build(),
-                count("top-k-before", "Top k before NMS", "Strongest candidates that go into NMS", defaults.top_k_before),
-                count("top-k-after", "Top k after NMS", "Strongest boxes that are kept of a frame", defaults.top_k_after),
-                pixels("min-width", "Minimum width", "Boxes narrower than this many pixels of the frame are dropped"),
-                pixels("min-height", "Minimum height", "Boxes less high than this many pixels of the frame are dropped"),
-                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
-                    .nick("Statistics")
-                    .blurb("Counts (uint64) since PAUSED: frames, objects, candidates above the threshold, non-finite (dropped for NaN or infinity), truncated (cut by top-k-before)")
-                    .read_only()
-                    .build(),
+                count(
+                    "top-k-before",
+                    "Top k before NMS",
+                    "Strongest candidates that go into NMS",
+                    defaults.top_k_before,
+                ),
+                count(
+                    "top-k-after",
+                    "Top k after NMS",
+                    "Strongest boxes that are kept of a frame",
+                    defaults.top_k_after,
+                ),
+                pixels(
+                    "min-width",
+                    "Minimum width",
+                    "Boxes narrower than this many pixels of the frame are dropped",
+                ),
+                pixels(
+                    "min-height",
+                    "Minimum height",
+                    "Boxes less high than this many pixels of the frame are dropped",
+                ),
+                stats::param_spec(
+                    "; objects, candidates above the threshold, non-finite (dropped for NaN or infinity), truncated (cut by top-k-before)",
+                ),
             ]
         });
         &PROPERTIES
@@ -170,6 +257,7 @@ impl ObjectImpl for GpuNms {
         let mut settings = lock(&self.settings);
         let text = || value.get::<Option<String>>().ok().flatten().unwrap_or_default();
         match pspec.name() {
+            "device" => self.device.set_device(value.get().ok().flatten()),
             "decoder" => settings.decoder = value.get().unwrap_or_default(),
             "nms" => settings.nms = value.get().unwrap_or_default(),
             "confidence" => settings.confidence = value.get().ok(),
@@ -190,6 +278,7 @@ impl ObjectImpl for GpuNms {
         let settings = lock(&self.settings);
         let or_default = |set: Option<glib::Value>| set.unwrap_or_else(|| pspec.default_value().clone());
         match pspec.name() {
+            "device" => self.device.device().to_value(),
             "decoder" => settings.decoder.to_value(),
             "nms" => settings.nms.to_value(),
             "confidence" => or_default(settings.confidence.map(|v| v.to_value())),
@@ -204,14 +293,12 @@ impl ObjectImpl for GpuNms {
             "min-height" => settings.min_height.to_value(),
             "stats" => {
                 let stats = *lock(&self.stats);
-                gst::Structure::builder("stats")
-                    .field("frames", stats.frames)
-                    .field("objects", stats.objects)
-                    .field("candidates", stats.candidates)
-                    .field("non-finite", stats.non_finite)
-                    .field("truncated", stats.truncated)
-                    .build()
-                    .to_value()
+                let mut fields = stats::structure(&self.counters);
+                fields.set("objects", stats.objects);
+                fields.set("candidates", stats.candidates);
+                fields.set("non-finite", stats.non_finite);
+                fields.set("truncated", stats.truncated);
+                fields.to_value()
             }
             _ => pspec.default_value().clone(),
         }
@@ -246,7 +333,9 @@ impl BaseTransformImpl for GpuNms {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
+        self.device.check(&*self.obj())?;
         *lock(&self.stats) = Stats::default();
+        self.counters.reset();
         Ok(())
     }
 
@@ -273,6 +362,18 @@ impl BaseTransformImpl for GpuNms {
         Ok(())
     }
 
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        query.add_allocation_meta::<gst_video::VideoMeta>(None);
+        // Where the results are there, so is everything that they were made of.
+        order::promise(query);
+        Ok(())
+    }
+
     fn prepare_output_buffer(
         &self,
         input: InputBuffer,
@@ -281,6 +382,7 @@ impl BaseTransformImpl for GpuNms {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let detected = TensorSet::take(buffer)

@@ -18,7 +18,10 @@ use std::{
 };
 
 use cudainfer_kernels::device::{Event, Order, SharedMemory, Stream};
-use gst::glib::{self, translate::*};
+use gst::{
+    glib::{self, translate::*},
+    prelude::*,
+};
 
 use super::{CAT, MemoryError, library};
 
@@ -161,6 +164,15 @@ pub fn promise(query: &mut gst::query::Allocation) {
 /// out of the query what it does not know.
 pub fn promised(query: &gst::query::Allocation) -> bool {
     query.find_allocation_meta::<Promise>().is_some()
+}
+
+/// Promises what whoever is behind `source` promises: for elements that pass frames on while work on them is under way.
+pub fn promise_for(source: &gst::Pad, query: &mut gst::query::Allocation) {
+    let Some(caps) = source.current_caps() else { return };
+    let mut behind = gst::query::Allocation::new(Some(&caps), false);
+    if source.peer_query(&mut behind) && promised(&behind) {
+        promise(query);
+    }
 }
 
 /// Keeps the memory of `buffer` from being used again before what our elements have enqueued on it is done: whoever

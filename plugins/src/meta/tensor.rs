@@ -8,9 +8,14 @@
 //! | `input-width`, `input-height` | int | size of the network's input tensor |
 //! | `scale-x`, `scale-y`, `offset-x`, `offset-y` | double | the map to the frame: `frame = scale * tensor + offset`, in pixels |
 
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{Context, DeviceTensor, SharedMemory, Stream};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::tensor::{TensorDesc, TensorError, TensorType, TensorView};
 use gst::prelude::*;
+
+use crate::memory::tensor::device_memory;
 
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferTensorMeta";
@@ -61,7 +66,11 @@ impl MappedTensor<'_> {
 }
 
 impl Tensor {
-    /// Maps the data for reading.
+    fn dims(&self) -> Vec<usize> {
+        self.desc.dims.iter().map(|d| d.unwrap_or(0)).collect()
+    }
+
+    /// Maps the data for reading; those on the device are downloaded.
     ///
     /// # Errors
     /// The memory cannot be mapped.
@@ -69,7 +78,7 @@ impl Tensor {
         Ok(MappedTensor {
             name: &self.desc.name,
             ty: self.desc.ty,
-            dims: self.desc.dims.iter().map(|d| d.unwrap_or(0)).collect(),
+            dims: self.dims(),
             map: self.data.map_readable()?,
         })
     }
@@ -100,7 +109,45 @@ impl Tensor {
     }
 }
 
+/// Any error.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The tensors of a frame that all lie in device memory.
+pub struct OnDevice<'a>(Vec<(&'a Tensor, Vec<usize>, &'a SharedMemory)>);
+
+impl OnDevice<'_> {
+    /// Where they lie.
+    pub fn context(&self) -> Option<&Arc<Context>> {
+        self.0.first().map(|(_, _, memory)| memory.context())
+    }
+
+    /// Enqueues `work` in `stream`, behind what writes the tensors and before what will overwrite them.
+    ///
+    /// # Errors
+    /// What `work` says; a tensor that is not as long as its dimensions say; the driver's words.
+    pub fn read<T>(
+        &self,
+        stream: &Stream,
+        work: impl FnOnce(&[DeviceTensor<'_>]) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let views = self.0.iter().map(|(tensor, dims, memory)| {
+            DeviceTensor::new(&tensor.desc.name, tensor.desc.ty, dims, memory.slice())
+        });
+        let views = views.collect::<Result<Vec<_>, _>>()?;
+        self.0.iter().try_for_each(|(_, _, memory)| memory.begin_read(stream))?;
+        let done = work(&views)?;
+        self.0.iter().try_for_each(|(_, _, memory)| memory.end_read(stream))?;
+        Ok(done)
+    }
+}
+
 impl TensorSet {
+    /// The tensors on the device; `None` if one of them lies on the host.
+    pub fn on_device(&self) -> Option<OnDevice<'_>> {
+        let tensors = self.tensors.iter().map(|t| Some((t, t.dims(), device_memory(&t.data)?)));
+        tensors.collect::<Option<_>>().map(OnDevice)
+    }
+
     /// Puts the tensors on a buffer in place of those it carried.
     pub fn put(&self, buffer: &mut gst::BufferRef) {
         Self::remove(buffer);

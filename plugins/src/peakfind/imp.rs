@@ -1,7 +1,9 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use cudainfer_kernels::device::{Counters, Stream};
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::peaks::{Params, Peak, PeakFinder};
+use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Params, Peak, PeakFinder};
+use cudainfer_kernels::tensor::TensorDesc;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -11,12 +13,14 @@ use gst_base::subclass::prelude::*;
 use super::enums::{Activation, Grid, Mode, Refinement};
 use super::settings::Settings;
 use crate::caps::{self, ModelOutputs};
+use crate::device::{self, Results};
 use crate::engine::ModelInfo;
 use crate::fusedpreproc::Layout;
+use crate::memory::order;
 use crate::meta::object::{KeypointsParam, Object, objects};
-use crate::meta::tensor::TensorSet;
+use crate::meta::tensor::{Failure, OnDevice, TensorSet};
 use crate::sync::lock;
-use crate::{meta, notice};
+use crate::{meta, notice, stats};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("peakfind", gst::DebugColorFlags::empty(), Some("points from confidence maps"))
@@ -24,16 +28,23 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 
 /// What negotiation decided.
 struct State {
-    finder: PeakFinder,
-    output: String,
+    /// The maps as the caps announce them, and the size of the network's input.
+    announced: (TensorDesc, [usize; 2]),
+    params: Params,
+    side: Option<Side>,
     info: ModelInfo,
     peaks: Vec<Peak>,
+}
+
+/// Where peaks are looked for, known with the first maps.
+enum Side {
+    Cpu(Box<PeakFinder>),
+    Gpu(Box<CudaPeaks>),
 }
 
 /// What has been seen since PAUSED.
 #[derive(Clone, Copy, Default)]
 struct Stats {
-    frames: u64,
     peaks: u64,
     non_finite: u64,
     truncated: u64,
@@ -44,6 +55,8 @@ pub struct PeakFind {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
     stats: Mutex<Stats>,
+    device: Results,
+    counters: Arc<Counters>,
 }
 
 impl PeakFind {
@@ -52,23 +65,24 @@ impl PeakFind {
         let info = ModelInfo::ask(self.obj().static_pad("sink").as_ref().ok_or("there is no sink pad")?);
         let settings = lock(&self.settings);
         let map = &model.outputs[settings.output(&model.outputs, &info)?];
-        let finder = PeakFinder::new(map, model.input, settings.params(&info)).map_err(|e| e.to_string())?;
-        Ok(State { finder, output: map.name.clone(), info, peaks: Vec::new() })
+        let params = settings.params(&info);
+        // Wrong parameters are said now, not with the first frame.
+        PeakFinder::new(map, model.input, params).map_err(|e| e.to_string())?;
+        Ok(State { announced: (map.clone(), model.input), params, side: None, info, peaks: Vec::new() })
     }
 
-    fn find(&self, state: &mut State, set: &TensorSet) -> Result<(), String> {
-        let map = set
-            .tensors
-            .iter()
-            .find(|t| t.desc.name == state.output)
-            .ok_or_else(|| format!("a frame came without the tensor '{}'", state.output))?;
-        let mapped = map.map().map_err(|e| e.to_string())?;
-        let view = mapped.view().map_err(|e| e.to_string())?;
-        state.peaks.clear();
-        let outcome = state.finder.run(&view, &set.to_frame, &mut state.peaks).map_err(|e| e.to_string())?;
+    fn find(&self, state: &mut State, set: &mut TensorSet) -> Result<(), String> {
+        let (wanted, _) = &state.announced;
+        set.tensors.retain(|t| t.desc.name == wanted.name);
+        if set.tensors.is_empty() {
+            return Err(format!("a frame came without the tensor '{}'", wanted.name));
+        }
+        let outcome = match self.device.on_device(set, &self.counters)? {
+            Some((maps, stream)) => state.find_on_gpu(set, &maps, &stream).map_err(|e| e.to_string())?,
+            None => state.find_on_cpu(set)?,
+        };
         let mut stats = lock(&self.stats);
         let first_non_finite = stats.non_finite == 0 && outcome.non_finite > 0;
-        stats.frames += 1;
         stats.peaks += state.peaks.len() as u64;
         stats.non_finite += outcome.non_finite as u64;
         stats.truncated += outcome.truncated as u64;
@@ -77,6 +91,39 @@ impl PeakFind {
             notice::non_finite(&*self.obj(), outcome.non_finite, "cells of this frame's maps");
         }
         Ok(())
+    }
+}
+
+impl State {
+    fn find_on_cpu(&mut self, set: &TensorSet) -> Result<Outcome, String> {
+        let [map, ..] = set.tensors.as_slice() else { return Err("there are no maps".into()) };
+        let mapped = map.map().map_err(|e| e.to_string())?;
+        let view = mapped.view().map_err(|e| e.to_string())?;
+        if !matches!(self.side, Some(Side::Cpu(_))) {
+            let finder = PeakFinder::new(&self.announced.0, self.announced.1, self.params);
+            self.side = Some(Side::Cpu(Box::new(finder.map_err(|e| e.to_string())?)));
+        }
+        let Some(Side::Cpu(finder)) = &mut self.side else { return Err("there is no finder".into()) };
+        finder.run(&view, &set.to_frame, &mut self.peaks).map_err(|e| e.to_string())
+    }
+
+    /// The one place where the host waits for the GPU: here results become metadata.
+    fn find_on_gpu(
+        &mut self,
+        set: &TensorSet,
+        maps: &OnDevice<'_>,
+        stream: &Stream,
+    ) -> Result<Outcome, Failure> {
+        if !matches!(self.side, Some(Side::Gpu(_))) {
+            let finder = CudaPeaks::new(&self.announced.0, self.announced.1, self.params, stream)?;
+            self.side = Some(Side::Gpu(Box::new(finder)));
+        }
+        let Some(Side::Gpu(finder)) = &mut self.side else { return Err("there is no finder".into()) };
+        maps.read(stream, |views| {
+            let [map, ..] = views else { return Err("there are no maps".into()) };
+            stream.sampled(|| Ok(finder.start(stream, map, &set.to_frame)?))
+        })?;
+        Ok(finder.finish(stream, &mut self.peaks)?)
     }
 }
 
@@ -113,6 +160,7 @@ impl ObjectImpl for PeakFind {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
             let defaults = Params::default();
             vec![
+                device::param_spec(),
                 glib::ParamSpecString::builder("output")
                     .nick("Output")
                     .blurb("The model's output that holds the confidence maps; not set, it is the sidecar's, else the only one there is")
@@ -159,11 +207,7 @@ impl ObjectImpl for PeakFind {
                     .default_value(u32::try_from(defaults.top_k).unwrap_or(100))
                     .mutable_ready()
                     .build(),
-                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
-                    .nick("Statistics")
-                    .blurb("Counts (uint64) since PAUSED: frames, peaks, non-finite (cells of NaN or infinity), truncated (cut by max-peaks)")
-                    .read_only()
-                    .build(),
+                stats::param_spec("; peaks, non-finite (cells of NaN or infinity), truncated (cut by max-peaks)"),
             ]
         });
         &PROPERTIES
@@ -172,6 +216,7 @@ impl ObjectImpl for PeakFind {
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
         let mut settings = lock(&self.settings);
         match pspec.name() {
+            "device" => self.device.set_device(value.get().ok().flatten()),
             "output" => settings.output = value.get::<Option<String>>().ok().flatten().unwrap_or_default(),
             "mode" => settings.mode = value.get().unwrap_or_default(),
             "refinement" => settings.refinement = value.get().unwrap_or_default(),
@@ -188,6 +233,7 @@ impl ObjectImpl for PeakFind {
         let settings = lock(&self.settings);
         let or_default = |set: Option<glib::Value>| set.unwrap_or_else(|| pspec.default_value().clone());
         match pspec.name() {
+            "device" => self.device.device().to_value(),
             "output" => settings.output.to_value(),
             "mode" => settings.mode.to_value(),
             "refinement" => settings.refinement.to_value(),
@@ -198,13 +244,11 @@ impl ObjectImpl for PeakFind {
             "max-peaks" => or_default(settings.max_peaks.map(|v| v.to_value())),
             "stats" => {
                 let stats = *lock(&self.stats);
-                gst::Structure::builder("stats")
-                    .field("frames", stats.frames)
-                    .field("peaks", stats.peaks)
-                    .field("non-finite", stats.non_finite)
-                    .field("truncated", stats.truncated)
-                    .build()
-                    .to_value()
+                let mut fields = stats::structure(&self.counters);
+                fields.set("peaks", stats.peaks);
+                fields.set("non-finite", stats.non_finite);
+                fields.set("truncated", stats.truncated);
+                fields.to_value()
             }
             _ => pspec.default_value().clone(),
         }
@@ -239,7 +283,9 @@ impl BaseTransformImpl for PeakFind {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
+        self.device.check(&*self.obj())?;
         *lock(&self.stats) = Stats::default();
+        self.counters.reset();
         Ok(())
     }
 
@@ -266,6 +312,18 @@ impl BaseTransformImpl for PeakFind {
         Ok(())
     }
 
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        query.add_allocation_meta::<gst_video::VideoMeta>(None);
+        // Where the results are there, so is everything that they were made of.
+        order::promise(query);
+        Ok(())
+    }
+
     fn prepare_output_buffer(
         &self,
         input: InputBuffer,
@@ -274,11 +332,12 @@ impl BaseTransformImpl for PeakFind {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let found = TensorSet::take(buffer)
             .ok_or_else(|| "a frame came without its tensors".to_owned())
-            .and_then(|set| self.find(state, &set));
+            .and_then(|mut set| self.find(state, &mut set));
         if let Err(why) = found {
             gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
             return Err(gst::FlowError::Error);
