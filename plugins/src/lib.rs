@@ -25,6 +25,7 @@ pub mod memory;
 pub mod meta;
 mod nick;
 pub mod notice;
+mod nvtx;
 pub mod peakfind;
 mod stats;
 mod sync;

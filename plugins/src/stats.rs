@@ -1,8 +1,16 @@
 //! The property `stats` of every element.
+//!
+//! An element holds [`Counters`] (an `Arc` of them where it has streams on the GPU, which count by themselves), works
+//! on each frame under the guard that [`frame`] gives, and resets them at READY->PAUSED. Reading `stats` must not wait
+//! for a lock: the tracer reads it while an element posts an error.
+
+use std::time::Instant;
 
 use cudainfer_kernels::device::Counters;
 use gst::glib;
 use gst::glib::prelude::*;
+
+use crate::nvtx;
 
 /// The property. `more` says what this element counts besides, and how.
 pub fn param_spec(more: &str) -> glib::ParamSpec {
@@ -24,4 +32,27 @@ pub fn structure(counters: &Counters) -> gst::Structure {
         structure.set(name, value);
     }
     structure
+}
+
+/// Work on a frame, from [`frame`] until this is dropped.
+#[must_use = "the frame is over when this is dropped"]
+pub struct Frame<'a> {
+    counters: &'a Counters,
+    started: Instant,
+    _range: Option<nvtx::Range>,
+}
+
+/// Begins `element`'s work on a frame in this thread: counts it in `frames`, whether it will succeed or not, and the time
+/// until the guard is dropped in `host-ns`. Profilers show it as a range.
+///
+/// The guard is for the element's own work: drop it before the frame is pushed on.
+pub fn frame<'a>(element: &impl IsA<gst::Element>, counters: &'a Counters) -> Frame<'a> {
+    counters.frames.add(1);
+    Frame { counters, started: Instant::now(), _range: nvtx::range(element) }
+}
+
+impl Drop for Frame<'_> {
+    fn drop(&mut self) {
+        self.counters.host_ns.add(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    }
 }

@@ -8,7 +8,9 @@ mod numbers;
 mod overlay;
 mod plugin;
 mod records;
+mod stats;
 mod tensors;
+mod tracer;
 
 use std::path::PathBuf;
 use std::sync::LazyLock;

@@ -6,18 +6,23 @@ use cudainfer_tests::{model, scratch};
 use serde_json::Value;
 
 /// Runs one of GStreamer's tools with the plugin that was built with this test, for at most 20 seconds.
-fn tool(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+pub(super) fn tool(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    command("timeout", environment).arg("20").args(arguments).output().unwrap()
+}
+
+/// A program that finds the plugin.
+pub(super) fn command(program: &str, environment: &[(&str, &str)]) -> Command {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap();
     assert!(folder.join("libgstcudainfer.so").is_file(), "the plugin is not beside the test");
-    let mut command = Command::new("timeout");
-    command.arg("20").args(arguments).env("GST_PLUGIN_PATH", folder).env("GST_REGISTRY_FORK", "no");
+    let mut command = Command::new(program);
+    command.env("GST_PLUGIN_PATH", folder).env("GST_REGISTRY_FORK", "no");
     // A registry of its own: it is made anew, so that everything is registered once more.
     command.env("GST_REGISTRY", scratch("registry").join("registry.bin")).envs(environment.iter().copied());
-    command.output().unwrap()
+    command
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -66,27 +71,4 @@ fn gst_launch_shows_what_to_do_and_fails() {
     // timeout's own status for a line that hangs is 124.
     assert!(!output.status.success() && output.status.code() != Some(124), "{output:?}");
     assert!(text(&output.stderr).contains("the model file '/nowhere/a.onnx' cannot be read"), "{output:?}");
-}
-
-#[test]
-fn the_tracer_accounts_for_every_element_at_the_end() {
-    let json = scratch("tracer").join("times.json");
-    let line = format!(
-        "videotestsrc num-buffers=7 pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink",
-        model("detector")
-    );
-    let mut arguments = vec!["gst-launch-1.0", "-q"];
-    arguments.extend(line.split_whitespace());
-    let output = tool(&arguments, &[("GST_TRACERS", &format!("cudainfer(json={})", json.display()))]);
-    assert!(output.status.success(), "{output:?}");
-    let report: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
-    assert_eq!(report["frames"], 7);
-    for factory in ["fusedpreproc", "trtinfer", "gpunms", "fakesink"] {
-        let rows: Vec<_> =
-            report["elements"].as_array().unwrap().iter().filter(|row| row["factory"] == factory).collect();
-        assert_eq!(rows.len(), 1, "{factory}: {report}");
-        assert_eq!(rows[0]["frames"], 7, "{report}");
-        assert!(rows[0]["ms_per_frame"].as_f64().is_some_and(|ms| ms > 0.0), "{report}");
-        assert!(text(&output.stderr).contains(rows[0]["name"].as_str().unwrap()));
-    }
 }

@@ -18,7 +18,7 @@ macro_rules! counters {
 
             /// Back to zero.
             pub fn reset(&self) {
-                $(self.$name.0.store(0, Ordering::Relaxed);)*
+                $(self.$name.reset();)*
             }
         }
     };
@@ -62,6 +62,11 @@ impl Counter {
     /// Counts so many bytes (or other things) more.
     pub fn add_size(&self, n: usize) {
         self.add(u64::try_from(n).unwrap_or(u64::MAX));
+    }
+
+    /// Back to zero.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
     }
 
     /// The count.

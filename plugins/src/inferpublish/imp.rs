@@ -2,6 +2,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::{LazyLock, Mutex};
 
+use cudainfer_kernels::device::{Counter, Counters};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -9,9 +10,9 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::record::{Record, SCHEMA};
-use crate::caps;
 use crate::meta::object::objects;
 use crate::sync::lock;
+use crate::{caps, stats};
 
 /// The location that means the standard output.
 const STDOUT: &str = "-";
@@ -25,11 +26,31 @@ struct State {
 pub struct InferPublish {
     location: Mutex<String>,
     state: Mutex<Option<State>>,
+    counters: Counters,
+    /// Objects that were written.
+    objects: Counter,
+    /// Frames whose line could not be written.
+    failed: Counter,
+}
+
+impl InferPublish {
+    fn stats(&self) -> gst::Structure {
+        let mut stats = stats::structure(&self.counters);
+        stats.set("objects", self.objects.get());
+        stats.set("failed", self.failed.get());
+        stats
+    }
 }
 
 impl Default for InferPublish {
     fn default() -> Self {
-        Self { location: Mutex::new(STDOUT.to_owned()), state: Mutex::default() }
+        Self {
+            location: Mutex::new(STDOUT.to_owned()),
+            state: Mutex::default(),
+            counters: Counters::default(),
+            objects: Counter::default(),
+            failed: Counter::default(),
+        }
     }
 }
 
@@ -50,6 +71,7 @@ impl ObjectImpl for InferPublish {
                     .default_value(Some(STDOUT))
                     .mutable_ready()
                     .build(),
+                stats::param_spec(", objects written, and failed: frames whose line could not be written"),
             ]
         });
         &PROPERTIES
@@ -60,8 +82,12 @@ impl ObjectImpl for InferPublish {
         *lock(&self.location) = location.unwrap_or_else(|| STDOUT.to_owned());
     }
 
-    fn property(&self, _id: usize, _pspec: &glib::ParamSpec) -> glib::Value {
-        lock(&self.location).to_value()
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        match pspec.name() {
+            "location" => lock(&self.location).to_value(),
+            "stats" => self.stats().to_value(),
+            _ => pspec.default_value().clone(),
+        }
     }
 }
 
@@ -106,6 +132,9 @@ impl BaseTransformImpl for InferPublish {
                 )
             })?)
         };
+        self.counters.reset();
+        self.objects.reset();
+        self.failed.reset();
         *lock(&self.state) = Some(State { to: Box::new(BufWriter::new(to)), frame: 0, size: (0, 0) });
         Ok(())
     }
@@ -134,6 +163,7 @@ impl BaseTransformImpl for InferPublish {
     }
 
     fn transform_ip_passthrough(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
         let record = Record {
@@ -150,14 +180,17 @@ impl BaseTransformImpl for InferPublish {
             .map_err(std::io::Error::from)
             .and_then(|()| state.to.write_all(b"\n"))
             .and_then(|()| state.to.flush());
-        written.map(|()| gst::FlowSuccess::Ok).map_err(|e| {
+        if let Err(e) = written {
+            self.failed.add(1);
             let location = lock(&self.location).clone();
             gst::element_imp_error!(
                 self,
                 gst::ResourceError::Write,
                 ("{}: '{location}' cannot be written: {e}", self.obj().name())
             );
-            gst::FlowError::Error
-        })
+            return Err(gst::FlowError::Error);
+        }
+        self.objects.add_size(record.objects.len());
+        Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
@@ -7,7 +8,10 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::table::Table;
+use super::chrome::{self, Trace};
+use super::report::Report;
+use super::table::{End, Table};
+use crate::nvtx;
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -16,9 +20,16 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 
 /// A chain function that is running.
 struct Call {
+    /// The pad's address.
+    pad: usize,
+    buffers: u64,
+    pts: Option<gst::ClockTime>,
+    /// ns since GStreamer was started.
+    began: u64,
     started: Duration,
     /// What the elements behind took of it.
     behind: Duration,
+    _range: Option<nvtx::Range>,
 }
 
 thread_local! {
@@ -37,38 +48,84 @@ fn now() -> Duration {
 pub struct CudaInferTracer {
     table: Mutex<Table>,
     json: Mutex<Option<String>>,
+    trace: Mutex<Option<Trace>>,
 }
 
 impl CudaInferTracer {
-    fn enter(&self) {
-        CALLS.with_borrow_mut(|calls| calls.push(Call { started: now(), behind: Duration::ZERO }));
+    /// Before an element's chain function.
+    fn enter(&self, began: u64, pad: &gst::Pad, buffers: u64, pts: Option<gst::ClockTime>) {
+        let call = Call {
+            pad: pad.as_ptr().addr(),
+            buffers,
+            pts,
+            began,
+            _range: pad.parent_element().and_then(|element| nvtx::range(&element)),
+            started: now(),
+            behind: Duration::ZERO,
+        };
+        CALLS.with_borrow_mut(|calls| calls.push(call));
     }
 
-    fn leave(&self, pad: &gst::Pad) {
-        let own = CALLS.with_borrow_mut(|calls| {
+    /// After it.
+    fn leave(&self, ended: u64, pad: &gst::Pad) {
+        let ended_call = CALLS.with_borrow_mut(|calls| {
             let call = calls.pop()?;
             let whole = now().saturating_sub(call.started);
             if let Some(before) = calls.last_mut() {
                 before.behind += whole;
+                // An element without a function for lists gets the buffers of one by one, inside of it.
+                if before.pad == call.pad {
+                    before.buffers = 0;
+                }
             }
-            Some(whole.saturating_sub(call.behind))
+            let own = whole.saturating_sub(call.behind);
+            Some((call, own))
         });
-        // Proxy pads inside ghost pads have no element; what they call has been counted.
-        if let (Some(own), Some(element)) = (own, pad.parent_element()) {
-            lock(&self.table).add(&element, own);
+        // Proxy pads inside ghost pads have no element, and those of bins hand on only; what they call has been counted.
+        let element = pad.parent_element().filter(|element| !element.is::<gst::Bin>());
+        let (Some((call, own)), Some(element)) = (ended_call, element) else { return };
+        let frame = lock(&self.table).add(&element, call.began, call.buffers, own);
+        if call.buffers > 0 {
+            self.trace(|trace| {
+                trace.add(&chrome::Call {
+                    element: &element.name(),
+                    began: call.began,
+                    took: ended.saturating_sub(call.began),
+                    frame,
+                    buffers: call.buffers,
+                    pts: call.pts.map(gst::ClockTime::nseconds),
+                })
+            });
         }
     }
 
-    fn report(&self, pipeline: &gst::Element) {
-        let report = lock(&self.table).close(pipeline);
+    /// Does something with the trace, if there is one; the first failure ends it.
+    fn trace(&self, work: impl FnOnce(&mut Trace) -> std::io::Result<()>) {
+        let mut place = lock(&self.trace);
+        if let Some(Err(e)) = place.as_mut().map(work) {
+            let path = place.take().map(|trace| trace.path().to_owned()).unwrap_or_default();
+            self.complain(&format!("'{path}' cannot be written: {e}"));
+        }
+    }
+
+    /// Says what is wrong with the tracer: it has no bus to say it on.
+    fn complain(&self, what: &str) {
+        gst::error!(CAT, imp = self, "{what}");
+        eprintln!("cudainfer: {what}");
+    }
+
+    fn report(&self, now: u64, pipeline: &gst::Element, end: End) {
+        self.trace(Trace::flush);
+        // Not under the lock: other threads that need it may hold what the elements' properties wait for.
+        let closed = lock(&self.table).close(pipeline, now, end);
+        let Some(report) = closed.map(|closed| Report::new(&closed, end)) else { return };
         eprint!("{}", report.text());
         if let Some(path) = lock(&self.json).as_deref() {
             let written = serde_json::to_string_pretty(&report)
                 .map_err(std::io::Error::from)
                 .and_then(|json| std::fs::write(path, json));
             if let Err(e) = written {
-                gst::error!(CAT, imp = self, "'{path}' cannot be written: {e}");
-                eprintln!("cudainfer: '{path}' cannot be written: {e}");
+                self.complain(&format!("'{path}' cannot be written: {e}"));
             }
         }
     }
@@ -83,36 +140,87 @@ impl ObjectSubclass for CudaInferTracer {
 
 impl ObjectImpl for CudaInferTracer {
     fn constructed(&self) {
+        // A second one would take its part of each call for the first one's.
+        static ONE: AtomicBool = AtomicBool::new(false);
         self.parent_constructed();
-        if let Some(params) = self.obj().property::<Option<String>>("params") {
-            for param in params.split(',') {
-                match param.split_once('=') {
-                    Some(("json", path)) => *lock(&self.json) = Some(path.to_owned()),
-                    _ => eprintln!("cudainfer: the tracer knows json=FILE, not '{param}'"),
-                }
+        if ONE.swap(true, Ordering::Relaxed) {
+            self.complain(
+                "the tracer works once: give it both options together, as in cudainfer(json=A,trace=B)",
+            );
+            return;
+        }
+        let params = self.obj().property::<Option<String>>("params").unwrap_or_default();
+        for param in params.split(',').map(str::trim).filter(|param| !param.is_empty()) {
+            match param.split_once('=') {
+                Some(("json", path)) => *lock(&self.json) = Some(path.to_owned()),
+                Some(("trace", path)) => *lock(&self.trace) = Some(Trace::new(path)),
+                _ => self.complain(&format!("the tracer knows json=FILE and trace=FILE, not '{param}'")),
             }
         }
-        self.register_hook(TracerHook::PadChainPre);
-        self.register_hook(TracerHook::PadChainPost);
-        self.register_hook(TracerHook::ElementPostMessagePre);
+        for hook in [
+            TracerHook::PadChainPre,
+            TracerHook::PadChainPost,
+            TracerHook::PadChainListPre,
+            TracerHook::PadChainListPost,
+            TracerHook::ElementPostMessagePre,
+            TracerHook::ElementChangeStatePre,
+            TracerHook::ElementChangeStatePost,
+        ] {
+            self.register_hook(hook);
+        }
     }
 }
 
 impl GstObjectImpl for CudaInferTracer {}
 
 impl TracerImpl for CudaInferTracer {
-    fn pad_chain_pre(&self, _ts: u64, _pad: &gst::Pad, _buffer: &gst::Buffer) {
-        self.enter();
+    fn pad_chain_pre(&self, ts: u64, pad: &gst::Pad, buffer: &gst::Buffer) {
+        self.enter(ts, pad, 1, buffer.pts());
     }
 
-    fn pad_chain_post(&self, _ts: u64, pad: &gst::Pad, _result: Result<gst::FlowSuccess, gst::FlowError>) {
-        self.leave(pad);
+    fn pad_chain_post(&self, ts: u64, pad: &gst::Pad, _result: Result<gst::FlowSuccess, gst::FlowError>) {
+        self.leave(ts, pad);
     }
 
-    fn element_post_message_pre(&self, _ts: u64, element: &gst::Element, message: &gst::Message) {
-        let ends = message.type_() == gst::MessageType::Eos && element.parent().is_none();
-        if ends && message.src() == Some(element.upcast_ref()) {
-            self.report(element);
+    fn pad_chain_list_pre(&self, ts: u64, pad: &gst::Pad, list: &gst::BufferList) {
+        let buffers = u64::try_from(list.len()).unwrap_or(u64::MAX);
+        self.enter(ts, pad, buffers, list.get(0).and_then(|buffer| buffer.pts()));
+    }
+
+    fn pad_chain_list_post(&self, ts: u64, pad: &gst::Pad, _: Result<gst::FlowSuccess, gst::FlowError>) {
+        self.leave(ts, pad);
+    }
+
+    fn element_post_message_pre(&self, ts: u64, element: &gst::Element, message: &gst::Message) {
+        if element.parent().is_some() {
+            return;
+        }
+        match message.type_() {
+            gst::MessageType::Eos if message.src() == Some(element.upcast_ref()) => {
+                self.report(ts, element, End::Eos);
+            }
+            gst::MessageType::Error => self.report(ts, element, End::Error),
+            _ => (),
+        }
+    }
+
+    fn element_change_state_pre(&self, _ts: u64, element: &gst::Element, change: gst::StateChange) {
+        if change == gst::StateChange::ReadyToPaused && element.parent().is_none() {
+            lock(&self.table).start(element);
+        }
+    }
+
+    fn element_change_state_post(
+        &self,
+        ts: u64,
+        element: &gst::Element,
+        change: gst::StateChange,
+        _result: Result<gst::StateChangeSuccess, gst::StateChangeError>,
+    ) {
+        // All threads have ended by now. A pipeline that did not get to PAUSED goes from READY to NULL at once.
+        let down = matches!(change, gst::StateChange::PausedToReady | gst::StateChange::ReadyToNull);
+        if down && element.parent().is_none() {
+            self.report(ts, element, End::Stopped);
         }
     }
 }

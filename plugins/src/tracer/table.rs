@@ -1,20 +1,40 @@
-//! What has been measured, and how it is shown.
+//! What has been measured, element by element.
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use gst::prelude::*;
-use serde::Serialize;
+
+/// Why a pipeline's accounts are closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The end of its stream.
+    Eos,
+    /// An error.
+    Error,
+    /// It left PAUSED.
+    Stopped,
+}
 
 /// One element's account.
 #[derive(Debug)]
-struct Account {
+pub(super) struct Account {
     element: glib::WeakRef<gst::Element>,
-    /// Elements get their row in the order in which the first buffer reached them.
-    order: usize,
-    buffers: u64,
-    cpu: Duration,
+    /// When the first buffer reached it, in ns: the rows' order.
+    first: u64,
+    /// Buffers that reached it.
+    pub buffers: u64,
+    /// What they took there.
+    pub cpu: Duration,
+}
+
+/// The accounts of one pipeline, closed.
+#[derive(Debug)]
+pub(super) struct Closed {
+    /// From the first buffer on.
+    pub seconds: f64,
+    /// In the order in which the first buffer reached the elements.
+    pub accounts: Vec<(Account, gst::Element)>,
 }
 
 /// The accounts of all elements.
@@ -22,98 +42,53 @@ struct Account {
 pub(super) struct Table {
     /// By the element's address.
     accounts: HashMap<usize, Account>,
-    started: Option<Instant>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    factory: String,
-    frames: u64,
-    ms_per_frame: f64,
-}
-
-/// What is written at the end.
-#[derive(Serialize)]
-pub(super) struct Report {
-    /// Buffers that the last sink got.
-    frames: u64,
-    /// From the first buffer to the end.
-    seconds: f64,
-    elements: Vec<Row>,
+    /// Pipelines, by address, that have failed: what still flows in them until they stop is of no interest.
+    failed: HashSet<usize>,
 }
 
 impl Table {
-    /// A buffer has gone through `element` and took `cpu` there.
-    pub fn add(&mut self, element: &gst::Element, cpu: Duration) {
-        let now = Instant::now();
-        self.started.get_or_insert(now);
-        let order = self.accounts.len();
+    /// So many buffers have gone through `element`, which they reached at `began` and where they took `cpu`. Returns how
+    /// many had before.
+    pub fn add(&mut self, element: &gst::Element, began: u64, buffers: u64, cpu: Duration) -> u64 {
         let account = self.accounts.entry(element.as_ptr().addr()).or_insert_with(|| Account {
             element: element.downgrade(),
-            order,
+            first: began,
             buffers: 0,
             cpu: Duration::ZERO,
         });
-        account.buffers += 1;
+        let before = account.buffers;
+        account.first = account.first.min(began);
+        account.buffers += buffers;
         account.cpu += cpu;
+        before
     }
 
-    /// The report on what lies inside `pipeline`, whose accounts are closed.
-    pub fn close(&mut self, pipeline: &gst::Element) -> Report {
-        let seconds = self.started.map_or(0.0, |t| t.elapsed().as_secs_f64());
+    /// A pipeline starts anew.
+    pub fn start(&mut self, pipeline: &gst::Element) {
+        self.failed.remove(&pipeline.as_ptr().addr());
+    }
+
+    /// Closes the accounts of what lies inside `pipeline`, and returns them if they are worth a report.
+    pub fn close(&mut self, pipeline: &gst::Element, now: u64, end: End) -> Option<Closed> {
         let mut accounts = Vec::new();
         // Those of other pipelines go on; those of elements that are gone are dropped.
         for (address, account) in std::mem::take(&mut self.accounts) {
             match account.element.upgrade() {
-                Some(element) if element.has_as_ancestor(pipeline) => {
-                    accounts.push((account.order, account, element));
-                }
+                Some(element) if element.has_as_ancestor(pipeline) => accounts.push((account, element)),
                 Some(_) => drop(self.accounts.insert(address, account)),
                 None => (),
             }
         }
-        if self.accounts.is_empty() {
-            self.started = None;
+        let address = pipeline.as_ptr().addr();
+        let reported = self.failed.contains(&address) || (end == End::Stopped && accounts.is_empty());
+        match end {
+            End::Error => drop(self.failed.insert(address)),
+            End::Stopped => drop(self.failed.remove(&address)),
+            End::Eos => (),
         }
-        accounts.sort_by_key(|(order, ..)| *order);
-        let elements: Vec<_> =
-            accounts.into_iter().map(|(_, account, element)| row(&account, &element)).collect();
-        let frames = elements.last().map_or(0, |row| row.frames);
-        Report { frames, seconds, elements }
-    }
-}
-
-fn row(account: &Account, element: &gst::Element) -> Row {
-    let mut cpu = account.cpu;
-    // What an element did in threads of its own, where it says so.
-    if element.find_property("stats").is_some_and(|p| p.value_type() == gst::Structure::static_type()) {
-        let stats = element.property::<Option<gst::Structure>>("stats");
-        let busy = stats.and_then(|s| s.get::<u64>("busy-ns").ok());
-        cpu += Duration::from_nanos(busy.unwrap_or(0));
-    }
-    Row {
-        name: element.name().into(),
-        factory: element.factory().map_or_else(String::new, |f| f.name().into()),
-        frames: account.buffers,
-        ms_per_frame: cpu.as_secs_f64() * 1e3 / account.buffers.max(1) as f64,
-    }
-}
-
-impl Report {
-    /// The table that is printed; empty where no buffer flowed.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        if self.elements.is_empty() {
-            return text;
-        }
-        let width = self.elements.iter().map(|r| r.name.len()).max().unwrap_or(0).max("element".len());
-        let _ = writeln!(text, "{:width$}  {:>8}  {:>9}", "element", "buffers", "ms");
-        for row in &self.elements {
-            let _ = writeln!(text, "{:width$}  {:>8}  {:>9.3}", row.name, row.frames, row.ms_per_frame);
-        }
-        let rate = self.frames as f64 / self.seconds.max(f64::MIN_POSITIVE);
-        let _ = writeln!(text, "{} buffers in {:.2} s: {rate:.1} a second", self.frames, self.seconds);
-        text
+        accounts.sort_by_key(|(account, _)| account.first);
+        let started = accounts.first().map_or(now, |(account, _)| account.first);
+        let seconds = Duration::from_nanos(now.saturating_sub(started)).as_secs_f64();
+        (!reported).then_some(Closed { seconds, accounts })
     }
 }

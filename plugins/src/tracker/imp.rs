@@ -1,6 +1,7 @@
 use std::sync::{LazyLock, Mutex};
 
 use cudainfer_kernels::detect::Detection;
+use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::track::{self, Params, Track};
 use gst::glib;
 use gst::prelude::*;
@@ -11,7 +12,7 @@ use gst_base::subclass::prelude::*;
 use super::Algorithm;
 use crate::meta::object::{TrackingParam, add_tracking, objects};
 use crate::sync::lock;
-use crate::{caps, meta};
+use crate::{caps, meta, stats};
 
 /// The properties; what is not set is the algorithm's own default.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,20 @@ struct State {
 pub struct Tracker {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
+    counters: Counters,
+    /// Detections that came.
+    detections: Counter,
+    /// Those of them that got no identity.
+    untracked: Counter,
+}
+
+impl Tracker {
+    fn stats(&self) -> gst::Structure {
+        let mut stats = stats::structure(&self.counters);
+        stats.set("detections", self.detections.get());
+        stats.set("untracked", self.untracked.get());
+        stats
+    }
 }
 
 #[glib::object_subclass]
@@ -154,6 +169,10 @@ impl ObjectImpl for Tracker {
                     byte.iou_low,
                     byte.iou_low,
                 ),
+                stats::param_spec(
+                    ", detections, and untracked: those of them that got no identity, because they are too weak, no \
+                     numbers or not believed yet",
+                ),
             ]
         });
         &PROPERTIES
@@ -176,6 +195,9 @@ impl ObjectImpl for Tracker {
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        if pspec.name() == "stats" {
+            return self.stats().to_value();
+        }
         let settings = lock(&self.settings);
         let params = settings.params();
         match pspec.name() {
@@ -225,6 +247,9 @@ impl BaseTransformImpl for Tracker {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         let tracker = track::Tracker::new(lock(&self.settings).params())
             .map_err(|e| gst::error_msg!(gst::LibraryError::Settings, ("{}: {e}", self.obj().name())))?;
+        self.counters.reset();
+        self.detections.reset();
+        self.untracked.reset();
         *lock(&self.state) = Some(State { tracker, detections: Vec::new(), tracks: Vec::new() });
         Ok(())
     }
@@ -250,6 +275,7 @@ impl BaseTransformImpl for Tracker {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
         let State { tracker, detections, tracks } = state.as_mut().ok_or(gst::FlowError::Flushing)?;
         detections.clear();
@@ -261,6 +287,8 @@ impl BaseTransformImpl for Tracker {
             class: d.label_id,
         }));
         tracker.update(detections, tracks);
+        self.detections.add_size(tracks.len());
+        self.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
         let params = tracks.iter().map(|track| {
             track.as_ref().map(|track| TrackingParam {
                 id: track.id,

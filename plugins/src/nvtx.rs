@@ -1,0 +1,33 @@
+//! Ranges that NVIDIA's profilers show: which element a thread works in, and which launches and copies are its doing.
+//!
+//! A profiler (Nsight Systems, Nsight Compute with `--nvtx`) says that it is there by the variable
+//! NVTX_INJECTION64_PATH, which names its library. Without it nothing is opened and nothing is called.
+
+use std::marker::PhantomData;
+use std::sync::LazyLock;
+
+use gst::glib::prelude::*;
+use gst::prelude::*;
+
+/// A range of the calling thread, which ends when this is dropped.
+#[derive(Debug)]
+pub struct Range {
+    /// Ranges are a stack of their thread: they end where they began.
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+/// Begins a range named after `element`, if a profiler is attached.
+pub fn range(element: &impl IsA<gst::Element>) -> Option<Range> {
+    static ATTACHED: LazyLock<bool> =
+        LazyLock::new(|| std::env::var_os("NVTX_INJECTION64_PATH").is_some_and(|path| !path.is_empty()));
+    ATTACHED.then(|| {
+        ::nvtx::range_push!("{}", element.upcast_ref::<gst::Element>().name());
+        Range { _of_this_thread: PhantomData }
+    })
+}
+
+impl Drop for Range {
+    fn drop(&mut self) {
+        ::nvtx::range_pop!();
+    }
+}
