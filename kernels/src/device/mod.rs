@@ -19,6 +19,7 @@
 
 mod choice;
 mod context;
+mod copy;
 mod counters;
 mod error;
 mod event;

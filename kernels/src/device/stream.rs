@@ -416,7 +416,7 @@ impl Drop for Stream {
     }
 }
 
-fn rectangle(row_bytes: usize, rows: usize) -> CUDA_MEMCPY2D {
+pub(super) fn rectangle(row_bytes: usize, rows: usize) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
         srcXInBytes: 0,
         srcY: 0,
@@ -437,7 +437,7 @@ fn rectangle(row_bytes: usize, rows: usize) -> CUDA_MEMCPY2D {
     }
 }
 
-fn check(
+pub(super) fn check(
     plane: usize,
     side: &'static str,
     rows: usize,

@@ -1,5 +1,7 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
 
+use cudainfer_kernels::device::Counters;
 use cudainfer_kernels::draw::draw;
 use cudainfer_kernels::frame::FrameFormat;
 use gst::glib;
@@ -8,10 +10,12 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
+use super::gpu::{Artist, Gpu};
 use super::picture::{Settings, Trails, captions, shapes};
+use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
 use crate::meta::object::objects;
 use crate::sync::lock;
-use crate::{caps, meta, video};
+use crate::{caps, meta, notice, stats, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("inferoverlay", gst::DebugColorFlags::empty(), Some("results drawn on frames"))
@@ -20,6 +24,8 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 struct State {
     info: gst_video::VideoInfo,
     format: FrameFormat,
+    /// For frames in CUDA memory.
+    artist: Option<Artist>,
 }
 
 #[derive(Default)]
@@ -27,10 +33,49 @@ pub struct InferOverlay {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
     trails: Mutex<Trails>,
+    gpu: Gpu,
+    counters: Arc<Counters>,
 }
 
 impl InferOverlay {
-    fn draw(&self, state: &State, buffer: &mut gst::BufferRef) -> Result<(), String> {
+    fn prepare(&self, caps: &gst::Caps) -> Result<State, String> {
+        let info = gst_video::VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is no video: {e}"))?;
+        let format = video::frame_format(&info)
+            .ok_or_else(|| format!("frames of format {} are not drawn on", info.format()))?;
+        let artist = if in_cuda(caps) {
+            let session = self.gpu.session(self.obj().upcast_ref(), &self.counters);
+            let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
+            Some(Artist::new(session, caps)?)
+        } else {
+            None
+        };
+        Ok(State { info, format, artist })
+    }
+
+    /// A copy of a frame in CUDA memory that will be drawn on and that others hold, too. Of frames in system memory
+    /// mapping for writing makes one.
+    fn copy(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
+        let (frame, ours) = match input {
+            InputBuffer::Writable(frame) => (&**frame, frame.is_all_memory_writable()),
+            InputBuffer::Readable(frame) => (*frame, false),
+        };
+        let state = lock(&self.state);
+        let Some(State { info, artist: Some(artist), .. }) = state.as_ref() else { return Ok(None) };
+        if ours || (lock(&self.trails).is_empty() && objects(frame).is_empty()) {
+            return Ok(None);
+        }
+        let mut copy = artist.copy(info, frame)?;
+        let writable = copy.get_mut().ok_or("the copy is in use")?;
+        self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
+        Ok(Some(copy))
+    }
+
+    fn failed(&self, why: &str) -> gst::FlowError {
+        gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
+        gst::FlowError::Error
+    }
+
+    fn draw(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<(), String> {
         let objects = objects(buffer);
         let settings = lock(&self.settings).clone();
         let mut trails = lock(&self.trails);
@@ -39,6 +84,9 @@ impl InferOverlay {
         let shapes = shapes(&objects, &captions, &trails, &settings, state.format.height);
         if shapes.is_empty() {
             return Ok(());
+        }
+        if let Some(artist) = &mut state.artist {
+            return artist.draw(&state.info, &state.format, buffer, &shapes);
         }
         let mut mapped =
             gst_video::VideoFrameRef::from_buffer_ref_writable(buffer, &state.info).map_err(|_| {
@@ -110,6 +158,7 @@ impl ObjectImpl for InferOverlay {
                     16,
                     0,
                 ),
+                stats::param_spec(""),
             ]
         });
         &PROPERTIES
@@ -145,6 +194,7 @@ impl ObjectImpl for InferOverlay {
             "trail-length" => settings.trail_length.to_value(),
             "thickness" => settings.thickness.to_value(),
             "text-scale" => settings.text_scale.to_value(),
+            "stats" => stats::structure(&self.counters).to_value(),
             _ => pspec.default_value().clone(),
         }
     }
@@ -167,10 +217,33 @@ impl ElementImpl for InferOverlay {
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let frames = gst_video::VideoCapsBuilder::new().format_list(video::DRAWABLE).build();
+            let drawable = gst_video::VideoCapsBuilder::new().format_list(video::DRAWABLE);
+            let on_gpu = video::DRAWABLE.into_iter().filter(|format| CUDA_FORMATS.contains(format));
+            let on_gpu = gst_video::VideoCapsBuilder::new().features([CUDA_MEMORY]).format_list(on_gpu);
+            let mut frames = on_gpu.build();
+            frames.merge(drawable.build());
             caps::pad_templates(&frames, &frames)
         });
         &TEMPLATES
+    }
+
+    fn set_context(&self, context: &gst::Context) {
+        self.gpu.set_context(context);
+        self.parent_set_context(context);
+    }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        if transition == gst::StateChange::ReadyToPaused {
+            self.counters.reset();
+        }
+        let success = self.parent_change_state(transition)?;
+        if transition == gst::StateChange::ReadyToNull {
+            self.gpu.close();
+        }
+        Ok(success)
     }
 }
 
@@ -186,13 +259,17 @@ impl BaseTransformImpl for InferOverlay {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let info = gst_video::VideoInfo::from_caps(incaps)
-            .map_err(|e| gst::loggable_error!(CAT, "{incaps} is no video: {e}"))?;
-        let format = video::frame_format(&info).ok_or_else(|| {
-            gst::loggable_error!(CAT, "frames of format {} are not drawn on", info.format())
+        let state = self.prepare(incaps).map_err(|why| {
+            notice::refused_caps(&*self.obj(), &why);
+            gst::loggable_error!(CAT, "{why}")
         })?;
-        *lock(&self.state) = Some(State { info, format });
+        *lock(&self.state) = Some(state);
         Ok(())
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        self.gpu.answer(self.obj().upcast_ref(), &self.counters, query)
+            || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
@@ -202,20 +279,31 @@ impl BaseTransformImpl for InferOverlay {
         self.parent_sink_event(event)
     }
 
-    /// Where others hold the frame too, mapping it for writing makes a copy of its pixels, and only then.
     fn prepare_output_buffer(
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(meta::share(input))
+        let copy = self.copy(&input).map_err(|why| self.failed(&why))?;
+        Ok(copy.map_or_else(|| meta::share(input), PrepareOutputBufferSuccess::Buffer))
+    }
+
+    fn transform_meta<'a>(
+        &self,
+        _outbuf: &mut gst::BufferRef,
+        _meta: gst::MetaRef<'a, gst::Meta>,
+        _inbuf: &'a gst::BufferRef,
+    ) -> bool {
+        // A copy is the same frame elsewhere. What describes memory never gets here, the base class sorts it out.
+        true
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let state = lock(&self.state);
-        let state = state.as_ref().ok_or(gst::FlowError::NotNegotiated)?;
-        self.draw(state, buffer).map(|()| gst::FlowSuccess::Ok).map_err(|why| {
-            gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
-            gst::FlowError::Error
-        })
+        let started = Instant::now();
+        let mut state = lock(&self.state);
+        let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+        self.draw(state, buffer).map_err(|why| self.failed(&why))?;
+        self.counters.frames.add(1);
+        self.counters.host_ns.add(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        Ok(gst::FlowSuccess::Ok)
     }
 }

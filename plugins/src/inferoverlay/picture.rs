@@ -56,6 +56,11 @@ pub(super) struct Trails {
 }
 
 impl Trails {
+    /// Whether there is nothing to draw of them until a track comes.
+    pub fn is_empty(&self) -> bool {
+        self.trails.is_empty()
+    }
+
     /// Takes in a frame's tracks and forgets those that have been gone for as long as a trail lasts.
     pub fn update(&mut self, objects: &[Object], length: u32) {
         let length = u64::from(length);
