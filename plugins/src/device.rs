@@ -6,10 +6,10 @@ use cudainfer_kernels::device::{Choice, Counters, Stream};
 use gst::glib;
 use gst::prelude::*;
 
-use crate::memory::{Place, Session};
+use crate::memory::{Place, Placement, Session};
 use crate::meta::tensor::{OnDevice, TensorSet};
 use crate::sync::lock;
-use crate::{caps, notice};
+use crate::caps;
 
 /// The property.
 pub fn param_spec() -> glib::ParamSpec {
@@ -93,38 +93,27 @@ impl Results {
     }
 }
 
-/// The GPU of an element that reads frames, from NULL->READY, or from the first context query, to READY->NULL.
+/// The property of an element that works on frames, and what it comes to.
 #[derive(Debug, Default)]
 pub struct Gpu {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    device: Option<String>,
-    place: Place,
-    /// The CUDA context that the application or a bin last gave us.
-    offered: Option<gst::Context>,
-    /// Where the element counts.
-    counters: Arc<Counters>,
+    device: Mutex<Option<String>>,
+    placement: Placement,
 }
 
 impl Gpu {
     /// Sets the property.
     pub fn set_device(&self, device: Option<String>) {
-        lock(&self.state).device = device;
+        *lock(&self.device) = device;
     }
 
     /// The property.
     pub fn device(&self) -> String {
-        lock(&self.state).device.clone().unwrap_or_else(|| Choice::default().to_string())
+        lock(&self.device).clone().unwrap_or_else(|| Choice::default().to_string())
     }
 
     /// For `set_context`.
     pub fn set_context(&self, context: &gst::Context) {
-        if Session::is_offer(context) {
-            lock(&self.state).offered = Some(context.clone());
-        }
+        self.placement.offer(context);
     }
 
     /// For `change_state`, before the parent's.
@@ -138,75 +127,42 @@ impl Gpu {
         counters: &Arc<Counters>,
     ) -> Result<(), gst::StateChangeError> {
         match transition {
-            gst::StateChange::NullToReady => self.open(element, counters).map_err(|message| {
-                element.post_error_message(message);
-                gst::StateChangeError
-            }),
-            gst::StateChange::ReadyToPaused => {
-                counters.reset();
-                Ok(())
+            gst::StateChange::NullToReady => {
+                self.placement.open(element, &self.device(), counters).map_err(|message| {
+                    element.post_error_message(message);
+                    gst::StateChangeError
+                })?;
             }
-            _ => Ok(()),
+            gst::StateChange::ReadyToPaused => self.placement.start(counters),
+            _ => (),
         }
+        Ok(())
     }
 
     /// For `change_state`, after the parent's.
     pub fn after(&self, transition: gst::StateChange) {
         if transition == gst::StateChange::ReadyToNull {
-            let place = std::mem::take(&mut lock(&self.state).place);
-            drop(place);
+            self.placement.close();
         }
-    }
-
-    fn open(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<(), gst::ErrorMessage> {
-        lock(&self.state).counters = Arc::clone(counters);
-        let reason = self.decide(element)?;
-        // Messages run handlers, which may call us back: no lock is held here.
-        if let Some(session) = self.session() {
-            session.announce(element);
-        }
-        if let Some(reason) = reason {
-            counters.fallbacks.add(1);
-            notice::running_on_cpu(element, &reason);
-        }
-        Ok(())
-    }
-
-    /// Decides, unless that has been done. Returns why it is the CPU although the user left it open.
-    fn decide(&self, element: &gst::Element) -> Result<Option<String>, gst::ErrorMessage> {
-        let (offered, counters) = {
-            let state = lock(&self.state);
-            if !matches!(state.place, Place::Open) {
-                return Ok(None);
-            }
-            (state.offered.clone(), Arc::clone(&state.counters))
-        };
-        let (place, reason) = Place::decide(&self.device(), element, offered.as_ref(), &counters)?;
-        lock(&self.state).place = place;
-        Ok(reason)
     }
 
     /// The GPU, if there is one to be used.
     pub fn session(&self) -> Option<Session> {
-        match &lock(&self.state).place {
-            Place::Gpu(session) => Some(session.clone()),
+        match self.placement.place() {
+            Place::Gpu(session) => Some(session),
             Place::Open | Place::Host => None,
         }
     }
 
-    /// Answers the question of a neighbour for a CUDA context. Elements before this one reach READY later, so it may
-    /// have to decide early; what is wrong is then said at NULL->READY.
-    pub fn answer(&self, element: &gst::Element, query: &mut gst::QueryRef) -> bool {
-        let gst::QueryView::Context(_) = query.view() else { return false };
-        let _ = self.session().is_none().then(|| self.decide(element));
-        self.session().is_some_and(|session| session.answer(element, query))
+    /// Answers the question of a neighbour for a CUDA context.
+    pub fn answer(&self, element: &gst::Element, counters: &Arc<Counters>, query: &mut gst::QueryRef) -> bool {
+        self.placement.answer(element, &self.device(), counters, query)
     }
 
     /// The part of `caps` in memory that can be worked on: with `cuda`, CUDA's; on the CPU, the system's; else both.
     pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
-        let state = lock(&self.state);
-        let cuda = !matches!(state.place, Place::Host);
-        let system = state.device.as_deref().is_none_or(|device| !device.starts_with("cuda"));
+        let cuda = !matches!(self.placement.place(), Place::Host);
+        let system = !self.device().starts_with("cuda");
         caps::in_memory(caps, cuda, system)
     }
 }

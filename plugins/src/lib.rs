@@ -10,10 +10,12 @@
 //! | [`inferoverlay`] | results | the same, drawn on the frame |
 //! | [`inferpublish`] | results | one JSON object a frame |
 //! | [`cudaupload`] | frames in system memory | frames in CUDA memory |
+//! | [`cudadownload`] | frames in CUDA memory | frames in system memory |
 //!
 //! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`].
 
 pub mod caps;
+pub mod cudadownload;
 pub mod cudaupload;
 mod device;
 pub mod engine;
@@ -37,6 +39,7 @@ pub mod video;
 fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     meta::tensor::register();
     cudaupload::register(plugin)?;
+    cudadownload::register(plugin)?;
     fusedpreproc::register(plugin)?;
     trtinfer::register(plugin)?;
     gpunms::register(plugin)?;

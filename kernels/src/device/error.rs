@@ -48,17 +48,9 @@ pub enum DeviceError {
     #[error("CUDA's {call} failed: {reason}")]
     Call { call: &'static str, reason: String },
     #[error(
-        "plane {plane} has {rows} rows of {row_bytes} bytes, but its {side} memory has {bytes} bytes at a stride of \
-         {stride}"
+        "a plane has {rows} rows of {row_bytes} bytes, but its {side} memory has {bytes} bytes at a stride of {stride}"
     )]
-    ShortPlane {
-        plane: usize,
-        side: &'static str,
-        rows: usize,
-        row_bytes: usize,
-        bytes: usize,
-        stride: usize,
-    },
+    ShortPlane { side: &'static str, rows: usize, row_bytes: usize, bytes: usize, stride: usize },
 }
 
 impl DeviceError {

@@ -19,7 +19,6 @@
 
 mod choice;
 mod context;
-mod copy;
 mod counters;
 mod error;
 mod event;
@@ -27,6 +26,7 @@ mod graph;
 mod kernel;
 mod memory;
 mod order;
+mod planes;
 mod probe;
 mod sample;
 mod shared;
@@ -42,8 +42,9 @@ pub use graph::Graph;
 pub use kernel::Kernel;
 pub use memory::{Memory, Pinned};
 pub use order::Order;
+pub use planes::{Download, Upload};
 pub use probe::{Device, probe};
 pub use sample::SAMPLE_EVERY;
 pub use shared::SharedMemory;
-pub use stream::{Stream, Upload};
+pub use stream::Stream;
 pub use view::{DeviceFrame, DevicePlane, DeviceSlice, DeviceTensor};

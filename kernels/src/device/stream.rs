@@ -9,28 +9,10 @@ use std::{
     },
 };
 
-use cudarc::driver::{
-    result::stream,
-    sys::{self, CUDA_MEMCPY2D, CUmemorytype},
-};
+use cudarc::driver::{result::stream, sys};
 
 use super::sample::Sampler;
-use super::{Context, Counters, DeviceError, DevicePlane, DeviceSlice, Event, Graph, Kernel, Memory, Pinned};
-
-/// One plane to copy from the host to the device.
-#[derive(Clone, Copy, Debug)]
-pub struct Upload<'a> {
-    /// Host memory, from the first row on.
-    pub source: &'a [u8],
-    /// Bytes from row to row in `source`.
-    pub source_stride: usize,
-    /// Where to.
-    pub target: DevicePlane<'a>,
-    /// Bytes of each row to copy.
-    pub row_bytes: usize,
-    /// Rows to copy.
-    pub rows: usize,
-}
+use super::{Context, Counters, DeviceError, DeviceSlice, Event, Graph, Kernel, Memory, Pinned};
 
 /// A non-blocking stream: it does not wait for the legacy default stream nor the other way round. An element has one,
 /// and what it enqueues there is counted in [`Stream::counters`].
@@ -322,68 +304,6 @@ impl Stream {
         Ok(done)
     }
 
-    /// Copies every plane from the host to the device and waits until all have arrived. Returns the bytes copied.
-    ///
-    /// # Errors
-    /// [`DeviceError::ShortPlane`] if a plane does not hold its rows, [`DeviceError::Call`] if the driver fails;
-    /// the target is then undefined.
-    pub fn upload<'a>(&self, planes: impl IntoIterator<Item = Upload<'a>>) -> Result<usize, DeviceError> {
-        let _entered = self.context.enter()?;
-        let mut bytes = 0;
-        let enqueue = || {
-            for (plane, copy) in planes.into_iter().enumerate() {
-                let Upload { source, source_stride, target, row_bytes, rows } = copy;
-                check(plane, "host", rows, row_bytes, source.len(), source_stride)?;
-                check(plane, "device", rows, row_bytes, target.bytes(), target.stride())?;
-                let mut shape = rectangle(row_bytes, rows);
-                shape.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
-                shape.srcHost = source.as_ptr().cast();
-                shape.srcPitch = source_stride;
-                shape.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-                shape.dstDevice = target.pointer();
-                shape.dstPitch = target.stride();
-                self.copy(&shape)?;
-                bytes += row_bytes * rows;
-            }
-            Ok(())
-        };
-        let enqueued = enqueue();
-        // In any case, because what was enqueued before an error still reads the host's memory.
-        self.synchronize()?;
-        enqueued?;
-        self.counters.host_to_device.add_size(bytes);
-        Ok(bytes)
-    }
-
-    /// Copies a plane from the device to the host and waits until it has arrived.
-    ///
-    /// # Errors
-    /// As [`Stream::upload`].
-    pub fn download_plane(
-        &self,
-        source: DevicePlane<'_>,
-        target: &mut [u8],
-        target_stride: usize,
-        row_bytes: usize,
-        rows: usize,
-    ) -> Result<(), DeviceError> {
-        check(0, "device", rows, row_bytes, source.bytes(), source.stride())?;
-        check(0, "host", rows, row_bytes, target.len(), target_stride)?;
-        let _entered = self.context.enter()?;
-        let mut shape = rectangle(row_bytes, rows);
-        shape.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-        shape.srcDevice = source.pointer();
-        shape.srcPitch = source.stride();
-        shape.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
-        shape.dstHost = target.as_mut_ptr().cast();
-        shape.dstPitch = target_stride;
-        let enqueued = self.copy(&shape);
-        self.synchronize()?;
-        enqueued?;
-        self.counters.device_to_host.add_size(row_bytes * rows);
-        Ok(())
-    }
-
     /// Waits until everything that was enqueued is done.
     ///
     /// # Errors
@@ -394,18 +314,6 @@ impl Stream {
         // SAFETY: the stream is valid until `self` is dropped.
         unsafe { stream::synchronize(self.raw) }.map_err(DeviceError::call("cuStreamSynchronize"))
     }
-
-    /// Enqueues a copy that was checked against both memories; the caller waits before either may go.
-    fn copy(&self, shape: &CUDA_MEMCPY2D) -> Result<(), DeviceError> {
-        if shape.WidthInBytes == 0 || shape.Height == 0 {
-            return Ok(());
-        }
-        // SAFETY: the callers checked that both sides hold the rows, device memory is what `DeviceSlice::from_raw`
-        // was promised, and both sides are borrowed until the stream has been waited for.
-        unsafe { sys::cuMemcpy2DAsync_v2(shape, self.raw) }
-            .result()
-            .map_err(DeviceError::call("cuMemcpy2DAsync"))
-    }
 }
 
 impl Drop for Stream {
@@ -413,59 +321,5 @@ impl Drop for Stream {
         let _entered = self.context.enter();
         // SAFETY: created by us, destroyed once. Work that is still under way finishes before the driver frees it.
         let _ = unsafe { stream::destroy(self.raw) };
-    }
-}
-
-pub(super) fn rectangle(row_bytes: usize, rows: usize) -> CUDA_MEMCPY2D {
-    CUDA_MEMCPY2D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-        srcHost: ptr::null(),
-        srcDevice: 0,
-        srcArray: ptr::null_mut(),
-        srcPitch: 0,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-        dstHost: ptr::null_mut(),
-        dstDevice: 0,
-        dstArray: ptr::null_mut(),
-        dstPitch: 0,
-        WidthInBytes: row_bytes,
-        Height: rows,
-    }
-}
-
-pub(super) fn check(
-    plane: usize,
-    side: &'static str,
-    rows: usize,
-    row_bytes: usize,
-    bytes: usize,
-    stride: usize,
-) -> Result<(), DeviceError> {
-    // The last row need not be followed by its padding.
-    let wanted = match rows {
-        0 => Some(0),
-        _ => stride.checked_mul(rows - 1).and_then(|start| start.checked_add(row_bytes)),
-    };
-    if wanted.is_some_and(|wanted| wanted <= bytes) && (stride >= row_bytes || rows <= 1) {
-        return Ok(());
-    }
-    Err(DeviceError::ShortPlane { plane, side, rows, row_bytes, bytes, stride })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plane_must_hold_its_rows_but_not_the_last_padding() {
-        assert_eq!(check(0, "host", 3, 5, 2 * 8 + 5, 8), Ok(()));
-        assert!(check(0, "host", 3, 5, 2 * 8 + 4, 8).is_err());
-        assert!(check(0, "host", 3, 9, 100, 8).is_err(), "rows would overlap");
-        assert_eq!(check(0, "host", 0, 5, 0, 8), Ok(()));
-        assert!(check(0, "host", usize::MAX, 1, 100, 8).is_err(), "overflow");
     }
 }

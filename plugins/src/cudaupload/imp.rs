@@ -1,13 +1,13 @@
 use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
 
-use cudainfer_kernels::device::{Choice, Counters, Upload};
+use cudainfer_kernels::device::{Choice, Counters};
 use gst::{glib, prelude::*, subclass::prelude::*};
 use gst_base::subclass::prelude::*;
-use gst_video::{VideoFrameExt, VideoFrameRef, VideoInfo};
+use gst_video::VideoInfo;
 
-use super::negotiate;
-use crate::memory::{MappedFrame, Place, Session, caps};
-use crate::notice;
+use super::{copy::Uploader, negotiate};
+use crate::memory::{Place, Placement, caps, order};
 use crate::stats;
 use crate::sync::lock;
 
@@ -25,95 +25,37 @@ impl Default for Settings {
     }
 }
 
-#[derive(Default)]
-struct State {
-    place: Place,
-    /// The CUDA context that the application or a bin last gave us.
-    offered: Option<gst::Context>,
-    /// What arrives in system memory and must leave in CUDA memory; `None` in passthrough.
-    upload: Option<VideoInfo>,
-}
+/// Buffers that decoders and sources should have of our pinned memory: one to fill while another is copied.
+const MIN_PINNED: u32 = 2;
 
 #[derive(Default)]
 pub struct CudaUpload {
     settings: Mutex<Settings>,
-    state: Mutex<State>,
+    placement: Placement,
+    /// For frames that arrive in system memory and leave in CUDA memory; `None` in passthrough.
+    uploader: Mutex<Option<Uploader>>,
     counters: Arc<Counters>,
 }
 
 impl CudaUpload {
-    fn decide(&self) -> Result<(Place, Option<String>), gst::ErrorMessage> {
-        let device = lock(&self.settings).device.clone();
-        let offered = lock(&self.state).offered.clone();
-        Place::decide(&device, self.obj().upcast_ref(), offered.as_ref(), &self.counters)
+    fn device(&self) -> String {
+        lock(&self.settings).device.clone()
     }
 
-    /// NULL->READY.
-    fn open(&self) -> Result<(), gst::ErrorMessage> {
-        let place = lock(&self.state).place.clone();
-        let (place, reason) = match place {
-            Place::Open => self.decide()?,
-            decided => (decided, None),
+    /// Proposes pinned memory, so that frames are written straight to where the GPU reads them.
+    fn propose_pinned(&self, query: &mut gst::query::Allocation) {
+        let (Place::Gpu(session), (Some(caps), need_pool)) = (self.placement.place(), query.get_owned())
+        else {
+            return;
         };
-        lock(&self.state).place = place.clone();
-        // Messages run handlers, which may call us back: no lock is held here.
-        if let Place::Gpu(session) = place {
-            session.announce(self.obj().upcast_ref());
+        let allocator = session.pinned();
+        let pool = need_pool.then(|| allocator.pool(&caps, MIN_PINNED, None));
+        match pool {
+            Some(Ok((pool, size))) => query.add_allocation_pool(Some(&pool), size, MIN_PINNED, 0),
+            Some(Err(error)) => gst::warning!(CAT, imp = self, "proposing no pool: {error}"),
+            None => {}
         }
-        if let Some(reason) = reason {
-            self.counters.fallbacks.add(1);
-            notice::running_on_cpu(self.obj().upcast_ref(), &reason);
-        }
-        Ok(())
-    }
-
-    /// The session for a neighbour that looks for a CUDA context. Upstream elements reach READY after us but
-    /// downstream ones before, so this may have to decide early; what is wrong is then said at NULL->READY.
-    fn session_for_query(&self) -> Option<Session> {
-        let place = lock(&self.state).place.clone();
-        match place {
-            Place::Gpu(session) => Some(session),
-            Place::Host => None,
-            Place::Open => match self.decide() {
-                Ok((Place::Gpu(session), _)) => {
-                    let mut state = lock(&self.state);
-                    if let Place::Open = state.place {
-                        state.place = Place::Gpu(session.clone());
-                    }
-                    Some(session)
-                }
-                _ => None,
-            },
-        }
-    }
-
-    fn copy(
-        &self,
-        session: &Session,
-        info: &VideoInfo,
-        from: &gst::BufferRef,
-        to: &mut gst::BufferRef,
-    ) -> Result<(), String> {
-        let source = VideoFrameRef::from_buffer_ref_readable(from, info)
-            .map_err(|_| "the frame could not be mapped: it is smaller than its caps say".to_owned())?;
-        let target = MappedFrame::write(to, info, session.stream()).map_err(|error| error.to_string())?;
-        let mut planes = [None; 4];
-        for (number, (plane, copy)) in (0u32..).zip(planes.iter_mut().enumerate().take(target.planes())) {
-            let (row_bytes, rows) = target.extent(plane);
-            *copy = Some(Upload {
-                source: source.plane_data(number).map_err(|error| error.to_string())?,
-                source_stride: usize::try_from(source.plane_stride()[plane])
-                    .map_err(|_| format!("plane {plane} is stored bottom-up, which the GPU cannot hold"))?,
-                target: target.plane(plane).ok_or_else(|| format!("the GPU's frame has no plane {plane}"))?,
-                row_bytes,
-                rows,
-            });
-        }
-        let bytes =
-            session.stream().upload(planes.into_iter().flatten()).map_err(|error| error.to_string())?;
-        self.counters.frames.add(1);
-        gst::trace!(CAT, imp = self, "{bytes} bytes uploaded");
-        Ok(())
+        query.add_allocation_param(Some(&allocator), gst::AllocationParams::default());
     }
 }
 
@@ -195,9 +137,7 @@ impl ElementImpl for CudaUpload {
     }
 
     fn set_context(&self, context: &gst::Context) {
-        if Session::is_offer(context) {
-            lock(&self.state).offered = Some(context.clone());
-        }
+        self.placement.offer(context);
         self.parent_set_context(context);
     }
 
@@ -205,17 +145,21 @@ impl ElementImpl for CudaUpload {
         &self,
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        if transition == gst::StateChange::NullToReady {
-            self.open().map_err(|error| {
-                gst::error!(CAT, imp = self, "{error}");
-                self.post_error_message(error);
-                gst::StateChangeError
-            })?;
+        match transition {
+            gst::StateChange::NullToReady => {
+                let opened = self.placement.open(self.obj().upcast_ref(), &self.device(), &self.counters);
+                opened.map_err(|error| {
+                    gst::error!(CAT, imp = self, "{error}");
+                    self.post_error_message(error);
+                    gst::StateChangeError
+                })?;
+            }
+            gst::StateChange::ReadyToPaused => self.placement.start(&self.counters),
+            _ => {}
         }
         let success = self.parent_change_state(transition)?;
         if transition == gst::StateChange::ReadyToNull {
-            let place = std::mem::take(&mut lock(&self.state).place);
-            drop(place);
+            self.placement.close();
         }
         Ok(success)
     }
@@ -227,7 +171,9 @@ impl BaseTransformImpl for CudaUpload {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
-        lock(&self.state).upload = None;
+        let uploader = lock(&self.uploader).take();
+        // Outside of the lock: it waits for the copies under way.
+        drop(uploader);
         Ok(())
     }
 
@@ -238,7 +184,7 @@ impl BaseTransformImpl for CudaUpload {
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
         // As long as it is open, everything that may turn out possible can be linked.
-        let gpu = !matches!(lock(&self.state).place, Place::Host);
+        let gpu = !matches!(self.placement.place(), Place::Host);
         let other = negotiate::transform(direction, caps, gpu);
         let other = match filter {
             Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
@@ -255,30 +201,23 @@ impl BaseTransformImpl for CudaUpload {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let upload = if caps::in_cuda(outcaps) && !caps::in_cuda(incaps) {
+        let uploader = if caps::in_cuda(outcaps) && !caps::in_cuda(incaps) {
             let info = VideoInfo::from_caps(incaps);
-            Some(info.map_err(|error| gst::loggable_error!(CAT, "{incaps} is not video: {error}"))?)
+            let info = info.map_err(|error| gst::loggable_error!(CAT, "{incaps} is not video: {error}"))?;
+            Some(Uploader::new(info))
         } else {
             None
         };
-        gst::info!(
-            CAT,
-            imp = self,
-            "{} {outcaps}",
-            if upload.is_some() { "uploading to" } else { "passing on" }
-        );
-        lock(&self.state).upload = upload;
+        let action = if uploader.is_some() { "uploading to" } else { "passing on" };
+        gst::info!(CAT, imp = self, "{action} {outcaps}");
+        let previous = std::mem::replace(&mut *lock(&self.uploader), uploader);
+        drop(previous);
         Ok(())
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        if let gst::QueryView::Context(_) = query.view()
-            && let Some(session) = self.session_for_query()
-            && session.answer(self.obj().upcast_ref(), query)
-        {
-            return true;
-        }
-        BaseTransformImplExt::parent_query(self, direction, query)
+        self.placement.answer(self.obj().upcast_ref(), &self.device(), &self.counters, query)
+            || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn propose_allocation(
@@ -290,12 +229,13 @@ impl BaseTransformImpl for CudaUpload {
         // In passthrough, downstream has answered; otherwise any strides will do.
         if decide_query.is_some() {
             query.add_allocation_meta::<gst_video::VideoMeta>(None);
+            self.propose_pinned(query);
         }
         Ok(())
     }
 
     fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
-        let Place::Gpu(session) = lock(&self.state).place.clone() else {
+        let Place::Gpu(session) = self.placement.place() else {
             return self.parent_decide_allocation(query);
         };
         let Some(caps) = query.get_owned().0 else {
@@ -306,6 +246,11 @@ impl BaseTransformImpl for CudaUpload {
         };
         if !caps::in_cuda(&caps) {
             return self.parent_decide_allocation(query);
+        }
+        let promised = order::promised(query);
+        gst::debug!(CAT, imp = self, "waiting for each frame: {}", !promised);
+        if let Some(uploader) = &mut *lock(&self.uploader) {
+            uploader.promised = promised;
         }
         // Downstream's own pool is passed over: its memory may be of another context. Its number of buffers counts.
         let proposed = query.allocation_pools().next().map(|(_, _, min, _)| min);
@@ -341,20 +286,22 @@ impl BaseTransformImpl for CudaUpload {
         inbuf: &gst::Buffer,
         outbuf: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let (place, info) = {
-            let state = lock(&self.state);
-            (state.place.clone(), state.upload.clone())
+        let begun = Instant::now();
+        // The lock is gone when messages are posted: they run handlers, which may stop us.
+        let copied = match (self.placement.place(), &mut *lock(&self.uploader)) {
+            (Place::Gpu(session), Some(uploader)) => Some(uploader.upload(&session, inbuf, outbuf)),
+            _ => None,
         };
-        let (Place::Gpu(session), Some(info)) = (place, info) else {
+        let name = self.obj().name();
+        let Some(copied) = copied else {
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
-                ("{}: a frame arrived before its caps", self.obj().name())
+                ("{name}: a frame arrived before its caps")
             );
             return Err(gst::FlowError::NotNegotiated);
         };
-        self.copy(&session, &info, inbuf, outbuf).map_err(|reason| {
-            let name = self.obj().name();
+        copied.map_err(|reason| {
             gst::element_imp_error!(
                 self,
                 gst::ResourceError::Write,
@@ -362,6 +309,7 @@ impl BaseTransformImpl for CudaUpload {
             );
             gst::FlowError::Error
         })?;
+        self.counters.host_ns.add(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
         Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -1,6 +1,6 @@
 //! SECTION:element-cudainferupload
 //!
-//! See also: cudadownload, cudaconvert.
+//! See also: cudainferdownload, cudaconvert.
 //!
 //! Takes frames from system memory to the GPU, as GStreamer's own CUDA memory, so that every element which reads
 //! `video/x-raw(memory:CUDAMemory)` can follow: fusedpreproc, cudaconvert, nvh264enc, cudadownload.
@@ -19,11 +19,18 @@
 //!
 //! ## Properties
 //! - `device` (string, default `auto`): `auto`, `cuda`, `cuda:N` or `cpu`. Anything else is an error at NULL->READY.
-//! - `stats` (structure, read only): `frames` and `bytes` copied to the GPU, `host-waits`, and `fallbacks` to system
-//!   memory, all `guint64` since the element was made.
+//! - `stats` (structure, read only): what all elements count, since READY->PAUSED. `host-waits` grows only where what
+//!   follows does not order its work on the GPU by events, as foreign elements; `fallbacks` are frames that were not in
+//!   pinned memory, or a start without a GPU.
+//!
+//! ## Speed
+//! The element proposes a pool of pinned memory: decoders and sources that use it write straight to where the GPU copies
+//! from by itself. Other frames are copied into pinned memory first. Either way the copy to the GPU is enqueued, and the
+//! thread goes on: it waits only where a foreign element follows, which would not know when the copy is done.
 
 use gst::{glib, prelude::*};
 
+mod copy;
 mod imp;
 mod negotiate;
 

@@ -401,7 +401,7 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        self.gpu.answer(self.obj().upcast_ref(), query)
+        self.gpu.answer(self.obj().upcast_ref(), &self.counters, query)
             || BaseTransformImplExt::parent_query(self, direction, query)
     }
 

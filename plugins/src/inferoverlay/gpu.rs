@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use cudainfer_kernels::device::{Choice, Counters, DeviceFrame, DevicePlane, Event};
+use cudainfer_kernels::device::{Choice, Counters};
 use cudainfer_kernels::draw::{CudaCanvas, Shape};
 use cudainfer_kernels::frame::FrameFormat;
 use gst::prelude::*;
 use gst_video::VideoInfo;
 
-use crate::memory::{MappedFrame, Place, Session};
+use crate::memory::{MappedFrame, Place, Session, order};
 use crate::sync::lock;
+use crate::video;
 
 /// The element's hold on the GPU: from the first frames in CUDA memory, or the first question for a CUDA context, to
 /// READY->NULL.
@@ -80,7 +81,8 @@ pub(super) struct Artist {
     canvas: CudaCanvas,
     /// For copies of frames that others hold, too.
     pool: gst::BufferPool,
-    drawn: Event,
+    /// Whether who is behind orders by events.
+    pub promised: bool,
 }
 
 impl Artist {
@@ -93,8 +95,7 @@ impl Artist {
         pool.set_active(true).map_err(|e| e.to_string())?;
         let stream = session.stream();
         let canvas = CudaCanvas::new(stream).map_err(|e| e.to_string())?;
-        let drawn = Event::new(stream.context()).map_err(|e| e.to_string())?;
-        Ok(Self { session, canvas, pool, drawn })
+        Ok(Self { session, canvas, pool, promised: false })
     }
 
     /// A frame with the same pixels, and none of the metadata, that nobody else holds.
@@ -104,8 +105,8 @@ impl Artist {
     pub fn copy(&self, info: &VideoInfo, frame: &gst::BufferRef) -> Result<gst::Buffer, String> {
         let mut copy = self.pool.acquire_buffer(None).map_err(|e| format!("no memory for a copy: {e}"))?;
         let target = copy.get_mut().ok_or("the pool's frame is in use")?;
-        let source = MappedFrame::read(frame, info).map_err(|e| e.to_string())?;
-        let target = MappedFrame::write(target, info).map_err(|e| e.to_string())?;
+        let source = MappedFrame::read(frame, info, self.session.stream()).map_err(|e| e.to_string())?;
+        let target = MappedFrame::write(target, info, self.session.stream()).map_err(|e| e.to_string())?;
         for number in 0..source.planes() {
             if let (Some(from), Some(to)) = (source.plane(number), target.plane(number)) {
                 let (row_bytes, rows) = source.extent(number);
@@ -117,7 +118,19 @@ impl Artist {
         Ok(copy)
     }
 
-    /// Draws on a frame that nobody else holds. It is finished when this returns.
+    /// Waits until a frame has been written, unless who is behind orders by events.
+    ///
+    /// # Errors
+    /// What went wrong on the GPU.
+    pub fn settle(&self, frame: &gst::BufferRef) -> Result<(), String> {
+        if self.promised {
+            return Ok(());
+        }
+        order::wait_written(frame, self.session.stream()).map_err(|e| e.to_string())
+    }
+
+    /// Draws on a frame that nobody else holds. It is finished when this returns, unless who is behind
+    /// orders by events.
     ///
     /// # Errors
     /// What cannot be mapped, or what the GPU refuses.
@@ -128,15 +141,14 @@ impl Artist {
         frame: &mut gst::BufferRef,
         shapes: &[Shape<'_>],
     ) -> Result<(), String> {
-        let mapped = MappedFrame::write(frame, info).map_err(|e| e.to_string())?;
-        let planes: Vec<DevicePlane<'_>> = (0..mapped.planes()).filter_map(|i| mapped.plane(i)).collect();
-        let target = DeviceFrame::new(format, &planes).map_err(|e| e.to_string())?;
         let stream = self.session.stream();
-        let canvas = &mut self.canvas;
-        stream.sampled(|| canvas.draw(stream, format, &target, shapes)).map_err(|e| e.to_string())?;
-        // Whoever is behind may use the frame in any other stream.
-        stream.record(&self.drawn).map_err(|e| e.to_string())?;
-        stream.wait_on_host(&self.drawn).map_err(|e| e.to_string())
+        {
+            let mapped = MappedFrame::write(frame, info, stream).map_err(|e| e.to_string())?;
+            let target = video::device_frame(format, &mapped).map_err(|e| e.to_string())?;
+            let canvas = &mut self.canvas;
+            stream.sampled(|| canvas.draw(stream, format, &target, shapes)).map_err(|e| e.to_string())?;
+        }
+        self.settle(frame)
     }
 }
 

@@ -1,5 +1,4 @@
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Instant;
 
 use cudainfer_kernels::device::Counters;
 use cudainfer_kernels::draw::draw;
@@ -11,6 +10,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::gpu::{Artist, Gpu};
+use crate::memory::order;
 use super::picture::{Settings, Trails, captions, shapes};
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
 use crate::meta::object::objects;
@@ -83,7 +83,7 @@ impl InferOverlay {
         let captions = captions(&objects, &settings);
         let shapes = shapes(&objects, &captions, &trails, &settings, state.format.height);
         if shapes.is_empty() {
-            return Ok(());
+            return state.artist.as_ref().map_or(Ok(()), |artist| artist.settle(buffer));
         }
         if let Some(artist) = &mut state.artist {
             return artist.draw(&state.info, &state.format, buffer, &shapes);
@@ -279,6 +279,24 @@ impl BaseTransformImpl for InferOverlay {
         self.parent_sink_event(event)
     }
 
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        query.add_allocation_meta::<gst_video::VideoMeta>(None);
+        order::promise(query);
+        Ok(())
+    }
+
+    fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
+        if let Some(artist) = lock(&self.state).as_mut().and_then(|state| state.artist.as_mut()) {
+            artist.promised = order::promised(query);
+        }
+        self.parent_decide_allocation(query)
+    }
+
     fn prepare_output_buffer(
         &self,
         input: InputBuffer,
@@ -298,12 +316,10 @@ impl BaseTransformImpl for InferOverlay {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let started = Instant::now();
+        let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         self.draw(state, buffer).map_err(|why| self.failed(&why))?;
-        self.counters.frames.add(1);
-        self.counters.host_ns.add(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
         Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -28,6 +28,8 @@ pub enum MemoryError {
          does not know the format (GST_DEBUG=cuda*:4 says which)"
     )]
     NoPool { caps: String },
+    #[error("no pinned memory for frames of the caps {caps}: they are not fixed video caps")]
+    NoPinnedPool { caps: String },
     #[error(
         "the caps promise CUDA memory, but the buffer holds {found}: the element that made it broke its promise"
     )]

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`caps`] | which caps say that a frame lies in GPU memory, and which formats can |
 //! | [`Session`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
-//! | [`Place`] | what the property `device` of an element comes to |
+//! | [`Placement`], [`Place`] | what the property `device` of an element comes to, from NULL to NULL |
 //! | [`tensor`] | tensors in device memory, as buffers hold them |
 //! | [`MappedFrame`] | where the planes of such a frame lie on the device, for work in one stream |
 //! | [`order`] | how work of several elements on a frame is kept in order without the host |
+//! | [`PinnedAllocator`] | system memory that the device copies to and from by itself |
 //! | [`Held`] | buffers that work under way still reads |
 //!
 //! libgstcuda is never linked: this plugin loads and registers its elements on machines without it. It has the same
@@ -22,14 +23,18 @@ mod frame;
 mod held;
 mod library;
 pub mod order;
+mod pinned;
 mod place;
+mod placement;
 mod session;
 pub mod tensor;
 
 pub use error::MemoryError;
 pub use frame::{MappedFrame, is_cuda_memory, plane_extent};
 pub use held::Held;
+pub use pinned::PinnedAllocator;
 pub use place::Place;
+pub use placement::Placement;
 pub use session::Session;
 
 /// The debug category of everything in here.

@@ -9,7 +9,7 @@ use gst::{
 };
 
 use super::{
-    CAT, MemoryError,
+    CAT, MemoryError, PinnedAllocator,
     context::{CONTEXT_TYPE, CudaContext},
     library,
 };
@@ -70,6 +70,11 @@ impl Session {
                 gst::debug!(CAT, obj = element, "nobody listens to the context message");
             }
         }
+    }
+
+    /// Makes pinned host memory for copies to and from the device.
+    pub fn pinned(&self) -> PinnedAllocator {
+        PinnedAllocator::new(&self.stream)
     }
 
     /// A configured, inactive pool of CUDA memory for frames of `caps` (one of [`super::caps::CUDA_FORMATS`]), with

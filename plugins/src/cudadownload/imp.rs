@@ -1,0 +1,295 @@
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
+
+use cudainfer_kernels::device::{Choice, Counters};
+use gst::{glib, prelude::*, subclass::prelude::*};
+use gst_base::subclass::prelude::*;
+use gst_video::VideoInfo;
+
+use super::{copy::Downloader, negotiate};
+use crate::memory::{Place, Placement, caps, order};
+use crate::notice;
+use crate::stats;
+use crate::sync::lock;
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "cudainferdownload",
+        gst::DebugColorFlags::empty(),
+        Some("Download from GPU memory"),
+    )
+});
+
+struct Settings {
+    device: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { device: Choice::default().to_string() }
+    }
+}
+
+#[derive(Default)]
+pub struct CudaDownload {
+    settings: Mutex<Settings>,
+    placement: Placement,
+    /// For frames that arrive in CUDA memory and leave in system memory; `None` in passthrough.
+    downloader: Mutex<Option<Downloader>>,
+    counters: Arc<Counters>,
+}
+
+impl CudaDownload {
+    fn device(&self) -> String {
+        lock(&self.settings).device.clone()
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for CudaDownload {
+    // "GstCudaDownload" is upstream's.
+    const NAME: &'static str = "GstCudaInferDownload";
+    type Type = super::CudaDownload;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for CudaDownload {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            vec![
+                glib::ParamSpecString::builder("device")
+                    .nick("Device")
+                    .blurb(
+                        "Where frames come from: 'auto' (the first GPU that can be used), 'cuda' or 'cuda:N' (that GPU \
+                         or an error), 'cpu' (none: frames go through as they are).",
+                    )
+                    .default_value(Settings::default().device.as_str())
+                    .mutable_ready()
+                    .build(),
+                stats::param_spec(""),
+            ]
+        });
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if pspec.name() == "device" {
+            let device =
+                value.get::<Option<String>>().ok().flatten().unwrap_or_else(|| Settings::default().device);
+            gst::info!(CAT, imp = self, "device={device}");
+            lock(&self.settings).device = device;
+        }
+    }
+
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        match pspec.name() {
+            "device" => lock(&self.settings).device.to_value(),
+            "stats" => stats::structure(&self.counters).to_value(),
+            _ => pspec.default_value().clone(),
+        }
+    }
+}
+
+impl GstObjectImpl for CudaDownload {}
+
+impl ElementImpl for CudaDownload {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "CUDA downloader for inference",
+                "Filter/Video/Hardware",
+                "Takes frames from GPU memory with all their metadata; those in system memory go through as they are",
+                env!("CARGO_PKG_NAME"),
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let mut sink = caps::any_cuda();
+            sink.merge(caps::any_system());
+            let mut src = caps::any_system();
+            src.merge(caps::any_cuda());
+            let template = |name, direction, caps| {
+                gst::PadTemplate::new(name, direction, gst::PadPresence::Always, caps)
+            };
+            [("sink", gst::PadDirection::Sink, &sink), ("src", gst::PadDirection::Src, &src)]
+                .into_iter()
+                .filter_map(|(name, direction, caps)| template(name, direction, caps).ok())
+                .collect()
+        });
+        &TEMPLATES
+    }
+
+    fn set_context(&self, context: &gst::Context) {
+        self.placement.offer(context);
+        self.parent_set_context(context);
+    }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        match transition {
+            gst::StateChange::NullToReady => {
+                let opened = self.placement.open(self.obj().upcast_ref(), &self.device(), &self.counters);
+                opened.map_err(|error| {
+                    gst::error!(CAT, imp = self, "{error}");
+                    self.post_error_message(error);
+                    gst::StateChangeError
+                })?;
+            }
+            gst::StateChange::ReadyToPaused => self.placement.start(&self.counters),
+            _ => {}
+        }
+        let success = self.parent_change_state(transition)?;
+        if transition == gst::StateChange::ReadyToNull {
+            self.placement.close();
+        }
+        Ok(success)
+    }
+}
+
+impl BaseTransformImpl for CudaDownload {
+    const MODE: gst_base::subclass::BaseTransformMode = gst_base::subclass::BaseTransformMode::NeverInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = true;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        let downloader = lock(&self.downloader).take();
+        // Outside of the lock: it waits for the copies under way.
+        drop(downloader);
+        Ok(())
+    }
+
+    fn transform_caps(
+        &self,
+        direction: gst::PadDirection,
+        caps: &gst::Caps,
+        filter: Option<&gst::Caps>,
+    ) -> Option<gst::Caps> {
+        // As long as it is open, everything that may turn out possible can be linked.
+        let gpu = !matches!(self.placement.place(), Place::Host);
+        let other = negotiate::transform(direction, caps, gpu);
+        let other = match filter {
+            Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
+            None => other,
+        };
+        gst::debug!(CAT, imp = self, "{direction:?} {caps} can be {other}");
+        Some(other)
+    }
+
+    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, othercaps: gst::Caps) -> gst::Caps {
+        let othercaps = if direction == gst::PadDirection::Sink {
+            negotiate::prefer_system(othercaps)
+        } else {
+            othercaps
+        };
+        self.parent_fixate_caps(direction, caps, othercaps)
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let downloader = if caps::in_cuda(incaps) && !caps::in_cuda(outcaps) {
+            let info = VideoInfo::from_caps(incaps);
+            let info = info.map_err(|error| gst::loggable_error!(CAT, "{incaps} is not video: {error}"))?;
+            Some(Downloader::new(info))
+        } else {
+            None
+        };
+        let action = if downloader.is_some() { "downloading to" } else { "passing on" };
+        gst::info!(CAT, imp = self, "{action} {outcaps}");
+        let previous = std::mem::replace(&mut *lock(&self.downloader), downloader);
+        drop(previous);
+        Ok(())
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        self.placement.answer(self.obj().upcast_ref(), &self.device(), &self.counters, query)
+            || BaseTransformImplExt::parent_query(self, direction, query)
+    }
+
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        // In passthrough, downstream has answered; otherwise any strides will do, and frames are waited for here.
+        if decide_query.is_some() {
+            query.add_allocation_meta::<gst_video::VideoMeta>(None);
+            order::promise(query);
+        }
+        Ok(())
+    }
+
+    fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
+        let (Place::Gpu(session), true) = (self.placement.place(), lock(&self.downloader).is_some()) else {
+            return self.parent_decide_allocation(query);
+        };
+        let Some(caps) = query.get_owned().0 else {
+            return Err(gst::loggable_error!(
+                CAT,
+                "downstream asks for memory without saying for which caps"
+            ));
+        };
+        // Downstream's own pool is passed over: its memory is seldom pinned. Its number of buffers counts, and what it
+        // wants beside each frame.
+        let params = query.allocation_params().next().map(|(_, params)| params);
+        let proposed = query.allocation_pools().next().map(|(_, _, min, _)| min);
+        let min = proposed.unwrap_or(0);
+        let pool = session.pinned().pool(&caps, min, params.as_ref());
+        let (pool, size) = pool.map_err(|error| gst::loggable_error!(CAT, "{error}"))?;
+        match proposed {
+            Some(_) => query.set_nth_allocation_pool(0, Some(&pool), size, min, 0),
+            None => query.add_allocation_pool(Some(&pool), size, min, 0),
+        }
+        self.parent_decide_allocation(query)
+    }
+
+    fn transform_meta<'a>(
+        &self,
+        _outbuf: &mut gst::BufferRef,
+        _meta: gst::MetaRef<'a, gst::Meta>,
+        _inbuf: &'a gst::BufferRef,
+    ) -> bool {
+        // Same pixels, other place: everything stays true. What describes memory (strides, parent buffers) never gets
+        // here, the base class sorts it out.
+        true
+    }
+
+    fn transform(
+        &self,
+        inbuf: &gst::Buffer,
+        outbuf: &mut gst::BufferRef,
+    ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let begun = Instant::now();
+        // The lock is gone when messages are posted: they run handlers, which may stop us.
+        let copied = match (self.placement.place(), &mut *lock(&self.downloader)) {
+            (Place::Gpu(session), Some(downloader)) => Some(downloader.download(&session, inbuf, outbuf)),
+            _ => None,
+        };
+        let name = self.obj().name();
+        let Some(copied) = copied else {
+            gst::element_imp_error!(
+                self,
+                gst::CoreError::Negotiation,
+                ("{name}: a frame arrived before its caps")
+            );
+            return Err(gst::FlowError::NotNegotiated);
+        };
+        let foreign = copied.map_err(|reason| {
+            gst::element_imp_error!(
+                self,
+                gst::ResourceError::Read,
+                ("{name}: a frame could not be copied from the GPU: {reason}")
+            );
+            gst::FlowError::Error
+        })?;
+        if foreign {
+            notice::copied_between_contexts(self.obj().upcast_ref());
+        }
+        self.counters.host_ns.add(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        Ok(gst::FlowSuccess::Ok)
+    }
+}

@@ -1,0 +1,147 @@
+//! Copies of frames to the GPU, enqueued and not waited for.
+
+use std::collections::VecDeque;
+
+use cudainfer_kernels::device::{DeviceError, Event, Pinned, Stream, Upload};
+use gst_video::{VideoFrameExt, VideoFrameRef, VideoInfo};
+
+use crate::memory::{Held, MappedFrame, Session, order};
+
+/// Takes the frames of one caps to the GPU.
+#[derive(Debug)]
+pub(super) struct Uploader {
+    info: VideoInfo,
+    /// Whether everybody behind us orders by events. If not, each frame is waited for.
+    pub(super) promised: bool,
+    /// Sources that are still being read.
+    held: Held,
+    staging: Staging,
+}
+
+impl Uploader {
+    /// For frames of `info` in system memory.
+    pub(super) fn new(info: VideoInfo) -> Self {
+        Self { info, promised: false, held: Held::default(), staging: Staging::default() }
+    }
+
+    /// Enqueues the copy of `from`, in system memory, to `to`, in CUDA memory. What lies in pinned memory is copied
+    /// from there; all else goes through pinned memory of our own, counted as a fallback.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the frame or the GPU.
+    pub(super) fn upload(
+        &mut self,
+        session: &Session,
+        from: &gst::Buffer,
+        to: &mut gst::BufferRef,
+    ) -> Result<(), String> {
+        let stream = session.stream();
+        let source = VideoFrameRef::from_buffer_ref_readable(from, &self.info)
+            .map_err(|_| "the frame could not be mapped: it is smaller than its caps say".to_owned())?;
+        let target = MappedFrame::write(to, &self.info, stream).map_err(|error| error.to_string())?;
+        let planes = planes(&source, &target)?;
+        let pinned = planes.iter().flatten().all(|plane| stream.is_pinned(plane.source));
+        let enqueued = if pinned {
+            // SAFETY: the source is held below, and the target ordered by its map.
+            unsafe { enqueue(stream, &planes) }
+        } else {
+            stream.counters().fallbacks.add(1);
+            self.staging.upload(stream, &planes)
+        };
+        drop((source, target));
+        if pinned {
+            // Also after an error, because what was enqueued before it still reads the source.
+            self.held.keep(stream, from.clone()).map_err(|error| error.to_string())?;
+        }
+        enqueued.map_err(|error| error.to_string())?;
+        if !self.promised {
+            order::wait_written(to, stream).map_err(|error| error.to_string())?;
+            self.held.release().map_err(|error| error.to_string())?;
+        }
+        stream.counters().frames.add(1);
+        Ok(())
+    }
+}
+
+/// The planes of a frame, from one memory to the other.
+fn planes<'a>(
+    source: &'a VideoFrameRef<&gst::BufferRef>,
+    target: &'a MappedFrame<'_>,
+) -> Result<[Option<Upload<'a>>; 4], String> {
+    let mut planes = [None; 4];
+    for (number, (plane, copy)) in (0u32..).zip(planes.iter_mut().enumerate().take(target.planes())) {
+        let (row_bytes, rows) = target.extent(plane);
+        *copy = Some(Upload {
+            source: source.plane_data(number).map_err(|error| error.to_string())?,
+            source_stride: usize::try_from(source.plane_stride()[plane])
+                .map_err(|_| format!("plane {plane} is stored bottom-up, which the GPU cannot hold"))?,
+            target: target.plane(plane).ok_or_else(|| format!("the GPU's frame has no plane {plane}"))?,
+            row_bytes,
+            rows,
+        });
+    }
+    Ok(planes)
+}
+
+/// # Safety
+/// As [`Stream::start_upload_plane`].
+unsafe fn enqueue(stream: &Stream, planes: &[Option<Upload<'_>>; 4]) -> Result<(), DeviceError> {
+    stream.sampled(|| {
+        planes.iter().flatten().try_for_each(|plane| {
+            // SAFETY: the caller's promise.
+            unsafe { stream.start_upload_plane(plane) }
+        })
+    })
+}
+
+/// Pinned memory that frames of pageable memory go through, because the device cannot read those by itself.
+#[derive(Debug, Default)]
+struct Staging {
+    /// With the event of the copy that last read it; the oldest first.
+    slots: VecDeque<(Pinned, Event)>,
+}
+
+impl Staging {
+    /// So many copies may be under way; the next waits for the oldest.
+    const SLOTS: usize = 4;
+
+    /// Copies the planes here now, and enqueues their copy to the device.
+    fn upload(&mut self, stream: &Stream, planes: &[Option<Upload<'_>>; 4]) -> Result<(), DeviceError> {
+        let used = |plane: &Upload<'_>| {
+            let rows = plane.source_stride.saturating_mul(plane.rows.saturating_sub(1));
+            plane.source.len().min(rows.saturating_add(plane.row_bytes))
+        };
+        let bytes = planes.iter().flatten().map(used).sum();
+        let (mut pinned, event) = self.slot(stream, bytes)?;
+        let mut rest = pinned.as_mut_slice();
+        let mut staged = *planes;
+        for plane in staged.iter_mut().flatten() {
+            let (here, after) = rest.split_at_mut(used(plane));
+            here.copy_from_slice(&plane.source[..here.len()]);
+            (plane.source, rest) = (here, after);
+        }
+        // SAFETY: the slot is not written again before its event has fired; the target is ordered by its map.
+        let enqueued = unsafe { enqueue(stream, &staged) };
+        let recorded = stream.record(&event);
+        self.slots.push_back((pinned, event));
+        enqueued.and(recorded)
+    }
+
+    /// At least `bytes` that no copy reads any more.
+    fn slot(&mut self, stream: &Stream, bytes: usize) -> Result<(Pinned, Event), DeviceError> {
+        let idle = match self.slots.front() {
+            Some((_, event)) => event.done()?,
+            None => false,
+        };
+        if !idle && self.slots.len() < Self::SLOTS {
+            return Ok((stream.pin(bytes)?, Event::new(stream.context())?));
+        }
+        let Some((pinned, event)) = self.slots.pop_front() else {
+            return Ok((stream.pin(bytes)?, Event::new(stream.context())?));
+        };
+        if !idle {
+            stream.wait_on_host(&event)?;
+        }
+        Ok((if pinned.bytes() < bytes { stream.pin(bytes)? } else { pinned }, event))
+    }
+}
