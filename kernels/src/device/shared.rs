@@ -74,6 +74,14 @@ impl SharedMemory {
         self.order.end_read(stream)
     }
 
+    /// The calling thread waits until the memory has been written, counted in `stream` if that took waiting.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`], also for faults of earlier work.
+    pub fn wait_written(&self, stream: &Stream) -> Result<(), DeviceError> {
+        self.order.wait_written(stream)
+    }
+
     /// The bytes on the host: copied when they are first wanted after having been written, and waited for.
     ///
     /// # Errors

@@ -42,6 +42,8 @@ pub struct Config {
     pub workspace: usize,
     /// Where TensorRT keeps its engines; not set, it is `cudainfer/tensorrt` in the user's cache folder.
     pub cache: Option<PathBuf>,
+    /// Whether runs on the GPU may be recorded as CUDA graphs.
+    pub graphs: bool,
     /// ONNX Runtime's library, where it is not to be searched for.
     pub library: Option<PathBuf>,
     /// Sessions on the CPU that may run at the same time, each with its share of the threads; at least 1.

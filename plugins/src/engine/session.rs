@@ -68,7 +68,7 @@ impl Session {
         };
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
         let mut refused = String::new();
-        for graphs in [true, false] {
+        for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
             match provider.session(builder(environment, 1)?, config, &gpu, graphs) {
                 Ok(session) => {
                     gpu.allow_graphs(graphs);

@@ -19,7 +19,7 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("trtinfer", gst::DebugColorFlags::empty(), Some("ONNX Runtime inference"))
 });
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Settings {
     model: Option<PathBuf>,
     labels: Option<PathBuf>,
@@ -32,6 +32,26 @@ pub(super) struct Settings {
     precision: Precision,
     workspace: u32,
     cache: Option<PathBuf>,
+    cuda_graphs: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            model: None,
+            labels: None,
+            library: None,
+            provider: Provider::default(),
+            threads: 0,
+            workers: 0,
+            max_in_flight: 0,
+            device: None,
+            precision: Precision::default(),
+            workspace: 0,
+            cache: None,
+            cuda_graphs: true,
+        }
+    }
 }
 
 pub struct TrtInfer {
@@ -88,6 +108,7 @@ impl TrtInfer {
             precision: settings.precision,
             workspace: usize::try_from(settings.workspace).unwrap_or(0) << 20,
             cache: settings.cache,
+            graphs: settings.cuda_graphs,
             library: settings.library,
             sessions: workers,
             threads,
@@ -312,11 +333,18 @@ impl ObjectImpl for TrtInfer {
             "precision" => settings.precision = value.get().unwrap_or_default(),
             "workspace" => settings.workspace = count(),
             "engine-cache" => settings.cache = path(),
+            "cuda-graphs" => settings.cuda_graphs = value.get().unwrap_or(true),
             _ => (),
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        // Read by the tracer while an element posts an error, whatever it holds then.
+        if pspec.name() == "stats" {
+            let mut stats = stats::structure(&self.counters);
+            stats.set("busy-ns", self.inference_ns.load(Ordering::Relaxed));
+            return stats.to_value();
+        }
         let settings = lock(&self.settings);
         let path = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string()).to_value();
         match pspec.name() {
@@ -334,11 +362,7 @@ impl ObjectImpl for TrtInfer {
             "precision" => settings.precision.to_value(),
             "workspace" => settings.workspace.to_value(),
             "engine-cache" => path(&settings.cache),
-            "stats" => {
-                let mut stats = stats::structure(&self.counters);
-                stats.set("busy-ns", self.inference_ns.load(Ordering::Relaxed));
-                stats.to_value()
-            }
+            "cuda-graphs" => settings.cuda_graphs.to_value(),
             _ => pspec.default_value().clone(),
         }
     }

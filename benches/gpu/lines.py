@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Whole lines from NVDEC to results, against the bare session loop and against the same with system memory in between.
+
+lines.py [--video FILE] [--session PROGRAM] [--runs N] MODEL.onnx...
+
+Prints one JSON object a row and way. Frames a second are those of a steady line: each way is run for few and for many
+frames, and the difference counts, so that start-up does not. What goes through the bus is summed over the elements'
+`stats`, likewise as a difference.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+SHORT, LONG = 100, 1100
+COUNTS = ("device-to-host-bytes", "host-to-device-bytes", "device-to-device-bytes", "host-waits", "launches", "allocations")
+DETECT = "! gpunms ! tracker"
+# Behind the decoder; {detect} is empty for a model that is no detector.
+WAYS = {
+    "cudainfer": "! fusedpreproc ! trtinfer model={model} provider=cuda {detect} ! fakesink sync=false",
+    "cudainfer, no CUDA graph": "! fusedpreproc ! trtinfer model={model} provider=cuda cuda-graphs=false {detect} ! fakesink sync=false",
+    "system memory between the stages": "! cudadownload ! video/x-raw ! fusedpreproc device=cpu ! trtinfer model={model} provider=cuda"
+    " {detect_cpu} ! fakesink sync=false",
+}
+
+
+def run(way: str, video: str, model: str, frames: int, detector: bool) -> tuple[float, dict[str, int]]:
+    """Seconds and counts of a line of so many frames."""
+    line = WAYS[way].format(
+        model=model, detect=DETECT if detector else "", detect_cpu="! gpunms device=cpu ! tracker" if detector else ""
+    )
+    source = f"filesrc location={video} ! qtdemux ! h264parse ! nvh264dec ! identity eos-after={frames} silent=true"
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        environment = os.environ | {"GST_TRACERS": f"cudainfer(json={report.name})", "GST_DEBUG": "1"}
+        done = subprocess.run(
+            ["gst-launch-1.0", "--no-fault", "-q", *f"{source} {line}".split()],
+            env=environment, capture_output=True, text=True, timeout=300, check=False,
+        )
+        if done.returncode:
+            raise SystemExit(f"{way}: {done.stdout}\n{done.stderr}")
+        told = json.loads(Path(report.name).read_text())
+    counts = dict.fromkeys(COUNTS, 0)
+    for element in told["elements"]:
+        for name in COUNTS:
+            counts[name] += (element.get("stats") or {}).get(name, 0)
+    return told["seconds"], counts
+
+
+def measure(way: str, video: str, model: str, runs: int, detector: bool) -> dict:
+    rates, counts = [], {}
+    for _ in range(runs):
+        short, before = run(way, video, model, SHORT, detector)
+        long, after = run(way, video, model, LONG, detector)
+        rates.append((LONG - SHORT) / (long - short))
+        counts = {name: (after[name] - before[name]) / (LONG - SHORT) for name in COUNTS}
+    return {"fps": round(statistics.median(rates), 1), "fps_runs": [round(rate, 1) for rate in rates], "per_frame": counts}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--video", required=True, help=f"H.264 in MP4, of at least {LONG} frames")
+    options.add_argument("--session", help="the bare session loop's program")
+    options.add_argument("--runs", type=int, default=3)
+    options.add_argument("models", nargs="+")
+    args = options.parse_args()
+    for model in args.models:
+        name = Path(model).stem
+        detector = "deeplab" not in name
+        if args.session:
+            subprocess.run([args.session, model], check=True)
+        for way in WAYS:
+            row = {"row": name, "who": way} | measure(way, args.video, model, args.runs, detector)
+            print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+//! The bare session loop: the model alone, on a tensor that lies on the GPU, as often as it runs. What a pipeline reaches
+//! is measured against this (lines.py).
+//!
+//! `session MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`, ONNX Runtime
+//! with IO binding and nothing else.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cudainfer_kernels::device::{Choice, Counters};
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use gst::prelude::*;
+use gstcudainfer::engine::{Config, Engine, Input, Precision, Provider};
+use gstcudainfer::memory::tensor::{TensorAllocator, device_memory};
+
+/// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
+const AHEAD: usize = 4;
+
+fn main() {
+    gst::init().unwrap();
+    for model in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
+        for graphs in [true, false] {
+            measure(&model, graphs);
+        }
+    }
+}
+
+fn measure(model: &str, graphs: bool) {
+    let config = Config {
+        model: PathBuf::from(model),
+        labels: None,
+        provider: Provider::Cuda,
+        device: Choice::Cuda(0),
+        precision: Precision::Model,
+        workspace: 0,
+        cache: None,
+        graphs,
+        library: None,
+        sessions: 1,
+        threads: 1,
+    };
+    let counters = Arc::new(Counters::default());
+    let engine = Engine::open(&config, &counters).unwrap();
+    let mut session = engine.sessions[0].lock().unwrap();
+    let stream = Arc::clone(session.stream().unwrap());
+    let desc = &engine.inputs[0];
+    let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(1)).collect();
+    let pool = TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
+    let images: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();
+    for image in &images {
+        fill(&stream, image, desc.ty);
+    }
+    let mut runs = std::collections::VecDeque::new();
+    let mut times = Vec::new();
+    let mut last = Instant::now();
+    let (warm_up, measured) = (50, 1000);
+    for n in 0..warm_up + measured {
+        let image = &images[n % AHEAD];
+        let input = Input { name: &desc.name, ty: desc.ty, dims: &dims, data: image };
+        runs.push_back(session.run(&[input], &fixed(&engine.outputs)).unwrap());
+        if runs.len() == AHEAD {
+            let outputs = runs.pop_front().unwrap();
+            device_memory(&outputs[0].data).unwrap().wait_written(&stream).unwrap();
+            if n >= warm_up {
+                times.push(last.elapsed().as_secs_f64() * 1e3);
+            }
+            last = Instant::now();
+        }
+    }
+    let total: f64 = times.iter().sum();
+    times.sort_by(f64::total_cmp);
+    let name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
+    println!(
+        "{{\"row\": \"{name}\", \"who\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
+        if graphs { "session loop, CUDA graph" } else { "session loop, IO binding" },
+        times.len() as f64 / total * 1e3,
+        times[times.len() / 2],
+        times[times.len() * 95 / 100],
+    );
+}
+
+/// Random values like those of a normalised picture.
+fn fill(stream: &cudainfer_kernels::device::Stream, image: &gst::Buffer, ty: TensorType) {
+    let memory = device_memory(image).unwrap();
+    let mut pinned = stream.pin(memory.slice().bytes()).unwrap();
+    let mut state = 1u64;
+    for element in pinned.as_mut_slice().chunks_exact_mut(ty.size()) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let unit = (state >> 40) as f32 / (1u64 << 24) as f32;
+        match ty {
+            TensorType::Float16 => element.copy_from_slice(&half::f16::from_f32(unit).to_ne_bytes()),
+            TensorType::Float32 => element.copy_from_slice(&unit.to_ne_bytes()),
+            _ => element.fill((unit * 255.0) as u8),
+        }
+    }
+    memory.begin_write(stream).unwrap();
+    stream.start_upload(&pinned, memory.slice()).unwrap();
+    memory.end_write(stream).unwrap();
+    stream.synchronize().unwrap();
+}
+
+fn fixed(outputs: &[TensorDesc]) -> Vec<TensorDesc> {
+    let dims = |desc: &TensorDesc| desc.dims.iter().map(|d| Some(d.unwrap_or(1))).collect();
+    outputs.iter().map(|desc| TensorDesc { dims: dims(desc), ..desc.clone() }).collect()
+}
