@@ -34,6 +34,12 @@ impl<'a> DeviceSlice<'a> {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+
+    /// What comes after its first `bytes`; nothing where it has less.
+    pub fn after(self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        Self { pointer: self.pointer + bytes as u64, bytes: self.bytes - bytes, ..self }
+    }
 }
 
 /// Rows of bytes in device memory, borrowed for `'a` from whoever holds the memory.
