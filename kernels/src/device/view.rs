@@ -39,6 +39,12 @@ impl<'a> DeviceSlice<'a> {
     pub fn first(self, bytes: usize) -> Self {
         Self { bytes: bytes.min(self.bytes), ..self }
     }
+
+    /// What comes after its first `bytes`; nothing where it has less.
+    pub fn after(self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        Self { pointer: self.pointer + bytes as u64, bytes: self.bytes - bytes, ..self }
+    }
 }
 
 /// Rows of bytes in device memory, borrowed for `'a` from whoever holds the memory.

@@ -1,108 +1,11 @@
-//! What `cudainferupload` does with a GPU. Run it with `--ignored` on a machine that has one, with GStreamer's nvcodec
-//! plugin (for cudadownload).
-#![allow(clippy::unwrap_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+//! `cudainferupload`: content, metadata, contexts, states.
 
-use std::sync::Arc;
-
-use cudainfer_kernels::device::{Choice, Context, Device, Resolved, Stream};
+use cudainfer_kernels::device::Context;
 use gst::prelude::*;
-use gst_video::{VideoFormat, VideoFrameExt, VideoFrameRef, VideoInfo};
-use gstcudainfer::memory::{MappedFrame, caps, is_cuda_memory, plane_extent};
+use gst_video::{VideoFormat, VideoInfo};
+use gstcudainfer::memory::{caps, is_cuda_memory};
 
-const SIZES: [(u32, u32); 5] = [(640, 480), (321, 241), (65, 17), (2, 2), (1, 1)];
-
-fn init() {
-    static INIT: std::sync::Once = std::sync::Once::new();
-    INIT.call_once(|| {
-        gst::init().unwrap();
-        gstcudainfer::plugin_register_static().unwrap();
-    });
-}
-
-fn device() -> Device {
-    match Choice::Cuda(0).resolve().unwrap() {
-        Resolved::Cuda(device) => device,
-        Resolved::Cpu { .. } => panic!("asked for a GPU"),
-    }
-}
-
-/// Moving, and no two neighbours alike.
-fn source(format: VideoFormat, (width, height): (u32, u32), frames: u32) -> String {
-    // videotestsrc divides by half the width of a zone plate
-    let pattern = if width < 2 {
-        "pattern=solid-color foreground-color=0xff336699"
-    } else {
-        "pattern=zone-plate kx2=20 ky2=20 kt=3"
-    };
-    format!(
-        "videotestsrc num-buffers={frames} {pattern} ! \
-         video/x-raw,format={format},width={width},height={height},framerate=30/1"
-    )
-}
-
-/// Runs `path` behind `source` with an appsink at its end, and hands over each frame beside the source's own, which
-/// took no part in it: what a source leaves in bytes that belong to no pixel changes from run to run. The pipeline is
-/// in NULL when it returns.
-fn run(source: &str, path: &str, mut each: impl FnMut(&gst::Sample, &gst::Sample)) -> gst::Pipeline {
-    init();
-    let sink = "appsink sync=false max-buffers=2";
-    let line =
-        format!("{source} ! tee name=t ! queue ! {path} ! {sink} name=out t. ! queue ! {sink} name=original");
-    let pipeline = gst::parse::launch(&line)
-        .unwrap_or_else(|error| panic!("{line}: {error}"))
-        .downcast::<gst::Pipeline>()
-        .unwrap();
-    let bus = pipeline.bus().unwrap();
-    let [out, original] = ["out", "original"].map(|name| {
-        let sink = pipeline.by_name(name).unwrap();
-        move || sink.emit_by_name::<Option<gst::Sample>>("pull-sample", &[])
-    });
-    pipeline.set_state(gst::State::Playing).unwrap();
-    while let Some(sample) = out() {
-        each(&sample, &original().unwrap());
-    }
-    if let Some(message) = bus.pop_filtered(&[gst::MessageType::Error, gst::MessageType::Warning]) {
-        panic!("{line}: {message:?}");
-    }
-    assert!(original().is_none(), "{line}: frames are missing");
-    pipeline.set_state(gst::State::Null).unwrap();
-    pipeline
-}
-
-/// How many frames the element called "upload" says it has copied.
-fn uploaded(pipeline: &gst::Pipeline) -> u64 {
-    let stats = pipeline.by_name("upload").unwrap().property::<gst::Structure>("stats");
-    stats.get("frames").unwrap()
-}
-
-/// The bytes that carry pixels, plane by plane, of a frame in system memory.
-fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
-    let frame = VideoFrameRef::from_buffer_ref_readable(buffer, info).unwrap();
-    let rows = |plane: u32| {
-        let index = usize::try_from(plane).unwrap();
-        let (row_bytes, rows) = plane_extent(info, index);
-        let stride = usize::try_from(frame.plane_stride()[index]).unwrap();
-        let data = frame.plane_data(plane).unwrap();
-        (0..rows).flat_map(|row| data[row * stride..][..row_bytes].to_vec()).collect()
-    };
-    (0..info.n_planes()).map(rows).collect()
-}
-
-/// The same of a frame in CUDA memory, read back through the plugin's own map, not through GStreamer's download.
-fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
-    let frame = MappedFrame::read(buffer, info, stream).unwrap();
-    let download = |plane| {
-        let (row_bytes, rows) = frame.extent(plane);
-        let mut bytes = vec![0; row_bytes * rows];
-        stream.download_plane(frame.plane(plane).unwrap(), &mut bytes, row_bytes, row_bytes, rows).unwrap();
-        bytes
-    };
-    (0..frame.planes()).map(download).collect()
-}
-
-fn info_of(sample: &gst::Sample) -> VideoInfo {
-    VideoInfo::from_caps(sample.caps().unwrap()).unwrap()
-}
+use super::*;
 
 #[test]
 #[ignore = "needs a CUDA device"]
@@ -117,7 +20,7 @@ fn what_goes_up_comes_down_through_cudadownload() {
                 assert!(got == wanted, "{format} {size:?} frame {frames}");
                 frames += 1;
             });
-            assert_eq!((frames, uploaded(&pipeline)), (30, 30));
+            assert_eq!((frames, count(&pipeline, "upload", "frames")), (30, 30));
         }
     }
 }
@@ -126,7 +29,7 @@ fn what_goes_up_comes_down_through_cudadownload() {
 #[ignore = "needs a CUDA device"]
 fn every_format_lies_in_cuda_memory_with_every_byte_in_place() {
     init();
-    let stream = Stream::new(&Context::new(&device()).unwrap(), &Arc::default()).unwrap();
+    let stream = stream();
     for format in caps::CUDA_FORMATS {
         for size in SIZES {
             let path = "cudainferupload device=cuda name=upload ! video/x-raw(memory:CUDAMemory)";
@@ -140,7 +43,7 @@ fn every_format_lies_in_cuda_memory_with_every_byte_in_place() {
                 let got = device_pixels(&stream, buffer, &info_of(sample));
                 assert!(got == pixels(wanted, &info_of(original)), "{format} {size:?} {:?}", buffer.pts());
             });
-            assert_eq!(uploaded(&pipeline), 4);
+            assert_eq!(count(&pipeline, "upload", "frames"), 4);
         }
     }
 }
@@ -149,7 +52,7 @@ fn every_format_lies_in_cuda_memory_with_every_byte_in_place() {
 #[ignore = "needs a CUDA device"]
 fn metadata_stays_and_padded_rows_go_up_without_their_padding() {
     init();
-    let stream = Stream::new(&Context::new(&device()).unwrap(), &Arc::default()).unwrap();
+    let stream = stream();
     let element = gst::ElementFactory::make("cudainferupload").property("device", "cuda").build().unwrap();
     let mut harness = gst_check::Harness::with_element(&element, Some("sink"), Some("src"));
     let info = VideoInfo::builder(VideoFormat::Nv12, 5, 3).fps(gst::Fraction::new(25, 1)).build().unwrap();
@@ -236,7 +139,7 @@ fn what_cuda_memory_cannot_hold_or_nobody_wants_there_stays_in_system_memory() {
             assert!(!caps::in_cuda(sample.caps().unwrap()), "{path}");
             assert!(!is_cuda_memory(sample.buffer().unwrap().peek_memory(0)));
         });
-        assert_eq!(uploaded(&pipeline), 0);
+        assert_eq!(count(&pipeline, "upload", "frames"), 0);
     }
 }
 
@@ -247,7 +150,7 @@ fn frames_that_lie_in_cuda_memory_go_through_untouched() {
     let pipeline = run(&source(VideoFormat::Nv12, (64, 48), 5), path, |sample, _| {
         assert!(is_cuda_memory(sample.buffer().unwrap().peek_memory(0)));
     });
-    assert_eq!(uploaded(&pipeline), 0);
+    assert_eq!(count(&pipeline, "upload", "frames"), 0);
 }
 
 #[test]

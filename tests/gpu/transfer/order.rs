@@ -1,0 +1,362 @@
+//! The order of work on frames: who waits, who does not, and that nothing is ever read too early or written too soon.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cudainfer_kernels::device::{Counters, Memory};
+use gst::prelude::*;
+use gst_video::{VideoFormat, VideoInfo};
+use gstcudainfer::memory::{Held, Place, Session, caps, order};
+
+use super::*;
+
+const CUDA: &str = "video/x-raw(memory:CUDAMemory)";
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn behind_a_promise_the_uploader_never_waits_and_nothing_is_allocated_after_the_start() {
+    init();
+    let context = Context::new(&device()).unwrap();
+    // Where a queue is, a frame more may be under way at times, and has to be made once.
+    for (path, later) in [
+        ("cudainferupload name=up ! cudainferdownload name=down", 0),
+        ("cudainferupload name=up ! queue max-size-buffers=3 ! cudainferdownload name=down", 3),
+        (
+            "cudainferupload name=up ! tee name=t ! queue max-size-buffers=3 ! cudainferdownload ! fakesink \
+             t. ! queue max-size-buffers=3 ! cudainferdownload name=down",
+            3,
+        ),
+    ] {
+        let line = format!("{} ! {path} ! fakesink name=end", source(VideoFormat::Nv12, (640, 480), 1200));
+        let pipeline = launch(&line);
+        let marks = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let allocations = {
+            let pipeline = pipeline.downgrade();
+            move || {
+                let pipeline = pipeline.upgrade()?;
+                Some(count(&pipeline, "up", "allocations") + count(&pipeline, "down", "allocations"))
+            }
+        };
+        let seen = Arc::clone(&marks);
+        let device = Arc::clone(&context);
+        let frames = std::sync::atomic::AtomicUsize::new(0);
+        let pad = pipeline.by_name("end").unwrap().static_pad("sink").unwrap();
+        pad.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
+            if let 200 | 1200 = frames.fetch_add(1, Ordering::Relaxed) + 1 {
+                seen.lock().unwrap().push((allocations().unwrap(), free(&device)));
+            }
+            gst::PadProbeReturn::Ok
+        });
+        let bus = pipeline.bus().unwrap();
+        pipeline.set_state(gst::State::Playing).unwrap();
+        let kinds = [gst::MessageType::Eos, gst::MessageType::Error];
+        let message = bus.timed_pop_filtered(gst::ClockTime::from_seconds(60), &kinds).unwrap();
+        assert_eq!(message.type_(), gst::MessageType::Eos, "{path}: {message:?}");
+        let marks = marks.lock().unwrap().clone();
+        let [(first, free), (last, free_then)] = marks[..] else { panic!("{path}: {marks:?}") };
+        assert!(last - first <= later, "{path}: {} allocations", last - first);
+        assert!(free - free_then <= later as usize * (2 << 20), "{path}: {} bytes", free - free_then);
+        assert_eq!(count(&pipeline, "up", "frames"), 1200, "{path}");
+        assert_eq!(count(&pipeline, "up", "host-waits"), 0, "{path}");
+        assert_eq!(count(&pipeline, "down", "host-waits"), 1200, "{path}");
+        assert_eq!(count(&pipeline, "up", "fallbacks"), 0, "{path}");
+        assert_eq!(count(&pipeline, "up", "host-to-device-bytes"), 1200 * 640 * 480 * 3 / 2, "{path}");
+        pipeline.set_state(gst::State::Null).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn before_foreign_elements_the_uploader_waits() {
+    init();
+    let waits = |path: &str| {
+        let pipeline = play(&format!("{} ! {path} ! fakesink", source(VideoFormat::Nv12, (1920, 1080), 100)));
+        assert_eq!(count(&pipeline, "up", "frames"), 100, "{path}");
+        count(&pipeline, "up", "host-waits")
+    };
+    // Not always: a copy may be done before the question is asked.
+    assert!(waits(&format!("cudainferupload name=up ! {CUDA}")) > 50);
+    assert!(waits("cudainferupload name=up ! cudadownload") > 50);
+    assert!(
+        waits(&format!(
+            "cudainferupload name=up ! tee name=t ! queue ! cudainferdownload ! fakesink  t. ! {CUDA}"
+        )) > 50
+    );
+    if gst::ElementFactory::find("cudaconvert").is_some() {
+        let path = format!("cudainferupload name=up ! cudaconvert ! {CUDA},format=RGBA ! cudainferdownload");
+        assert!(waits(&path) > 50, "cudaconvert passed on a promise that it does not keep");
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn frames_of_pageable_memory_go_through_pinned_memory_and_are_not_waited_for_either() {
+    let line = format!(
+        "{} ! identity drop-allocation=true ! cudainferupload name=up ! cudainferdownload ! fakesink",
+        source(VideoFormat::Nv12, (640, 480), 300)
+    );
+    let pipeline = play(&line);
+    assert_eq!((count(&pipeline, "up", "frames"), count(&pipeline, "up", "fallbacks")), (300, 300));
+    assert_eq!(count(&pipeline, "up", "host-waits"), 0);
+    assert!(count(&pipeline, "up", "allocations") <= 4);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn frames_stay_whole_while_the_device_is_busy_with_other_things() {
+    init();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let stream = stream();
+            let memory = stream.allocate(1 << 30).unwrap();
+            let host = stream.pin(1 << 26).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                (0..20).for_each(|byte| stream.fill(memory.slice(), byte).unwrap());
+                stream.start_upload(&host, memory.slice()).unwrap();
+                stream.synchronize().unwrap();
+            }
+        });
+        for path in [
+            "cudainferupload ! cudainferdownload",
+            "cudainferupload ! queue ! cudainferdownload",
+            "identity drop-allocation=true ! cudainferupload ! queue ! cudainferdownload",
+            "cudainferupload ! queue ! cudadownload",
+            "cudaupload ! queue ! cudainferdownload",
+        ] {
+            run(&source(VideoFormat::I420, (1921, 1081), 40), path, |sample, original| {
+                let [got, wanted] = [sample, original].map(|s| pixels(s.buffer().unwrap(), &info_of(s)));
+                assert!(got == wanted, "{path} {:?}", sample.buffer().unwrap().pts());
+            });
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// The GPU as an element has it, and streams to work in.
+struct Bench {
+    session: Session,
+    info: VideoInfo,
+    /// Work in a stream that takes a while, longer or shorter.
+    delay: Memory,
+    random: u32,
+}
+
+impl Bench {
+    fn new() -> Self {
+        init();
+        let element = gst::ElementFactory::make("identity").build().unwrap();
+        let (place, _) = Place::decide("cuda:0", &element, None, &Arc::default()).unwrap();
+        let Place::Gpu(session) = place else { panic!("asked for a GPU") };
+        let info = VideoInfo::builder(VideoFormat::Rgba, 512, 64).build().unwrap();
+        let delay = session.stream().allocate(64 << 20).unwrap();
+        Self { session, info, delay, random: 1 }
+    }
+
+    fn stream(&self) -> Stream {
+        Stream::new(self.session.context(), &Arc::<Counters>::default()).unwrap()
+    }
+
+    fn delay(&mut self, stream: &Stream) {
+        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        for _ in 0..(self.random >> 28) {
+            stream.fill(self.delay.slice(), 0).unwrap();
+        }
+    }
+
+    /// `buffers` frames at most, which come again as soon as they are dropped.
+    fn pool(&self, buffers: u32) -> gst::BufferPool {
+        let caps = caps::to_cuda(&self.info.to_caps().unwrap());
+        let (pool, size) = self.session.pool(&caps, buffers).unwrap();
+        let mut config = pool.config();
+        config.set_params(Some(&caps), size, buffers, buffers);
+        pool.set_config(config).unwrap();
+        pool.set_active(true).unwrap();
+        pool
+    }
+
+    /// Fills a frame with `value`, as one of our elements does.
+    fn write(&self, buffer: &mut gst::BufferRef, stream: &Stream, value: u8) {
+        let frame = MappedFrame::write(buffer, &self.info, stream).unwrap();
+        let plane = frame.plane(0).unwrap();
+        // SAFETY: the map's bytes, in the stream that it was mapped for.
+        let bytes =
+            unsafe { cudainfer_kernels::device::DeviceSlice::from_raw(plane.pointer(), plane.bytes()) };
+        stream.fill(bytes, value).unwrap();
+    }
+
+    /// Copies the first bytes of a frame to `target`, as one of our elements does.
+    fn read(&self, buffer: &gst::BufferRef, stream: &Stream, target: &Memory) {
+        let frame = MappedFrame::read(buffer, &self.info, stream).unwrap();
+        let plane = frame.plane(0).unwrap();
+        // SAFETY: as above.
+        let bytes =
+            unsafe { cudainfer_kernels::device::DeviceSlice::from_raw(plane.pointer(), plane.bytes()) };
+        stream.copy_on_device(bytes, target.slice()).unwrap();
+    }
+
+    fn check(&self, stream: &Stream, results: &[Memory]) {
+        for (number, result) in results.iter().enumerate() {
+            let host = stream.pin(result.bytes()).unwrap();
+            stream.download(result.slice(), &host).unwrap();
+            let wanted = u8::try_from(number % 256).unwrap();
+            assert!(host.as_slice().iter().all(|byte| *byte == wanted), "result {number}");
+        }
+    }
+}
+
+const ROUNDS: usize = 400;
+const RESULT: usize = 100_000;
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn writers_and_readers_in_streams_of_their_own_never_overtake_each_other() {
+    let mut bench = Bench::new();
+    let pool = bench.pool(2);
+    let [producer, first, second] = [(); 3].map(|()| bench.stream());
+    let results: Vec<_> = (0..2 * ROUNDS).map(|_| producer.allocate(RESULT).unwrap()).collect();
+    let (even, odd) = results.split_at(ROUNDS);
+    for round in 0..ROUNDS {
+        let value = u8::try_from(round % 256).unwrap();
+        let mut buffer = pool.acquire_buffer(None).unwrap();
+        bench.delay(&producer);
+        bench.write(buffer.get_mut().unwrap(), &producer, value);
+        // A copy of the buffer shares the memory, and with it the order.
+        let copy = buffer.copy();
+        bench.delay(&first);
+        bench.read(&buffer, &first, &even[round]);
+        bench.delay(&second);
+        bench.read(&copy, &second, &odd[round]);
+    }
+    bench.check(&first, even);
+    bench.check(&second, odd);
+    assert_eq!(producer.counters().host_waits.get(), 0, "everything was ordered on the device");
+    pool.set_active(false).unwrap();
+}
+
+/// A producer that knows nothing of our order: it writes into memory as soon as its pool gives it out, and waits for its
+/// own work, as GStreamer 1.22's elements do.
+fn foreign_write(bench: &Bench, buffer: &gst::BufferRef, stream: &Stream, value: u8) {
+    // A raw map, so that no mark is left.
+    let memory = buffer.peek_memory(0);
+    let address = {
+        let frame = MappedFrame::read(buffer, &bench.info, stream).unwrap();
+        frame.plane(0).unwrap().pointer()
+    };
+    let other = bench.stream();
+    // SAFETY: the buffer holds these bytes until the work has been waited for.
+    let bytes = unsafe { cudainfer_kernels::device::DeviceSlice::from_raw(address, memory.size()) };
+    other.fill(bytes, value).unwrap();
+    other.synchronize().unwrap();
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_guarded_frame_is_not_given_out_again_while_it_is_read() {
+    let mut bench = Bench::new();
+    let pool = bench.pool(1);
+    let [quick, reader] = [(); 2].map(|()| bench.stream());
+    let results: Vec<_> = (0..ROUNDS).map(|_| reader.allocate(RESULT).unwrap()).collect();
+    for (round, result) in results.iter().enumerate() {
+        let mut buffer = pool.acquire_buffer(None).unwrap();
+        foreign_write(&bench, &buffer, &quick, u8::try_from(round % 256).unwrap());
+        bench.delay(&reader);
+        bench.read(&buffer, &reader, result);
+        order::guard(buffer.get_mut().unwrap());
+    }
+    bench.check(&reader, &results);
+    pool.set_active(false).unwrap();
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_held_frame_is_not_given_out_again_while_it_is_read() {
+    let mut bench = Bench::new();
+    let pool = bench.pool(12);
+    let [quick, reader] = [(); 2].map(|()| bench.stream());
+    let results: Vec<_> = (0..ROUNDS).map(|_| reader.allocate(RESULT).unwrap()).collect();
+    let mut held = Held::default();
+    for (round, result) in results.iter().enumerate() {
+        let buffer = pool.acquire_buffer(None).unwrap();
+        foreign_write(&bench, &buffer, &quick, u8::try_from(round % 256).unwrap());
+        bench.delay(&reader);
+        bench.read(&buffer, &reader, result);
+        held.keep(&reader, buffer).unwrap();
+    }
+    held.drain(&reader).unwrap();
+    bench.check(&reader, &results);
+    pool.set_active(false).unwrap();
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn frames_of_another_context_are_copied_over_counted_and_warned_about() {
+    init();
+    let size = (321, 241);
+    // Nobody to share a context with: GStreamer's uploader makes one of its own.
+    let line = format!(
+        "{} ! cudaupload ! {CUDA} ! appsink name=theirs sync=false",
+        source(VideoFormat::Nv12, size, 20)
+    );
+    let theirs = launch(&line);
+    let line = "appsrc name=in format=time ! cudainferdownload name=down ! appsink name=out sync=false";
+    let ours = launch(line);
+    let [sink, out] = [(&theirs, "theirs"), (&ours, "out")].map(|(line, name)| {
+        let sink = line.by_name(name).unwrap();
+        move || sink.emit_by_name::<Option<gst::Sample>>("pull-sample", &[])
+    });
+    let bus = ours.bus().unwrap();
+    theirs.set_state(gst::State::Playing).unwrap();
+    let mut frames = Vec::new();
+    let first = sink().unwrap();
+    let appsrc = ours.by_name("in").unwrap();
+    appsrc.set_property("caps", first.caps_owned().unwrap());
+    ours.set_state(gst::State::Playing).unwrap();
+    let mut sample = Some(first);
+    while let Some(theirs) = sample {
+        let buffer = theirs.buffer_owned().unwrap();
+        // Downloaded by GStreamer itself, in the memory's own context.
+        frames.push(pixels(&buffer, &info_of(&theirs)));
+        let _ = appsrc.emit_by_name::<gst::FlowReturn>("push-buffer", &[&buffer]);
+        sample = sink();
+    }
+    let _ = appsrc.emit_by_name::<gst::FlowReturn>("end-of-stream", &[]);
+    let mut received = 0;
+    while let Some(sample) = out() {
+        assert!(pixels(sample.buffer().unwrap(), &info_of(&sample)) == frames[received], "frame {received}");
+        received += 1;
+    }
+    assert_eq!((received, frames.len()), (20, 20));
+    assert_eq!(count(&ours, "down", "fallbacks"), 20);
+    assert!(count(&ours, "down", "device-to-device-bytes") >= 20 * 321 * 241);
+    let warnings: Vec<_> =
+        std::iter::from_fn(|| bus.pop_filtered(&[gst::MessageType::Warning, gst::MessageType::Error]))
+            .collect();
+    let [warning] = warnings.as_slice() else { panic!("one warning, not {warnings:?}") };
+    let gst::MessageView::Warning(warning) = warning.view() else { panic!("{warning:?}") };
+    assert!(warning.error().to_string().contains("another CUDA context"), "{warning:?}");
+    [theirs, ours].iter().for_each(|line| assert!(line.set_state(gst::State::Null).is_ok()));
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_is_written_to_a_frame_of_another_context_goes_back_there() {
+    let bench = Bench::new();
+    let line = "videotestsrc num-buffers=1 pattern=black ! video/x-raw,format=RGBA,width=512,height=64 \
+                ! cudaupload ! video/x-raw(memory:CUDAMemory) ! fakesink name=out";
+    let theirs = launch(line);
+    let (take, taken) = std::sync::mpsc::channel();
+    // Taken before the sink gets it, because it may be written only by the one who has it.
+    let pad = theirs.by_name("out").unwrap().static_pad("sink").unwrap();
+    pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+        take.send(info.buffer_mut().unwrap().clone()).unwrap();
+        gst::PadProbeReturn::Drop
+    });
+    theirs.set_state(gst::State::Playing).unwrap();
+    let mut buffer = taken.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+    let stream = bench.stream();
+    bench.write(buffer.make_mut(), &stream, 77);
+    order::wait_written(&buffer, &stream).unwrap();
+    assert_eq!(stream.counters().fallbacks.get(), 1);
+    assert!(pixels(&buffer, &bench.info).iter().flatten().all(|byte| *byte == 77));
+    theirs.set_state(gst::State::Null).unwrap();
+}
