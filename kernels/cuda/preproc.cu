@@ -4,8 +4,9 @@
 // Moves at least: the source rows that are sampled once, the tensor once. Nothing in between goes to memory.
 // A thread makes PIXELS neighbouring pixels of one tensor row, all channels: it finds their source pixels in integers,
 // reads and converts each tap by itself (taps that threads share come from L1), mixes them, normalises and stores whole
-// vectors. A warp lies in one row, so that the row's tap and the bars are the same for all of its threads.
-// Launch: blocks of 32 x 4 threads; grid ceil(width / 32 / PIXELS) x ceil(height / 4) x N.
+// vectors. A block lies in one row, so that all that concerns rows and bars is worked out once for it, by the uniform
+// datapath.
+// Launch: blocks of up to 256 threads that share a row evenly; grid blocks of a row x height x N.
 //
 // Kernels are made for what the inner loop depends on: where samples lie, which taps there are. Everything else
 // (element type, layout, order) is the same for the whole launch and decided once a thread.
@@ -43,22 +44,17 @@ struct Parameters {
     uint64_t tensor;
     Component component[3];
     Axis x, y;
-    float color[5], bias[3];  // see convert
+    float color[5], lower[5], bias[3];  // see convert; lower = -2^23 color
     float factor[3], summand[3];
     float padding, low, high;
     int32_t zero_point;
     uint32_t width, height, channels, interleaved, type, aligned, swap, to_luma, horizontal_first;
 };
 
-static_assert(sizeof(Parameters) == 3336, "kernels/src/preproc/cuda.rs says the same");
+static_assert(sizeof(Parameters) == 3352, "kernels/src/preproc/cuda.rs says the same");
 
 enum Color { LUMA, RGB, MATRIX };
 enum Mode { POINT, BILINEAR, AREA };
-
-// An integer below 2^23, from two instructions of full rate.
-__device__ __forceinline__ float small(uint32_t n) {
-    return __uint_as_float(n | 0x4b000000u) - 8388608.0f;
-}
 
 // a / b rounded to nearest. Equal to IEEE's division for all integers a <= b <= 2^15.
 __device__ __forceinline__ float quotient(const Axis& axis, float a) {
@@ -70,20 +66,29 @@ __device__ __forceinline__ uint32_t whole(const Axis& axis, uint32_t n) {
     return __umulhi(n, axis.multiplier) >> axis.shift;
 }
 
+// The float 2^23 + n, n below 2^23. Multiplied by f and added to -2^23 f in one fmaf it is n * f, rounded once.
+__device__ __forceinline__ float raised(uint32_t n) {
+    return __uint_as_float(n | 0x4b000000u);
+}
+
+__device__ __forceinline__ float raised_byte(uint32_t n, uint32_t byte) {
+    return __uint_as_float(__byte_perm(n, 0x4b000000u, 0x7440 | byte));
+}
+
 struct Byte {
-    static __device__ __forceinline__ float load(const uint8_t* at) { return small(__ldg(at)); }
+    static __device__ __forceinline__ float load(const uint8_t* at) { return raised(__ldg(at)); }
 };
 
-// 10 bits in the high bits of 16, as quarters.
+// 10 bits in the high bits of 16.
 struct Word {
     static __device__ __forceinline__ float load(const uint8_t* at) {
-        return small(__ldg(reinterpret_cast<const uint16_t*>(at)) >> 6) * 0.25f;
+        return raised(__ldg(reinterpret_cast<const uint16_t*>(at)) >> 6);
     }
 };
 
 struct UnalignedWord {
     static __device__ __forceinline__ float load(const uint8_t* at) {
-        return small((__ldg(at) | __ldg(at + 1) << 8) >> 6) * 0.25f;
+        return raised((__ldg(at) | __ldg(at + 1) << 8) >> 6);
     }
 };
 
@@ -92,7 +97,7 @@ __device__ __forceinline__ const uint8_t* row_of(const Parameters& p, const Fram
     return reinterpret_cast<const uint8_t*>(at);
 }
 
-// A row of any format: N components, sample by sample.
+// A row of any format: N components, sample by sample, all of them raised.
 template <class Sample, uint32_t N>
 struct Samples {
     const uint8_t* row[N];
@@ -118,9 +123,9 @@ struct Nv12 {
 
     __device__ __forceinline__ void read(const Parameters&, uint32_t x, float (&v)[3]) const {
         uint32_t pair = __ldg(chroma + (x >> 1));
-        v[0] = small(__ldg(luma + x));
-        v[1] = small(pair & 0xff);
-        v[2] = small(pair >> 8);
+        v[0] = raised(__ldg(luma + x));
+        v[1] = raised_byte(pair, 0);
+        v[2] = raised_byte(pair, 1);
     }
 };
 
@@ -133,7 +138,7 @@ struct Packed {
 
     __device__ __forceinline__ void read(const Parameters& p, uint32_t x, float (&v)[3]) const {
         uint32_t pixel = __ldg(row + x);
-        for (uint32_t c = 0; c < 3; ++c) v[c] = small(__byte_perm(pixel, 0, 0x4440 | p.component[c].offset));
+        for (uint32_t c = 0; c < 3; ++c) v[c] = raised_byte(pixel, p.component[c].offset);
     }
 };
 
@@ -141,17 +146,30 @@ __device__ __forceinline__ float clamp(float v, float low, float high) {
     return fminf(fmaxf(v, low), high);
 }
 
-// Samples to channels in 0..255 (color.rs). MATRIX: color is luma's factor, red's on Cr, green's on Cb and Cr, blue's on
-// Cb. RGB: color is luma's weights, used where the tensor is grey.
+// n * color[i], of n raised.
+__device__ __forceinline__ float product(const Parameters& p, float n, uint32_t i) {
+    return fmaf(n, p.color[i], p.lower[i]);
+}
+
+// To 0..255/256, of which the first costs nothing.
+__device__ __forceinline__ float limited(float v) {
+    return fminf(__saturatef(v), 255.0f / 256.0f);
+}
+
+// Raised samples to channels (color.rs), in units of 256, which changes no rounding. MATRIX: color is luma's factor,
+// red's on Cr, green's on Cb and Cr, blue's on Cb. RGB: color is luma's weights, used where the tensor is grey.
 template <Color COLOR>
 __device__ __forceinline__ void convert(const Parameters& p, float (&v)[3]) {
-    if (COLOR == LUMA) v[0] = clamp(v[0] * p.color[0] + p.bias[0], 0.0f, 255.0f);
-    if (COLOR == RGB && p.to_luma) v[0] = v[0] * p.color[0] + v[1] * p.color[1] + v[2] * p.color[2];
+    if (COLOR == LUMA) v[0] = limited(product(p, v[0], 0) + p.bias[0]);
+    if (COLOR == RGB) {
+        for (uint32_t c = 0; c < 3; ++c) v[c] = fmaf(v[c], 1.0f / 256.0f, -32768.0f);
+        if (p.to_luma) v[0] = v[0] * p.color[0] + v[1] * p.color[1] + v[2] * p.color[2];
+    }
     if (COLOR == MATRIX) {
-        float luma = v[0] * p.color[0], cb = v[1], cr = v[2];
-        v[0] = clamp(luma + (cr * p.color[1] + p.bias[0]), 0.0f, 255.0f);
-        v[1] = clamp(luma + (cb * p.color[2] + (cr * p.color[3] + p.bias[1])), 0.0f, 255.0f);
-        v[2] = clamp(luma + (cb * p.color[4] + p.bias[2]), 0.0f, 255.0f);
+        float luma = product(p, v[0], 0), cb = v[1], cr = v[2];
+        v[0] = limited(luma + (product(p, cr, 1) + p.bias[0]));
+        v[1] = limited(luma + (product(p, cb, 2) + (product(p, cr, 3) + p.bias[1])));
+        v[2] = limited(luma + (product(p, cb, 4) + p.bias[2]));
     }
 }
 
@@ -186,6 +204,8 @@ struct Coverage {
     uint32_t first, count;
     float head, middle, tail;
 
+    Coverage() = default;
+
     __device__ __forceinline__ Coverage(const Axis& axis, uint32_t i) {
         uint32_t n = axis.rest + i * axis.step, steps = whole(axis, n), begin = n - steps * axis.unit;
         uint32_t end = begin + axis.step - 1, more = whole(axis, end);
@@ -197,52 +217,55 @@ struct Coverage {
     }
 
     __device__ __forceinline__ float weight(uint32_t k) const {
-        return k == 0 ? head : k + 1 < count ? middle : tail;
+        return k == 0 ? head : k + 1 < count ? middle : k + 1 == count ? tail : 0.0f;
     }
 };
 
-// The weighted sum over a row.
-template <uint32_t CHANNELS>
-__device__ __forceinline__ void add(float weight, const float (&v)[3], float (&sum)[3]) {
-    for (uint32_t c = 0; c < CHANNELS; ++c) sum[c] += weight * v[c];
+// Adds to a sum of rows. The twin mixes two rows in another way than several: a + w (b - a). `two` is 1 then, else 0.
+__device__ __forceinline__ float mix(float sum, float weight, float two, float v) {
+    return sum + weight * fmaf(-two, sum, v);
 }
 
-// Number k of the values that are mixed from row to row; the twin mixes two in another way than several.
-template <uint32_t CHANNELS>
-__device__ __forceinline__ void mix(const Coverage& rows, uint32_t k, const float (&v)[3], float (&sum)[3]) {
-    float weight = rows.weight(k);
-    for (uint32_t c = 0; c < CHANNELS; ++c) {
-        if (rows.count == 2) {
-            sum[c] = k == 0 ? v[c] : sum[c] + weight * (v[c] - sum[c]);
-        } else {
-            sum[c] = k == 0 ? weight * v[c] : sum[c] + weight * v[c];
-        }
-    }
-}
-
-template <Color COLOR, class Source>
-__device__ __forceinline__ void area(const Parameters& p, const Frame& frame, const Coverage& rows,
-                                     const Coverage& columns, float (&sum)[3]) {
+// The mean over what each of the thread's pixels covers, all of them abreast: one that has fewer columns than its
+// neighbours reads its last one again, with weight 0.
+template <Color COLOR, class Source, bool HORIZONTAL_FIRST>
+__device__ __forceinline__ void area(const Parameters& p, const Frame& frame, uint32_t y,
+                                     const uint32_t (&at)[PIXELS], float (&out)[PIXELS][3]) {
     constexpr uint32_t CHANNELS = COLOR == LUMA ? 1 : 3;
-    if (p.horizontal_first) {
-        for (uint32_t k = 0; k < rows.count; ++k) {
+    Coverage rows(p.y, y);
+    float two = rows.count == 2 ? 1.0f : 0.0f;
+    if (rows.count == 2) rows.head = 1.0f;
+    Coverage columns[PIXELS];
+    uint32_t most = 0;
+    for (uint32_t j = 0; j < PIXELS; ++j) {
+        columns[j] = Coverage(p.x, at[j]);
+        most = max(most, columns[j].count);
+        out[j][0] = out[j][1] = out[j][2] = 0.0f;
+    }
+    uint32_t outer = HORIZONTAL_FIRST ? rows.count : most, inner = HORIZONTAL_FIRST ? most : rows.count;
+    for (uint32_t o = 0; o < outer; ++o) {
+        float mean[PIXELS][3] = {};
+        for (uint32_t n = 0; n < inner; ++n) {
+            uint32_t k = HORIZONTAL_FIRST ? o : n, i = HORIZONTAL_FIRST ? n : o;
             Source row(p, frame, rows.first + k);
-            float mean[3] = {}, v[3];
-            for (uint32_t i = 0; i < columns.count; ++i) {
-                pixel<COLOR>(p, row, columns.first + i, v);
-                add<CHANNELS>(columns.weight(i), v, mean);
+            float down = rows.weight(k);
+            for (uint32_t j = 0; j < PIXELS; ++j) {
+                float v[3];
+                pixel<COLOR>(p, row, columns[j].first + min(i, columns[j].count - 1), v);
+                float along = columns[j].weight(i);
+                for (uint32_t c = 0; c < CHANNELS; ++c) {
+                    float& sum = mean[j][c];
+                    sum = HORIZONTAL_FIRST ? sum + along * v[c] : mix(sum, down, two, v[c]);
+                }
             }
-            mix<CHANNELS>(rows, k, mean, sum);
         }
-    } else {
-        for (uint32_t c = 0; c < 3; ++c) sum[c] = 0.0f;
-        for (uint32_t i = 0; i < columns.count; ++i) {
-            float mean[3] = {}, v[3];
-            for (uint32_t k = 0; k < rows.count; ++k) {
-                pixel<COLOR>(p, Source(p, frame, rows.first + k), columns.first + i, v);
-                mix<CHANNELS>(rows, k, v, mean);
+        float down = rows.weight(o);
+        for (uint32_t j = 0; j < PIXELS; ++j) {
+            float along = columns[j].weight(o);
+            for (uint32_t c = 0; c < CHANNELS; ++c) {
+                float& sum = out[j][c];
+                sum = HORIZONTAL_FIRST ? mix(sum, down, two, mean[j][c]) : sum + along * mean[j][c];
             }
-            add<CHANNELS>(columns.weight(i), mean, sum);
         }
     }
 }
@@ -265,16 +288,19 @@ __device__ __forceinline__ void bilinear(const Parameters& p, const Frame& frame
         weights[j][1] = x.weights[1];
     }
     float down = rows.weights[1];
-    for (uint32_t j = 0; j < PIXELS; ++j) {
-        for (uint32_t c = 0; c < CHANNELS; ++c) {
-            float a = taps[j][0][0][c], b = taps[j][0][1][c], d = taps[j][1][0][c], e = taps[j][1][1][c];
-            if (p.horizontal_first) {
-                a = weights[j][0] * a + weights[j][1] * b;
-                d = weights[j][0] * d + weights[j][1] * e;
-                out[j][c] = a + down * (d - a);
-            } else {
-                a = a + down * (d - a);
-                b = b + down * (e - b);
+    if (p.horizontal_first) {
+        for (uint32_t j = 0; j < PIXELS; ++j) {
+            for (uint32_t c = 0; c < CHANNELS; ++c) {
+                float a = weights[j][0] * taps[j][0][0][c] + weights[j][1] * taps[j][0][1][c];
+                float b = weights[j][0] * taps[j][1][0][c] + weights[j][1] * taps[j][1][1][c];
+                out[j][c] = a + down * (b - a);
+            }
+        }
+    } else {
+        for (uint32_t j = 0; j < PIXELS; ++j) {
+            for (uint32_t c = 0; c < CHANNELS; ++c) {
+                float a = taps[j][0][0][c] + down * (taps[j][1][0][c] - taps[j][0][0][c]);
+                float b = taps[j][0][1][c] + down * (taps[j][1][1][c] - taps[j][0][1][c]);
                 out[j][c] = weights[j][0] * a + weights[j][1] * b;
             }
         }
@@ -343,8 +369,8 @@ __device__ __forceinline__ void store(const Parameters& p, uint32_t x, uint32_t 
 
 template <class Source, Color COLOR, Mode MODE>
 __device__ __forceinline__ void preproc(const Parameters& p) {
-    uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS, y = blockIdx.y * blockDim.y + threadIdx.y;
-    if (x >= p.width || y >= p.height) return;
+    uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS, y = blockIdx.y;
+    if (x >= p.width) return;
     float v[PIXELS][3];
     for (uint32_t j = 0; j < PIXELS; ++j) v[j][0] = v[j][1] = v[j][2] = p.padding;
     uint32_t row = y - p.y.pad;
@@ -364,15 +390,14 @@ __device__ __forceinline__ void preproc(const Parameters& p) {
             for (uint32_t j = 0; j < PIXELS; ++j) pixel<COLOR>(p, source, point(p.x, columns[j]), mixed[j]);
         } else if (MODE == BILINEAR) {
             bilinear<COLOR, Source>(p, frame, row, columns, mixed);
+        } else if (p.horizontal_first) {
+            area<COLOR, Source, true>(p, frame, row, columns, mixed);
         } else {
-            Coverage rows(p.y, row);
-            for (uint32_t j = 0; j < PIXELS; ++j) {
-                if (filled[j]) area<COLOR, Source>(p, frame, rows, Coverage(p.x, columns[j]), mixed[j]);
-            }
+            area<COLOR, Source, false>(p, frame, row, columns, mixed);
         }
         for (uint32_t j = 0; j < PIXELS; ++j) {
             for (uint32_t c = 0; c < 3; ++c) {
-                if (filled[j]) v[j][c] = mixed[j][COLOR == LUMA ? 0 : c];
+                if (filled[j]) v[j][c] = 256.0f * mixed[j][COLOR == LUMA ? 0 : c];
             }
         }
     }
@@ -391,7 +416,7 @@ __device__ __forceinline__ void preproc(const Parameters& p) {
 }
 
 #define KERNEL(NAME, COLOR, MODE, ...)                                                                           \
-    extern "C" __global__ void __launch_bounds__(128) NAME(const __grid_constant__ Parameters p) { \
+    extern "C" __global__ void __launch_bounds__(256) NAME(const __grid_constant__ Parameters p) { \
         preproc<__VA_ARGS__, COLOR, MODE>(p);                                                                    \
     }
 #define KERNELS(NAME, COLOR, ...)                      \

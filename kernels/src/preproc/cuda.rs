@@ -18,8 +18,8 @@ pub const MAX_BATCH: usize = 64;
 
 /// Neighbouring pixels that a thread makes (`PIXELS` in the kernel).
 const PIXELS: u32 = 4;
-/// Threads of a block in x and y.
-const BLOCK: [u32; 2] = [32, 4];
+/// The most threads of a block.
+const THREADS: u32 = 256;
 
 /// A prepared conversion from one frame format to one tensor, or to a batch of them, on a GPU.
 #[derive(Debug)]
@@ -119,14 +119,13 @@ impl CudaPreproc {
         parameters.tensor = address;
         parameters.aligned =
             u32::from(parameters.width.is_multiple_of(PIXELS) && address.is_multiple_of(vector));
-        let grid = [
-            parameters.width.div_ceil(PIXELS * BLOCK[0]),
-            parameters.height.div_ceil(BLOCK[1]),
-            narrow(frames.len()),
-        ];
+        let groups = parameters.width.div_ceil(PIXELS);
+        let blocks = groups.div_ceil(THREADS);
+        let threads = groups.div_ceil(blocks).next_multiple_of(32);
+        let grid = [blocks, parameters.height, narrow(frames.len())];
         // SAFETY: `Parameters` mirrors the kernel's struct. The planes were checked to hold what the taps reach, which
         // is inside the frame; the tensor to hold as many images as there are frames.
-        unsafe { stream.launch(kernel, grid, [BLOCK[0], BLOCK[1], 1], 0, &parameters) }?;
+        unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &parameters) }?;
         Ok(())
     }
 }
@@ -190,11 +189,15 @@ fn parameters(plan: &Plan, mode: &Mode) -> ([usize; 3], Parameters) {
             half_rows: u32::from(component.half_rows),
         };
     }
+    // Channels are worked out in units of 256, from samples of ten bits in units of 4.
+    let unit = if source.pixels == PixelFormat::P010Le { 1.0 / 1024.0 } else { 1.0 / 256.0 };
     let (color, bias) = match *color {
         Color::Rgb => ([0.0; 5], [0.0; 3]),
         Color::RgbToLuma([red, green, blue]) => ([red, green, blue, 0.0, 0.0], [0.0; 3]),
-        Color::Luma(factor, summand) => ([factor, 0.0, 0.0, 0.0, 0.0], [summand, 0.0, 0.0]),
-        Color::Matrix { luma, red, green, blue, bias } => ([luma, red, green[0], green[1], blue], bias),
+        Color::Luma(factor, summand) => ([factor * unit, 0.0, 0.0, 0.0, 0.0], [summand, 0.0, 0.0]),
+        Color::Matrix { luma, red, green, blue, bias } => {
+            ([luma, red, green[0], green[1], blue].map(|factor| factor * unit), bias)
+        }
     };
     let channel = |c: usize| normalise.get(c).copied().unwrap_or_default();
     let (low, high) = if ty == TensorType::UInt8 { (0.0, 255.0) } else { (-128.0, 127.0) };
@@ -205,7 +208,8 @@ fn parameters(plan: &Plan, mode: &Mode) -> ([usize; 3], Parameters) {
         x: Axis::new(&placement.x, mode.interpolation),
         y: Axis::new(&placement.y, mode.interpolation),
         color,
-        bias,
+        lower: color.map(|factor| factor * -8_388_608.0),
+        bias: bias.map(|summand| summand / 256.0),
         factor: [0, 1, 2].map(|c| channel(c).0),
         summand: [0, 1, 2].map(|c| channel(c).1),
         padding: f32::from(padding),
@@ -225,7 +229,6 @@ fn parameters(plan: &Plan, mode: &Mode) -> ([usize; 3], Parameters) {
         swap: u32::from(*plan.order() == [2, 1, 0]),
         to_luma: u32::from(matches!(plan.color, Color::RgbToLuma(_))),
         horizontal_first: u32::from(mode.horizontal_first),
-        _end: 0,
     };
     (planes, parameters)
 }
@@ -318,6 +321,7 @@ struct Parameters {
     x: Axis,
     y: Axis,
     color: [f32; 5],
+    lower: [f32; 5],
     bias: [f32; 3],
     factor: [f32; 3],
     summand: [f32; 3],
@@ -334,10 +338,9 @@ struct Parameters {
     swap: u32,
     to_luma: u32,
     horizontal_first: u32,
-    _end: u32,
 }
 
-const _: () = assert!(size_of::<Parameters>() == 3336, "cuda/preproc.cu says the same");
+const _: () = assert!(size_of::<Parameters>() == 3352, "cuda/preproc.cu says the same");
 
 #[cfg(test)]
 mod tests {
