@@ -89,7 +89,7 @@ fn one(stream: &Stream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>]) {
     let times = measure(stream, |i| canvas.draw(stream, &format, &frames[i % FRAMES], shapes).unwrap());
     row(name, &times, drawn, 1, None);
     let (long, events) =
-        (stream.allocate(1 << 30).unwrap(), [(); 2].map(|()| Event::with_time(stream.context()).unwrap()));
+        (stream.allocate(1 << 32).unwrap(), [(); 2].map(|()| Event::with_time(stream.context()).unwrap()));
     // Three frames, so that none waits for room, behind work that is longer than enqueuing them.
     let mut device: Vec<f64> = (0..100)
         .map(|i| {

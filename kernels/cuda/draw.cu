@@ -35,20 +35,36 @@ struct Params {
 constexpr int TILE_X = 64, TILE_Y = 16, THREADS = TILE_X * TILE_Y / 4, WARPS = THREADS / 32;
 constexpr int LETTER_X = 7, LETTER_WORDS = 4, ROWS_A_WORD = 4;
 
-// Whether a pixel is within the command's rectangle, and drawn there.
-__device__ __forceinline__ bool covers(const Command& c, const uint32_t* all, int x, int y) {
-    if (x < c.left || x >= c.right || y < c.top || y >= c.bottom) return false;
+// Which of the two by two pixels from (x, y) on a command draws: that at (x + i % 2, y + i / 2) is bit i.
+__device__ __forceinline__ uint32_t covers(const Command& c, const uint32_t* all, int x, int y) {
+    uint32_t bits = 0;
+    if (x + 1 < c.left || x >= c.right || y + 1 < c.top || y >= c.bottom) return bits;
     const uint32_t* data = all + c.data;
-    if (c.kind == ROWS) {
-        const uint32_t* row = data + 2 * (y - c.top);
-        return uint32_t(x) >= row[0] && uint32_t(x) < row[1];
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        const int row = y + i / 2;
+        if (row < c.top || row >= c.bottom) continue;
+        int from = c.left, to = c.right;
+        if (c.kind == ROWS) {
+            from = data[2 * (row - c.top)];
+            to = data[2 * (row - c.top) + 1];
+        }
+        uint32_t pair = uint32_t(x >= from && x < to) | uint32_t(x + 1 >= from && x + 1 < to) << 1;
+        if (c.kind == LETTERS) {
+            const int line = (row - c.top) / c.scale;
+            const uint32_t* word = data + line / ROWS_A_WORD;
+            const int shift = line % ROWS_A_WORD * LETTER_X;
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                if (!(pair >> j & 1)) continue;
+                const int column = (x + j - c.left) / c.scale;
+                const uint32_t rows = word[column / LETTER_X * LETTER_WORDS];
+                pair &= ~(uint32_t(!(rows >> (shift + column % LETTER_X) & 1)) << j);
+            }
+        }
+        bits |= pair << i;
     }
-    if (c.kind == LETTERS) {
-        int column = (x - c.left) / c.scale, row = (y - c.top) / c.scale;
-        uint32_t rows = data[column / LETTER_X * LETTER_WORDS + row / ROWS_A_WORD];
-        return rows >> (row % ROWS_A_WORD * LETTER_X + column % LETTER_X) & 1;
-    }
-    return true;
+    return bits;
 }
 
 __device__ __forceinline__ void put(uint8_t* at, uint32_t ink, int bytes) {
@@ -88,10 +104,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) draw(const Params p) {
         __syncthreads();
         for (uint32_t k = 0; k < total; k++) {
             const Command& c = list[k];
-            uint32_t bits = 0;
-#pragma unroll
-            for (int i = 0; i < 4; i++) bits |= uint32_t(covers(c, p.data, x + i % 2, y + i / 2)) << i;
-            bits &= inside;
+            uint32_t bits = covers(c, p.data, x, y) & inside;
             if (c.kind == LETTERS ? bits & 1 : bits) bits |= 1u << 4;
 #pragma unroll
             for (int i = 0; i < 5; i++) ink[i] = bits >> i & 1 ? c.ink : ink[i];

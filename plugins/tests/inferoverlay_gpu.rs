@@ -1,0 +1,165 @@
+//! What `inferoverlay` does with frames in CUDA memory. Run it with `--ignored` on a machine with a GPU.
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{Choice, Context, Resolved, Stream};
+use cudainfer_kernels::geometry::Rect;
+use gst::prelude::*;
+use gst_check::Harness;
+use gst_video::{VideoFormat, VideoInfo, VideoMeta};
+use gstcudainfer::memory::{MappedFrame, caps, is_cuda_memory, plane_extent};
+use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, TrackingParam};
+use gstcudainfer::{meta, video};
+
+fn init() {
+    static INIT: std::sync::Once = std::sync::Once::new();
+    INIT.call_once(|| {
+        gst::init().unwrap();
+        gstcudainfer::plugin_register_static().unwrap();
+    });
+}
+
+fn stream() -> Stream {
+    let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else { panic!("needs a CUDA device") };
+    Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap()
+}
+
+fn harness(element: &str, caps_in: &gst::Caps, caps_out: &gst::Caps) -> Harness {
+    let element = gst::ElementFactory::make(element).build().unwrap();
+    let mut harness = Harness::with_element(&element, Some("sink"), Some("src"));
+    harness.set_src_caps(caps_in.clone());
+    harness.set_sink_caps(caps_out.clone());
+    harness
+}
+
+/// A frame of changing bytes with a tracked object, a detected one and keypoints.
+fn frame(info: &VideoInfo) -> gst::Buffer {
+    let (width, height) = (info.width() as f32, info.height() as f32);
+    let bytes: Vec<u8> = (0..info.size()).map(|i| (i * 31 + i / 77) as u8).collect();
+    let mut buffer = gst::Buffer::from_mut_slice(bytes);
+    let rect = Rect { x: width * 0.3, y: height * 0.4, w: width * 0.5, h: height * 0.5 };
+    let detection = |rect| Some(DetectionParam { rect, confidence: 0.75, label_id: 3 });
+    let objects = [
+        Object {
+            label: "bicycle".into(),
+            detection: detection(rect),
+            tracking: Some(TrackingParam { id: 7, age: 1, state: "tracked".into(), rect }),
+            ..Object::default()
+        },
+        Object {
+            id: 1,
+            label: "person".into(),
+            detection: detection(Rect { x: -5.0, y: -5.0, ..rect }),
+            keypoints: Some(KeypointsParam {
+                names: vec!["nose".into(), "eye".into()],
+                x: vec![10.0, f64::from(width)],
+                y: vec![f64::from(height) / 2.0, 3.0],
+                score: vec![0.5, 0.6],
+            }),
+            ..Object::default()
+        },
+    ];
+    let writable = buffer.get_mut().unwrap();
+    writable.set_pts(gst::ClockTime::from_mseconds(40));
+    objects.iter().for_each(|object| object.put(writable, &rect));
+    buffer
+}
+
+fn rows(info: &VideoInfo, mut plane_row: impl FnMut(usize, usize, usize, usize) -> Vec<u8>) -> Vec<Vec<u8>> {
+    (0..info.n_planes() as usize)
+        .map(|plane| {
+            let (row_bytes, rows) = plane_extent(info, plane);
+            plane_row(plane, usize::try_from(info.stride()[plane]).unwrap(), row_bytes, rows)
+        })
+        .collect()
+}
+
+/// The bytes that carry pixels of a frame in system memory.
+fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
+    let map = buffer.map_readable().unwrap();
+    rows(info, |plane, stride, row_bytes, rows| {
+        (0..rows).flat_map(|row| map[info.offset()[plane] + row * stride..][..row_bytes].to_vec()).collect()
+    })
+}
+
+/// The same of a frame in CUDA memory.
+fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
+    let frame = MappedFrame::read(buffer, info).unwrap();
+    rows(info, |plane, _, row_bytes, rows| {
+        let mut bytes = vec![0; row_bytes * rows];
+        stream.download_plane(frame.plane(plane).unwrap(), &mut bytes, row_bytes, row_bytes, rows).unwrap();
+        bytes
+    })
+}
+
+fn count(harness: &Harness, name: &str) -> u64 {
+    harness.element().unwrap().property::<gst::Structure>("stats").get(name).unwrap()
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn frames_in_cuda_memory_get_the_pixels_that_frames_in_system_memory_get() {
+    init();
+    let stream = stream();
+    for format in video::DRAWABLE {
+        for (width, height) in [(640, 480), (321, 241), (33, 17), (2, 2)] {
+            let info =
+                VideoInfo::builder(format, width, height).fps(gst::Fraction::new(25, 1)).build().unwrap();
+            let system = info.to_caps().unwrap();
+            let cuda = caps::to_cuda(&system);
+            let mut on_cpu = harness("inferoverlay", &system, &system);
+            let mut upload = harness("cudainferupload", &system, &cuda);
+            let mut on_gpu = harness("inferoverlay", &cuda, &cuda);
+            for shared in [false, true, false] {
+                let wanted = on_cpu.push_and_pull(frame(&info)).unwrap();
+                let up = upload.push_and_pull(frame(&info)).unwrap();
+                let kept = shared.then(|| (up.clone(), device_pixels(&stream, &up, &info)));
+                let before = count(&on_gpu, "device-to-device-bytes");
+                let got = on_gpu.push_and_pull(up).unwrap();
+                let what = format!("{format} {width}x{height}, shared: {shared}");
+                assert!(is_cuda_memory(got.peek_memory(0)), "{what}");
+                assert!(device_pixels(&stream, &got, &info) == pixels(&wanted, &info), "{what}");
+                assert_eq!(count(&on_gpu, "device-to-device-bytes") > before, shared, "{what}");
+                assert_eq!(meta::object::objects(&got), meta::object::objects(&wanted), "{what}");
+                assert_eq!((got.pts(), got.iter_meta::<VideoMeta>().count()), (wanted.pts(), 1), "{what}");
+                if let Some((other, pixels)) = kept {
+                    assert!(
+                        device_pixels(&stream, &other, &info) == pixels,
+                        "the other holder's frame changed"
+                    );
+                }
+            }
+            assert_eq!((count(&on_gpu, "frames"), count(&on_gpu, "device-to-host-bytes")), (3, 0));
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_frame_without_objects_is_passed_on_as_it_is() {
+    init();
+    let info = VideoInfo::builder(VideoFormat::Nv12, 64, 48).fps(gst::Fraction::new(25, 1)).build().unwrap();
+    let system = info.to_caps().unwrap();
+    let cuda = caps::to_cuda(&system);
+    let mut upload = harness("cudainferupload", &system, &cuda);
+    let mut overlay = harness("inferoverlay", &cuda, &cuda);
+    let up = upload.push_and_pull(gst::Buffer::with_size(info.size()).unwrap()).unwrap();
+    let kept = up.clone();
+    let got = overlay.push_and_pull(up).unwrap();
+    assert_eq!(got.peek_memory(0).as_ptr(), kept.peek_memory(0).as_ptr());
+    assert_eq!((count(&overlay, "launches"), count(&overlay, "device-to-device-bytes")), (0, 0));
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_context_query_is_answered_with_the_context_that_uploads_use() {
+    init();
+    let ask = |name: &str| {
+        let element = gst::ElementFactory::make(name).build().unwrap();
+        let mut query = gst::query::Context::new("gst.cuda.context");
+        assert!(element.static_pad("sink").unwrap().query(&mut query));
+        (query.context().unwrap().structure().get::<gst::Object>("gst.cuda.context").unwrap(), element)
+    };
+    assert_eq!(ask("inferoverlay").0, ask("cudainferupload").0);
+}
