@@ -72,6 +72,11 @@ impl Gate {
         Self { other, exceptions, lowest }
     }
 
+    /// Thresholds of single classes by ascending class, that of all others, and the lowest of all.
+    pub fn parts(&self) -> (&[(u32, f32)], f32, f32) {
+        (&self.exceptions, self.other, self.lowest)
+    }
+
     /// The threshold of `class`.
     pub fn threshold(&self, class: u32) -> f32 {
         match self.exceptions.binary_search_by_key(&class, |(c, _)| *c) {

@@ -1,8 +1,10 @@
 //! Which decoder reads a model's outputs: from their shapes, or the requested one if it fits.
 
+use crate::device::DeviceTensor;
 use crate::tensor::{TensorDesc, TensorView};
 
 use super::candidates::Collector;
+use super::cuda::Layout;
 use super::decode::{self, Plan};
 use super::offer::{Evidence, Fit, Offer};
 use super::{DecoderKind, DetectError, Hints};
@@ -33,10 +35,18 @@ impl Decoder {
         outputs: &[TensorView<'_>],
         into: &mut Collector<'_>,
     ) -> Result<(), DetectError> {
-        if outputs.len() != self.outputs {
-            return Err(DetectError::Outputs { given: outputs.len(), wanted: self.outputs });
-        }
+        self.check_count(outputs.len())?;
         self.plan.decode(outputs, into)
+    }
+
+    /// How the GPU reads one frame; checks the actual dimensions.
+    pub(super) fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+        self.check_count(outputs.len())?;
+        self.plan.layout(outputs)
+    }
+
+    fn check_count(&self, given: usize) -> Result<(), DetectError> {
+        if given == self.outputs { Ok(()) } else { Err(DetectError::Outputs { given, wanted: self.outputs }) }
     }
 }
 

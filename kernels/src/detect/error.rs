@@ -1,5 +1,7 @@
 //! What can go wrong between a model's outputs and its boxes.
 
+use crate::device::DeviceError;
+
 use super::DecoderKind;
 
 /// Why outputs cannot be decoded, or parameters are refused.
@@ -106,4 +108,7 @@ pub enum DetectError {
         /// What they should be.
         wanted: String,
     },
+    /// The GPU failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
 }

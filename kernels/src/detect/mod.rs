@@ -15,9 +15,12 @@
 //! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
 //!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping.
 //! - Equal confidences are ordered by anchor, so the same tensors always give the same boxes in the same order.
+//!
+//! [`Detector`] computes on the CPU and is the reference; [`CudaDetector`] gives the same detections on a GPU.
 
 mod candidates;
 mod choose;
+mod cuda;
 mod decode;
 mod error;
 mod grid;
@@ -36,6 +39,7 @@ use candidates::{Candidate, Collector, Gate};
 use nms::Suppressor;
 
 pub use choose::{Decoder, choose};
+pub use cuda::CudaDetector;
 pub use error::DetectError;
 pub use hints::{Activation, Background, BoxFormat, Hints};
 pub use kind::DecoderKind;

@@ -18,6 +18,11 @@ impl BoxCoding {
         Self { format: hints.box_format.unwrap_or(format), unit }
     }
 
+    /// Format, and tensor pixels per unit in x and y.
+    pub fn parts(&self) -> (BoxFormat, [f32; 2]) {
+        (self.format, self.unit)
+    }
+
     /// x1, y1, x2, y2 in tensor pixels.
     pub fn corners(&self, [a, b, c, d]: [f32; 4]) -> [f32; 4] {
         let [x1, y1, x2, y2] = match self.format {

@@ -1,13 +1,15 @@
 //! Boxes and scores apart, `[1, N, 4]` and `[1, N, C]`: SSD, DETR and many exports with the decoding in them.
 
+use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
+use super::super::cuda::{At, Layout, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::scan::{first_of, probability, strongest};
-use super::{Plan as AnyPlan, class_index, read};
+use super::{Plan as AnyPlan, Shaped, check, class_index, read};
 
 const KIND: DecoderKind = DecoderKind::BoxesScores;
 
@@ -64,16 +66,34 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
 }
 
 impl Plan {
-    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
-        let boxes = read(KIND, &outputs[self.boxes], || "[1, N, 4]".into(), |_, c| c == 4)?;
+    /// Of the boxes and of the scores.
+    fn shapes<T: Shaped>(&self, outputs: &[T]) -> Result<[[usize; 2]; 2], DetectError> {
+        let boxes = check(KIND, &outputs[self.boxes], || "[1, N, 4]".into(), |_, c| c == 4)?;
         let wanted = || match self.columns {
-            Some(c) => format!("[1, {}, {c}]", boxes.rows),
-            None => format!("[1, {}, classes]", boxes.rows),
+            Some(c) => format!("[1, {}, {c}]", boxes[0]),
+            None => format!("[1, {}, classes]", boxes[0]),
         };
         let fewest = if self.background == Background::None { 1 } else { 2 };
-        let scores = read(KIND, &outputs[self.scores], wanted, |rows, columns| {
-            rows == boxes.rows && columns >= fewest && self.columns.is_none_or(|c| columns == c)
+        let scores = check(KIND, &outputs[self.scores], wanted, |rows, columns| {
+            rows == boxes[0] && columns >= fewest && self.columns.is_none_or(|c| columns == c)
         })?;
+        Ok([boxes, scores])
+    }
+
+    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+        let [[rows, box_columns], [_, score_columns]] = self.shapes(outputs)?;
+        let [scores, boxes] =
+            [self.scores, self.boxes].map(|output| At { tensor: &outputs[output], element: 0 });
+        Layout::new(Scoring::Classes, self.activation, score_columns)?
+            .rows(score_columns, box_columns)
+            .coded(self.coding.parts())
+            .beside(self.background)
+            .with(scores, boxes, Span::all(rows))
+    }
+
+    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+        let [boxes, scores] = self.shapes(outputs)?;
+        let (boxes, scores) = (read(&outputs[self.boxes], boxes), read(&outputs[self.scores], scores));
         let rows = scores.data.chunks_exact(scores.columns).zip(boxes.data.chunks_exact(4));
         for (anchor, (row, values)) in rows.enumerate() {
             let &[a, b, c, d] = values else { continue };

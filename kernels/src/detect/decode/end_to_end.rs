@@ -1,15 +1,19 @@
 //! Detectors that suppress overlaps themselves (YOLOv10, v26): `[1, M, 6]`, x1, y1, x2, y2, confidence, class.
 
+use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
+use super::super::cuda::{At, Layout, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer};
-use super::super::{BoxFormat, DecoderKind, DetectError};
+use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::scan::is_bad;
-use super::{Plan as AnyPlan, read, single};
+use super::{Plan as AnyPlan, Shaped, check, read, single};
 
 const COLUMNS: usize = 6;
+/// Columns before the confidence, which the class follows.
+const BEFORE_CONFIDENCE: usize = 4;
 /// Above 2^24 float32 cannot tell one class from the next.
 const LAST_CLASS: f32 = 16_777_216.0;
 
@@ -37,9 +41,21 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
 }
 
 impl Plan {
+    fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
+        check(DecoderKind::EndToEnd, &outputs[self.output], || "[1, M, 6]".into(), |_, c| c == COLUMNS)
+    }
+
+    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+        let [rows, _] = self.shape(outputs)?;
+        let tensor = &outputs[self.output];
+        Layout::new(Scoring::Final, Activation::None, 1)?
+            .rows(COLUMNS, COLUMNS)
+            .coded(self.boxes.parts())
+            .with(At { tensor, element: BEFORE_CONFIDENCE }, At { tensor, element: 0 }, Span::all(rows))
+    }
+
     pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
-        let view = &outputs[self.output];
-        let rows = read(DecoderKind::EndToEnd, view, || "[1, M, 6]".into(), |_, c| c == COLUMNS)?;
+        let rows = read(&outputs[self.output], self.shape(outputs)?);
         for (anchor, row) in rows.data.chunks_exact(COLUMNS).enumerate() {
             let &[a, b, c, d, confidence, class] = row else { continue };
             if is_bad(confidence) {

@@ -13,9 +13,11 @@ mod yolox;
 
 use std::borrow::Cow;
 
+use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::candidates::Collector;
+use super::cuda::Layout;
 use super::offer::{Fit, Offer, Plane, matrix};
 use super::{DecoderKind, DetectError};
 
@@ -40,6 +42,18 @@ impl Plan {
             Self::EndToEnd(plan) => plan.decode(outputs, into),
             Self::Nanodet(plan) => plan.decode(outputs, into),
             Self::BoxesScores(plan) => plan.decode(outputs, into),
+        }
+    }
+
+    /// How the GPU reads one frame's outputs, as many as were offered; refuses what [`Plan::decode`] refuses.
+    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+        match self {
+            Self::Yolov5(plan) => plan.layout(outputs),
+            Self::Yolov8(plan) => plan.layout(outputs),
+            Self::Yolox(plan) => plan.layout(outputs),
+            Self::EndToEnd(plan) => plan.layout(outputs),
+            Self::Nanodet(plan) => plan.layout(outputs),
+            Self::BoxesScores(plan) => plan.layout(outputs),
         }
     }
 }
@@ -75,25 +89,56 @@ struct Matrix<'a> {
     data: Cow<'a, [f32]>,
 }
 
-/// Rows and columns of a tensor whose batch dimension, if it has one, is 1.
-fn shape_of(view: &TensorView<'_>) -> Option<[usize; 2]> {
-    matrix(view.dims, 1, |batch| batch == 1)
+/// What a tensor says of itself, wherever its elements lie.
+trait Shaped {
+    fn name(&self) -> &str;
+    fn dims(&self) -> &[usize];
+
+    /// Rows and columns of a tensor whose batch dimension, if it has one, is 1.
+    fn shape(&self) -> Option<[usize; 2]> {
+        matrix(self.dims(), 1, |batch| batch == 1)
+    }
 }
 
-/// Reads `view` as a matrix if its rows and columns are `right`.
-fn read<'a>(
+impl Shaped for TensorView<'_> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn dims(&self) -> &[usize] {
+        self.dims
+    }
+}
+
+impl Shaped for DeviceTensor<'_> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn dims(&self) -> &[usize] {
+        self.dims
+    }
+}
+
+/// Rows and columns of `tensor`, if they are `right`.
+fn check(
     kind: DecoderKind,
-    view: &TensorView<'a>,
+    tensor: &impl Shaped,
     wanted: impl FnOnce() -> String,
     right: impl FnOnce(usize, usize) -> bool,
-) -> Result<Matrix<'a>, DetectError> {
-    match shape_of(view) {
-        Some([rows, columns]) if right(rows, columns) => Ok(Matrix { rows, columns, data: view.to_f32() }),
+) -> Result<[usize; 2], DetectError> {
+    match tensor.shape() {
+        Some([rows, columns]) if right(rows, columns) => Ok([rows, columns]),
         _ => {
-            let (name, dims) = (view.name.into(), view.dims.into());
+            let (name, dims) = (tensor.name().into(), tensor.dims().into());
             Err(DetectError::Shape { kind, name, dims, wanted: wanted() })
         }
     }
+}
+
+/// Reads `view` as a matrix of this shape, which [`check`] has found it to have.
+fn read<'a>(view: &TensorView<'a>, [rows, columns]: [usize; 2]) -> Matrix<'a> {
+    Matrix { rows, columns, data: view.to_f32() }
 }
 
 /// Whether a transposed reading is believable: more anchors than channels, as far as both are known.

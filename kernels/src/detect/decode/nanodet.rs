@@ -4,14 +4,16 @@
 //! A side's distance from the cell's point is the expectation of its softmaxed bins times the stride. The point is the
 //! cell's centre, `(i + 0.5) * stride`; in NanoDet-Plus, recognised by its fourth stride, the corner `i * stride`.
 
+use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
+use super::super::cuda::{At, Layout as DeviceLayout, Scoring, Span};
 use super::super::grid::{Grid, Level};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, DecoderKind, DetectError};
 use super::scan::{first_of, probability, strongest};
-use super::{Plan as AnyPlan, class_index, read, shape_of, single};
+use super::{Plan as AnyPlan, Shaped, check, class_index, read, single};
 
 const KIND: DecoderKind = DecoderKind::Nanodet;
 /// Bins that published heads use: reg_max 7 (NanoDet, NanoDet-Plus), 10, 15, 16 (GFL), plus one.
@@ -142,10 +144,9 @@ impl Plan {
         let (classes, logits) = (self.classes, 4 * self.bins);
         match &self.layout {
             Layout::Joined(output) => {
-                let (cells, columns) = (self.grid.cells, classes + logits);
-                let wanted = || format!("[1, {cells}, {columns}]");
-                let all = read(KIND, &outputs[*output], wanted, |r, c| (r, c) == (cells, columns))?;
-                let mut rows = all.data.chunks_exact(columns);
+                let shape = self.joined_shape(&outputs[*output])?;
+                let all = read(&outputs[*output], shape);
+                let mut rows = all.data.chunks_exact(all.columns);
                 for level in &self.grid.levels {
                     for (cell, row) in rows.by_ref().take(level.cells).enumerate() {
                         self.cell(level, cell, &row[..classes], &row[classes..], into);
@@ -155,9 +156,8 @@ impl Plan {
             Layout::Apart { scores, boxes } => {
                 for level in &self.grid.levels {
                     let find = |among: &[usize], columns| {
-                        let view = by_rows(outputs, among, level.cells)?;
-                        let wanted = || self.wanted_rows(columns);
-                        read(KIND, view, wanted, |r, c| (r, c) == (level.cells, columns))
+                        self.of_level(outputs, among, level, columns)
+                            .map(|view| read(view, [level.cells, columns]))
                     };
                     let (scores, boxes) = (find(scores, classes)?, find(boxes, logits)?);
                     let rows = scores.data.chunks_exact(classes).zip(boxes.data.chunks_exact(logits));
@@ -168,6 +168,49 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<DeviceLayout, DetectError> {
+        let (classes, logits) = (self.classes, 4 * self.bins);
+        let layout = DeviceLayout::new(Scoring::Classes, self.activation, classes)?
+            .distances(self.bins, self.point)?;
+        match &self.layout {
+            Layout::Joined(output) => {
+                let tensor = &outputs[*output];
+                let [_, columns] = self.joined_shape(tensor)?;
+                self.grid.levels.iter().try_fold(layout.rows(columns, columns), |layout, level| {
+                    let element = level.first * columns;
+                    let boxes = At { tensor, element: element + classes };
+                    layout.with(At { tensor, element }, boxes, Span::of(level))
+                })
+            }
+            Layout::Apart { scores, boxes } => {
+                self.grid.levels.iter().try_fold(layout.rows(classes, logits), |layout, level| {
+                    let scores = self.of_level(outputs, scores, level, classes)?;
+                    let boxes = self.of_level(outputs, boxes, level, logits)?;
+                    let [scores, boxes] = [scores, boxes].map(|tensor| At { tensor, element: 0 });
+                    layout.with(scores, boxes, Span::of(level))
+                })
+            }
+        }
+    }
+
+    fn joined_shape(&self, tensor: &impl Shaped) -> Result<[usize; 2], DetectError> {
+        let (cells, columns) = (self.grid.cells, self.classes + 4 * self.bins);
+        check(KIND, tensor, || format!("[1, {cells}, {columns}]"), |r, c| (r, c) == (cells, columns))
+    }
+
+    /// The tensor of `level` among these outputs.
+    fn of_level<'a, T: Shaped>(
+        &self,
+        outputs: &'a [T],
+        among: &[usize],
+        level: &Level,
+        columns: usize,
+    ) -> Result<&'a T, DetectError> {
+        let tensor = by_rows(outputs, among, level.cells)?;
+        let wanted = || self.wanted_rows(columns);
+        check(KIND, tensor, wanted, |r, c| (r, c) == (level.cells, columns)).map(|_| tensor)
     }
 
     fn wanted_rows(&self, columns: usize) -> String {
@@ -202,15 +245,11 @@ impl Plan {
 }
 
 /// The tensor with `rows` rows; where there is none, the first, for its shape to be reported.
-fn by_rows<'a, 'b>(
-    outputs: &'b [TensorView<'a>],
-    among: &[usize],
-    rows: usize,
-) -> Result<&'b TensorView<'a>, DetectError> {
-    let mut views = among.iter().filter_map(|&i| outputs.get(i));
-    let found = views.clone().find(|v| shape_of(v).is_some_and(|[r, _]| r == rows));
+fn by_rows<'a, T: Shaped>(outputs: &'a [T], among: &[usize], rows: usize) -> Result<&'a T, DetectError> {
+    let mut tensors = among.iter().filter_map(|&i| outputs.get(i));
+    let found = tensors.clone().find(|t| t.shape().is_some_and(|[r, _]| r == rows));
     let given = outputs.len();
-    found.or_else(|| views.next()).ok_or(DetectError::Outputs { given, wanted: 2 * among.len() })
+    found.or_else(|| tensors.next()).ok_or(DetectError::Outputs { given, wanted: 2 * among.len() })
 }
 
 /// The mean bin under the softmax of `logits`; NaN if one is NaN or +infinity.

@@ -1,13 +1,15 @@
 //! YOLOv5, v6, v7: `[1, N, 5 + C]`, boxes as centre and size in tensor pixels.
 
+use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
+use super::super::cuda::{At, Layout, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::objectness::{self, BEFORE_CLASSES};
-use super::{Plan as AnyPlan, is_tall, read, single};
+use super::{Plan as AnyPlan, Shaped, check, is_tall, read, single};
 
 /// Anchors in each cell.
 const PER_CELL: usize = 3;
@@ -46,15 +48,28 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
 }
 
 impl Plan {
-    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+    fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
         let wanted = || match self.classes {
             Some(c) => format!("[1, N, {}]", BEFORE_CLASSES + c),
             None => "[1, N, 5 + classes]".into(),
         };
-        let rows = read(DecoderKind::Yolov5, &outputs[self.output], wanted, |_, columns| {
+        check(DecoderKind::Yolov5, &outputs[self.output], wanted, |_, columns| {
             columns > BEFORE_CLASSES && self.classes.is_none_or(|c| columns == BEFORE_CLASSES + c)
-        })?;
+        })
+    }
+
+    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+        let rows = read(&outputs[self.output], self.shape(outputs)?);
         objectness::decode(&rows, self.activation, into, |_, values| self.boxes.corners(values));
         Ok(())
+    }
+
+    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+        let [rows, columns] = self.shape(outputs)?;
+        let tensor = &outputs[self.output];
+        Layout::new(Scoring::Objectness, self.activation, columns - BEFORE_CLASSES)?
+            .rows(columns, columns)
+            .coded(self.boxes.parts())
+            .with(At { tensor, element: BEFORE_CLASSES }, At { tensor, element: 0 }, Span::all(rows))
     }
 }

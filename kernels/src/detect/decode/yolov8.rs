@@ -1,13 +1,15 @@
 //! YOLOv8, v9, v11: `[1, 4 + C, N]`, boxes as centre and size in tensor pixels, one row a channel.
 
+use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
+use super::super::cuda::{At, Layout, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::scan::{is_bad, probability};
-use super::{Plan as AnyPlan, class_index, is_tall, read, single};
+use super::{Plan as AnyPlan, Shaped, check, class_index, is_tall, read, single};
 
 /// Rows before the class scores.
 const BEFORE_CLASSES: usize = 4;
@@ -48,14 +50,31 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
 }
 
 impl Plan {
-    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+    fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
         let wanted = || match self.classes {
             Some(c) => format!("[1, {}, N]", BEFORE_CLASSES + c),
             None => "[1, 4 + classes, N]".into(),
         };
-        let all = read(DecoderKind::Yolov8, &outputs[self.output], wanted, |rows, _| {
+        check(DecoderKind::Yolov8, &outputs[self.output], wanted, |rows, _| {
             rows > BEFORE_CLASSES && self.classes.is_none_or(|c| rows == BEFORE_CLASSES + c)
-        })?;
+        })
+    }
+
+    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+        let [rows, anchors] = self.shape(outputs)?;
+        let tensor = &outputs[self.output];
+        Layout::new(Scoring::Classes, self.activation, rows - BEFORE_CLASSES)?
+            .columns(anchors)
+            .coded(self.boxes.parts())
+            .with(
+                At { tensor, element: BEFORE_CLASSES * anchors },
+                At { tensor, element: 0 },
+                Span::all(anchors),
+            )
+    }
+
+    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+        let all = read(&outputs[self.output], self.shape(outputs)?);
         let anchors = all.columns;
         let (boxes, scores) = all.data.split_at(BEFORE_CLASSES * anchors);
         for start in (0..anchors).step_by(TILE) {

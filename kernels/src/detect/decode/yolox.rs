@@ -1,14 +1,16 @@
 //! YOLOX: `[1, N, 5 + C]`, boxes relative to the grid's cells (Ge et al., "YOLOX", 2021, section 2.1).
 
+use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
+use super::super::cuda::{At, Layout, Scoring, Span};
 use super::super::grid::Grid;
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, DecoderKind, DetectError};
 use super::boxes::centered;
 use super::objectness::{self, BEFORE_CLASSES};
-use super::{Plan as AnyPlan, is_tall, read, single};
+use super::{Plan as AnyPlan, Shaped, check, is_tall, read, single};
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -50,17 +52,32 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
 }
 
 impl Plan {
-    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+    fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
         let cells = self.grid.cells;
         let wanted = || match self.classes {
             Some(c) => format!("[1, {cells}, {}]", BEFORE_CLASSES + c),
             None => format!("[1, {cells}, 5 + classes]"),
         };
-        let rows = read(DecoderKind::Yolox, &outputs[self.output], wanted, |rows, columns| {
+        check(DecoderKind::Yolox, &outputs[self.output], wanted, |rows, columns| {
             rows == cells
                 && columns > BEFORE_CLASSES
                 && self.classes.is_none_or(|c| columns == BEFORE_CLASSES + c)
-        })?;
+        })
+    }
+
+    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+        let [_, columns] = self.shape(outputs)?;
+        let tensor = &outputs[self.output];
+        let layout = Layout::new(Scoring::Objectness, self.activation, columns - BEFORE_CLASSES)?;
+        self.grid.levels.iter().try_fold(layout.rows(columns, columns).in_cells(), |layout, level| {
+            let element = level.first * columns;
+            let scores = At { tensor, element: element + BEFORE_CLASSES };
+            layout.with(scores, At { tensor, element }, Span::of(level))
+        })
+    }
+
+    pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
+        let rows = read(&outputs[self.output], self.shape(outputs)?);
         objectness::decode(&rows, self.activation, into, |anchor, [x, y, w, h]| {
             let Some(level) = self.grid.level_of(anchor) else { return [f32::NAN; 4] };
             let (column, row) = level.position(anchor - level.first);

@@ -1,0 +1,311 @@
+// Decodes a detector's outputs: the best class of every anchor, threshold and class filter, box, map to the frame,
+// size filter. What is left is appended to a list.
+//
+// Memory: tensors of any element type, read where they lie. decode_columns reads scores [C, A] (YOLOv8): neighbouring
+// threads are neighbouring anchors, and each of a block's 8 warps scans an eighth of the classes of the same 32
+// anchors. decode_rows reads scores [A, C], a stride apart (all others): 8 neighbouring threads are one anchor's. Then
+// one warp takes a block's 32 anchors to boxes, one thread an anchor.
+// Bytes that must move: every score once; where there is an objectness that fails, only its 32-byte sector. Of
+// candidates the box, and 28 bytes out.
+// Launch: 256 threads; grid.x = ceil(anchors / 32), grid.y = the model's levels (1 where they do not matter).
+#include "detect.cuh"
+
+constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MAX_LEVELS = 8;
+constexpr uint32_t ALL = 0xffffffffu;
+// The class of an anchor that has a score that is NaN or +infinity.
+constexpr uint32_t BAD = 0xffffffffu;
+// Not FLOAT32 or FLOAT16: the type is looked at for each element.
+constexpr uint32_t ANY = 0xffffffffu;
+// Above it float32 cannot tell one class from the next.
+constexpr float LAST_CLASS = 16777216.0f;
+
+// The numbers of Rust's BoxFormat, Activation and Background, and two codings that belong to their decoders.
+enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES };
+enum Activation : uint32_t { NO_ACTIVATION, SIGMOID, SOFTMAX };
+enum Background : uint32_t { NO_BACKGROUND, FIRST, LAST };
+// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there.
+enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL };
+
+// The anchors of one level, or all.
+struct Source {
+    const void* scores;
+    const void* boxes;
+    uint32_t score_type, box_type;
+    uint32_t anchors;
+    uint32_t first;    // number of its first anchor
+    uint32_t columns;  // cells in a row
+    float stride;      // tensor pixels a cell
+};
+
+struct Layout {
+    uint64_t score_step;               // elements from class to class (decode_columns), else from anchor to anchor
+    uint64_t box_step, box_value_step;  // elements from anchor to anchor, and between the values of a box
+    uint32_t coding, activation, background, scoring;
+    uint32_t score_columns;  // background included
+    uint32_t bins;           // of DISTANCES, a side
+    float point;             // where a cell's point lies in it, in cells
+    float unit[2];           // tensor pixels per unit of a box
+    uint32_t levels;
+    Source sources[MAX_LEVELS];
+};
+
+struct Decode {
+    double scale[2], offset[2];
+    Counts* counts;
+    Candidates candidates;
+    ClassTable thresholds;
+    float lowest;
+    float frame[2], min_size[2];
+    uint32_t padding;
+    Layout layout;
+};
+
+static_assert(sizeof(Layout) == 384 && sizeof(Decode) == 488, "as in src/detect/cuda");
+
+struct Score {
+    float confidence;
+    uint32_t klass;
+};
+
+__device__ __forceinline__ float infinity() { return __uint_as_float(0x7f800000u); }
+__device__ __forceinline__ bool is_bad(float score) { return !(score < infinity()); }
+__device__ __forceinline__ bool is_finite(float v) { return fabsf(v) < infinity(); }
+
+template <uint32_t TYPE>
+__device__ __forceinline__ float load(const void* data, uint32_t type, uint64_t i) {
+    if (TYPE == FLOAT32) return static_cast<const float*>(data)[i];
+    if (TYPE == FLOAT16) return to_float(static_cast<const half_t*>(data)[i]);
+    switch (type) {
+        case FLOAT32: return static_cast<const float*>(data)[i];
+        case FLOAT16: return to_float(static_cast<const half_t*>(data)[i]);
+        case UINT8: return static_cast<const uint8_t*>(data)[i];
+        case INT8: return static_cast<const int8_t*>(data)[i];
+        case INT32: return static_cast<float>(static_cast<const int32_t*>(data)[i]);
+        default: return static_cast<float>(static_cast<const int64_t*>(data)[i]);
+    }
+}
+
+__device__ float probability(uint32_t activation, float score) {
+    return activation == SIGMOID ? 1.0f / (1.0f + expf(-score)) : score;
+}
+
+// A running maximum, the first of equals.
+struct Best {
+    float score;
+    uint32_t klass;
+    bool bad;
+
+    __device__ void see(float v, uint32_t c) {
+        bad |= is_bad(v);
+        if (v > score) {
+            score = v;
+            klass = c;
+        }
+    }
+    __device__ void merge(float other, uint32_t other_class, bool other_bad) {
+        bad |= other_bad;
+        if (other > score || (other == score && other_class < klass)) {
+            score = other;
+            klass = other_class;
+        }
+    }
+    // Where every score is -infinity, the first class is the best.
+    __device__ uint32_t first() const { return klass == ~0u ? 0 : klass; }
+};
+
+__device__ __forceinline__ Best nothing_yet() { return {-infinity(), ~0u, false}; }
+
+// The share of the best class in the softmax of a row; 0 where it is certainly below the lowest threshold. As in the
+// CPU's: most anchors are background, and two terms of the sum already rule them out.
+template <uint32_t TYPE>
+__device__ float softmax(const Decode& p, const Source& s, uint64_t row, float best, float background,
+                         uint32_t lane, uint32_t group) {
+    float bound = 1.0f / (1.0f + expf(background - best));
+    if (bound * 1.001f < p.lowest) return 0.0f;
+    float highest = best > background ? best : background, sum = 0.0f;
+    for (uint32_t c = lane; c < p.layout.score_columns; c += LANES) {
+        sum += expf(load<TYPE>(s.scores, s.score_type, row + c) - highest);
+    }
+    for (uint32_t step = LANES / 2; step > 0; step /= 2) sum += __shfl_xor_sync(group, sum, step);
+    return expf(best - highest) / sum;
+}
+
+// The score of one anchor, by its `LANES` threads (`group` is their mask); all of them get it.
+template <uint32_t TYPE>
+__device__ Score score_row(const Decode& p, const Source& s, uint32_t cell, uint32_t lane, uint32_t group) {
+    const Layout& l = p.layout;
+    uint64_t row = cell * l.score_step;
+    float objectness = 1.0f;
+    if (l.scoring == OBJECTNESS) {
+        objectness = load<TYPE>(s.boxes, s.box_type, cell * l.box_step + 4);
+        if (is_bad(objectness)) return {0.0f, BAD};
+        objectness = probability(l.activation, objectness);
+        if (objectness < p.lowest) return {-infinity(), 0};
+    }
+    uint32_t before = l.background == FIRST, classes = l.score_columns - (l.background != NO_BACKGROUND);
+    Best best = nothing_yet();
+#pragma unroll 5
+    for (uint32_t c = lane; c < classes; c += LANES) {
+        best.see(load<TYPE>(s.scores, s.score_type, row + before + c), c);
+    }
+    for (uint32_t step = LANES / 2; step > 0; step /= 2) {
+        float score = __shfl_xor_sync(group, best.score, step);
+        uint32_t klass = __shfl_xor_sync(group, best.klass, step);
+        best.merge(score, klass, __shfl_xor_sync(group, best.bad, step));
+    }
+    float background = -infinity();
+    if (l.background != NO_BACKGROUND) {
+        background = load<TYPE>(s.scores, s.score_type, row + (before ? 0 : classes));
+    }
+    if (best.bad || is_bad(background)) return {0.0f, BAD};
+    float confidence = l.activation == SOFTMAX
+                           ? softmax<TYPE>(p, s, row, best.score, background, lane, group)
+                           : objectness * probability(l.activation, best.score);
+    return {confidence, best.first()};
+}
+
+// Confidence and class as an end-to-end model writes them.
+__device__ Score score_final(const Decode& p, const Source& s, uint32_t cell) {
+    uint64_t row = cell * p.layout.score_step;
+    float confidence = load<ANY>(s.scores, s.score_type, row);
+    if (is_bad(confidence)) return {0.0f, BAD};
+    if (confidence < p.lowest) return {-infinity(), 0};
+    float klass = load<ANY>(s.scores, s.score_type, row + 1);
+    if (!is_finite(klass)) return {0.0f, BAD};
+    klass = roundf(klass);
+    // Models pad with class -1.
+    if (!(klass >= 0.0f && klass <= LAST_CLASS)) return {-infinity(), 0};
+    return {confidence, static_cast<uint32_t>(klass)};
+}
+
+// The mean bin under the softmax of a side's logits; NaN if one is NaN or +infinity.
+__device__ float expectation(const Source& s, uint64_t from, uint32_t bins) {
+    float highest = -infinity(), sum = 0.0f, weighted = 0.0f;
+    for (uint32_t bin = 0; bin < bins; bin++) {
+        float logit = load<ANY>(s.boxes, s.box_type, from + bin);
+        highest = logit > highest ? logit : highest;
+    }
+    for (uint32_t bin = 0; bin < bins; bin++) {
+        float weight = expf(load<ANY>(s.boxes, s.box_type, from + bin) - highest);
+        sum += weight;
+        weighted += weight * static_cast<float>(bin);
+    }
+    return weighted / sum;
+}
+
+// Left, top, right, bottom in tensor pixels.
+__device__ float4 corners(const Layout& l, const Source& s, uint32_t cell, const float* distances) {
+    float a, b, c, d;
+    if (l.coding == DISTANCES) {
+        float x = (static_cast<float>(cell % s.columns) + l.point) * s.stride;
+        float y = (static_cast<float>(cell / s.columns) + l.point) * s.stride;
+        return {x - distances[0] * s.stride, y - distances[1] * s.stride, x + distances[2] * s.stride,
+                y + distances[3] * s.stride};
+    }
+    uint64_t at = cell * l.box_step;
+    a = load<ANY>(s.boxes, s.box_type, at);
+    b = load<ANY>(s.boxes, s.box_type, at + l.box_value_step);
+    c = load<ANY>(s.boxes, s.box_type, at + 2 * l.box_value_step);
+    d = load<ANY>(s.boxes, s.box_type, at + 3 * l.box_value_step);
+    if (l.coding == GRID) {
+        a = (a + static_cast<float>(cell % s.columns)) * s.stride;
+        b = (b + static_cast<float>(cell / s.columns)) * s.stride;
+        c = expf(c) * s.stride;
+        d = expf(d) * s.stride;
+    }
+    float4 box;
+    if (l.coding == CORNERS) box = {a, b, c, d};
+    else if (l.coding == CORNERS_YX) box = {b, a, d, c};
+    else if (l.coding == TOP_LEFT_SIZE) box = {a, b, a + c, b + d};
+    else box = {a - c * 0.5f, b - d * 0.5f, a + c * 0.5f, b + d * 0.5f};
+    return {box.x * l.unit[0], box.y * l.unit[1], box.z * l.unit[0], box.w * l.unit[1]};
+}
+
+// Takes the anchors of one warp, one a thread: what passes becomes a candidate, what does not is counted.
+__device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
+    bool bad = score.klass == BAD, counted = false, kept = false;
+    float4 box = {};
+    if (!bad && score.confidence >= p.lowest && score.confidence >= p.thresholds.of(score.klass)) {
+        float4 t = corners(p.layout, s, cell, distances);
+        box.x = static_cast<float>(p.scale[0] * t.x + p.offset[0]);
+        box.y = static_cast<float>(p.scale[1] * t.y + p.offset[1]);
+        box.z = static_cast<float>(p.scale[0] * t.z + p.offset[0]);
+        box.w = static_cast<float>(p.scale[1] * t.w + p.offset[1]);
+        counted = is_finite(box.x) && is_finite(box.y) && is_finite(box.z - box.x) && is_finite(box.w - box.y);
+        bad = !counted;
+        float w = clamp(box.z, p.frame[0]) - clamp(box.x, p.frame[0]);
+        float h = clamp(box.w, p.frame[1]) - clamp(box.y, p.frame[1]);
+        kept = counted && w > 0.0f && h > 0.0f && w >= p.min_size[0] && h >= p.min_size[1];
+    }
+    uint32_t all_kept = __ballot_sync(ALL, kept), all_counted = __ballot_sync(ALL, counted);
+    uint32_t all_bad = __ballot_sync(ALL, bad), lane = threadIdx.x % 32, slot = 0;
+    if (lane == 0) {
+        if (all_kept) slot = atomicAdd(&p.counts->kept, __popc(all_kept));
+        if (all_counted) atomicAdd(&p.counts->candidates, __popc(all_counted));
+        if (all_bad) atomicAdd(&p.counts->non_finite, __popc(all_bad));
+    }
+    slot = __shfl_sync(ALL, slot, 0) + __popc(all_kept & ((1u << lane) - 1));
+    if (kept) {
+        p.candidates.keys[slot] = to_key(score.confidence, s.first + cell);
+        p.candidates.boxes[slot] = box;
+        p.candidates.classes[slot] = score.klass;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
+    __shared__ Score scores[ANCHORS];
+    __shared__ float distances[ANCHORS][4];
+    const Layout& l = p.layout;
+    const Source& s = p.layout.sources[blockIdx.y];
+    uint32_t first = blockIdx.x * ANCHORS, row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    uint32_t cell = first + row, group = 0xffu << (threadIdx.x % 32 / LANES * LANES);
+    if (first >= s.anchors) return;
+    Score score = {-infinity(), 0};
+    if (cell < s.anchors) {
+        if (l.scoring == FINAL) score = score_final(p, s, cell);
+        else if (s.score_type == FLOAT32) score = score_row<FLOAT32>(p, s, cell, lane, group);
+        else if (s.score_type == FLOAT16) score = score_row<FLOAT16>(p, s, cell, lane, group);
+        else score = score_row<ANY>(p, s, cell, lane, group);
+        if (l.coding == DISTANCES && lane < 4 && score.confidence >= p.lowest) {
+            distances[row][lane] = expectation(s, cell * l.box_step + lane * l.bins, l.bins);
+        }
+    }
+    if (lane == 0) scores[row] = score;
+    __syncthreads();
+    if (threadIdx.x < ANCHORS) collect(p, s, first + threadIdx.x, scores[threadIdx.x], distances[threadIdx.x]);
+}
+
+template <uint32_t TYPE>
+__device__ Best scan_columns(const Decode& p, const Source& s, uint32_t anchor, uint32_t from, uint32_t to) {
+    Best best = nothing_yet();
+#pragma unroll 10
+    for (uint32_t c = from; c < to; c++) {
+        best.see(load<TYPE>(s.scores, s.score_type, c * p.layout.score_step + anchor), c);
+    }
+    return best;
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(const __grid_constant__ Decode p) {
+    __shared__ Best partial[WARPS][ANCHORS];
+    const Source& s = p.layout.sources[0];
+    uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, anchor = blockIdx.x * ANCHORS + lane;
+    uint32_t classes = p.layout.score_columns, from = warp * classes / WARPS, to = (warp + 1) * classes / WARPS;
+    Best best = nothing_yet();
+    if (anchor < s.anchors) {
+        if (s.score_type == FLOAT32) best = scan_columns<FLOAT32>(p, s, anchor, from, to);
+        else if (s.score_type == FLOAT16) best = scan_columns<FLOAT16>(p, s, anchor, from, to);
+        else best = scan_columns<ANY>(p, s, anchor, from, to);
+    }
+    if (warp > 0) partial[warp][lane] = best;
+    __syncthreads();
+    if (warp > 0) return;
+    for (uint32_t w = 1; w < WARPS; w++) {
+        Best other = partial[w][lane];
+        best.merge(other.score, other.klass, other.bad);
+    }
+    Score score = {-infinity(), 0};
+    if (anchor < s.anchors) {
+        score = best.bad ? Score{0.0f, BAD} : Score{probability(p.layout.activation, best.score), best.first()};
+    }
+    collect(p, s, anchor, score, nullptr);
+}

@@ -1,0 +1,54 @@
+// What the decoding kernels (detect.cu) hand to those that suppress (nms.cu). Mirrored in src/detect/cuda/params.rs.
+#pragma once
+#include "prelude.cuh"
+
+// A frame's counts; the last kernel of a frame sets them back to zero.
+struct Counts {
+    uint32_t kept;        // entries in Candidates
+    uint32_t candidates;  // anchors that passed, whatever their size
+    uint32_t non_finite;
+    uint32_t found;  // boxes selected so far
+};
+
+// In the order in which blocks happened to append them: their keys give the order that counts.
+struct Candidates {
+    uint64_t* keys;
+    float4* boxes;  // left, top, right, bottom in frame pixels, not clamped
+    uint32_t* classes;
+};
+
+// A value by class: entries (class, value's bits) by ascending class, and what the other classes have.
+struct ClassTable {
+    const uint2* entries;
+    uint32_t length;
+    float other;
+
+    __device__ float of(uint32_t klass) const {
+        uint32_t from = 0, to = length;
+        while (from < to) {
+            uint32_t middle = (from + to) / 2;
+            uint2 entry = entries[middle];
+            if (entry.x == klass) return __uint_as_float(entry.y);
+            if (entry.x < klass) from = middle + 1;
+            else to = middle;
+        }
+        return other;
+    }
+};
+
+// Ascending: the strongest first, as Rust's f32::total_cmp orders, and equals by anchor.
+__device__ __forceinline__ uint64_t to_key(float confidence, uint32_t anchor) {
+    uint32_t bits = __float_as_uint(confidence);
+    uint32_t weakness = bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
+    return static_cast<uint64_t>(weakness) << 32 | anchor;
+}
+
+__device__ __forceinline__ float confidence_of(uint64_t key) {
+    uint32_t weakness = static_cast<uint32_t>(key >> 32);
+    return __uint_as_float(weakness & 0x80000000u ? weakness : ~weakness & 0x7fffffffu);
+}
+
+__device__ __forceinline__ uint32_t anchor_of(uint64_t key) { return static_cast<uint32_t>(key); }
+
+// As f32::clamp(0.0, high).
+__device__ __forceinline__ float clamp(float v, float high) { return v < 0.0f ? 0.0f : v > high ? high : v; }

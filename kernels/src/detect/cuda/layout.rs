@@ -1,0 +1,192 @@
+//! Where a decoder's numbers lie in its tensors, as the kernels of `cuda/detect.cu` want to know it.
+
+use crate::device::{DeviceError, DeviceTensor};
+
+use super::super::grid::Level;
+use super::super::{Activation, Background, BoxFormat, DetectError};
+
+/// Levels that one launch decodes (`MAX_LEVELS`).
+const MAX_LEVELS: usize = 8;
+
+/// How an anchor's confidence is found; numbered as in the kernel.
+#[derive(Clone, Copy, Debug)]
+pub enum Scoring {
+    /// It is its best class score.
+    Classes = 0,
+    /// Objectness, which follows the box, times its best class score.
+    Objectness = 1,
+    /// Its first score is the confidence, its second the class.
+    Final = 2,
+}
+
+/// A place in a tensor, counted in elements.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The tensor.
+    pub tensor: &'a DeviceTensor<'a>,
+    /// The element.
+    pub element: usize,
+}
+
+impl At<'_> {
+    fn address(&self) -> Result<u64, DetectError> {
+        let bytes =
+            u64::try_from(self.element * self.tensor.ty.size()).map_err(|_| too_large(self.element))?;
+        Ok(self.tensor.pointer() + bytes)
+    }
+}
+
+/// Anchors that lie one behind the other in their tensors.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    first: usize,
+    anchors: usize,
+    columns: usize,
+    stride: usize,
+}
+
+impl Span {
+    /// All anchors of a model whose boxes need no grid.
+    pub fn all(anchors: usize) -> Self {
+        Self { first: 0, anchors, columns: 1, stride: 1 }
+    }
+
+    /// The cells of a level.
+    pub fn of(level: &Level) -> Self {
+        Self { first: level.first, anchors: level.cells, columns: level.columns, stride: level.stride }
+    }
+}
+
+/// `Source` in the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Source {
+    scores: u64,
+    boxes: u64,
+    score_type: u32,
+    box_type: u32,
+    anchors: u32,
+    first: u32,
+    columns: u32,
+    stride: f32,
+}
+
+/// `Layout` in the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    score_step: u64,
+    box_step: u64,
+    box_value_step: u64,
+    coding: u32,
+    activation: u32,
+    background: u32,
+    scoring: u32,
+    score_columns: u32,
+    bins: u32,
+    point: f32,
+    unit: [f32; 2],
+    levels: u32,
+    sources: [Source; MAX_LEVELS],
+}
+
+const _: () = assert!(size_of::<Source>() == 40 && size_of::<Layout>() == 384);
+
+/// `GRID` and `DISTANCES` in the kernel; the numbers before are those of [`BoxFormat`].
+const GRID: u32 = 4;
+const DISTANCES: u32 = 5;
+
+impl Layout {
+    /// Of `score_columns` scores an anchor, background included. Without anchors yet.
+    pub fn new(scoring: Scoring, activation: Activation, score_columns: usize) -> Result<Self, DetectError> {
+        Ok(Self {
+            score_step: 0,
+            box_step: 0,
+            box_value_step: 1,
+            coding: BoxFormat::CenterSize as u32,
+            activation: activation as u32,
+            background: Background::None as u32,
+            scoring: scoring as u32,
+            score_columns: size(score_columns)?,
+            bins: 0,
+            point: 0.0,
+            unit: [1.0; 2],
+            levels: 0,
+            sources: [Source::default(); MAX_LEVELS],
+        })
+    }
+
+    /// An anchor's scores follow one another, and so do the numbers of its box; the next anchor's come so many
+    /// elements later.
+    pub fn rows(self, score_step: usize, box_step: usize) -> Self {
+        Self { score_step: score_step as u64, box_step: box_step as u64, ..self }
+    }
+
+    /// The anchors' first scores follow one another, then their second ones, and so on; boxes likewise.
+    pub fn columns(self, anchors: usize) -> Self {
+        let step = anchors as u64;
+        Self { score_step: step, box_step: 1, box_value_step: step, ..self }
+    }
+
+    /// Boxes of this format, and tensor pixels per unit of theirs.
+    pub fn coded(self, (format, unit): (BoxFormat, [f32; 2])) -> Self {
+        Self { coding: format as u32, unit, ..self }
+    }
+
+    /// Boxes relative to their cell, with logarithmic sizes.
+    pub fn in_cells(self) -> Self {
+        Self { coding: GRID, ..self }
+    }
+
+    /// Boxes as distributions over distances from the cell's point, which lies `point` cells in.
+    pub fn distances(self, bins: usize, point: f32) -> Result<Self, DetectError> {
+        Ok(Self { coding: DISTANCES, bins: size(bins)?, point, ..self })
+    }
+
+    /// With this background column among the scores.
+    pub fn beside(self, background: Background) -> Self {
+        Self { background: background as u32, ..self }
+    }
+
+    /// Adds anchors whose first score and first box lie there.
+    pub fn with(mut self, scores: At<'_>, boxes: At<'_>, span: Span) -> Result<Self, DetectError> {
+        let Some(slot) = self.sources.get_mut(self.levels as usize) else {
+            let wanted = format!(
+                "has more than the {MAX_LEVELS} strides that are decoded on the GPU: compute on the CPU"
+            );
+            return Err(DetectError::Hint { hint: "strides", wanted });
+        };
+        *slot = Source {
+            scores: scores.address()?,
+            boxes: boxes.address()?,
+            score_type: scores.tensor.ty as u32,
+            box_type: boxes.tensor.ty as u32,
+            anchors: size(span.anchors)?,
+            first: size(span.first)?,
+            columns: size(span.columns)?,
+            stride: span.stride as f32,
+        };
+        self.levels += 1;
+        Ok(self)
+    }
+
+    /// Anchors of all levels.
+    pub fn anchors(&self) -> usize {
+        self.sources.iter().map(|source| source.anchors as usize).sum()
+    }
+
+    /// Blocks of `anchors` anchors that the largest level takes, and levels.
+    pub fn grid(&self, anchors: u32) -> [u32; 3] {
+        let blocks = self.sources.iter().map(|source| source.anchors.div_ceil(anchors)).max();
+        [blocks.unwrap_or(0).max(1), self.levels.max(1), 1]
+    }
+}
+
+fn size(n: usize) -> Result<u32, DetectError> {
+    u32::try_from(n).map_err(|_| too_large(n))
+}
+
+/// What is not counted in 32 bits does not fit the GPU's memory either.
+fn too_large(n: usize) -> DetectError {
+    DeviceError::OutOfMemory { bytes: n, call: "detect" }.into()
+}

@@ -1,0 +1,157 @@
+//! Everything behind decoding: ranking, and what suppresses.
+
+use crate::device::{Kernel, Stream};
+
+use super::super::candidates::Gate;
+use super::super::{DetectError, Nms, Params};
+use super::buffers::{Buffers, WINDOW};
+use super::params::Suppress;
+use super::table::Table;
+
+/// Threads of a block of `rank`, candidates that it ranks in one go, and the most blocks.
+const RANKERS: u32 = 128;
+const RANKED: usize = 16;
+const MAX_RANK_BLOCKS: usize = 2048;
+/// Threads of a block of `suppress`, and the words that its warps make at the same time.
+const SUPPRESSORS: u32 = 256;
+const WORDS: u32 = 8;
+/// Threads of `select` and `soften`.
+const SELECTORS: u32 = 1024;
+
+/// `Among` and `Decay` in the kernels.
+const SAME_CLASS: u32 = 0;
+const ANY_CLASS: u32 = 1;
+const NOTHING: u32 = 2;
+const LINEAR: u32 = 0;
+const GAUSSIAN: u32 = 1;
+
+/// The kernels of `cuda/nms.cu` that one kind of suppression takes, and its parameters.
+#[derive(Debug)]
+pub struct Suppressor {
+    rank: Kernel,
+    steps: Steps,
+    limits: Table,
+    /// What `top_k_before` comes to.
+    ranked: usize,
+    top_k_after: u32,
+    iou: f32,
+}
+
+/// What follows ranking.
+#[derive(Debug)]
+enum Steps {
+    /// `suppress` and `select`, among the same class or all.
+    Greedy { suppress: Kernel, select: Kernel, among: u32 },
+    /// `soften`.
+    Soft { soften: Kernel, decay: u32, sigma: f32 },
+    /// `select` alone.
+    Nothing { select: Kernel },
+}
+
+impl Suppressor {
+    /// Suppression as `nms` says, which is that of `params` or none.
+    pub fn new(nms: Nms, params: &Params, gate: &Gate, stream: &Stream) -> Result<Self, DetectError> {
+        let load = |name| Kernel::load(stream.context(), "nms", name);
+        let steps = match nms {
+            Nms::ClassWise | Nms::Agnostic => {
+                let among = if nms == Nms::Agnostic { ANY_CLASS } else { SAME_CLASS };
+                Steps::Greedy { suppress: load("suppress")?, select: load("select")?, among }
+            }
+            Nms::SoftLinear => Steps::Soft { soften: load("soften")?, decay: LINEAR, sigma: 1.0 },
+            Nms::SoftGaussian { sigma } => Steps::Soft { soften: load("soften")?, decay: GAUSSIAN, sigma },
+            Nms::None => Steps::Nothing { select: load("select")? },
+        };
+        let limits = match nms {
+            Nms::ClassWise => {
+                let mut by_class = params.class_iou.clone();
+                by_class.sort_unstable_by_key(|(class, _)| *class);
+                Table::new(stream, &by_class, params.iou)?
+            }
+            Nms::SoftLinear | Nms::SoftGaussian { .. } => {
+                let (exceptions, other, _) = gate.parts();
+                Table::new(stream, exceptions, other)?
+            }
+            Nms::Agnostic | Nms::None => Table::new(stream, &[], params.iou)?,
+        };
+        // Without suppression the strongest are the detections: no more need be ranked.
+        let ranked = match nms {
+            Nms::None => params.top_k_before.min(params.top_k_after),
+            _ => params.top_k_before,
+        };
+        let (top_k_after, iou) = (count(params.top_k_after), params.iou);
+        Ok(Self { rank: load("rank")?, steps, limits, ranked, top_k_after, iou })
+    }
+
+    /// The most candidates that are ranked of so many anchors.
+    pub fn ranked_of(&self, anchors: usize) -> usize {
+        anchors.min(self.ranked)
+    }
+
+    /// Enqueues all of it, for a frame of so many anchors, width and height.
+    pub fn start(
+        &self,
+        stream: &Stream,
+        buffers: &Buffers,
+        anchors: usize,
+        frame: [f32; 2],
+    ) -> Result<(), DetectError> {
+        let window = count(buffers.capacity.window());
+        let (among, decay, sigma) = match &self.steps {
+            Steps::Greedy { among, .. } => (*among, LINEAR, 1.0),
+            Steps::Soft { decay, sigma, .. } => (SAME_CLASS, *decay, *sigma),
+            Steps::Nothing { .. } => (NOTHING, LINEAR, 1.0),
+        };
+        let mut params = Suppress {
+            counts: buffers.counts,
+            candidates: buffers.candidates,
+            boxes: buffers.boxes,
+            ranked: buffers.ranked,
+            softened: buffers.softened,
+            found: buffers.found,
+            selected: buffers.selected,
+            matrix: buffers.matrix,
+            gone: buffers.gone,
+            report: buffers.report.pointer(),
+            limits: self.limits.params(),
+            top_k_before: count(self.ranked),
+            top_k_after: self.top_k_after,
+            start: 0,
+            window,
+            among,
+            decay,
+            iou: self.iou,
+            sigma,
+            frame,
+            last: 1,
+            padding: 0,
+        };
+        let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
+            // SAFETY: the kernels' parameter is this struct; the buffers hold what it says, and they stay until the
+            // driver has seen the work on them done.
+            unsafe { stream.launch(kernel, [x, y, 1], [threads, 1, 1], 0, params) }
+        };
+        let blocks = count(anchors.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
+        launch(&self.rank, [blocks, 1], RANKERS, &params)?;
+        // As many windows as these anchors may need; a window without candidates is over at once.
+        let ranked = self.ranked_of(anchors).max(1);
+        match &self.steps {
+            Steps::Soft { soften, .. } => launch(soften, [1, 1], SELECTORS, &params)?,
+            Steps::Greedy { select, .. } | Steps::Nothing { select } => {
+                for start in (0..ranked).step_by(WINDOW) {
+                    params.start = count(start);
+                    params.last = u32::from(ranked - start <= WINDOW);
+                    if let Steps::Greedy { suppress, .. } = &self.steps {
+                        let chunks = count((ranked - start).min(WINDOW).div_ceil(32));
+                        launch(suppress, [chunks, chunks.div_ceil(WORDS)], SUPPRESSORS, &params)?;
+                    }
+                    launch(select, [1, 1], SELECTORS, &params)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

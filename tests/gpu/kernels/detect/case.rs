@@ -1,0 +1,140 @@
+//! A model's outputs, run on both sides and compared.
+
+use cudainfer_kernels::detect::{
+    CudaDetector, Decoder, DecoderKind, Detection, Detector, Hints, Nms, Outcome, Params, choose,
+};
+use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
+use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
+use half::f16;
+
+use super::{FRAME, MAP, upload};
+
+#[derive(Clone)]
+pub struct Tensor {
+    pub name: &'static str,
+    pub ty: TensorType,
+    pub dims: Vec<usize>,
+    pub bytes: Vec<u8>,
+}
+
+impl Tensor {
+    pub fn new(name: &'static str, dims: &[usize], values: &[f32]) -> Self {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        Self { name, ty: TensorType::Float32, dims: dims.into(), bytes }
+    }
+
+    pub fn halved(&self) -> Self {
+        let halves = self.view().to_f32().iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
+        Self { ty: TensorType::Float16, bytes: halves, ..self.clone() }
+    }
+
+    pub fn desc(&self) -> TensorDesc {
+        TensorDesc::fixed(self.name, self.ty, &self.dims)
+    }
+
+    pub fn view(&self) -> TensorView<'_> {
+        TensorView::new(self.name, self.ty, &self.dims, &self.bytes).unwrap()
+    }
+
+    pub fn upload(&self, stream: &Stream) -> Memory {
+        if self.bytes.is_empty() { stream.allocate(0).unwrap() } else { upload(stream, &self.bytes) }
+    }
+}
+
+pub fn device<'a>(tensors: &'a [Tensor], memories: &'a [Memory]) -> Vec<DeviceTensor<'a>> {
+    let pairs = tensors.iter().zip(memories);
+    pairs.map(|(t, m)| DeviceTensor::new(t.name, t.ty, &t.dims, m.slice()).unwrap()).collect()
+}
+
+/// A model's outputs, and how to read them.
+pub struct Case {
+    pub name: String,
+    pub tensors: Vec<Tensor>,
+    pub decoder: Decoder,
+    /// Whether no exponential is needed.
+    pub exact: bool,
+}
+
+impl Case {
+    pub fn new(
+        name: &str,
+        kind: DecoderKind,
+        tensors: Vec<Tensor>,
+        input: [usize; 2],
+        hints: &Hints,
+        exact: bool,
+    ) -> Self {
+        let descs: Vec<_> = tensors.iter().map(Tensor::desc).collect();
+        let decoder = choose(&descs, input, Some(kind), hints).unwrap();
+        Self { name: name.into(), tensors, decoder, exact }
+    }
+
+    pub fn cpu(&self, params: &Params) -> (Vec<Detection>, Outcome) {
+        let views: Vec<_> = self.tensors.iter().map(Tensor::view).collect();
+        let mut found = vec![];
+        let mut detector = Detector::new(self.decoder.clone(), params.clone()).unwrap();
+        let outcome = detector.run(&views, &MAP, FRAME, &mut found).unwrap();
+        (found, outcome)
+    }
+
+    pub fn gpu(&self, stream: &Stream, params: &Params) -> (Vec<Detection>, Outcome) {
+        let memories: Vec<_> = self.tensors.iter().map(|t| t.upload(stream)).collect();
+        let mut found = vec![];
+        let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
+        let outputs = device(&self.tensors, &memories);
+        let outcome = detector.run(stream, &outputs, &MAP, FRAME, &mut found).unwrap();
+        // Nothing of a frame may linger in the buffers.
+        let mut again = vec![];
+        assert_eq!(
+            detector.run(stream, &outputs, &MAP, FRAME, &mut again).unwrap(),
+            outcome,
+            "{}",
+            self.name
+        );
+        assert!(bits(&again) == bits(&found), "{}: another result the second time", self.name);
+        (found, outcome)
+    }
+
+    /// Computes on both and compares; returns what was found.
+    pub fn check(&self, stream: &Stream, params: &Params) -> (Vec<Detection>, Outcome) {
+        let ((cpu, expected), (gpu, outcome)) = (self.cpu(params), self.gpu(stream, params));
+        let what = format!("{} {:?}", self.name, params.nms);
+        assert_eq!(outcome, expected, "{what}");
+        assert_eq!(gpu.len(), cpu.len(), "{what}");
+        let exact = self.exact && !matches!(params.nms, Nms::SoftGaussian { .. });
+        if exact {
+            for (i, (g, c)) in gpu.iter().zip(&cpu).enumerate() {
+                assert_eq!(g, c, "{what}: detection {i} of {}", cpu.len());
+            }
+        }
+        let mut left: Vec<_> = cpu.iter().collect();
+        for (i, g) in gpu.iter().enumerate().filter(|_| !exact) {
+            let Some(at) = left.iter().take(20).position(|c| close(g, c)) else {
+                panic!("{what}: detection {i} is {g:?}, the CPU has {:?}", &left[..left.len().min(3)]);
+            };
+            left.remove(at);
+        }
+        (gpu, outcome)
+    }
+}
+
+fn close(a: &Detection, b: &Detection) -> bool {
+    let (r, s) = (a.rect, b.rect);
+    let edges = [(r.x, s.x), (r.y, s.y), (r.right(), s.right()), (r.bottom(), s.bottom())];
+    a.class == b.class
+        && (a.confidence == b.confidence || (a.confidence - b.confidence).abs() <= 1e-6)
+        && edges.iter().all(|(p, q)| (p - q).abs() <= 1e-3)
+}
+
+pub fn bits(found: &[Detection]) -> Vec<[u32; 6]> {
+    let all = |d: &Detection| {
+        let r = d.rect;
+        let [x, y, w, h, c] = [r.x, r.y, r.w, r.h, d.confidence].map(f32::to_bits);
+        [x, y, w, h, c, d.class]
+    };
+    found.iter().map(all).collect()
+}
+
+pub fn single(kind: DecoderKind, tensor: Tensor) -> Case {
+    Case::new(kind.name(), kind, vec![tensor], [640, 640], &Hints::default(), true)
+}

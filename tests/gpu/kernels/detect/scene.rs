@@ -1,0 +1,195 @@
+//! Outputs of every family of decoders, with objects in them.
+
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints};
+
+use super::{Case, Random, Tensor, single};
+
+/// Anchors as a model sees a scene: some objects, boxes around them, mostly low scores.
+pub struct Scene {
+    /// Left, top, right, bottom in tensor pixels.
+    pub boxes: Vec<[f32; 4]>,
+    pub scores: Vec<Vec<f32>>,
+}
+
+impl Scene {
+    /// `hits` of `n` anchors are sure of themselves: above 0.3, the others below 0.2.
+    pub fn new(random: &mut Random, n: usize, classes: usize, hits: usize, side: f32) -> Self {
+        let objects: Vec<_> = (0..60)
+            .map(|_| {
+                let (w, h) = (random.range(10.0, 120.0), random.range(10.0, 120.0));
+                let (x, y) = (random.range(0.0, side - w), random.range(0.0, side - h));
+                ([x, y, w, h], random.below(classes))
+            })
+            .collect();
+        let mut scene = Self { boxes: vec![], scores: vec![] };
+        let mut left = hits.min(n);
+        for anchor in 0..n {
+            let ([x, y, w, h], class) = objects[random.below(objects.len())];
+            let (x, y) = (x + random.range(-0.2, 0.2) * w, y + random.range(-0.2, 0.2) * h);
+            let (w, h) = (w * random.range(0.8, 1.2), h * random.range(0.8, 1.2));
+            scene.boxes.push([x, y, x + w, y + h]);
+            let mut scores: Vec<_> = (0..classes).map(|_| random.range(0.0, 0.2)).collect();
+            if random.below(n - anchor) < left {
+                left -= 1;
+                let class = if random.below(5) == 0 { random.below(classes) } else { class };
+                scores[class] = random.range(0.3, 1.0);
+            }
+            scene.scores.push(scores);
+        }
+        scene
+    }
+
+    pub fn rows<'a>(&'a self) -> impl Iterator<Item = (&'a [f32; 4], &'a Vec<f32>)> {
+        self.boxes.iter().zip(&self.scores)
+    }
+
+    pub fn yolov5(&self) -> Tensor {
+        let classes = self.scores.first().map_or(1, Vec::len);
+        let row = |(b, s): (&[f32; 4], &Vec<f32>)| {
+            let objectness = 0.9 + s[0] * 0.1;
+            centered(b).into_iter().chain([objectness]).chain(s.clone()).collect::<Vec<_>>()
+        };
+        let values: Vec<_> = self.rows().flat_map(row).collect();
+        Tensor::new("output0", &[1, self.boxes.len(), 5 + classes], &values)
+    }
+
+    pub fn yolov8(&self) -> Tensor {
+        let (n, classes) = (self.boxes.len(), self.scores.first().map_or(1, Vec::len));
+        let mut values = vec![0.0; (4 + classes) * n];
+        for (a, (b, s)) in self.rows().enumerate() {
+            for (k, v) in centered(b).iter().chain(s).enumerate() {
+                values[k * n + a] = *v;
+            }
+        }
+        Tensor::new("output0", &[1, 4 + classes, n], &values)
+    }
+
+    /// Boxes and scores; `map` changes a row of scores.
+    pub fn boxes_scores(&self, unit: f32, map: impl Fn(&[f32]) -> Vec<f32>) -> Vec<Tensor> {
+        let boxes: Vec<f32> = self.boxes.iter().flatten().map(|v| v / unit).collect();
+        let scores: Vec<Vec<f32>> = self.scores.iter().map(|s| map(s)).collect();
+        let columns = scores.first().map_or(1, Vec::len);
+        vec![
+            Tensor::new("scores", &[1, scores.len(), columns], &scores.concat()),
+            Tensor::new("boxes", &[1, scores.len(), 4], &boxes),
+        ]
+    }
+}
+
+fn centered(b: &[f32; 4]) -> [f32; 4] {
+    [(b[0] + b[2]) * 0.5, (b[1] + b[3]) * 0.5, b[2] - b[0], b[3] - b[1]]
+}
+
+/// The score whose logistic function is `p`.
+fn logit(p: f32) -> f32 {
+    let p = p.clamp(1e-4, 1.0 - 1e-4);
+    (p / (1.0 - p)).ln()
+}
+
+/// Columns, rows and stride of each level.
+fn levels(input: [usize; 2], strides: &[usize]) -> Vec<[usize; 3]> {
+    strides.iter().map(|s| [input[0].div_ceil(*s), input[1].div_ceil(*s), *s]).collect()
+}
+
+fn yolox(random: &mut Random, input: [usize; 2], strides: &[usize], hits: usize) -> Case {
+    let levels = levels(input, strides);
+    let n = levels.iter().map(|[c, r, _]| c * r).sum();
+    let scene = Scene::new(random, n, 20, hits, input[0] as f32);
+    let mut values = vec![];
+    for s in &scene.scores {
+        values.extend([random.unit(), random.unit(), random.range(-0.5, 2.0), random.range(-0.5, 2.0), 0.95]);
+        values.extend(s);
+    }
+    let hints = Hints { strides: strides.into(), ..Hints::default() };
+    let tensor = Tensor::new("output", &[1, n, 25], &values);
+    Case::new("yolox", DecoderKind::Yolox, vec![tensor], input, &hints, false)
+}
+
+fn nanodet(random: &mut Random, input: [usize; 2], strides: &[usize], bins: usize, joined: bool) -> Case {
+    let classes = 80;
+    let (mut apart, mut all) = (vec![], vec![]);
+    for [columns, rows, _] in levels(input, strides) {
+        let n = columns * rows;
+        let scene = Scene::new(random, n, classes, n / 12, input[0] as f32);
+        let mut logits = vec![];
+        for s in &scene.scores {
+            let row: Vec<_> = (0..4 * bins).map(|_| random.range(-4.0, 4.0)).collect();
+            all.extend(s.iter().chain(&row));
+            logits.extend(row);
+        }
+        apart.insert(0, Tensor::new("scores", &[1, n, classes], &scene.scores.concat()));
+        apart.push(Tensor::new("boxes", &[1, n, 4 * bins], &logits));
+    }
+    let width = classes + 4 * bins;
+    let tensors =
+        if joined { vec![Tensor::new("output", &[1, all.len() / width, width], &all)] } else { apart };
+    let hints = Hints { strides: strides.into(), classes: Some(classes), ..Hints::default() };
+    Case::new("nanodet", DecoderKind::Nanodet, tensors, input, &hints, false)
+}
+
+/// The decoders' cases, on odd sizes, with all that their hints offer.
+pub fn cases() -> Vec<Case> {
+    let mut random = Random::new(1);
+    let mut cases = vec![];
+    for (n, classes, hits) in [(1027, 80, 300), (333, 1, 100), (65, 17, 60), (2100, 3, 900)] {
+        let scene = Scene::new(&mut random, n, classes, hits, 600.0);
+        cases.push(single(DecoderKind::Yolov5, scene.yolov5()));
+        cases.push(single(DecoderKind::Yolov8, scene.yolov8()));
+        // As logits.
+        let hints = Hints { activation: Some(Activation::Sigmoid), ..Hints::default() };
+        let logits = Scene {
+            scores: scene.scores.iter().map(|s| s.iter().map(|v| logit(*v)).collect()).collect(),
+            ..scene
+        };
+        let tensor = logits.yolov8();
+        cases.push(Case::new("yolov8, logits", DecoderKind::Yolov8, vec![tensor], [640, 640], &hints, false));
+    }
+    let scene = Scene::new(&mut random, 301, 9, 250, 600.0);
+    let row = |(i, (b, s)): (usize, (&[f32; 4], &Vec<f32>))| {
+        let class = if i % 11 == 0 { -1.0 } else { (i % 9) as f32 };
+        [b[0], b[1], b[2], b[3], s.iter().copied().fold(0.0, f32::max), class]
+    };
+    let values: Vec<_> = scene.rows().enumerate().flat_map(row).collect();
+    cases.push(single(DecoderKind::EndToEnd, Tensor::new("output0", &[1, 301, 6], &values)));
+    cases.push(yolox(&mut random, [416, 416], &[8, 16, 32], 400));
+    cases.push(yolox(&mut random, [100, 65], &[8, 16, 32], 50));
+    cases.push(nanodet(&mut random, [416, 416], &[8, 16, 32], 11, false));
+    cases.push(nanodet(&mut random, [320, 192], &[8, 16, 32, 64], 8, false));
+    cases.push(nanodet(&mut random, [100, 65], &[8, 16, 32], 17, true));
+    let scene = Scene::new(&mut random, 777, 20, 300, 600.0);
+    let formats = [BoxFormat::CenterSize, BoxFormat::Corners, BoxFormat::CornersYx, BoxFormat::TopLeftSize];
+    let activations = [Activation::None, Activation::Sigmoid, Activation::Softmax];
+    let backgrounds = [Background::None, Background::First, Background::Last];
+    for (i, (activation, background)) in
+        activations.into_iter().flat_map(|a| backgrounds.map(|b| (a, b))).enumerate()
+    {
+        let map = |s: &[f32]| {
+            let mut row: Vec<_> = match activation {
+                Activation::None => s.to_vec(),
+                _ => s
+                    .iter()
+                    .map(|v| logit(*v) + if activation == Activation::Softmax { 3.0 } else { 0.0 })
+                    .collect(),
+            };
+            match background {
+                Background::None => {}
+                Background::First => row.insert(0, s[0] * 10.0),
+                Background::Last => row.push(s[0] * 10.0),
+            }
+            row
+        };
+        let (format, normalized) = (formats[i % 4], i % 2 == 0);
+        let hints = Hints {
+            box_format: Some(format),
+            normalized: Some(normalized),
+            activation: Some(activation),
+            background: Some(background),
+            ..Hints::default()
+        };
+        let tensors = scene.boxes_scores(if normalized { 640.0 } else { 1.0 }, map);
+        let exact = activation == Activation::None;
+        let name = format!("boxes-scores {format:?} {activation:?} {background:?}");
+        cases.push(Case::new(&name, DecoderKind::BoxesScores, tensors, [640, 640], &hints, exact));
+    }
+    cases
+}
