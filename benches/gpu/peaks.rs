@@ -46,6 +46,12 @@ pub fn run(stream: &Stream) {
             finder.start(stream, &map, &Affine::IDENTITY).unwrap();
         });
         row(name, &times, bytes, 1, goal);
+        let t = std::time::Instant::now();
+        for i in 0..200 {
+            let map = DeviceTensor::new("maps", ty, &shape, maps[i % maps.len()].slice()).unwrap();
+            finder.start(stream, &map, &Affine::IDENTITY).unwrap();
+        }
+        println!("host {:.2} us a start", t.elapsed().as_secs_f64() * 1e6 / 200.0);
         let mut peaks = Vec::new();
         finder.finish(stream, &mut peaks).unwrap();
         assert!(peaks.len() >= c, "{name}: {} peaks", peaks.len());

@@ -4,8 +4,9 @@
 // all of them (nhwc). So the cell to the right is `step` elements on, the one below `width * step`, in both layouts,
 // and an element's number tells its channel and cell.
 //
-// local_*: a thread loads `vectors` times 16 bytes (256 threads side by side), compares with the gate, and looks at
-// the neighbours of what passes: almost nothing. It refines what is a maximum and appends it.
+// local_*: a thread loads `vectors` times 16 bytes (256 threads side by side) and compares with the gate, which almost
+// nothing passes. What does is dealt out among the block's threads, for it comes in clusters: one cell a thread, which
+// looks at its neighbours and, if it is a maximum, refines and appends it.
 // global_*: a thread takes the greatest of up to 8 elements of one channel, a warp (nchw) or thread (nhwc) offers it to
 // the channel, and the last block to finish refines and appends each channel's.
 //
@@ -45,7 +46,7 @@ struct Params {
     uint32_t sigmoid;
 };
 
-constexpr uint32_t THREADS = 256, NONE = 0xffffffff, EACH = 8;
+constexpr uint32_t THREADS = 256, MOST = 4, NONE = 0xffffffff, EACH = 8;
 #define INFINITE __int_as_float(0x7f800000)
 #define NAN_VALUE __int_as_float(0x7fc00000)
 
@@ -67,12 +68,15 @@ __device__ __forceinline__ float lane_of<half_t>(uint4 raw, uint32_t e) {
     return to_float(half_t{uint16_t(words[e / 2] >> (e % 2 * 16))});
 }
 
-__device__ void append(const Params& p, uint32_t element, float value, double dx, double dy) {
-    const uint32_t place = atomicAdd(&p.headers[p.launch & 1].found, 1);
-    Found* to = p.near + place;
-    if (place >= p.near_size) {
-        if (place - p.near_size >= p.far_size) return;
-        to = p.far + (place - p.near_size);
+__device__ __forceinline__ uint32_t reserve(const Params& p) {
+    return atomicAdd(&p.headers[p.launch & 1].found, 1);
+}
+
+__device__ __forceinline__ void put(const Params& p, uint32_t at, uint32_t element, float value, double dx, double dy) {
+    Found* to = p.near + at;
+    if (at >= p.near_size) {
+        if (at - p.near_size >= p.far_size) return;
+        to = p.far + (at - p.near_size);
     }
     *to = Found{element, value, dx, dy, p.launch};
 }
@@ -81,7 +85,9 @@ __device__ void append(const Params& p, uint32_t element, float value, double dx
 __device__ void count_non_finite(const Params& p, uint32_t bad) {
     if (!__any_sync(~0u, bad)) return;
     for (int d = 16; d; d /= 2) bad += __shfl_down_sync(~0u, bad, d);
-    if (threadIdx.x % 32 == 0 && atomicAdd(&p.headers[p.launch & 1].non_finite, bad) == 0) append(p, NONE, 0, 0, 0);
+    if (threadIdx.x % 32 == 0 && atomicAdd(&p.headers[p.launch & 1].non_finite, bad) == 0) {
+        put(p, reserve(p), NONE, 0, 0, 0);
+    }
 }
 
 // A cell of the map and those around it.
@@ -117,10 +123,11 @@ struct Place {
     }
 };
 
-// exp in double: the host's is within 0.502 units in the last place, so nearly always the same.
-__device__ __forceinline__ double activate(const Params& p, float v) {
-    return p.sigmoid ? 1.0f / (1.0f + float(exp(-double(v)))) : v;
-}
+// exp in double: the host's is within 0.502 units in the last place, so nearly always the same. Not inlined: what is
+// fetched of a kernel's code counts in one of a few microseconds.
+__device__ __noinline__ float logistic(float v) { return 1.0f / (1.0f + float(exp(-double(v)))); }
+
+__device__ __forceinline__ float activate(const Params& p, float v) { return p.sigmoid ? logistic(v) : v; }
 
 // The vertex of a parabola, as in refine.rs.
 __device__ double vertex(const Params& p, float before, float here, float after) {
@@ -132,7 +139,8 @@ __device__ double vertex(const Params& p, float before, float here, float after)
 
 // Refines a maximum, in the order of refine.rs, and appends it.
 template <typename T>
-__device__ void report(const Params& p, const Place<T>& place, uint32_t element, float v) {
+__device__ __forceinline__ void report(const Params& p, const Place<T>& place, uint32_t element, float v) {
+    const uint32_t at = reserve(p);  // takes as long as the rest
     double dx = 0, dy = 0;
     if (p.refinement == 1) {
         dx = vertex(p, place.at(-1, 0), v, place.at(1, 0));
@@ -141,11 +149,15 @@ __device__ void report(const Params& p, const Place<T>& place, uint32_t element,
         float around[25];
 #pragma unroll
         for (int k = 0; k < 25; ++k) around[k] = place.at(k % 5 - 2, k / 5 - 2);
+        if (p.sigmoid) {
+#pragma unroll
+            for (int k = 0; k < 25; ++k) around[k] = finite(around[k]) ? logistic(around[k]) : 0;
+        }
         double sum = 0, sum_x = 0, sum_y = 0;
 #pragma unroll
         for (int k = 0; k < 25; ++k) {
             // What is not there adds 0, which changes no sum.
-            const double w = finite(around[k]) ? activate(p, around[k]) : 0;
+            const double w = finite(around[k]) ? around[k] : 0;
             sum += w;
             sum_x += w * (k % 5 - 2);
             sum_y += w * (k / 5 - 2);
@@ -155,7 +167,7 @@ __device__ void report(const Params& p, const Place<T>& place, uint32_t element,
             dy = fmin(fmax(sum_y / sum, -2.0), 2.0);
         }
     }
-    append(p, element, v, dx, dy);
+    put(p, at, element, v, dx, dy);
 }
 
 __device__ __forceinline__ void clear_next_header(const Params& p) {
@@ -164,21 +176,26 @@ __device__ __forceinline__ void clear_next_header(const Params& p) {
 
 template <typename T>
 __device__ __forceinline__ void local(const Params& p) {
-    constexpr uint32_t N = 16 / sizeof(T), MOST = 32 / N;
+    constexpr uint32_t N = 16 / sizeof(T);
+    // Elements that pass the gate, relative to the block's first: its loads', and less than one load before or after.
+    __shared__ int16_t passed[(THREADS * MOST + 2) * N];
+    __shared__ uint32_t count;
     clear_next_header(p);
-    const T* map = static_cast<const T*>(p.map);
-    const uint4* whole = reinterpret_cast<const uint4*>(map + p.head);
+    if (threadIdx.x == 0) count = 0;
     const uint32_t size = (p.elements - p.head) / N;
-    const uint32_t first = blockIdx.x * p.vectors * THREADS + threadIdx.x;
+    const uint32_t first = blockIdx.x * p.vectors * THREADS, start = p.head + first * N;
+    const T* map = static_cast<const T*>(p.map) + start;
+    const uint4* whole = reinterpret_cast<const uint4*>(map) + threadIdx.x;
     uint4 raw[MOST];
 #pragma unroll
     for (uint32_t u = 0; u < MOST; ++u) {
-        if (u < p.vectors && first + u * THREADS < size) raw[u] = whole[first + u * THREADS];
+        if (u < p.vectors && first + u * THREADS + threadIdx.x < size) raw[u] = whole[u * THREADS];
     }
+    __syncthreads();
     uint32_t high = 0, bad = 0;
 #pragma unroll
     for (uint32_t u = 0; u < MOST; ++u) {
-        if (u < p.vectors && first + u * THREADS < size) {
+        if (u < p.vectors && first + u * THREADS + threadIdx.x < size) {
 #pragma unroll
             for (uint32_t e = 0; e < N; ++e) {
                 const float v = lane_of<T>(raw[u], e);
@@ -187,29 +204,31 @@ __device__ __forceinline__ void local(const Params& p) {
             }
         }
     }
-    // Before and after the vectors: fewer than 16 elements.
-    uint32_t edge = NONE;
-    if (blockIdx.x == 0) {
-        const uint32_t i = threadIdx.x < p.head ? threadIdx.x : threadIdx.x + size * N;
-        if (i < p.elements) {
-            const float v = value_of(map[i]);
-            if (v >= p.gate) edge = i;
-            if (!finite(v)) ++bad;
-        }
-    }
-    count_non_finite(p, bad);
-    while (high || edge != NONE) {
-        uint32_t i = edge;
-        if (high) {
+    if (high) {
+        uint32_t at = atomicAdd(&count, __popc(high));
+        do {
             const uint32_t bit = __ffs(high) - 1;
             high &= high - 1;
-            i = p.head + (first + bit / N * THREADS) * N + bit % N;
-        } else {
-            edge = NONE;
-        }
+            passed[at++] = (bit / N * THREADS + threadIdx.x) * N + bit % N;
+        } while (high);
+    }
+    // The first block takes what is before the loads, the last one what is after them: threads 0 to 7, and from 8 on.
+    const bool before = blockIdx.x == 0 && threadIdx.x < p.head;
+    const uint32_t after = p.head + size * N + threadIdx.x - 8;
+    if (before || (blockIdx.x == gridDim.x - 1 && threadIdx.x >= 8 && after < p.elements)) {
+        const int i = before ? int(threadIdx.x) - int(p.head) : int(after - start);
         const float v = value_of(map[i]);
-        const Place<T> place(p, i);
-        if (finite(v) && place.is_maximum(v)) report(p, place, i, v);
+        if (v >= p.gate) passed[atomicAdd(&count, 1)] = i;
+        if (!finite(v)) ++bad;
+    }
+    count_non_finite(p, bad);
+    __syncthreads();
+    const uint32_t n = count;
+    for (uint32_t k = threadIdx.x; k < n; k += THREADS) {
+        const int i = passed[k];
+        const float v = value_of(map[i]);
+        const Place<T> place(p, start + i);
+        if (finite(v) && place.is_maximum(v)) report(p, place, start + i, v);
     }
 }
 

@@ -230,7 +230,7 @@ impl CudaPeaks {
         let vectors = std::env::var("PEAKS_VECTORS")
             .ok()
             .and_then(|v| v.parse().ok())
-            .unwrap_or((loads / MANY_THREADS).clamp(1, 32 / load));
+            .unwrap_or((loads / MANY_THREADS).clamp(1, 4));
         let lanes = match layout {
             Layout::Nchw => THREADS,
             Layout::Nhwc => step * (THREADS / step).max(1),
