@@ -5,6 +5,7 @@
 mod associate;
 mod detect;
 mod draw;
+mod floor;
 mod measure;
 mod peaks;
 mod preproc;
@@ -23,7 +24,8 @@ fn main() {
     let stream = Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Run = fn(&Stream);
-    let operations: [(&str, Run); 6] = [
+    let operations: [(&str, Run); 7] = [
+        ("floor", floor::run),
         ("preproc", preproc::run),
         ("detect", detect::run),
         ("peaks", peaks::run),

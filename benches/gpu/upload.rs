@@ -4,7 +4,7 @@
 
 use cudainfer_kernels::device::{DevicePlane, Download, Memory, Pinned, Stream, Upload};
 
-use crate::measure::{Times, measure, row};
+use super::measure::{Times, measure, row};
 
 /// Frames that are gone through in turn.
 const FRAMES: usize = 32;
@@ -34,7 +34,7 @@ fn bench(stream: &Stream, name: &str, (width, height): (usize, usize), pitch: us
         let Frame { pinned, memory } = &frames[i % FRAMES];
         stream.start_upload(pinned, memory.slice()).unwrap();
     });
-    row(&format!("{name}, up in one piece (floor)"), &floor, bytes, 0, None);
+    row(&format!("upload {name}, in one piece"), &floor, bytes, 0, None);
     let planes = [(0, height), (height, height / 2)];
     let up = measure(stream, |i| {
         let Frame { pinned, memory } = &frames[i % FRAMES];
@@ -50,7 +50,7 @@ fn bench(stream: &Stream, name: &str, (width, height): (usize, usize), pitch: us
             unsafe { stream.start_upload_plane(&copy).unwrap() };
         }
     });
-    row(&format!("{name}, up"), &up, bytes, 0, Some(goal));
+    row(&format!("upload {name}"), &up, bytes, 0, Some(goal));
     let down = measure(stream, |i| {
         let Frame { pinned, memory } = &mut frames[i % FRAMES];
         for (first, rows) in planes {
@@ -65,13 +65,13 @@ fn bench(stream: &Stream, name: &str, (width, height): (usize, usize), pitch: us
             unsafe { stream.start_download_plane(copy).unwrap() };
         }
     });
-    row(&format!("{name}, down"), &down, bytes, 0, Some(goal));
+    row(&format!("download {name}"), &down, bytes, 0, Some(goal));
     let Times { median, .. } = up;
     eprintln!("{name}: up at {:.0} % of one piece's speed", 100.0 * floor.median / median);
 }
 
 pub fn run(stream: &Stream) {
     // 66 us is what one piece took on an H200 of PCIe 5 (47 GB/s); nine tenths of that speed are aimed for.
-    bench(stream, "copy NV12 1080p", (1920, 1080), 512, 66.0 / 0.9);
-    bench(stream, "copy NV12 2160p", (3840, 2160), 512, 4.0 * 66.0 / 0.9);
+    bench(stream, "1080p NV12", (1920, 1080), 512, 66.0 / 0.9);
+    bench(stream, "2160p NV12", (3840, 2160), 512, 4.0 * 66.0 / 0.9);
 }

@@ -1,0 +1,49 @@
+//! What nothing can be faster than on this machine: copying on the device and over the bus, and launching as good as
+//! nothing. `scripts/bench --gpu` holds every other row against these.
+
+use cudainfer_kernels::device::{Graph, Stream};
+
+use super::measure::{measure, row};
+
+/// Many times what the cache holds.
+const COPIED: usize = 1 << 30;
+/// Enough that starting the copy does not show.
+const UPLOADED: usize = 1 << 25;
+/// Nodes of the graph, to divide by.
+const NODES: usize = 20;
+
+pub fn run(stream: &Stream) {
+    copies(stream);
+    launches(stream);
+}
+
+fn copies(stream: &Stream) {
+    let memory = [(); 2].map(|()| stream.allocate(COPIED).unwrap());
+    memory.iter().for_each(|memory| stream.fill(memory.slice(), 0x5a).unwrap());
+    let times = measure(stream, |i| {
+        stream.copy_on_device(memory[i % 2].slice(), memory[1 - i % 2].slice()).unwrap();
+    });
+    row("floor: copy on the device", &times, 2 * COPIED, 1, None);
+
+    let mut host = stream.pin(UPLOADED).unwrap();
+    host.as_mut_slice()
+        .iter_mut()
+        .zip(0u32..)
+        .for_each(|(byte, i)| *byte = i.wrapping_mul(0x9e37_79b9).to_le_bytes()[3]);
+    let times = measure(stream, |_| stream.start_upload(&host, memory[0].slice()).unwrap());
+    row("floor: copy over the bus", &times, UPLOADED, 0, None);
+}
+
+/// Setting one byte stands for an empty kernel: the driver's own, one block of it, next to nothing to do.
+fn launches(stream: &Stream) {
+    let memory = stream.allocate(1).unwrap();
+    let byte = memory.slice();
+    let times = measure(stream, |i| stream.fill(byte, i.to_le_bytes()[0]).unwrap());
+    row("floor: launch", &times, 1, 1, None);
+
+    let mut graph = Graph::record(stream, || (0..NODES).try_for_each(|_| stream.fill(byte, 1))).unwrap();
+    let mut times = measure(stream, |_| stream.launch_graph(&mut graph).unwrap());
+    times.median /= NODES as f64;
+    times.p95 /= NODES as f64;
+    row("floor: launch in a graph", &times, 1, 1, None);
+}

@@ -1,0 +1,196 @@
+"""Runs every benchmark that needs a GPU and what users would call instead (benches/gpu/peers.py), in one go, and prints
+what came of it as tables. Started by scripts/bench --gpu.
+
+    gpu_bench.py [--no-peers] [--rows FILE]... [--results FOLDER]
+
+--rows adds rows from elsewhere: JSON objects, one a line. A row of one operation is
+    {"row", "who", "median_us", "p95_us", "bytes", "launches", "goal_us"}       (peers: without the last three)
+and one of a whole line is
+    {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}     (goal: frames a second)
+where `who` is cudainfer for ours. All rows and what they were measured on go to gpu-DATE.json in FOLDER (default:
+benches/results).
+
+The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the bus,
+where the row begins with "upload"), and that of its launches, each as long as the shorter of a bare launch and one in a
+graph. All of these are measured in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import gpu_programs
+
+ROOT = gpu_programs.ROOT
+OURS = "cudainfer"
+FLOOR = "floor: "
+
+
+def output_of(command: list[str], env: dict[str, str] | None = None) -> tuple[list[dict], bool]:
+    """The JSON objects that it prints, one a line, and whether it ended well; all that it prints goes through."""
+    print("==", " ".join(command), file=sys.stderr, flush=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+    found = []
+    for line in process.stdout:
+        print(line, end="", file=sys.stderr, flush=True)
+        found += objects(line)
+    return found, process.wait() == 0
+
+
+def objects(line: str) -> list[dict]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return []
+    return [value] if isinstance(value, dict) else []
+
+
+def first_line(command: list[str]) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return (done.stdout.splitlines() or [None])[0]
+
+
+def machine() -> dict:
+    """What the figures are of."""
+    card = (first_line(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or ", ").split(", ")
+    said = re.search(r"CUDA Version: *([\d.]+)", subprocess.run("nvidia-smi", stdout=subprocess.PIPE, text=True).stdout)
+    names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    commit = ROOT / "commit"  # a bundle's
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit.read_text().strip() if commit.exists() else first_line(["git", "describe", "--always", "--dirty"]),
+        "gpu": card[0],
+        "driver": card[1],
+        "driver_cuda": said[1] if said else None,
+        "processor": names[0] if names else platform.processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def key(row: str) -> str:
+    return " ".join(row.lower().split())
+
+
+def by_row(rows: list[dict]) -> dict[str, list[dict]]:
+    merged: dict[str, list[dict]] = {}
+    for row in rows:
+        merged.setdefault(key(row["row"]), []).append(row)
+    return merged
+
+
+def floors(rows: list[dict]) -> dict[str, float]:
+    """Bytes a microsecond on the device and over the bus, and microseconds a launch, as measured."""
+    of = {row["row"].removeprefix(FLOOR): row for row in rows if row["row"].startswith(FLOOR)}
+    launches = [of[name]["median_us"] for name in ("launch", "launch in a graph") if name in of]
+    speed = {name: of[name]["bytes"] / of[name]["median_us"] for name in of if name.startswith("copy")}
+    return {
+        "device": speed.get("copy on the device", float("nan")),
+        "bus": speed.get("copy over the bus", float("nan")),
+        "launch": min(launches, default=float("nan")),
+    }
+
+
+def goal(met: bool, text: str) -> str:
+    return f"{text}: {'met' if met else '**missed**'}"
+
+
+def operations(rows: list[dict]) -> list[str]:
+    """The table of operations."""
+    floor = floors(rows)
+    table = [
+        f"Copies on the device {floor['device'] / 1e6:.2f} TB/s (read and written), over the bus "
+        f"{floor['bus'] / 1e3:.1f} GB/s; {floor['launch']:.2f} µs a launch.",
+        "",
+        "| work | ours: median µs (p95) | floor µs | reached | instead of it: median µs (p95) | times as fast | goal |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for merged in by_row([row for row in rows if "median_us" in row and not row["row"].startswith(FLOOR)]).values():
+        ours = next((row for row in merged if row["who"] == OURS), None)
+        peers = [row for row in merged if row["who"] != OURS]
+        time, least, reached, target = "", "", "", ""
+        if ours:
+            time = f"{ours['median_us']:.2f} ({ours['p95_us']:.2f})"
+            bus = floor["bus" if key(ours["row"]).startswith("upload") else "device"]
+            bound = ours.get("bytes", 0) / bus + ours.get("launches", 0) * floor["launch"]
+            least, reached = f"{bound:.2f}", f"{bound / ours['median_us']:.0%}"
+            if ours.get("goal_us") is not None:
+                target = goal(ours["median_us"] <= ours["goal_us"], f"≤ {ours['goal_us']:g}")
+        theirs = "<br>".join(f"{row['who']}: {row['median_us']:.2f} ({row['p95_us']:.2f})" for row in peers)
+        ratios = "<br>".join(f"{row['median_us'] / ours['median_us']:.1f}" for row in peers) if ours else ""
+        table.append(f"| {merged[0]['row']} | {time} | {least} | {reached} | {theirs} | {ratios} | {target} |")
+    return table
+
+
+def lines(rows: list[dict]) -> list[str]:
+    """The table of whole lines; none if there is no such row."""
+    rows = [row for row in rows if "fps" in row]
+    if not rows:
+        return []
+    table = [
+        "",
+        "| line | who | frames/s | p95 ms | bytes to the host a frame | host waits a frame | ours: times as fast | goal |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for merged in by_row(rows).values():
+        ours = next((row["fps"] for row in merged if row["who"] == OURS), None)
+        for row in merged:
+            shown = [row.get(name) for name in ("p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame")]
+            cells = ["" if value is None else f"{value:g}" for value in shown]
+            ratio = f"{ours / row['fps']:.2f}" if ours and row["who"] != OURS else ""
+            target = row.get("goal")
+            if isinstance(target, int | float):
+                target = goal(row["fps"] >= target, f"≥ {target:g}")
+            cells = [row["row"], row["who"], f"{row['fps']:g}", *cells, ratio, target or ""]
+            table.append(f"| {' | '.join(cells)} |")
+    return table
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench --gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--no-peers", action="store_true", help="ours alone")
+    parser.add_argument("--rows", type=Path, action="append", default=[], metavar="FILE")
+    parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="FOLDER")
+    given = parser.parse_args()
+
+    found, good = [], True
+    for path in gpu_programs.programs("bench").values():
+        printed, ended = output_of([str(path), "--bench"])
+        found, good = found + printed, good and ended
+    if not given.no_peers:
+        python = shutil.which("python3") or sys.executable
+        # A bundle's libraries are GStreamer's: Python's packages want this machine's own.
+        own = {"LD_LIBRARY_PATH": os.environ.get("CUDAINFER_HOST_LIBRARIES", os.environ.get("LD_LIBRARY_PATH", ""))}
+        printed, ended = output_of([python, str(ROOT / "benches" / "gpu" / "peers.py")], os.environ | own)
+        found, good = found + printed, good and ended
+    for file in given.rows:
+        found += [value for line in file.read_text().splitlines() for value in objects(line)]
+
+    measured_on = machine()
+    for value in found:
+        measured_on |= value.get("versions", {})
+    rows = [value for value in found if "row" in value]
+    print("\n".join([f"{name}: {value}" for name, value in measured_on.items()]), end="\n\n")
+    print("\n".join(operations(rows) + lines(rows)))
+    given.results.mkdir(parents=True, exist_ok=True)
+    file = given.results / f"gpu-{measured_on['date'][:10]}.json"
+    file.write_text(json.dumps(measured_on | {"rows": rows}, indent=1) + "\n")
+    print(f"\n{file}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of the kernels. Started by scripts/test --gpu.
+
+    gpu_test.py [--no-sanitizer] [FILTER...]
+
+FILTER is a part of the tests' names, as in `cargo test`. What the programs print goes through; a summary follows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import gpu_programs
+
+KERNELS = "kernels-gpu"
+# One after the other: some measure the device's memory.
+OPTIONS = ["--ignored", "--test-threads=1"]
+# Tests that are left out under a tool, by a part of their name: they alone would take minutes.
+LEFT_OUT: dict[str, list[str]] = {"memcheck": [], "racecheck": [], "initcheck": []}
+# No program needs longer; one that does hangs.
+LIMIT_S = 900
+RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed", re.MULTILINE)
+FOUND = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (.*)$", re.MULTILINE)
+
+
+def run(command: list[str]) -> tuple[bool, str]:
+    """Whether it ended well, and its output, which is also printed as it comes."""
+    print("==", " ".join(command), flush=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    limit = threading.Timer(LIMIT_S, process.kill)
+    limit.start()
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        print(line, end="", flush=True)
+    limit.cancel()
+    return process.wait() == 0, "".join(lines)
+
+
+def tests(name: str, path: Path, filters: list[str]) -> tuple[str, int, int]:
+    """What is said of a test program, and how many tests passed and failed."""
+    good, output = run([str(path), *OPTIONS, *filters])
+    if match := RESULT.search(output):
+        passed, failed = int(match[1]), int(match[2])
+    else:
+        passed, failed, good = 0, 1, False
+    return f"{name}: {passed} passed, {failed} failed" + ("" if match else " (it did not end)"), passed, failed
+
+
+def sanitizer() -> str | None:
+    """The tool of that name: by the path, else CUDA's own."""
+    own = Path("/usr/local/cuda/bin/compute-sanitizer")
+    return shutil.which("compute-sanitizer") or (str(own) if own.exists() else None)
+
+
+def sanitized(tool: str, checker: str, path: Path, filters: list[str]) -> tuple[str, int, int]:
+    """The same of the kernels' tests under one of the sanitizer's tools, which counts as one test."""
+    # Tests ask for what the driver must refuse, and look at its answer themselves.
+    command = [checker, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "99", str(path), *OPTIONS]
+    good, output = run([*command, *filters, *(word for test in LEFT_OUT[tool] for word in ("--skip", test))])
+    match, found = RESULT.search(output), FOUND.search(output)
+    good = good and match is not None and found is not None
+    said = f"{tool}: {match[1] if match else 'not all'} tests, {found[1] if found else 'no summary'}"
+    if LEFT_OUT[tool]:
+        said += f" (left out: {', '.join(LEFT_OUT[tool])})"
+    return said, int(good), int(not good)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/test --gpu", description=__doc__.splitlines()[0])
+    parser.add_argument("--no-sanitizer", action="store_true", help="the tests alone, which is much faster")
+    parser.add_argument("filter", nargs="*", help="a part of the tests' names")
+    given = parser.parse_args()
+    programs = gpu_programs.programs("test")
+    results = [tests(name, path, given.filter) for name, path in programs.items()]
+    checker = None if given.no_sanitizer else sanitizer()
+    if checker:
+        for tool in LEFT_OUT:
+            results.append(sanitized(tool, checker, programs[KERNELS], given.filter))
+    elif not given.no_sanitizer:
+        results.append(("compute-sanitizer: not installed here (it comes with the CUDA toolkit), not run", 0, 0))
+    print("\n== summary")
+    for said, _, _ in results:
+        print(said)
+    passed, failed = (sum(result[part] for result in results) for part in (1, 2))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
