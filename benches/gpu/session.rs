@@ -48,7 +48,8 @@ fn measure(model: &str, graphs: bool) {
     let stream = Arc::clone(session.stream().unwrap());
     let desc = &engine.inputs[0];
     let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(1)).collect();
-    let pool = TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
+    let pool =
+        TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
     let images: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();
     for image in &images {
         fill(&stream, image, desc.ty);

@@ -3,6 +3,7 @@
 
 typedef unsigned char uint8_t;
 typedef signed char int8_t;
+typedef short int16_t;
 typedef unsigned short uint16_t;
 typedef int int32_t;
 typedef unsigned int uint32_t;

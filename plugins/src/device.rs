@@ -6,10 +6,10 @@ use cudainfer_kernels::device::{Choice, Counters, Stream};
 use gst::glib;
 use gst::prelude::*;
 
+use crate::caps;
 use crate::memory::{Place, Placement, Session};
 use crate::meta::tensor::{OnDevice, TensorSet};
 use crate::sync::lock;
-use crate::caps;
 
 /// The property.
 pub fn param_spec() -> glib::ParamSpec {
@@ -155,7 +155,12 @@ impl Gpu {
     }
 
     /// Answers the question of a neighbour for a CUDA context.
-    pub fn answer(&self, element: &gst::Element, counters: &Arc<Counters>, query: &mut gst::QueryRef) -> bool {
+    pub fn answer(
+        &self,
+        element: &gst::Element,
+        counters: &Arc<Counters>,
+        query: &mut gst::QueryRef,
+    ) -> bool {
         self.placement.answer(element, &self.device(), counters, query)
     }
 

@@ -40,7 +40,7 @@ struct State {
 
 /// Where the frames lie, and so where the tensor is made.
 enum Side {
-    Cpu(Preproc),
+    Cpu(Box<Preproc>),
     Gpu { preproc: Box<CudaPreproc>, stream: Arc<Stream> },
 }
 
@@ -82,7 +82,7 @@ impl FusedPreproc {
             let size =
                 u32::try_from(preproc.bytes()).map_err(|_| "the tensor is larger than 4 GiB".to_owned())?;
             let (dims, to_frame) = (preproc.dims(), preproc.affine());
-            (Side::Cpu(preproc), dims, to_frame, pool(size))
+            (Side::Cpu(Box::new(preproc)), dims, to_frame, pool(size))
         };
         let desc = TensorDesc::fixed(name, ty, &dims);
         let pool = pool.map_err(|e| e.to_string())?;

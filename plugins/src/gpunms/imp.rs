@@ -37,7 +37,7 @@ struct State {
 
 /// Where detections are made of tensors, known with the first ones.
 enum Side {
-    Cpu(Detector),
+    Cpu(Box<Detector>),
     Gpu(Box<CudaDetector>),
 }
 
@@ -112,7 +112,7 @@ impl State {
             mapped.iter().map(|m| m.view().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
         if !matches!(self.side, Some(Side::Cpu(_))) {
             let detector = Detector::new(self.decoder.clone(), self.params.clone());
-            self.side = Some(Side::Cpu(detector.map_err(|e| e.to_string())?));
+            self.side = Some(Side::Cpu(Box::new(detector.map_err(|e| e.to_string())?)));
         }
         let Some(Side::Cpu(detector)) = &mut self.side else { return Err("there is no detector".into()) };
         detector.run(&views, &set.to_frame, self.frame, &mut self.found).map_err(|e| e.to_string())

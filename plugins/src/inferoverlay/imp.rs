@@ -10,9 +10,9 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::gpu::{Artist, Gpu};
-use crate::memory::order;
 use super::picture::{Settings, Trails, captions, shapes};
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
+use crate::memory::order;
 use crate::meta::object::objects;
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};

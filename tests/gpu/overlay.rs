@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Choice, Context, Resolved, Stream};
+use cudainfer_kernels::device::{Choice, Context, Download, Resolved, Stream};
 use cudainfer_kernels::geometry::Rect;
 use gst::prelude::*;
 use gst_check::Harness;
@@ -85,10 +85,14 @@ fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
 
 /// The same of a frame in CUDA memory.
 fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
-    let frame = MappedFrame::read(buffer, info).unwrap();
+    let frame = MappedFrame::read(buffer, info, stream).unwrap();
     rows(info, |plane, _, row_bytes, rows| {
         let mut bytes = vec![0; row_bytes * rows];
-        stream.download_plane(frame.plane(plane).unwrap(), &mut bytes, row_bytes, row_bytes, rows).unwrap();
+        let source = frame.plane(plane).unwrap();
+        let copy = Download { source, target: &mut bytes, target_stride: row_bytes, row_bytes, rows };
+        // SAFETY: the bytes are not touched before the stream has been waited for.
+        unsafe { stream.start_download_plane(copy).unwrap() };
+        stream.synchronize().unwrap();
         bytes
     })
 }
