@@ -23,9 +23,10 @@ pub fn init() {
     });
 }
 
-/// The repository.
+/// The repository, or what stands for it on a GPU machine (scripts/gpu-bundle).
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    let built = || Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned();
+    std::env::var_os("CUDAINFER_ROOT").map_or_else(built, PathBuf::from)
 }
 
 /// A test model that tests/models/make.py has made, by its name.

@@ -87,6 +87,15 @@ impl Context {
         Ok(module)
     }
 
+    /// Bytes of device memory that nobody uses, and all that there are.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn memory(&self) -> Result<(usize, usize), DeviceError> {
+        let _entered = self.enter()?;
+        result::mem_get_info().map_err(DeviceError::call("cuMemGetInfo"))
+    }
+
     /// Makes this the calling thread's current context until the guard is dropped.
     ///
     /// # Errors

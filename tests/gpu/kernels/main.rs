@@ -8,6 +8,7 @@ mod draw;
 mod memory;
 mod peaks;
 mod preproc;
+mod race;
 
 use std::sync::Arc;
 

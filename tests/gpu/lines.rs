@@ -1,0 +1,204 @@
+//! Whole lines on the GPU: what they find, what goes over the bus, what they wait for and what they keep.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+use std::sync::{Arc, Mutex};
+
+use cudainfer_kernels::device::{Choice, Context, DeviceError, Memory, Resolved, Stream};
+use cudainfer_tests::{Line, buffers, fetched, model, run};
+use gst::prelude::*;
+use gstcudainfer::meta::object::{Object, objects};
+
+fn context() -> Arc<Context> {
+    let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else { panic!("needs a CUDA device") };
+    Context::new(&device).unwrap()
+}
+
+/// From NVDEC, `frames` frames in CUDA memory.
+fn decoded(frames: u32) -> String {
+    format!(
+        "filesrc location={} ! qtdemux ! h264parse ! nvh264dec ! identity eos-after={frames}",
+        fetched("video/vtest-1080p.mp4")
+    )
+}
+
+/// A count of `element` a frame.
+fn per_frame(element: &gst::Element, name: &str) -> f64 {
+    let stats = element.property::<gst::Structure>("stats");
+    let count = |name| stats.get::<u64>(name).unwrap() as f64;
+    count(name) / count("frames").max(1.0)
+}
+
+fn found(line: &str) -> Vec<Vec<Object>> {
+    buffers(line).iter().map(|buffer| objects(buffer)).collect()
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_line_from_nvdec_finds_what_the_cpu_finds() {
+    let model = fetched("models/nanodet.onnx");
+    let gpu = found(&format!(
+        "{} ! fusedpreproc device=cuda ! trtinfer model={model} provider=cuda ! gpunms device=cuda ! tracker \
+         ! fakesink name=out",
+        decoded(60)
+    ));
+    let cpu = found(&format!(
+        "{} ! cudainferdownload ! fusedpreproc device=cpu ! trtinfer model={model} provider=cpu ! gpunms ! tracker \
+         ! fakesink name=out",
+        decoded(60)
+    ));
+    assert_eq!(gpu.len(), cpu.len());
+    let total: usize = cpu.iter().map(Vec::len).sum();
+    assert!(total > 200, "people are in the picture: {total}");
+    for (frame, (gpu, cpu)) in gpu.iter().zip(&cpu).enumerate() {
+        assert_eq!(gpu.len(), cpu.len(), "frame {frame}");
+        for (gpu, cpu) in gpu.iter().zip(cpu) {
+            let (a, b) = (gpu.detection.as_ref().unwrap(), cpu.detection.as_ref().unwrap());
+            // cuDNN and the CPU add up in other orders: a few units in the last place of float32, times strides of 32
+            // pixels and frames that are five times as large as the tensor.
+            let far = [a.rect.x - b.rect.x, a.rect.y - b.rect.y, a.rect.w - b.rect.w, a.rect.h - b.rect.h];
+            assert!(far.iter().all(|d| d.abs() < 0.1), "frame {frame}: {a:?} is not {b:?}");
+            assert!((a.confidence - b.confidence).abs() < 1e-3, "frame {frame}: {a:?} is not {b:?}");
+            assert_eq!(gpu.label, cpu.label);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn pixels_and_raw_tensors_stay_on_the_gpu_and_only_results_are_waited_for() {
+    let line = Line::start(&format!(
+        "{} ! fusedpreproc name=p ! trtinfer name=t model={} provider=cuda ! gpunms name=n ! tracker ! fakesink",
+        decoded(200),
+        fetched("models/nanodet.onnx")
+    ));
+    line.wait().succeeds();
+    let [preproc, infer, nms] = ["p", "t", "n"].map(|name| line.element(name));
+    for element in [&preproc, &infer] {
+        for count in ["host-to-device-bytes", "device-to-host-bytes", "device-to-device-bytes", "fallbacks"] {
+            assert_eq!(per_frame(element, count), 0.0, "{} {count}", element.name());
+        }
+    }
+    assert_eq!(per_frame(&preproc, "host-waits"), 0.0);
+    assert_eq!(per_frame(&infer, "host-waits"), 0.0);
+    assert_eq!(per_frame(&preproc, "launches"), 1.0);
+    assert_eq!(per_frame(&nms, "host-waits"), 1.0);
+    let back = per_frame(&nms, "device-to-host-bytes");
+    assert!(back > 0.0 && back <= 8192.0, "{back} bytes a frame come back");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn frames_from_system_memory_are_uploaded_once_and_give_the_same() {
+    let line = |path: &str, device: &str| {
+        found(&format!(
+            "videotestsrc num-buffers=30 pattern=ball ! video/x-raw,format=NV12,width=641,height=481 {path} \
+             ! fusedpreproc device={device} ! trtinfer model={} ! gpunms ! fakesink name=out",
+            model("detector")
+        ))
+    };
+    assert_eq!(line("! cudainferupload", "cuda"), line("", "cpu"));
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn peaks_are_those_of_the_cpu() {
+    let model = fetched("models/posenet.onnx");
+    let points = |path: &str, device: &str| {
+        found(&format!(
+            "{} {path} ! fusedpreproc device={device} ! trtinfer model={model} provider=cuda ! peakfind device={device} \
+             ! fakesink name=out",
+            decoded(20)
+        ))
+    };
+    let (gpu, cpu) = (points("", "cuda"), points("! cudainferdownload", "cpu"));
+    assert_eq!(gpu.len(), 20);
+    for (gpu, cpu) in gpu.iter().flatten().zip(cpu.iter().flatten()) {
+        let (a, b) = (gpu.keypoints.as_ref().unwrap(), cpu.keypoints.as_ref().unwrap());
+        assert_eq!(a.names, b.names);
+        let far = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(far(&a.x, &b.x) < 0.2 && far(&a.y, &b.y) < 0.2, "{a:?} is not {b:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn without_gpu_memory_in_between_the_line_says_so_and_goes_on() {
+    let report = run(&format!(
+        "videotestsrc num-buffers=5 ! video/x-raw,format=NV12,width=64,height=64 ! fusedpreproc ! trtinfer model={} \
+         provider=cuda ! gpunms ! fakesink",
+        model("detector")
+    ))
+    .succeeds();
+    assert!(report.warnings.iter().any(|w| w.contains("put cudainferupload before")), "{report:?}");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn overlay_and_download_end_a_line_in_system_memory() {
+    let frames = buffers(&format!(
+        "{} ! fusedpreproc ! trtinfer model={} provider=cuda ! gpunms ! tracker ! inferoverlay ! cudainferdownload \
+         ! video/x-raw ! fakesink name=out",
+        decoded(20),
+        fetched("models/nanodet.onnx")
+    ));
+    assert_eq!(frames.len(), 20);
+    assert!(frames.iter().any(|frame| !objects(frame).is_empty()), "the download keeps what was found");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn ten_thousand_frames_allocate_nothing_after_the_first() {
+    let context = context();
+    let line = Line::new(&format!(
+        "videotestsrc num-buffers=10000 ! video/x-raw,format=NV12,width=320,height=240 ! cudainferupload name=u \
+         ! fusedpreproc name=p ! trtinfer name=t model={} provider=cuda ! gpunms name=n ! tracker ! fakesink name=out",
+        model("detector")
+    ));
+    let elements = ["u", "p", "t", "n"].map(|name| line.element(name));
+    let allocations = move || {
+        elements.each_ref().map(|e| e.property::<gst::Structure>("stats").get::<u64>("allocations").unwrap())
+    };
+    type Sample = ([u64; 4], usize);
+    let seen: Arc<Mutex<Vec<Sample>>> = Arc::default();
+    let samples = seen.clone();
+    let mut frames = 0u32;
+    line.watch("out", move |_, _| {
+        frames += 1;
+        if frames.is_multiple_of(1000) {
+            samples.lock().unwrap().push((allocations(), context.memory().unwrap().0));
+        }
+    });
+    let _ = line.pipeline.set_state(gst::State::Playing);
+    line.wait().succeeds();
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 10);
+    assert!(seen.iter().all(|sample| *sample == seen[0]), "allocations and free bytes grow: {seen:?}");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_gpu_without_memory_gives_an_error_and_then_works_again() {
+    let stream = Stream::new(&context(), &Arc::default()).unwrap();
+    let line = format!(
+        "{} ! fusedpreproc ! trtinfer model={} provider=cuda ! gpunms ! fakesink",
+        decoded(30),
+        fetched("models/nanodet.onnx")
+    );
+    let hog: Vec<Memory> = {
+        let mut size = 1usize << 38;
+        let mut hog = Vec::new();
+        while size >= 1 << 20 {
+            match stream.allocate(size) {
+                Ok(memory) => hog.push(memory),
+                Err(DeviceError::OutOfMemory { .. }) => size /= 2,
+                Err(other) => panic!("{other}"),
+            }
+        }
+        hog
+    };
+    let report = run(&line);
+    assert!(!report.errors.is_empty(), "{report:?}");
+    drop(hog);
+    run(&line).succeeds();
+}
