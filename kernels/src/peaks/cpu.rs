@@ -3,8 +3,9 @@
 //! and it is 1 element on. What is done to every element is branch-free and compiles to vector code; only cells that
 //! reach the threshold are looked at one by one.
 
+use super::choose::{Candidate, activate, choose, gate};
 use super::grid::Shape;
-use super::{Activation, Mode, Outcome, Params, Peak, refine};
+use super::{Mode, Outcome, Params, Peak, refine};
 use crate::geometry::Affine;
 use crate::preproc::Layout;
 
@@ -47,16 +48,6 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// A maximum, before it is refined.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    channel: usize,
-    /// `y * width + x`.
-    cell: usize,
-    /// As it stands in the map.
-    value: f32,
-}
-
 /// Memory kept from frame to frame.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -79,50 +70,12 @@ pub(super) fn find(
         Mode::Local => local_maxima(cells, gate(params), candidates),
         Mode::Global => global_maxima(cells, gate(params), row_max, candidates),
     };
-    let activate = |v| activate(params.activation, v);
-    candidates.retain(|c| activate(c.value) >= params.threshold);
-    // By the raw value: great logits that differ have the same score.
-    candidates.sort_unstable_by(|a, b| {
-        a.channel.cmp(&b.channel).then(b.value.total_cmp(&a.value)).then(a.cell.cmp(&b.cell))
-    });
-    let mut truncated = 0;
-    for of_channel in candidates.chunk_by(|a, b| a.channel == b.channel) {
-        let kept = of_channel.len().min(params.top_k);
-        truncated += of_channel.len() - kept;
-        peaks.extend(of_channel[..kept].iter().map(|found| {
-            let (x, y) = (found.cell % cells.width, found.cell / cells.width);
-            let (dx, dy) = refine::offset(cells, activate, params.refinement, [found.channel, x, y]);
-            let (x, y) = shape.to_tensor(x as f64 + dx, y as f64 + dy);
-            let (x, y) = to_frame.point(x as f32, y as f32);
-            Peak {
-                channel: u32::try_from(found.channel).unwrap_or(u32::MAX),
-                x,
-                y,
-                score: activate(found.value),
-            }
-        }));
-    }
+    let offset = |found: &Candidate| {
+        let place = [found.channel, found.cell % cells.width, found.cell / cells.width];
+        refine::offset(cells, |v| activate(params.activation, v), params.refinement, place)
+    };
+    let truncated = choose(candidates, params, shape, to_frame, offset, peaks);
     Outcome { non_finite, truncated }
-}
-
-fn activate(activation: Activation, v: f32) -> f32 {
-    match activation {
-        Activation::None => v,
-        Activation::Sigmoid => 1.0 / (1.0 + (-v).exp()),
-    }
-}
-
-/// A raw value that everything that passes the threshold reaches. For logits it is a little low, since the sigmoid is
-/// rounded: near 1 by up to one step of 2^-24, which at a logit of 14 is 0.07, and from 17 on all of it.
-fn gate(params: &Params) -> f32 {
-    match (params.activation, params.threshold) {
-        (Activation::None, threshold) => threshold,
-        (Activation::Sigmoid, p) if p <= 0.0 => f32::NEG_INFINITY,
-        (Activation::Sigmoid, p) => {
-            let p = f64::from(p).min(0.999_999);
-            ((p / (1.0 - p)).ln() - 0.2) as f32
-        }
-    }
 }
 
 /// Whether any element reaches `gate`, and whether any is NaN or infinite. The flags are as wide as the elements: bools
@@ -158,7 +111,7 @@ fn local_maxima(cells: &Cells<'_>, gate: f32, found: &mut Vec<Candidate>) -> usi
             for (i, v) in (n * CHUNK..).zip(chunk) {
                 if *v >= gate && v.is_finite() && is_maximum([above, row, below], i, step, *v) {
                     let cell = y * cells.width + i / step;
-                    found.push(Candidate { channel: plane * step + i % step, cell, value: *v });
+                    found.push(Candidate { channel: plane * step + i % step, cell, value: *v, at: () });
                 }
             }
         }
@@ -198,6 +151,7 @@ fn global_maxima(cells: &Cells<'_>, gate: f32, row_max: &mut Vec<f32>, found: &m
                 channel: plane * step + lane,
                 cell: usize::MAX,
                 value: f32::NEG_INFINITY,
+                at: (),
             }));
         }
         // Most rows hold nothing of interest; where a row is one channel, nothing below its best so far is.

@@ -12,16 +12,25 @@
 //! first of several equal maxima wins.
 //!
 //! Maxima are found on the map as it is. The threshold, the score and the refinement use the activated values.
+//!
+//! [`CudaPeaks`] does the same on the GPU.
 
+mod announced;
+mod choose;
 mod cpu;
+mod cuda;
 mod grid;
 mod refine;
 #[cfg(test)]
 mod tests;
 
+pub use cuda::CudaPeaks;
+
+use crate::device::DeviceError;
 use crate::geometry::Affine;
 use crate::preproc::Layout;
-use crate::tensor::{TensorDesc, TensorType, TensorView};
+use crate::tensor::{TensorDesc, TensorView};
+use announced::Announced;
 
 /// Which maxima of a channel are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,15 +189,18 @@ pub enum PeaksError {
     /// No peak may be kept.
     #[error("a top-k of 0 keeps no peak; set it to 1 or more")]
     TopK,
+    /// More than the GPU's side counts.
+    #[error("confidence map '{0}' has more than 2^28 values; use a smaller one, or compute on the CPU")]
+    TooLarge(String),
+    /// The GPU failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
 }
 
 /// Finds the peaks of one output of a model. Made once a stream; keeps its scratch memory.
 #[derive(Debug)]
 pub struct PeakFinder {
-    declared: TensorDesc,
-    input: [usize; 2],
-    params: Params,
-    channels: Option<usize>,
+    announced: Announced,
     scratch: cpu::Scratch,
 }
 
@@ -196,40 +208,15 @@ impl PeakFinder {
     /// Prepares for the output `map` of a network whose input is `input` (width, height) pixels.
     ///
     /// # Errors
-    /// Every [`PeaksError`] but [`PeaksError::Changed`]; a map with open dimensions is checked when it arrives.
+    /// Every [`PeaksError`] that says what is wrong with `map` or `params`; a map with open dimensions is checked when
+    /// it arrives.
     pub fn new(map: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, PeaksError> {
-        if !matches!(map.ty, TensorType::Float32 | TensorType::Float16) {
-            return Err(PeaksError::Type(map.to_string()));
-        }
-        if params.threshold.is_nan() {
-            return Err(PeaksError::Threshold);
-        }
-        if params.top_k == 0 {
-            return Err(PeaksError::TopK);
-        }
-        if input.contains(&0) || map.dims.contains(&Some(0)) {
-            return Err(PeaksError::Empty(map.to_string(), input[0], input[1]));
-        }
-        let image = match map.dims.as_slice() {
-            [Some(n), ..] if map.dims.len() == 4 && *n != 1 => {
-                return Err(PeaksError::Batch(map.to_string(), *n));
-            }
-            [_, a, b, c] | [a, b, c] => [*a, *b, *c],
-            _ => return Err(PeaksError::Rank(map.to_string())),
-        };
-        let channels = match (image, params.layout) {
-            ([Some(a), Some(b), Some(c)], _) => {
-                Some(grid::Shape::read(map, [a, b, c], input, &params)?.channels)
-            }
-            ([c, ..], Some(Layout::Nchw)) | ([.., c], Some(Layout::Nhwc)) => c,
-            _ => None,
-        };
-        Ok(Self { declared: map.clone(), input, params, channels, scratch: cpu::Scratch::default() })
+        Ok(Self { announced: Announced::new(map, input, params)?, scratch: cpu::Scratch::default() })
     }
 
     /// The number of channels, where the map's description tells it.
     pub fn channels(&self) -> Option<usize> {
-        self.channels
+        self.announced.channels
     }
 
     /// Replaces `peaks` by those of `map`: channel by channel, the strongest first, equals in scan order.
@@ -245,27 +232,9 @@ impl PeakFinder {
         peaks: &mut Vec<Peak>,
     ) -> Result<Outcome, PeaksError> {
         peaks.clear();
-        let announced = &self.declared.dims;
-        let same = map.ty == self.declared.ty
-            && map.dims.len() == announced.len()
-            && map.dims.iter().zip(announced).all(|(got, want)| want.is_none_or(|want| want == *got));
-        let got = || TensorDesc::fixed(map.name, map.ty, map.dims);
-        if !same {
-            return Err(PeaksError::Changed { got: got().to_string(), declared: self.declared.to_string() });
-        }
-        let image = match *map.dims {
-            _ if map.dims.contains(&0) => {
-                return Err(PeaksError::Empty(got().to_string(), self.input[0], self.input[1]));
-            }
-            [n, ..] if n != 1 && map.dims.len() == 4 => {
-                return Err(PeaksError::Batch(got().to_string(), n));
-            }
-            [_, a, b, c] | [a, b, c] => [a, b, c],
-            _ => return Err(PeaksError::Rank(got().to_string())),
-        };
-        let shape = grid::Shape::read(&self.declared, image, self.input, &self.params)?;
+        let shape = self.announced.read(map.name, map.ty, map.dims)?;
         let values = map.to_f32();
         let cells = cpu::Cells::new(&values, &shape);
-        Ok(cpu::find(&cells, &self.params, &shape, to_frame, &mut self.scratch, peaks))
+        Ok(cpu::find(&cells, &self.announced.params, &shape, to_frame, &mut self.scratch, peaks))
     }
 }

@@ -4,6 +4,7 @@ use half::f16;
 use proptest::prelude::*;
 
 use super::*;
+use crate::tensor::TensorType;
 
 /// A map as `[channel][y][x]`.
 type Map = Vec<Vec<Vec<f32>>>;

@@ -1,0 +1,304 @@
+// Maxima of confidence maps, and where between the cells they lie: kernels/src/peaks.
+//
+// Layout: `elements` values of T, dense. Channels lie side by side `step` at a time: 1 (nchw, a row is one channel) or
+// all of them (nhwc). So the cell to the right is `step` elements on, the one below `width * step`, in both layouts,
+// and an element's number tells its channel and cell.
+//
+// local_*: a thread loads `vectors` times 16 bytes (128 threads side by side) and compares with the gate, which almost
+// nothing passes. What does is dealt out among the block's threads, for it comes in clusters: one cell a thread, which
+// looks at its neighbours and, if it is a maximum, refines and appends it.
+// global_*: a thread takes the greatest of up to 8 elements of one channel, a warp (nchw) or thread (nhwc) offers it to
+// the channel, and the last block to finish refines and appends each channel's.
+//
+// Bytes: the map, once; 32 a peak. Shape: blocks of 128 threads; local as many as 128 * vectors * 16 bytes cover the
+// map, global as many a plane as 128 * 8 elements cover it. One launch.
+//
+// Appending: a count in device memory hands out places, the first `near_size` in the host's pinned memory, the others
+// in device memory. A record carries the launch's number, so that the host sees which ones are there without the
+// count. Two headers take turns, and a launch clears the other one: nothing else has to. Order is up to the host.
+#include "prelude.cuh"
+
+struct alignas(32) Found {
+    uint32_t element;  // NONE: not a peak; the header has a count of values that are not finite
+    float value;
+    double dx, dy;
+    uint64_t launch;
+};
+
+struct alignas(16) Header {
+    uint32_t found, non_finite, blocks_done, unused;
+};
+
+struct Params {
+    const void* map;
+    Found* near;
+    Found* far;
+    Header* headers;
+    uint64_t* best;  // global: by channel, 0 is none; all 0 between launches
+    uint64_t launch;
+    uint32_t near_size, far_size;
+    uint32_t elements, channels, width, height, step;
+    uint32_t head;     // local: elements before the first address that 16 divides
+    uint32_t vectors;  // local: a thread's loads
+    uint32_t lanes;    // global: threads side by side, a multiple of step
+    float gate;
+    uint32_t refinement;  // 0 none, 1 quadratic, 2 integral
+};
+
+constexpr uint32_t THREADS = 128, MOST = 4, NONE = 0xffffffff, EACH = 8;
+#define INFINITE __int_as_float(0x7f800000)
+#define NAN_VALUE __int_as_float(0x7fc00000)
+
+__device__ __forceinline__ float value_of(float v) { return v; }
+__device__ __forceinline__ float value_of(half_t v) { return to_float(v); }
+__device__ __forceinline__ bool finite(float v) { return fabsf(v) < INFINITE; }
+
+// Element number `e` of 16 bytes.
+template <typename T>
+__device__ __forceinline__ float lane_of(uint4 raw, uint32_t e);
+template <>
+__device__ __forceinline__ float lane_of<float>(uint4 raw, uint32_t e) {
+    const uint32_t words[4] = {raw.x, raw.y, raw.z, raw.w};
+    return __uint_as_float(words[e]);
+}
+template <>
+__device__ __forceinline__ float lane_of<half_t>(uint4 raw, uint32_t e) {
+    const uint32_t words[4] = {raw.x, raw.y, raw.z, raw.w};
+    return to_float(half_t{uint16_t(words[e / 2] >> (e % 2 * 16))});
+}
+
+__device__ __forceinline__ uint32_t reserve(const Params& p) {
+    return atomicAdd(&p.headers[p.launch & 1].found, 1);
+}
+
+__device__ __forceinline__ void put(const Params& p, uint32_t at, uint32_t element, float value, double dx, double dy) {
+    Found* to = p.near + at;
+    if (at >= p.near_size) {
+        if (at - p.near_size >= p.far_size) return;
+        to = p.far + (at - p.near_size);
+    }
+    *to = Found{element, value, dx, dy, p.launch};
+}
+
+// All threads of a warp call it. Its first count appends a record, so that the host knows to ask for the header.
+__device__ void count_non_finite(const Params& p, uint32_t bad) {
+    if (!__any_sync(~0u, bad)) return;
+    for (int d = 16; d; d /= 2) bad += __shfl_down_sync(~0u, bad, d);
+    if (threadIdx.x % 32 == 0 && atomicAdd(&p.headers[p.launch & 1].non_finite, bad) == 0) {
+        put(p, reserve(p), NONE, 0, 0, 0);
+    }
+}
+
+// A cell of the map and those around it.
+template <typename T>
+struct Place {
+    const T* here;
+    int right, down;            // elements to the next cell
+    int before_x, after_x, before_y, after_y;  // cells there are on each side
+
+    __device__ Place(const Params& p, uint32_t element) {
+        const uint32_t row = p.width * p.step, y = element / row, x = (element - y * row) / p.step;
+        here = static_cast<const T*>(p.map) + element;
+        right = p.step, down = row;
+        before_x = x, after_x = p.width - 1 - x;
+        before_y = y % p.height, after_y = p.height - 1 - before_y;
+    }
+
+    // NaN outside the map.
+    __device__ __forceinline__ float at(int dx, int dy) const {
+        const bool inside = -dx <= before_x && dx <= after_x && -dy <= before_y && dy <= after_y;
+        return inside ? value_of(here[dy * down + dx * right]) : NAN_VALUE;
+    }
+
+    // Above its earlier neighbours and at least as great as the later ones; what is not finite is no neighbour.
+    __device__ bool is_maximum(float v) const {
+        bool beaten = false;
+#pragma unroll
+        for (int k = 0; k < 9; ++k) {
+            const float n = at(k % 3 - 1, k / 3 - 1);
+            if (k != 4) beaten |= (k < 4 ? n >= v : n > v) & (n < INFINITE);
+        }
+        return !beaten;
+    }
+};
+
+// exp in double: the host's is within 0.502 units in the last place, so nearly always the same. Not inlined, or the
+// kernels for logits would be too long to be fetched in time.
+__device__ __noinline__ float logistic(float v) { return 1.0f / (1.0f + float(exp(-double(v)))); }
+
+template <bool LOGITS>
+__device__ __forceinline__ double activate(float v) {
+    return LOGITS ? logistic(v) : v;
+}
+
+// The vertex of a parabola, as in refine.rs.
+template <bool LOGITS>
+__device__ __forceinline__ double vertex(float before, float here, float after) {
+    if (!(finite(before) && finite(here) && finite(after))) return 0;
+    const double a = activate<LOGITS>(before), b = activate<LOGITS>(here), c = activate<LOGITS>(after);
+    const double curvature = a - 2.0 * b + c;
+    return curvature >= 0 ? 0 : fmin(fmax(0.5 * (a - c) / curvature, -0.5), 0.5);
+}
+
+// Refines a maximum, in the order of refine.rs, and appends it.
+template <bool LOGITS, typename T>
+__device__ __forceinline__ void report(const Params& p, const Place<T>& place, uint32_t element, float v) {
+    const uint32_t at = reserve(p);  // takes as long as the rest
+    double dx = 0, dy = 0;
+    if (p.refinement == 1) {
+        dx = vertex<LOGITS>(place.at(-1, 0), v, place.at(1, 0));
+        dy = vertex<LOGITS>(place.at(0, -1), v, place.at(0, 1));
+    } else if (p.refinement == 2) {
+        float around[25];
+#pragma unroll
+        for (int k = 0; k < 25; ++k) around[k] = place.at(k % 5 - 2, k / 5 - 2);
+        double sum = 0, sum_x = 0, sum_y = 0;
+#pragma unroll
+        for (int k = 0; k < 25; ++k) {
+            // What is not there adds 0, which changes no sum.
+            const double w = finite(around[k]) ? activate<LOGITS>(around[k]) : 0;
+            sum += w;
+            sum_x += w * (k % 5 - 2);
+            sum_y += w * (k / 5 - 2);
+        }
+        if (sum > 0) {
+            dx = fmin(fmax(sum_x / sum, -2.0), 2.0);
+            dy = fmin(fmax(sum_y / sum, -2.0), 2.0);
+        }
+    }
+    put(p, at, element, v, dx, dy);
+}
+
+__device__ __forceinline__ void clear_next_header(const Params& p) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) p.headers[~p.launch & 1] = Header{0, 0, 0, 0};
+}
+
+template <typename T, bool LOGITS>
+__device__ __forceinline__ void local(const Params& p) {
+    constexpr uint32_t N = 16 / sizeof(T);
+    // Elements that pass the gate, relative to the block's first: its loads', and less than one load before or after.
+    __shared__ short passed[(THREADS * MOST + 2) * N];
+    __shared__ uint32_t count;
+    clear_next_header(p);
+    if (threadIdx.x == 0) count = 0;
+    const uint32_t size = (p.elements - p.head) / N;
+    const uint32_t first = blockIdx.x * p.vectors * THREADS, start = p.head + first * N;
+    const T* map = static_cast<const T*>(p.map) + start;
+    const uint4* whole = reinterpret_cast<const uint4*>(map) + threadIdx.x;
+    uint4 raw[MOST];
+#pragma unroll
+    for (uint32_t u = 0; u < MOST; ++u) {
+        if (u < p.vectors && first + u * THREADS + threadIdx.x < size) raw[u] = whole[u * THREADS];
+    }
+    __syncthreads();
+    uint32_t high = 0, bad = 0;
+#pragma unroll
+    for (uint32_t u = 0; u < MOST; ++u) {
+        if (u < p.vectors && first + u * THREADS + threadIdx.x < size) {
+#pragma unroll
+            for (uint32_t e = 0; e < N; ++e) {
+                const float v = lane_of<T>(raw[u], e);
+                if (v >= p.gate) high |= 1u << (u * N + e);
+                if (!finite(v)) ++bad;
+            }
+        }
+    }
+    if (high) {
+        uint32_t at = atomicAdd(&count, __popc(high));
+        do {
+            const uint32_t bit = __ffs(high) - 1;
+            high &= high - 1;
+            passed[at++] = (bit / N * THREADS + threadIdx.x) * N + bit % N;
+        } while (high);
+    }
+    // The first block takes what is before the loads, the last one what is after them: threads 0 to 7, and from 8 on.
+    const bool before = blockIdx.x == 0 && threadIdx.x < p.head;
+    const uint32_t after = p.head + size * N + threadIdx.x - 8;
+    if (before || (blockIdx.x == gridDim.x - 1 && threadIdx.x >= 8 && after < p.elements)) {
+        const int i = before ? int(threadIdx.x) - int(p.head) : int(after - start);
+        const float v = value_of(map[i]);
+        if (v >= p.gate) passed[atomicAdd(&count, 1)] = i;
+        if (!finite(v)) ++bad;
+    }
+    count_non_finite(p, bad);
+    __syncthreads();
+    const uint32_t n = count;
+    for (uint32_t k = threadIdx.x; k < n; k += THREADS) {
+        const int i = passed[k];
+        const float v = value_of(map[i]);
+        const Place<T> place(p, start + i);
+        if (finite(v) && place.is_maximum(v)) report<LOGITS>(p, place, start + i, v);
+    }
+}
+
+// Greater for greater values and, among equal ones, for earlier elements; never 0. Zeros of both signs are equal.
+__device__ __forceinline__ uint64_t key_of(float v, uint32_t element) {
+    const uint32_t bits = __float_as_uint(v + 0.0f);
+    return uint64_t(bits >> 31 ? ~bits : bits | 0x80000000) << 32 | uint32_t(~element);
+}
+
+template <typename T, bool LOGITS>
+__device__ __forceinline__ void global(const Params& p) {
+    clear_next_header(p);
+    const T* map = static_cast<const T*>(p.map);
+    const uint32_t size = p.width * p.height * p.step, planes = p.elements / size;
+    const uint32_t blocks = gridDim.x / planes, plane = blockIdx.x / blocks;
+    const uint32_t thread = (blockIdx.x - plane * blocks) * THREADS + threadIdx.x;
+    const uint32_t lane = thread % p.lanes, first = thread / p.lanes * p.lanes * EACH + lane;
+    float values[EACH];
+#pragma unroll
+    for (uint32_t j = 0; j < EACH; ++j) {
+        const uint32_t i = first + j * p.lanes;
+        values[j] = i < size ? value_of(map[plane * size + i]) : 0;
+    }
+    uint64_t best = 0;
+    uint32_t bad = 0;
+#pragma unroll
+    for (uint32_t j = 0; j < EACH; ++j) {
+        const uint32_t i = first + j * p.lanes;
+        const float v = values[j];
+        if (!finite(v)) ++bad;
+        if (i < size && finite(v) && v >= p.gate) {
+            const uint64_t key = key_of(v, plane * size + i);
+            best = key > best ? key : best;
+        }
+    }
+    count_non_finite(p, bad);
+    if (p.step == 1) {
+        for (int d = 16; d; d /= 2) {
+            const uint64_t other = __shfl_down_sync(~0u, best, d);
+            best = other > best ? other : best;
+        }
+        if (threadIdx.x % 32) best = 0;
+    }
+    uint64_t* of_channel = p.best + plane * p.step + lane % p.step;
+    // Most are beaten already, and reading is cheaper.
+    if (best > *static_cast<volatile uint64_t*>(of_channel)) atomicMax(of_channel, best);
+
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&p.headers[p.launch & 1].blocks_done, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    for (uint32_t c = threadIdx.x; c < p.channels; c += THREADS) {
+        const uint64_t key = *static_cast<volatile uint64_t*>(p.best + c);
+        if (!key) continue;
+        p.best[c] = 0;
+        const uint32_t i = ~uint32_t(key), bits = uint32_t(key >> 32);
+        report<LOGITS>(p, Place<T>(p, i), i, __uint_as_float(bits >> 31 ? bits & 0x7fffffff : ~bits));
+    }
+}
+
+#define KERNEL(search, type, T, values, LOGITS)                                                           \
+    extern "C" __global__ void __launch_bounds__(THREADS) search##_##type##_##values(const Params p) { \
+        search<T, LOGITS>(p);                                                                              \
+    }
+#define KERNELS(search)                              \
+    KERNEL(search, float32, float, scores, false)  \
+    KERNEL(search, float32, float, logits, true)   \
+    KERNEL(search, float16, half_t, scores, false) \
+    KERNEL(search, float16, half_t, logits, true)
+KERNELS(local)
+KERNELS(global)

@@ -1,0 +1,75 @@
+//! What a map was announced as, and whether the one that arrives is that.
+
+use super::grid::Shape;
+use super::{Params, PeaksError};
+use crate::preproc::Layout;
+use crate::tensor::{TensorDesc, TensorType};
+
+/// The map that a finder was made for.
+#[derive(Debug)]
+pub(super) struct Announced {
+    pub map: TensorDesc,
+    pub params: Params,
+    /// Where its dimensions are all known.
+    pub shape: Option<Shape>,
+    pub channels: Option<usize>,
+    input: [usize; 2],
+}
+
+impl Announced {
+    /// As `PeakFinder::new`.
+    pub fn new(map: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, PeaksError> {
+        if !matches!(map.ty, TensorType::Float32 | TensorType::Float16) {
+            return Err(PeaksError::Type(map.to_string()));
+        }
+        if params.threshold.is_nan() {
+            return Err(PeaksError::Threshold);
+        }
+        if params.top_k == 0 {
+            return Err(PeaksError::TopK);
+        }
+        if input.contains(&0) || map.dims.contains(&Some(0)) {
+            return Err(PeaksError::Empty(map.to_string(), input[0], input[1]));
+        }
+        let image = match map.dims.as_slice() {
+            [Some(n), ..] if map.dims.len() == 4 && *n != 1 => {
+                return Err(PeaksError::Batch(map.to_string(), *n));
+            }
+            [_, a, b, c] | [a, b, c] => [*a, *b, *c],
+            _ => return Err(PeaksError::Rank(map.to_string())),
+        };
+        let shape = match image {
+            [Some(a), Some(b), Some(c)] => Some(Shape::read(map, [a, b, c], input, &params)?),
+            _ => None,
+        };
+        let channels = shape.map(|shape| shape.channels).or(match params.layout {
+            Some(Layout::Nchw) => image[0],
+            Some(Layout::Nhwc) => image[2],
+            None => None,
+        });
+        Ok(Self { map: map.clone(), params, shape, channels, input })
+    }
+
+    /// Understands the map that arrived, or says as `PeakFinder::run` what is wrong with it.
+    pub fn read(&self, name: &str, ty: TensorType, dims: &[usize]) -> Result<Shape, PeaksError> {
+        let announced = &self.map.dims;
+        let same = ty == self.map.ty
+            && dims.len() == announced.len()
+            && dims.iter().zip(announced).all(|(got, want)| want.is_none_or(|want| want == *got));
+        let got = || TensorDesc::fixed(name, ty, dims);
+        if !same {
+            return Err(PeaksError::Changed { got: got().to_string(), declared: self.map.to_string() });
+        }
+        let image = match *dims {
+            _ if dims.contains(&0) => {
+                return Err(PeaksError::Empty(got().to_string(), self.input[0], self.input[1]));
+            }
+            [n, ..] if n != 1 && dims.len() == 4 => {
+                return Err(PeaksError::Batch(got().to_string(), n));
+            }
+            [_, a, b, c] | [a, b, c] => [a, b, c],
+            _ => return Err(PeaksError::Rank(got().to_string())),
+        };
+        Shape::read(&self.map, image, self.input, &self.params)
+    }
+}

@@ -1,0 +1,72 @@
+//! From maxima to peaks, the same for both devices: the threshold, the order, how many a channel keeps, their places.
+
+use super::grid::Shape;
+use super::{Activation, Params, Peak};
+use crate::geometry::Affine;
+
+/// A maximum, with `at` for what else is known of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate<T = ()> {
+    pub channel: usize,
+    /// `y * width + x`.
+    pub cell: usize,
+    /// As it stands in the map.
+    pub value: f32,
+    pub at: T,
+}
+
+/// Appends the peaks among `candidates` to `peaks`, by channel, score and scan order; `offset` says how far from its
+/// cell's centre one lies, in cells. Returns how many [`Params::top_k`] cut off.
+pub(super) fn choose<T>(
+    candidates: &mut Vec<Candidate<T>>,
+    params: &Params,
+    shape: &Shape,
+    to_frame: &Affine,
+    offset: impl Fn(&Candidate<T>) -> (f64, f64),
+    peaks: &mut Vec<Peak>,
+) -> usize {
+    let activate = |v| activate(params.activation, v);
+    candidates.retain(|c| activate(c.value) >= params.threshold);
+    // By the raw value: great logits that differ have the same score.
+    candidates.sort_unstable_by(|a, b| {
+        a.channel.cmp(&b.channel).then(b.value.total_cmp(&a.value)).then(a.cell.cmp(&b.cell))
+    });
+    let mut truncated = 0;
+    for of_channel in candidates.chunk_by(|a, b| a.channel == b.channel) {
+        let kept = of_channel.len().min(params.top_k);
+        truncated += of_channel.len() - kept;
+        peaks.extend(of_channel[..kept].iter().map(|found| {
+            let (x, y) = (found.cell % shape.width, found.cell / shape.width);
+            let (dx, dy) = offset(found);
+            let (x, y) = shape.to_tensor(x as f64 + dx, y as f64 + dy);
+            let (x, y) = to_frame.point(x as f32, y as f32);
+            Peak {
+                channel: u32::try_from(found.channel).unwrap_or(u32::MAX),
+                x,
+                y,
+                score: activate(found.value),
+            }
+        }));
+    }
+    truncated
+}
+
+pub(super) fn activate(activation: Activation, v: f32) -> f32 {
+    match activation {
+        Activation::None => v,
+        Activation::Sigmoid => 1.0 / (1.0 + (-v).exp()),
+    }
+}
+
+/// A raw value that everything that passes the threshold reaches. For logits it is a little low, since the sigmoid is
+/// rounded: near 1 by up to one step of 2^-24, which at a logit of 14 is 0.07, and from 17 on all of it.
+pub(super) fn gate(params: &Params) -> f32 {
+    match (params.activation, params.threshold) {
+        (Activation::None, threshold) => threshold,
+        (Activation::Sigmoid, p) if p <= 0.0 => f32::NEG_INFINITY,
+        (Activation::Sigmoid, p) => {
+            let p = f64::from(p).min(0.999_999);
+            ((p / (1.0 - p)).ln() - 0.2) as f32
+        }
+    }
+}
