@@ -93,7 +93,7 @@ __device__ void count_non_finite(const Params& p, uint32_t bad) {
 template <typename T>
 struct Place {
     const T* here;
-    int right, down;            // elements to the next cell
+    int right, down;                           // elements to the next cell
     int before_x, after_x, before_y, after_y;  // cells there are on each side
 
     __device__ Place(const Params& p, uint32_t element) {
@@ -291,11 +291,11 @@ __device__ __forceinline__ void global(const Params& p) {
     }
 }
 
-#define KERNEL(search, type, T, values, LOGITS)                                                           \
+#define KERNEL(search, type, T, values, LOGITS)                                                        \
     extern "C" __global__ void __launch_bounds__(THREADS) search##_##type##_##values(const Params p) { \
-        search<T, LOGITS>(p);                                                                              \
+        search<T, LOGITS>(p);                                                                          \
     }
-#define KERNELS(search)                              \
+#define KERNELS(search)                            \
     KERNEL(search, float32, float, scores, false)  \
     KERNEL(search, float32, float, logits, true)   \
     KERNEL(search, float16, half_t, scores, false) \
