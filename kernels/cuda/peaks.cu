@@ -4,18 +4,18 @@
 // all of them (nhwc). So the cell to the right is `step` elements on, the one below `width * step`, in both layouts,
 // and an element's number tells its channel and cell.
 //
-// local_*: a thread loads `vectors` times 16 bytes (256 threads side by side) and compares with the gate, which almost
+// local_*: a thread loads `vectors` times 16 bytes (128 threads side by side) and compares with the gate, which almost
 // nothing passes. What does is dealt out among the block's threads, for it comes in clusters: one cell a thread, which
 // looks at its neighbours and, if it is a maximum, refines and appends it.
 // global_*: a thread takes the greatest of up to 8 elements of one channel, a warp (nchw) or thread (nhwc) offers it to
 // the channel, and the last block to finish refines and appends each channel's.
 //
-// Bytes: the map, once; 32 a peak. Shape: blocks of 256 threads; local as many as 256 * vectors * 16 bytes cover the
-// map, global as many a plane as 256 * 8 elements cover it. One launch.
+// Bytes: the map, once; 32 a peak. Shape: blocks of 128 threads; local as many as 128 * vectors * 16 bytes cover the
+// map, global as many a plane as 128 * 8 elements cover it. One launch.
 //
-// Appending: a count in device memory hands out places, the first `near_size` in the host's pinned memory, the others in
-// device memory. A record carries the launch's number, so that the host sees which ones are there without the count.
-// Two headers take turns, and a launch clears the other one: nothing else has to. Order is up to the host.
+// Appending: a count in device memory hands out places, the first `near_size` in the host's pinned memory, the others
+// in device memory. A record carries the launch's number, so that the host sees which ones are there without the
+// count. Two headers take turns, and a launch clears the other one: nothing else has to. Order is up to the host.
 #include "prelude.cuh"
 
 struct alignas(32) Found {
@@ -43,10 +43,9 @@ struct Params {
     uint32_t lanes;    // global: threads side by side, a multiple of step
     float gate;
     uint32_t refinement;  // 0 none, 1 quadratic, 2 integral
-    uint32_t sigmoid;
 };
 
-constexpr uint32_t THREADS = 256, MOST = 4, NONE = 0xffffffff, EACH = 8;
+constexpr uint32_t THREADS = 128, MOST = 4, NONE = 0xffffffff, EACH = 8;
 #define INFINITE __int_as_float(0x7f800000)
 #define NAN_VALUE __int_as_float(0x7fc00000)
 
@@ -94,7 +93,7 @@ __device__ void count_non_finite(const Params& p, uint32_t bad) {
 template <typename T>
 struct Place {
     const T* here;
-    int right, down;            // elements to the next cell
+    int right, down;                           // elements to the next cell
     int before_x, after_x, before_y, after_y;  // cells there are on each side
 
     __device__ Place(const Params& p, uint32_t element) {
@@ -123,41 +122,41 @@ struct Place {
     }
 };
 
-// exp in double: the host's is within 0.502 units in the last place, so nearly always the same. Not inlined: what is
-// fetched of a kernel's code counts in one of a few microseconds.
+// exp in double: the host's is within 0.502 units in the last place, so nearly always the same. Not inlined, or the
+// kernels for logits would be too long to be fetched in time.
 __device__ __noinline__ float logistic(float v) { return 1.0f / (1.0f + float(exp(-double(v)))); }
 
-__device__ __forceinline__ float activate(const Params& p, float v) { return p.sigmoid ? logistic(v) : v; }
+template <bool LOGITS>
+__device__ __forceinline__ double activate(float v) {
+    return LOGITS ? logistic(v) : v;
+}
 
 // The vertex of a parabola, as in refine.rs.
-__device__ double vertex(const Params& p, float before, float here, float after) {
+template <bool LOGITS>
+__device__ __forceinline__ double vertex(float before, float here, float after) {
     if (!(finite(before) && finite(here) && finite(after))) return 0;
-    const double a = activate(p, before), b = activate(p, here), c = activate(p, after);
+    const double a = activate<LOGITS>(before), b = activate<LOGITS>(here), c = activate<LOGITS>(after);
     const double curvature = a - 2.0 * b + c;
     return curvature >= 0 ? 0 : fmin(fmax(0.5 * (a - c) / curvature, -0.5), 0.5);
 }
 
 // Refines a maximum, in the order of refine.rs, and appends it.
-template <typename T>
+template <bool LOGITS, typename T>
 __device__ __forceinline__ void report(const Params& p, const Place<T>& place, uint32_t element, float v) {
     const uint32_t at = reserve(p);  // takes as long as the rest
     double dx = 0, dy = 0;
     if (p.refinement == 1) {
-        dx = vertex(p, place.at(-1, 0), v, place.at(1, 0));
-        dy = vertex(p, place.at(0, -1), v, place.at(0, 1));
+        dx = vertex<LOGITS>(place.at(-1, 0), v, place.at(1, 0));
+        dy = vertex<LOGITS>(place.at(0, -1), v, place.at(0, 1));
     } else if (p.refinement == 2) {
         float around[25];
 #pragma unroll
         for (int k = 0; k < 25; ++k) around[k] = place.at(k % 5 - 2, k / 5 - 2);
-        if (p.sigmoid) {
-#pragma unroll
-            for (int k = 0; k < 25; ++k) around[k] = finite(around[k]) ? logistic(around[k]) : 0;
-        }
         double sum = 0, sum_x = 0, sum_y = 0;
 #pragma unroll
         for (int k = 0; k < 25; ++k) {
             // What is not there adds 0, which changes no sum.
-            const double w = finite(around[k]) ? around[k] : 0;
+            const double w = finite(around[k]) ? activate<LOGITS>(around[k]) : 0;
             sum += w;
             sum_x += w * (k % 5 - 2);
             sum_y += w * (k / 5 - 2);
@@ -174,11 +173,11 @@ __device__ __forceinline__ void clear_next_header(const Params& p) {
     if (blockIdx.x == 0 && threadIdx.x == 0) p.headers[~p.launch & 1] = Header{0, 0, 0, 0};
 }
 
-template <typename T>
+template <typename T, bool LOGITS>
 __device__ __forceinline__ void local(const Params& p) {
     constexpr uint32_t N = 16 / sizeof(T);
     // Elements that pass the gate, relative to the block's first: its loads', and less than one load before or after.
-    __shared__ int16_t passed[(THREADS * MOST + 2) * N];
+    __shared__ short passed[(THREADS * MOST + 2) * N];
     __shared__ uint32_t count;
     clear_next_header(p);
     if (threadIdx.x == 0) count = 0;
@@ -228,7 +227,7 @@ __device__ __forceinline__ void local(const Params& p) {
         const int i = passed[k];
         const float v = value_of(map[i]);
         const Place<T> place(p, start + i);
-        if (finite(v) && place.is_maximum(v)) report(p, place, start + i, v);
+        if (finite(v) && place.is_maximum(v)) report<LOGITS>(p, place, start + i, v);
     }
 }
 
@@ -238,7 +237,7 @@ __device__ __forceinline__ uint64_t key_of(float v, uint32_t element) {
     return uint64_t(bits >> 31 ? ~bits : bits | 0x80000000) << 32 | uint32_t(~element);
 }
 
-template <typename T>
+template <typename T, bool LOGITS>
 __device__ __forceinline__ void global(const Params& p) {
     clear_next_header(p);
     const T* map = static_cast<const T*>(p.map);
@@ -250,7 +249,7 @@ __device__ __forceinline__ void global(const Params& p) {
 #pragma unroll
     for (uint32_t j = 0; j < EACH; ++j) {
         const uint32_t i = first + j * p.lanes;
-        values[j] = i < size ? value_of(map[plane * size + i]) : -0.0f;
+        values[j] = i < size ? value_of(map[plane * size + i]) : 0;
     }
     uint64_t best = 0;
     uint32_t bad = 0;
@@ -288,11 +287,18 @@ __device__ __forceinline__ void global(const Params& p) {
         if (!key) continue;
         p.best[c] = 0;
         const uint32_t i = ~uint32_t(key), bits = uint32_t(key >> 32);
-        report(p, Place<T>(p, i), i, __uint_as_float(bits >> 31 ? bits & 0x7fffffff : ~bits));
+        report<LOGITS>(p, Place<T>(p, i), i, __uint_as_float(bits >> 31 ? bits & 0x7fffffff : ~bits));
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) local_float32(const Params p) { local<float>(p); }
-extern "C" __global__ void __launch_bounds__(THREADS) local_float16(const Params p) { local<half_t>(p); }
-extern "C" __global__ void __launch_bounds__(THREADS) global_float32(const Params p) { global<float>(p); }
-extern "C" __global__ void __launch_bounds__(THREADS) global_float16(const Params p) { global<half_t>(p); }
+#define KERNEL(search, type, T, values, LOGITS)                                                        \
+    extern "C" __global__ void __launch_bounds__(THREADS) search##_##type##_##values(const Params p) { \
+        search<T, LOGITS>(p);                                                                          \
+    }
+#define KERNELS(search)                            \
+    KERNEL(search, float32, float, scores, false)  \
+    KERNEL(search, float32, float, logits, true)   \
+    KERNEL(search, float16, half_t, scores, false) \
+    KERNEL(search, float16, half_t, logits, true)
+KERNELS(local)
+KERNELS(global)

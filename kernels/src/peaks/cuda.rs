@@ -12,14 +12,16 @@ use super::{Activation, Mode, Outcome, Params, Peak, PeaksError, Refinement};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Memory, Pinned, Stream};
 use crate::geometry::Affine;
 use crate::preproc::Layout;
-use crate::tensor::{TensorDesc, TensorType};
+use crate::tensor::TensorDesc;
 
 /// Threads of a block.
-const THREADS: usize = 256;
+const THREADS: usize = 128;
+/// The most loads that a thread of the local search takes.
+const MOST: usize = 4;
 /// Elements that a thread of the global search takes.
 const EACH: usize = 8;
-/// Threads that fill a large GPU: from there on they take more than one load each.
-const MANY_THREADS: usize = 1 << 17;
+/// Loads under way that keep a large GPU's memory busy: with more, threads take several each.
+const MANY_THREADS: usize = 1 << 16;
 /// Records in pinned memory, more than maps with anything to see in them give. What is beyond is fetched afterwards.
 const NEAR: usize = 8192;
 /// Values a map may have: the kernels count elements, rounded up to what a block takes, in 32 bits.
@@ -55,9 +57,8 @@ struct Arguments {
     lanes: u32,
     gate: f32,
     refinement: u32,
-    sigmoid: u32,
 }
-const _: () = assert!(size_of::<Arguments>() == 104);
+const _: () = assert!(size_of::<Arguments>() == 96);
 
 /// Finds the peaks of one output of a model that lies in device memory: [`super::PeakFinder`] on the GPU.
 ///
@@ -94,16 +95,19 @@ impl CudaPeaks {
         stream: &Stream,
     ) -> Result<Self, PeaksError> {
         let announced = Announced::new(map, input, params)?;
-        let kernel = match (params.mode, map.ty) {
-            (Mode::Local, TensorType::Float16) => "local_float16",
-            (Mode::Local, _) => "local_float32",
-            (Mode::Global, TensorType::Float16) => "global_float16",
-            (Mode::Global, _) => "global_float32",
+        let mode = match params.mode {
+            Mode::Local => "local",
+            Mode::Global => "global",
         };
+        let values = match params.activation {
+            Activation::None => "scores",
+            Activation::Sigmoid => "logits",
+        };
+        let kernel = format!("{mode}_{}_{values}", map.ty);
         let headers = stream.allocate(2 * size_of::<Header>())?;
         stream.fill(headers.slice(), 0)?;
         let mut this = Self {
-            kernel: Kernel::load(stream.context(), "peaks", kernel)?,
+            kernel: Kernel::load(stream.context(), "peaks", &kernel)?,
             near: stream.pin(NEAR * RECORD)?,
             far: stream.allocate(0)?,
             header: stream.pin(headers.bytes())?,
@@ -219,7 +223,7 @@ impl CudaPeaks {
     /// What to launch, and in how many blocks.
     fn arguments(&self, map: &DeviceTensor<'_>, shape: &Shape) -> (Arguments, u32) {
         let Shape { channels, width, height, layout, .. } = *shape;
-        let Params { mode, refinement, activation, .. } = self.announced.params;
+        let Params { mode, refinement, .. } = self.announced.params;
         let elements = channels * width * height;
         let step = step(shape);
         let load = 16 / map.ty.size();
@@ -227,10 +231,7 @@ impl CudaPeaks {
         let head = (16 - misaligned) % 16 / map.ty.size() as u64;
         let head = usize::try_from(head).unwrap_or(0).min(elements);
         let loads = (elements - head) / load;
-        let vectors = std::env::var("PEAKS_VECTORS")
-            .ok()
-            .and_then(|v| v.parse().ok())
-            .unwrap_or((loads / MANY_THREADS).clamp(1, 4));
+        let vectors = (loads / MANY_THREADS).clamp(1, MOST);
         let lanes = match layout {
             Layout::Nchw => THREADS,
             Layout::Nhwc => step * (THREADS / step).max(1),
@@ -265,7 +266,6 @@ impl CudaPeaks {
                 Refinement::Quadratic => 1,
                 Refinement::Integral => 2,
             },
-            sigmoid: u32::from(activation == Activation::Sigmoid),
         };
         (arguments, number(blocks))
     }
