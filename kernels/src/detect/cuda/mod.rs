@@ -1,5 +1,5 @@
 //! The operation on the GPU: one launch decodes, one ranks, one compares, one selects; soft NMS takes one for the last
-//! two. `cuda/detect.cu` and `cuda/nms.cu` say how.
+//! two. `cuda/detect.cu`, `cuda/nms.cu` and `cuda/soft_nms.cu` say how.
 
 mod buffers;
 mod layout;

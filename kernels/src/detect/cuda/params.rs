@@ -1,4 +1,4 @@
-//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu` and `cuda/nms.cu`.
+//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu` and `cuda/nms.cuh`.
 
 use super::Layout;
 
