@@ -2,7 +2,7 @@
 
 use super::Layout;
 
-/// `Candidates` in the kernels: device addresses.
+/// `Candidates` in the kernels: device addresses, as all numbers of 64 bits here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Candidates {
