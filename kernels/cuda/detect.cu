@@ -9,8 +9,9 @@
 // candidates the box, and 28 bytes out.
 // Launch: 256 threads; grid.x = ceil(anchors / 32), grid.y = the model's levels (1 where they do not matter).
 #include "detect.cuh"
+#include "layout.cuh"
 
-constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MAX_LEVELS = 8;
+constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8;
 constexpr uint32_t ALL = 0xffffffffu;
 // The class of an anchor that has a score that is NaN or +infinity.
 constexpr uint32_t BAD = 0xffffffffu;
@@ -18,36 +19,6 @@ constexpr uint32_t BAD = 0xffffffffu;
 constexpr uint32_t ANY = 0xffffffffu;
 // Above it float32 cannot tell one class from the next.
 constexpr float LAST_CLASS = 16777216.0f;
-
-// The numbers of Rust's BoxFormat, Activation and Background, and two codings that belong to their decoders.
-enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES };
-enum Activation : uint32_t { NO_ACTIVATION, SIGMOID, SOFTMAX };
-enum Background : uint32_t { NO_BACKGROUND, FIRST, LAST };
-// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there.
-enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL };
-
-// The anchors of one level, or all.
-struct Source {
-    const void* scores;
-    const void* boxes;
-    uint32_t score_type, box_type;
-    uint32_t anchors;
-    uint32_t first;    // number of its first anchor
-    uint32_t columns;  // cells in a row
-    float stride;      // tensor pixels a cell
-};
-
-struct Layout {
-    uint64_t score_step;               // elements from class to class (decode_columns), else from anchor to anchor
-    uint64_t box_step, box_value_step;  // elements from anchor to anchor, and between the values of a box
-    uint32_t coding, activation, background, scoring;
-    uint32_t score_columns;  // background included
-    uint32_t bins;           // of DISTANCES, a side
-    float point;             // where a cell's point lies in it, in cells
-    float unit[2];           // tensor pixels per unit of a box
-    uint32_t levels;
-    Source sources[MAX_LEVELS];
-};
 
 struct Decode {
     double scale[2], offset[2];
@@ -60,7 +31,7 @@ struct Decode {
     Layout layout;
 };
 
-static_assert(sizeof(Layout) == 384 && sizeof(Decode) == 488, "as in src/detect/cuda");
+static_assert(sizeof(Decode) == 488, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
@@ -179,14 +150,17 @@ __device__ Score score_final(const Decode& p, const Source& s, uint32_t cell) {
 }
 
 // The mean bin under the softmax of a side's logits; NaN if one is NaN or +infinity.
+template <uint32_t TYPE>
 __device__ float expectation(const Source& s, uint64_t from, uint32_t bins) {
     float highest = -infinity(), sum = 0.0f, weighted = 0.0f;
+#pragma unroll 8
     for (uint32_t bin = 0; bin < bins; bin++) {
-        float logit = load<ANY>(s.boxes, s.box_type, from + bin);
+        float logit = load<TYPE>(s.boxes, s.box_type, from + bin);
         highest = logit > highest ? logit : highest;
     }
+#pragma unroll 4
     for (uint32_t bin = 0; bin < bins; bin++) {
-        float weight = expf(load<ANY>(s.boxes, s.box_type, from + bin) - highest);
+        float weight = expf(load<TYPE>(s.boxes, s.box_type, from + bin) - highest);
         sum += weight;
         weighted += weight * static_cast<float>(bin);
     }
@@ -252,27 +226,35 @@ __device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score s
     }
 }
 
+// The score of one anchor and, where its box needs them, the distances of its sides: a thread a side.
+template <uint32_t TYPE>
+__device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint32_t lane, uint32_t group, float* sides) {
+    const Layout& l = p.layout;
+    if (l.scoring == FINAL) return score_final(p, s, cell);
+    Score score = score_row<TYPE>(p, s, cell, lane, group);
+    if (l.coding == DISTANCES && lane < 4 && score.confidence >= p.lowest) {
+        sides[lane] = expectation<TYPE>(s, cell * l.box_step + lane * l.bins, l.bins);
+    }
+    return score;
+}
+
 extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
     __shared__ Score scores[ANCHORS];
-    __shared__ float distances[ANCHORS][4];
-    const Layout& l = p.layout;
+    __shared__ float sides[ANCHORS][4];
     const Source& s = p.layout.sources[blockIdx.y];
     uint32_t first = blockIdx.x * ANCHORS, row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     uint32_t cell = first + row, group = 0xffu << (threadIdx.x % 32 / LANES * LANES);
     if (first >= s.anchors) return;
     Score score = {-infinity(), 0};
     if (cell < s.anchors) {
-        if (l.scoring == FINAL) score = score_final(p, s, cell);
-        else if (s.score_type == FLOAT32) score = score_row<FLOAT32>(p, s, cell, lane, group);
-        else if (s.score_type == FLOAT16) score = score_row<FLOAT16>(p, s, cell, lane, group);
-        else score = score_row<ANY>(p, s, cell, lane, group);
-        if (l.coding == DISTANCES && lane < 4 && score.confidence >= p.lowest) {
-            distances[row][lane] = expectation(s, cell * l.box_step + lane * l.bins, l.bins);
-        }
+        uint32_t type = s.score_type == s.box_type ? s.score_type : ANY;
+        if (type == FLOAT32) score = read_row<FLOAT32>(p, s, cell, lane, group, sides[row]);
+        else if (type == FLOAT16) score = read_row<FLOAT16>(p, s, cell, lane, group, sides[row]);
+        else score = read_row<ANY>(p, s, cell, lane, group, sides[row]);
     }
     if (lane == 0) scores[row] = score;
     __syncthreads();
-    if (threadIdx.x < ANCHORS) collect(p, s, first + threadIdx.x, scores[threadIdx.x], distances[threadIdx.x]);
+    if (threadIdx.x < ANCHORS) collect(p, s, first + threadIdx.x, scores[threadIdx.x], sides[threadIdx.x]);
 }
 
 template <uint32_t TYPE>

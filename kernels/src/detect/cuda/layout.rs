@@ -1,4 +1,4 @@
-//! Where a decoder's numbers lie in its tensors, as the kernels of `cuda/detect.cu` want to know it.
+//! Where a decoder's numbers lie in its tensors, as the kernels want to know it: `cuda/layout.cuh`.
 
 use crate::device::{DeviceError, DeviceTensor};
 

@@ -1,5 +1,5 @@
 //! The operation on the GPU: one launch decodes, one ranks, one compares, one selects; soft NMS takes one for the last
-//! two. `cuda/detect.cu` and `cuda/nms.cu` say how.
+//! two. `cuda/detect.cu`, `cuda/nms.cu` and `cuda/soft_nms.cu` say how.
 
 mod buffers;
 mod layout;
@@ -96,7 +96,7 @@ impl CudaDetector {
     /// before the next is started, or its detections are lost; all in one stream.
     ///
     /// `outputs`, of any element type, are the model's outputs in the order in which [`super::choose`] was given their
-    /// descriptions; they must not be written before the work is done. `map` leads from the input tensor's pixels to
+    /// descriptions, each aligned to its elements; they must not be written before the work is done. `map` leads from the input tensor's pixels to
     /// the frame's, `frame` is the frame's width and height in pixels.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
-//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu` and `cuda/nms.cu`.
+//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu` and `cuda/nms.cuh`.
 
 use super::Layout;
 
-/// `Candidates` in the kernels: device addresses.
+/// `Candidates` in the kernels: device addresses, as all numbers of 64 bits here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Candidates {

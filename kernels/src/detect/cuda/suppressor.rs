@@ -25,7 +25,7 @@ const NOTHING: u32 = 2;
 const LINEAR: u32 = 0;
 const GAUSSIAN: u32 = 1;
 
-/// The kernels of `cuda/nms.cu` that one kind of suppression takes, and its parameters.
+/// The kernels of `cuda/nms.cu` and `cuda/soft_nms.cu` that one kind of suppression takes, and its parameters.
 #[derive(Debug)]
 pub struct Suppressor {
     rank: Kernel,
@@ -52,13 +52,14 @@ impl Suppressor {
     /// Suppression as `nms` says, which is that of `params` or none.
     pub fn new(nms: Nms, params: &Params, gate: &Gate, stream: &Stream) -> Result<Self, DetectError> {
         let load = |name| Kernel::load(stream.context(), "nms", name);
+        let soften = || Kernel::load(stream.context(), "soft_nms", "soften");
         let steps = match nms {
             Nms::ClassWise | Nms::Agnostic => {
                 let among = if nms == Nms::Agnostic { ANY_CLASS } else { SAME_CLASS };
                 Steps::Greedy { suppress: load("suppress")?, select: load("select")?, among }
             }
-            Nms::SoftLinear => Steps::Soft { soften: load("soften")?, decay: LINEAR, sigma: 1.0 },
-            Nms::SoftGaussian { sigma } => Steps::Soft { soften: load("soften")?, decay: GAUSSIAN, sigma },
+            Nms::SoftLinear => Steps::Soft { soften: soften()?, decay: LINEAR, sigma: 1.0 },
+            Nms::SoftGaussian { sigma } => Steps::Soft { soften: soften()?, decay: GAUSSIAN, sigma },
             Nms::None => Steps::Nothing { select: load("select")? },
         };
         let limits = match nms {

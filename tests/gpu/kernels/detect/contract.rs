@@ -39,7 +39,8 @@ fn tensors_of_other_types_are_read_as_the_cpu_reads_them() {
     let value = |i: usize| {
         [40, 40, 10, 10, 1, 1, 0][i % 7] + u8::try_from(i / 70 % 5).unwrap() * u8::from(i % 7 < 2) * 9
     };
-    let all: [(TensorType, fn(u8) -> Vec<u8>); 4] = [
+    type Encode = fn(u8) -> Vec<u8>;
+    let all: [(TensorType, Encode); 4] = [
         (TensorType::UInt8, |v| vec![v]),
         (TensorType::Int8, |v| vec![v]),
         (TensorType::Int32, |v| i32::from(v).to_le_bytes().into()),

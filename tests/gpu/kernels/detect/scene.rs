@@ -39,7 +39,7 @@ impl Scene {
         scene
     }
 
-    pub fn rows<'a>(&'a self) -> impl Iterator<Item = (&'a [f32; 4], &'a Vec<f32>)> {
+    pub fn rows(&self) -> impl Iterator<Item = (&[f32; 4], &Vec<f32>)> {
         self.boxes.iter().zip(&self.scores)
     }
 

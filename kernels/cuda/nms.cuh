@@ -1,0 +1,81 @@
+// What ranking, greedy NMS (nms.cu) and soft NMS (soft_nms.cu) share. Mirrored in src/detect/cuda/params.rs.
+#pragma once
+#include "detect.cuh"
+
+constexpr uint32_t ALL = 0xffffffffu;
+
+// Which boxes may suppress one another.
+enum Among : uint32_t { SAME_CLASS, ANY_CLASS, NOTHING };
+// How soft NMS weakens.
+enum Decay : uint32_t { LINEAR, GAUSSIAN };
+
+struct alignas(16) Ranked {
+    uint32_t klass;
+    float confidence;
+    float limit;  // for greedy NMS the overlap, for soft NMS the lowest confidence of its class
+    uint32_t anchor;
+};
+
+struct alignas(8) Detection {
+    float x, y, w, h, confidence;
+    uint32_t klass;
+};
+
+struct Report {
+    Counts counts;
+    Detection detections[1];
+};
+
+struct Nms {
+    Counts* counts;
+    Candidates candidates;
+    float4* boxes;  // by rank; so are the next two
+    Ranked* ranked;
+    float* softened;
+    uint32_t* found;      // ranks of the selected
+    Detection* selected;  // until all are known
+    uint32_t* matrix;     // [window / 32][window]
+    uint32_t* gone;       // [window / 32]: candidates that an earlier window's detection suppresses
+    Report* report;
+    ClassTable limits;
+    uint32_t top_k_before, top_k_after;
+    uint32_t start, window;  // ranks that are looked at, in whole chunks
+    uint32_t among, decay;
+    float iou, sigma;
+    float frame[2];
+    uint32_t last;  // whether this window is the last
+    uint32_t padding;
+};
+
+static_assert(sizeof(Nms) == 160 && sizeof(Counts) == 16 && sizeof(Detection) == 24, "as in src/detect/cuda");
+
+__device__ __forceinline__ float smaller(float a, float b) { return a < b ? a : b; }
+__device__ __forceinline__ float larger(float a, float b) { return a > b ? a : b; }
+__device__ __forceinline__ float area(float4 a) { return (a.z - a.x) * (a.w - a.y); }
+
+__device__ __forceinline__ float intersection(float4 a, float4 b) {
+    float w = smaller(a.z, b.z) - larger(a.x, b.x), h = smaller(a.w, b.w) - larger(a.y, b.y);
+    return larger(w, 0.0f) * larger(h, 0.0f);
+}
+
+__device__ __forceinline__ uint32_t ranked_count(const Nms& p) { return min(p.counts->kept, p.top_k_before); }
+
+// Writes the `place`-th detection, clamped to the frame.
+__device__ __forceinline__ void put(const Nms& p, uint32_t place, float4 box, float confidence, uint32_t klass) {
+    float x = clamp(box.x, p.frame[0]), y = clamp(box.y, p.frame[1]);
+    float w = clamp(box.z, p.frame[0]) - x, h = clamp(box.w, p.frame[1]) - y;
+    p.selected[place] = {x, y, w, h, confidence, klass};
+}
+
+// `threads` threads, all that are left of the block: hand `found` detections to the host and get ready for the next frame.
+__device__ __forceinline__ void deliver(const Nms& p, uint32_t found, uint32_t threads) {
+    __syncthreads();
+    // In pieces of 8 bytes, neighbours by neighbouring threads: the bus likes long writes.
+    const uint2* from = reinterpret_cast<const uint2*>(p.selected);
+    uint2* to = reinterpret_cast<uint2*>(p.report->detections);
+    for (uint32_t i = threadIdx.x; i < found * (sizeof(Detection) / sizeof(uint2)); i += threads) to[i] = from[i];
+    if (threadIdx.x == 0) {
+        p.report->counts = {p.counts->kept, p.counts->candidates, p.counts->non_finite, found};
+        *p.counts = {};
+    }
+}
