@@ -26,6 +26,8 @@ def run(video: Path) -> None:
         print(f"peers: the Python loop is left out: there is no {video} (scripts/gpu-bundle makes it)", file=sys.stderr)
         return
     model = models.yolov8n(models.from_video(str(video), models.SIDES["yolov8n"])).cuda().half()
+    model = model.to(memory_format=torch.channels_last)
+    torch.backends.cudnn.benchmark = True
 
     def play(limit: int | None = None) -> tuple[list[float], int, int]:
         capture = cv2.VideoCapture(str(video))
@@ -36,7 +38,7 @@ def run(video: Path) -> None:
                 return ends, found, copied
             rgb = torch.from_numpy(frame).cuda().permute(2, 0, 1).flip(0)[None].float()
             # Where they are needed, on the host: this waits for the device.
-            objects = yolov8(model(preproc.letterbox(rgb))[0].float()).cpu()
+            objects = yolov8(model(preproc.letterbox(rgb).contiguous(memory_format=torch.channels_last))[0].float()).cpu()
             found, copied = found + len(objects), copied + objects.nbytes
             ends.append(time.perf_counter())
 
