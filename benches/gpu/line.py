@@ -12,11 +12,13 @@ import preproc
 import torch
 from detect import yolov8
 
-ROW = "line: H.264 1080p, YOLOv8n float16, detections"
+# As lines.py calls that of the same network.
+ROW = "yolov8n-640-float16"
+FRAMES = 800
 
 
 def run(video: Path) -> None:
-    """Plays the beginning of `video` to warm up, then all of it for the figures."""
+    """Plays the beginning of `video` to warm up, then more of it for the figures."""
     try:
         import cv2
     except ImportError as error:
@@ -29,7 +31,7 @@ def run(video: Path) -> None:
     model = model.to(memory_format=torch.channels_last)
     torch.backends.cudnn.benchmark = True
 
-    def play(limit: int | None = None) -> tuple[list[float], int, int]:
+    def play(limit: int) -> tuple[list[float], int, int]:
         capture = cv2.VideoCapture(str(video))
         ends, found, copied = [time.perf_counter()], 0, 0
         while True:
@@ -44,7 +46,7 @@ def run(video: Path) -> None:
 
     with torch.inference_mode():
         play(60)
-        ends, found, copied = play()
+        ends, found, copied = play(FRAMES)
     frames = len(ends) - 1
     times = sorted(b - a for a, b in zip(ends, ends[1:], strict=False))
     print(

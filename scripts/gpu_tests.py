@@ -1,6 +1,6 @@
 """Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of the kernels. Started by scripts/test --gpu.
 
-    gpu_test.py [--no-sanitizer] [FILTER...]
+    gpu_tests.py [--no-sanitizer] [FILTER...]
 
 FILTER is a part of the tests' names, as in `cargo test`. What the programs print goes through; a summary follows.
 """
