@@ -4,16 +4,17 @@ what came of it as tables. Started by scripts/bench --gpu.
     gpu_bench.py [--no-peers] [--no-lines] [--rows FILE]... [--results FOLDER]
 
 Whole lines (benches/gpu/lines.py) are measured where there are GStreamer, ONNX Runtime and the clip that
-scripts/gpu-bundle makes; their networks are exported by PyTorch first. --rows adds rows from elsewhere: JSON objects, one a line. A row of one operation is
+scripts/gpu-bundle makes; their networks are exported by PyTorch first. --rows adds rows from elsewhere: JSON objects,
+one a line. A row of one operation is
     {"row", "who", "median_us", "p95_us", "bytes", "launches", "goal_us"}       (peers: without the last three)
 and one of a whole line is
-    {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}     (goal: frames a second)
+    {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}   (goal: frames/s)
 (or "per_frame", the elements' counters by name, in place of the two before "goal"),
 where `who` is cudainfer for ours. All rows and what they were measured on go to gpu-DATE.json in FOLDER (default:
 benches/results).
 
-The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the bus,
-where the row begins with "upload"), and that of its launches, each as long as the shorter of a bare launch and one in a
+The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the
+bus, where the row begins with "upload"), and that of its launches, each as long as the shorter of a bare launch and one in a
 graph. All of these are measured in the same run.
 """
 
@@ -79,7 +80,9 @@ def machine() -> dict:
     commit = ROOT / "commit"  # a bundle's
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit.read_text().strip() if commit.exists() else first_line(["git", "describe", "--always", "--dirty"]),
+        "commit": commit.read_text().strip()
+        if commit.exists()
+        else first_line(["git", "describe", "--always", "--dirty"]),
         "gpu": card[0],
         "driver": card[1],
         "driver_cuda": said[1] if said else None,
@@ -89,7 +92,7 @@ def machine() -> dict:
 
 
 def host_python() -> tuple[str, dict[str, str]]:
-    """Python with PyTorch, and its environment: a bundle's libraries are GStreamer's, and it wants this machine's own."""
+    """Python with PyTorch, and its environment: a bundle's libraries are GStreamer's, it wants its machine's."""
     own = os.environ.get("CUDAINFER_HOST_LIBRARIES", os.environ.get("LD_LIBRARY_PATH", ""))
     return shutil.which("python3") or sys.executable, os.environ | {"LD_LIBRARY_PATH": own}
 
@@ -174,7 +177,7 @@ def lines(rows: list[dict]) -> list[str]:
         return []
     table = [
         "",
-        "| line | who | frames/s | p95 ms | bytes to the host a frame | host waits a frame | ours: times as fast | goal |",
+        "| line | who | frames/s | p95 ms | bytes to the host a frame | host waits a frame | ours is faster | goal |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for merged in by_row(rows).values():

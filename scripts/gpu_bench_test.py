@@ -7,7 +7,13 @@ import unittest
 import gpu_bench
 
 FLOORS = [
-    {"row": "floor: copy on the device", "who": "cudainfer", "median_us": 500.0, "p95_us": 501.0, "bytes": 2_000_000_000},
+    {
+        "row": "floor: copy on the device",
+        "who": "cudainfer",
+        "median_us": 500.0,
+        "p95_us": 501.0,
+        "bytes": 2_000_000_000,
+    },
     {"row": "floor: copy over the bus", "who": "cudainfer", "median_us": 600.0, "p95_us": 601.0, "bytes": 30_000_000},
     {"row": "floor: launch", "who": "cudainfer", "median_us": 1.5, "p95_us": 1.6, "bytes": 1},
     {"row": "floor: launch in a graph", "who": "cudainfer", "median_us": 1.0, "p95_us": 1.1, "bytes": 1},
@@ -24,7 +30,14 @@ class Operations(unittest.TestCase):
         self.assertEqual(table(row), ["| preproc | 4.00 (5.00) | 2.00 | 50% |  |  |  |"])
 
     def test_an_upload_is_held_against_the_bus(self):
-        row = {"row": "upload", "who": "cudainfer", "median_us": 120.0, "p95_us": 121.0, "bytes": 3_000_000, "launches": 0}
+        row = {
+            "row": "upload",
+            "who": "cudainfer",
+            "median_us": 120.0,
+            "p95_us": 121.0,
+            "bytes": 3_000_000,
+            "launches": 0,
+        }
         self.assertIn("| 60.00 | 50% |", table(row)[0])
 
     def test_peers_join_the_row_of_that_name_with_their_ratio(self):
@@ -44,7 +57,13 @@ class Lines(unittest.TestCase):
     def test_others_are_compared_with_ours_and_ours_with_the_goal(self):
         rows = [
             {"row": "yolo", "who": "loop", "fps": 100.0, "p95_ms": 7.0},
-            {"row": "yolo", "who": "cudainfer", "fps": 500.0, "goal": 400, "per_frame": {"device-to-host-bytes": 7216.0}},
+            {
+                "row": "yolo",
+                "who": "cudainfer",
+                "fps": 500.0,
+                "goal": 400,
+                "per_frame": {"device-to-host-bytes": 7216.0},
+            },
         ]
         self.assertEqual(
             gpu_bench.lines(rows)[3:],

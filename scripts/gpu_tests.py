@@ -1,4 +1,5 @@
-"""Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of the kernels. Started by scripts/test --gpu.
+"""Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of the kernels. Started by scripts/test
+--gpu.
 
     gpu_tests.py [--no-sanitizer] [FILTER...]
 
@@ -48,7 +49,8 @@ def tests(name: str, path: Path, filters: list[str]) -> tuple[str, int, int]:
     if match := RESULT.search(output):
         passed, failed = int(match[1]), int(match[2])
     else:
-        passed, failed, good = 0, 1, False
+        passed, failed = 0, 0
+    failed += int(not good and not failed)  # it crashed, at the end or before
     return f"{name}: {passed} passed, {failed} failed" + ("" if match else " (it did not end)"), passed, failed
 
 

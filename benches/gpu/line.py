@@ -40,7 +40,9 @@ def run(video: Path) -> None:
                 return ends, found, copied
             rgb = torch.from_numpy(frame).cuda().permute(2, 0, 1).flip(0)[None].float()
             # Where they are needed, on the host: this waits for the device.
-            objects = yolov8(model(preproc.letterbox(rgb).contiguous(memory_format=torch.channels_last))[0].float()).cpu()
+            objects = yolov8(
+                model(preproc.letterbox(rgb).contiguous(memory_format=torch.channels_last))[0].float()
+            ).cpu()
             found, copied = found + len(objects), copied + objects.nbytes
             ends.append(time.perf_counter())
 

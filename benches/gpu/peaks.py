@@ -1,6 +1,6 @@
 """What users call instead of the operation `peaks`: the algorithm of SLEAP (sleap-nn, `find_local_peaks` with integral
-refinement), written in PyTorch: non-maximum suppression by dilation, a threshold, 5x5 crops around what is left, and the
-crops' centres of mass."""
+refinement), written in PyTorch: non-maximum suppression by dilation, a threshold, 5x5 crops around what is left, and
+the crops' centres of mass."""
 
 from __future__ import annotations
 
