@@ -1,18 +1,21 @@
 """Runs every benchmark that needs a GPU and what users would call instead (benches/gpu/peers.py), in one go, and prints
 what came of it as tables. Started by scripts/bench --gpu.
 
-    gpu_bench.py [--no-peers] [--rows FILE]... [--results FOLDER]
+    gpu_bench.py [--no-peers] [--no-lines] [--rows FILE]... [--results FOLDER]
 
---rows adds rows from elsewhere: JSON objects, one a line. A row of one operation is
+Whole lines (benches/gpu/lines.py) are measured where there are GStreamer, ONNX Runtime and the clip that
+scripts/gpu-bundle makes; their networks are exported by PyTorch first. --rows adds rows from elsewhere: JSON objects,
+one a line. A row of one operation is
     {"row", "who", "median_us", "p95_us", "bytes", "launches", "goal_us"}       (peers: without the last three)
 and one of a whole line is
-    {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}     (goal: frames a second)
+    {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}   (goal: frames/s)
+(or "per_frame", the elements' counters by name, in place of the two before "goal"),
 where `who` is cudainfer for ours. All rows and what they were measured on go to gpu-DATE.json in FOLDER (default:
 benches/results).
 
-The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the bus,
-where the row begins with "upload"), and that of its launches, each as long as the shorter of a bare launch and one in a
-graph. All of these are measured in the same run.
+The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the
+bus, where the row begins with "upload"), and that of its launches, each as long as the shorter of a bare launch and one
+in a graph. All of these are measured in the same run.
 """
 
 from __future__ import annotations
@@ -26,11 +29,18 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import gpu_programs
 
 ROOT = gpu_programs.ROOT
+BENCHES = ROOT / "benches" / "gpu"
+VIDEO = ROOT / ".cache" / "video" / "vtest-1080p.mp4"
+# The networks of whole lines: models.py's names, and those of the files, which name the rows.
+NETWORKS = {"yolov8n": "yolov8n-640-float16", "deeplab": "deeplabv3-resnet50-512-float16"}
+# The bare session loop, which prints nothing without a model.
+SESSION = "plugins-gpu_session"
 OURS = "cudainfer"
 FLOOR = "floor: "
 
@@ -70,13 +80,40 @@ def machine() -> dict:
     commit = ROOT / "commit"  # a bundle's
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit.read_text().strip() if commit.exists() else first_line(["git", "describe", "--always", "--dirty"]),
+        "commit": commit.read_text().strip()
+        if commit.exists()
+        else first_line(["git", "describe", "--always", "--dirty"]),
         "gpu": card[0],
         "driver": card[1],
         "driver_cuda": said[1] if said else None,
         "processor": names[0] if names else platform.processor(),
         "cores": os.cpu_count(),
     }
+
+
+def host_python() -> tuple[str, dict[str, str]]:
+    """Python with PyTorch, and its environment: a bundle's libraries are GStreamer's, it wants its machine's."""
+    own = os.environ.get("CUDAINFER_HOST_LIBRARIES", os.environ.get("LD_LIBRARY_PATH", ""))
+    return shutil.which("python3") or sys.executable, os.environ | {"LD_LIBRARY_PATH": own}
+
+
+def whole_lines(session: Path | None) -> tuple[list[dict], bool]:
+    """What lines.py prints of exported networks."""
+    needed = [shutil.which("gst-launch-1.0") or "gst-launch-1.0", VIDEO]
+    needed += [os.environ["ORT_DYLIB_PATH"]] if "ORT_DYLIB_PATH" in os.environ else []
+    if missing := next((file for file in needed if not Path(file).is_file()), None):
+        print(f"bench: whole lines are left out: there is no {missing}", file=sys.stderr)
+        return [], True
+    python, env = host_python()
+    with tempfile.TemporaryDirectory() as folder:
+        models = []
+        for name, called in NETWORKS.items():
+            models.append(f"{folder}/{called}.onnx")
+            command = [python, str(BENCHES / "models.py"), name, "--video", str(VIDEO), models[-1]]
+            if subprocess.run(command, env=env, stdout=sys.stderr).returncode != 0:
+                return [], False
+        told = ["--session", str(session)] if session else []
+        return output_of([sys.executable, str(BENCHES / "lines.py"), "--video", str(VIDEO), *told, *models])
 
 
 def key(row: str) -> str:
@@ -140,14 +177,19 @@ def lines(rows: list[dict]) -> list[str]:
         return []
     table = [
         "",
-        "| line | who | frames/s | p95 ms | bytes to the host a frame | host waits a frame | ours: times as fast | goal |",
+        "| line | who | frames/s | p95 ms | bytes to the host a frame | host waits a frame | ours is faster | goal |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for merged in by_row(rows).values():
         ours = next((row["fps"] for row in merged if row["who"] == OURS), None)
         for row in merged:
-            shown = [row.get(name) for name in ("p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame")]
-            cells = ["" if value is None else f"{value:g}" for value in shown]
+            counts = row.get("per_frame", {})
+            shown = [
+                row.get("p95_ms"),
+                row.get("bytes_to_host_per_frame", counts.get("device-to-host-bytes")),
+                row.get("host_waits_per_frame", counts.get("host-waits")),
+            ]
+            cells = ["" if value is None else f"{value:.6g}" for value in shown]
             ratio = f"{ours / row['fps']:.2f}" if ours and row["who"] != OURS else ""
             target = row.get("goal")
             if isinstance(target, int | float):
@@ -162,19 +204,23 @@ def main() -> int:
         prog="scripts/bench --gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--no-peers", action="store_true", help="ours alone")
+    parser.add_argument("--no-lines", action="store_true", help="operations alone")
     parser.add_argument("--rows", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="FOLDER")
     given = parser.parse_args()
 
     found, good = [], True
-    for path in gpu_programs.programs("bench").values():
+    programs = gpu_programs.programs("bench")
+    session = programs.pop(SESSION, None)
+    for path in programs.values():
         printed, ended = output_of([str(path), "--bench"])
         found, good = found + printed, good and ended
     if not given.no_peers:
-        python = shutil.which("python3") or sys.executable
-        # A bundle's libraries are GStreamer's: Python's packages want this machine's own.
-        own = {"LD_LIBRARY_PATH": os.environ.get("CUDAINFER_HOST_LIBRARIES", os.environ.get("LD_LIBRARY_PATH", ""))}
-        printed, ended = output_of([python, str(ROOT / "benches" / "gpu" / "peers.py")], os.environ | own)
+        python, env = host_python()
+        printed, ended = output_of([python, str(BENCHES / "peers.py")], env)
+        found, good = found + printed, good and ended
+    if not given.no_lines:
+        printed, ended = whole_lines(session)
         found, good = found + printed, good and ended
     for file in given.rows:
         found += [value for line in file.read_text().splitlines() for value in objects(line)]

@@ -7,7 +7,7 @@ import torch
 from measure import measure, row
 from torchvision.ops import batched_nms
 
-CONFIDENCE, IOU, KEPT = 0.25, 0.7, 300
+CONFIDENCE, IOU, KEPT = 0.25, 0.45, 300
 # Taken in turns: more than the cache holds.
 INPUTS = 24
 
@@ -39,7 +39,9 @@ def yolov5(output: torch.Tensor) -> torch.Tensor:
     return suppress(corners(found[passed, :4]), scores[passed])
 
 
-def street(anchors: int, classes: int, candidates: int, seed: int, objects: int = 150, side: float = 640) -> torch.Tensor:
+def street(
+    anchors: int, classes: int, candidates: int, seed: int, objects: int = 200, side: float = 640
+) -> torch.Tensor:
     """`[A, 5 + C]` as a trained network gives: around each object a cluster of good boxes, of one class in the main;
     elsewhere low scores. Exactly `candidates` pass the threshold."""
     random = torch.Generator(device="cuda").manual_seed(seed)

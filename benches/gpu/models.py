@@ -147,7 +147,9 @@ class Yolov8n(nn.Module):
 def made_up(side: int) -> torch.Tensor:
     """Something like frames, `[2, 3, side, side]`, 0 to 1: large shapes with finer ones on them."""
     torch.manual_seed(9)
-    layers = (F.interpolate(torch.rand(2, 3, n, n), (side, side), mode="bilinear") / k for k, n in enumerate((6, 40, 160), 1))
+    layers = (
+        F.interpolate(torch.rand(2, 3, n, n), (side, side), mode="bilinear") / k for k, n in enumerate((6, 40, 160), 1)
+    )
     return sum(layers) / 1.84
 
 
@@ -166,8 +168,8 @@ def from_video(file: str, side: int) -> torch.Tensor:
 
 def yolov8n(frames: torch.Tensor | None = None, candidates: int = 400) -> nn.Module:
     """Random weights whose activations keep their size: batch normalisation takes the statistics of `frames`
-    (`[2, 3, 640, 640]`), and the class biases let `candidates` of the first one's 8400 anchors pass a confidence of 0.25.
-    Other pictures may find very few or very many: give it frames of what it will run on."""
+    (`[2, 3, 640, 640]`), and the class biases let `candidates` of the first one's 8400 anchors pass a confidence of
+    0.25. Other pictures may find very few or very many: give it frames of what it will run on."""
     frames = made_up(SIDES["yolov8n"]) if frames is None else frames
     torch.manual_seed(8)
     model = Yolov8n()

@@ -1,10 +1,10 @@
-"""What users would call instead of cudainfer, measured on the same machine in the same way as by main.rs: one JSON object
-a row, with the same names. scripts/bench --gpu runs both.
+"""What users would call instead of cudainfer, measured on the same machine in the same way as by main.rs: one JSON
+object a row, with the same names. scripts/bench --gpu runs both.
 
     peers.py [--video VIDEO] [NAME...]
 
-Needs PyTorch with CUDA and torchvision; OpenCV for the whole line; CV-CUDA and onnxruntime-gpu where there are some. NAME
-is one of preproc, detect, peaks, draw, upload, networks, line; all, if none is given.
+Needs PyTorch with CUDA and torchvision; OpenCV for the whole line; CV-CUDA and onnxruntime-gpu where there are some.
+NAME is one of preproc, detect, peaks, draw, upload, networks, line; all, if none is given.
 """
 
 from __future__ import annotations

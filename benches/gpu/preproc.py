@@ -50,14 +50,12 @@ def run() -> None:
     frames = [noise(1, number) for number in range(FRAMES)]
     row(ROW, "torch", measure(lambda i: chain(frames[i % FRAMES])))
     graphs = [graph_of(lambda frame=frame: chain(frame)) for frame in frames]
-    row(ROW, "torch, CUDA graph", measure(lambda i: graphs[i % FRAMES].replay()))
-    del graphs
+    row(ROW, "torch, CUDA graph", measure(lambda i, graphs=graphs: graphs[i % FRAMES].replay()))
 
     batches = [noise(BATCH, number) for number in range(2)]
     row(BATCH_ROW, "torch", measure(lambda i: chain(batches[i % 2])) / BATCH)
     graphs = [graph_of(lambda batch=batch: chain(batch)) for batch in batches]
-    row(BATCH_ROW, "torch, CUDA graph", measure(lambda i: graphs[i % 2].replay()) / BATCH)
-    del graphs
+    row(BATCH_ROW, "torch, CUDA graph", measure(lambda i, graphs=graphs: graphs[i % 2].replay()) / BATCH)
     try:
         import cvcuda
     except ImportError as error:

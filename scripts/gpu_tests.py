@@ -1,6 +1,7 @@
-"""Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of the kernels. Started by scripts/test --gpu.
+"""Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of the kernels. Started by scripts/test
+--gpu.
 
-    gpu_test.py [--no-sanitizer] [FILTER...]
+    gpu_tests.py [--no-sanitizer] [FILTER...]
 
 FILTER is a part of the tests' names, as in `cargo test`. What the programs print goes through; a summary follows.
 """
@@ -48,7 +49,8 @@ def tests(name: str, path: Path, filters: list[str]) -> tuple[str, int, int]:
     if match := RESULT.search(output):
         passed, failed = int(match[1]), int(match[2])
     else:
-        passed, failed, good = 0, 1, False
+        passed, failed = 0, 0
+    failed += int(not good and not failed)  # it crashed, at the end or before
     return f"{name}: {passed} passed, {failed} failed" + ("" if match else " (it did not end)"), passed, failed
 
 
