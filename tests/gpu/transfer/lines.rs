@@ -5,14 +5,14 @@ use gst_video::VideoFormat;
 
 use super::*;
 
-/// Counts of the elements that have any, by name.
+/// The count of those elements that have one, by name.
 fn fallbacks(pipeline: &gst::Pipeline) -> Vec<(String, u64)> {
     let elements = pipeline.iterate_elements().into_iter().filter_map(Result::ok);
     elements
         .filter(|element| element.find_property("stats").is_some())
-        .map(|element| {
+        .filter_map(|element| {
             let stats = element.property::<gst::Structure>("stats");
-            (element.name().to_string(), stats.get::<u64>("fallbacks").unwrap())
+            Some((element.name().to_string(), stats.get::<u64>("fallbacks").ok()?))
         })
         .collect()
 }
@@ -78,6 +78,9 @@ fn decoded_frames_come_down_from_the_decoders_own_memory() {
         "queue ! cudaconvert ! cudainferdownload name=down",
         "cudainferupload ! cudainferdownload name=down",
     ] {
+        if path.contains("cudaconvert") && gst::ElementFactory::find("cudaconvert").is_none() {
+            continue;
+        }
         let pipeline = play(&format!(
             "{decoded} ! video/x-raw(memory:CUDAMemory) ! {path} ! video/x-raw ! fakesink sync=false"
         ));

@@ -76,8 +76,7 @@ fn play(line: &str) -> gst::Pipeline {
 }
 
 /// Runs `path` behind `source` with an appsink at its end, and hands over each frame beside the source's own, which
-/// took no part in it: what a source leaves in bytes that belong to no pixel changes from run to run. The pipeline is
-/// in NULL when it returns.
+/// took no part in it. The pipeline is in NULL when it returns.
 fn run(source: &str, path: &str, mut each: impl FnMut(&gst::Sample, &gst::Sample)) -> gst::Pipeline {
     let sink = "appsink sync=false max-buffers=2";
     let line = format!("{source} ! {path} ! {sink} name=out  {source} ! {sink} name=original");
@@ -112,7 +111,8 @@ fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
         let (row_bytes, rows) = plane_extent(info, index);
         let stride = usize::try_from(frame.plane_stride()[index]).unwrap();
         let data = frame.plane_data(plane).unwrap();
-        (0..rows).flat_map(|row| data[row * stride..][..row_bytes].to_vec()).collect()
+        let rows = (0..rows).flat_map(|row| data[row * stride..][..row_bytes].to_vec()).collect();
+        without_padding(rows, row_bytes, info)
     };
     (0..info.n_planes()).map(rows).collect()
 }
@@ -128,9 +128,23 @@ fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> 
         // SAFETY: waited for before anything else happens to either.
         unsafe { stream.start_download_plane(copy).unwrap() };
         stream.synchronize().unwrap();
-        target
+        without_padding(target, row_bytes, info)
     };
     (0..frame.planes()).map(download).collect()
+}
+
+/// Where two pixels share their chroma in one plane, the last pair of an odd row has luma that belongs to no pixel, and
+/// that a source leaves as it was.
+fn without_padding(mut rows: Vec<u8>, row_bytes: usize, info: &VideoInfo) -> Vec<u8> {
+    let from_the_end = match info.format() {
+        VideoFormat::Yuy2 => 2,
+        VideoFormat::Uyvy => 1,
+        _ => return rows,
+    };
+    if info.width() % 2 == 1 {
+        rows.chunks_mut(row_bytes).for_each(|row| row[row_bytes - from_the_end] = 0);
+    }
+    rows
 }
 
 fn info_of(sample: &gst::Sample) -> VideoInfo {
