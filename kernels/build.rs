@@ -16,8 +16,7 @@ use libloading::Library;
 const ARCHITECTURES: &str = "75,80,86,89,90";
 
 /// Without contraction of `a * b + c`, so that the kernels round as the CPU does; they say `fmaf` where they want it.
-const OPTIONS: [&str; 4] =
-    ["--std=c++17", "--fmad=false", "--device-as-default-execution-space", "--generate-line-info"];
+const OPTIONS: [&str; 3] = ["--std=c++17", "--fmad=false", "--device-as-default-execution-space"];
 
 /// What a kernel is compiled to.
 #[derive(Clone, Copy)]
@@ -171,6 +170,8 @@ impl Nvrtc {
                 text(format!("--gpu-architecture={architecture}")),
                 text(format!("--include-path={}", sources.display())),
             ])
+            // For profilers; it makes the kernels four times as large.
+            .chain((env::var("DEBUG").as_deref() == Ok("true")).then(|| text("--generate-line-info".into())))
             .collect();
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let count = c_int::try_from(options.len()).expect("a few");

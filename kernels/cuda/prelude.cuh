@@ -28,5 +28,5 @@ __device__ __forceinline__ half_t to_half(float f) {
     return h;
 }
 
-// Numbers of TensorType (kernels/src/tensor.rs, device::type_code).
+// The order of TensorType in kernels/src/tensor.rs.
 enum TensorType : uint32_t { FLOAT32, FLOAT16, UINT8, INT8, INT32, INT64 };
