@@ -228,7 +228,8 @@ __device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score s
 
 // The score of one anchor and, where its box needs them, the distances of its sides: a thread a side.
 template <uint32_t TYPE>
-__device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint32_t lane, uint32_t group, float* sides) {
+__device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint32_t lane, uint32_t group,
+                          float* sides) {
     const Layout& l = p.layout;
     if (l.scoring == FINAL) return score_final(p, s, cell);
     Score score = score_row<TYPE>(p, s, cell, lane, group);

@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress(const __grid_c
 // A warp takes every 32nd chunk: they read ahead at the same time, and decide one after the other.
 extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_constant__ Nms p) {
     // By chunk, once it is decided: the selected, and above them 1 + how many that makes in all. One word for both, so
-    // that who sees the one sees the other.
+    // that who sees the one sees the other. (compute-sanitizer's racecheck reports this hand-over; it is meant.)
     __shared__ volatile uint64_t decided[MAX_CHUNKS];
     uint32_t n = window_count(p), lane = threadIdx.x % 32, chunks = (n + 31) / 32;
     uint32_t before = p.counts->found;

@@ -67,7 +67,8 @@ __device__ __forceinline__ void put(const Nms& p, uint32_t place, float4 box, fl
     p.selected[place] = {x, y, w, h, confidence, klass};
 }
 
-// `threads` threads, all that are left of the block: hand `found` detections to the host and get ready for the next frame.
+// `threads` threads, all that are left of the block: hand `found` detections to the host and get ready for the next
+// frame.
 __device__ __forceinline__ void deliver(const Nms& p, uint32_t found, uint32_t threads) {
     __syncthreads();
     // In pieces of 8 bytes, neighbours by neighbouring threads: the bus likes long writes.

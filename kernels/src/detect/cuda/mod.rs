@@ -96,8 +96,8 @@ impl CudaDetector {
     /// before the next is started, or its detections are lost; all in one stream.
     ///
     /// `outputs`, of any element type, are the model's outputs in the order in which [`super::choose`] was given their
-    /// descriptions, each aligned to its elements; they must not be written before the work is done. `map` leads from the input tensor's pixels to
-    /// the frame's, `frame` is the frame's width and height in pixels.
+    /// descriptions, each aligned to its elements; they must not be written before the work is done. `map` leads from
+    /// the input tensor's pixels to the frame's, `frame` is the frame's width and height in pixels.
     ///
     /// # Errors
     /// [`DetectError::Outputs`] or [`DetectError::Shape`] where the tensors are not those the decoder was chosen for,
