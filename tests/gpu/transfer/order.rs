@@ -358,8 +358,10 @@ fn what_is_written_to_a_frame_of_another_context_goes_back_there() {
     // Taken before the sink gets it, because it may be written only by the one who has it.
     let pad = theirs.by_name("out").unwrap().static_pad("sink").unwrap();
     pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
-        take.send(info.buffer_mut().unwrap().clone()).unwrap();
-        gst::PadProbeReturn::Drop
+        if let Some(gst::PadProbeData::Buffer(buffer)) = info.data.take() {
+            take.send(buffer).unwrap();
+        }
+        gst::PadProbeReturn::Handled
     });
     theirs.set_state(gst::State::Playing).unwrap();
     let mut buffer = taken.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
