@@ -43,15 +43,13 @@ impl Stream {
         let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return true };
         [first, last].into_iter().all(|byte| {
             let mut kind = 0u32;
+            let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+            let mut value = (&raw mut kind).cast::<c_void>();
             let address = ptr::from_ref(byte).expose_provenance() as u64;
-            // SAFETY: the value is as large as this attribute; the driver looks the address up and does not use it.
-            let found = unsafe {
-                sys::cuPointerGetAttribute(
-                    (&raw mut kind).cast::<c_void>(),
-                    CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                    address,
-                )
-            };
+            // SAFETY: one attribute, and a value as large as it is. The driver looks the address up and does not use
+            // it; of memory that it does not know, the type is 0.
+            let found =
+                unsafe { sys::cuPointerGetAttributes(1, &raw mut attribute, &raw mut value, address) };
             found.result().is_ok() && kind == CUmemorytype::CU_MEMORYTYPE_HOST as u32
         })
     }

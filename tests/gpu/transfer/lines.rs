@@ -23,7 +23,7 @@ fn our_elements_and_gstreamers_follow_each_other_in_any_order_without_a_copy_bet
     let moved = |line: &str| {
         let source = source(VideoFormat::Nv12, (640, 480), 30);
         let mut frames = 0;
-        let pipeline = run(&source, line, |sample, original| {
+        let pipeline = run(&source, &format!("{line} ! video/x-raw"), |sample, original| {
             let [got, wanted] = [sample, original].map(|s| pixels(s.buffer().unwrap(), &info_of(s)));
             assert!(got == wanted, "{line} frame {frames}");
             frames += 1;

@@ -133,16 +133,20 @@ fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> 
     (0..frame.planes()).map(download).collect()
 }
 
-/// Where two pixels share their chroma in one plane, the last pair of an odd row has luma that belongs to no pixel, and
-/// that a source leaves as it was.
+/// Where two pixels share their chroma in one plane, the last pair of an odd row has luma that belongs to no pixel, which
+/// a source leaves as it was. In a row of one pixel, videotestsrc leaves the chroma, too.
 fn without_padding(mut rows: Vec<u8>, row_bytes: usize, info: &VideoInfo) -> Vec<u8> {
-    let from_the_end = match info.format() {
-        VideoFormat::Yuy2 => 2,
+    let luma = match info.format() {
+        VideoFormat::Yuy2 => 0,
         VideoFormat::Uyvy => 1,
         _ => return rows,
     };
-    if info.width() % 2 == 1 {
-        rows.chunks_mut(row_bytes).for_each(|row| row[row_bytes - from_the_end] = 0);
+    for row in rows.chunks_mut(row_bytes) {
+        match info.width() {
+            1 => row.copy_from_slice(&[0, 0, 0, row[luma]]),
+            width if width % 2 == 1 => row[row_bytes - 2 + luma] = 0,
+            _ => {}
+        }
     }
     rows
 }

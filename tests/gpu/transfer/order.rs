@@ -84,7 +84,7 @@ fn before_foreign_elements_the_uploader_waits() {
     };
     // Not always: a copy may be done before the question is asked.
     assert!(waits(&format!("cudainferupload name=up ! {CUDA}")) > 50);
-    assert!(waits("cudainferupload name=up ! cudadownload") > 50);
+    assert!(waits("cudainferupload name=up ! cudadownload ! video/x-raw") > 50);
     assert!(
         waits(&format!(
             "cudainferupload name=up ! tee name=t ! queue ! cudainferdownload ! fakesink  t. ! {CUDA}"
@@ -132,6 +132,7 @@ fn frames_stay_whole_while_the_device_is_busy_with_other_things() {
             "cudainferupload ! queue ! cudadownload",
             "cudaupload ! queue ! cudainferdownload",
         ] {
+            let path = &format!("{path} ! video/x-raw");
             run(&source(VideoFormat::I420, (961, 541), 30), path, |sample, original| {
                 let [got, wanted] = [sample, original].map(|s| pixels(s.buffer().unwrap(), &info_of(s)));
                 assert!(got == wanted, "{path} {:?}", sample.buffer().unwrap().pts());
@@ -357,8 +358,10 @@ fn what_is_written_to_a_frame_of_another_context_goes_back_there() {
     // Taken before the sink gets it, because it may be written only by the one who has it.
     let pad = theirs.by_name("out").unwrap().static_pad("sink").unwrap();
     pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
-        take.send(info.buffer_mut().unwrap().clone()).unwrap();
-        gst::PadProbeReturn::Drop
+        if let Some(gst::PadProbeData::Buffer(buffer)) = info.data.take() {
+            take.send(buffer).unwrap();
+        }
+        gst::PadProbeReturn::Handled
     });
     theirs.set_state(gst::State::Playing).unwrap();
     let mut buffer = taken.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
