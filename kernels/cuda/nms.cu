@@ -123,11 +123,19 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress(const __grid_c
     }
 }
 
+// What another warp's exchange has put there, or what was there before.
+__device__ __forceinline__ uint64_t look(const unsigned long long* word) {
+    uint64_t seen;
+    uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(word));
+    asm volatile("ld.relaxed.cta.shared.u64 %0, [%1];" : "=l"(seen) : "r"(address) : "memory");
+    return seen;
+}
+
 // A warp takes every 32nd chunk: they read ahead at the same time, and decide one after the other.
 extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_constant__ Nms p) {
     // By chunk, once it is decided: the selected, and above them 1 + how many that makes in all. One word for both, so
-    // that who sees the one sees the other. (compute-sanitizer's racecheck reports this hand-over; it is meant.)
-    __shared__ volatile uint64_t decided[MAX_CHUNKS];
+    // that who sees the one sees the other; it is handed from warp to warp, by an atomic exchange.
+    __shared__ unsigned long long decided[MAX_CHUNKS];
     uint32_t n = window_count(p), lane = threadIdx.x % 32, chunks = (n + 31) / 32;
     uint32_t before = p.counts->found;
     bool compare = p.among != NOTHING, enough = false;
@@ -154,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_cons
             for (uint32_t k = 0; k < AHEAD; k++) {
                 if (first + k >= chunk) break;
                 uint64_t word;
-                while ((word = decided[first + k]) == 0) {
+                while ((word = look(&decided[first + k])) == 0) {
                     // Whose turn is far off leaves the others in peace.
                     if (first + k + 3 < chunk) __nanosleep(40);
                 }
@@ -171,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_cons
             undecided &= ~(now | __ballot_sync(ALL, inside & now));
         }
         uint32_t after = min(before + __popc(selected), p.top_k_after);
-        if (lane == 0) decided[chunk] = static_cast<uint64_t>(after + 1) << 32 | selected;
+        if (lane == 0) atomicExch(&decided[chunk], static_cast<uint64_t>(after + 1) << 32 | selected);
         uint32_t place = before + __popc(selected & ((1u << lane) - 1));
         if ((selected >> lane & 1) && place < p.top_k_after) {
             put(p, place, box, me.confidence, me.klass);
