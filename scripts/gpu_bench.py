@@ -14,7 +14,7 @@ where `who` is cudainfer for ours. All rows and what they were measured on go to
 benches/results).
 
 The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the
-bus, where the row begins with "upload"), and that of its launches, each as long as the shorter of a bare launch and one
+bus, where the row begins with "upload" or "download"), and that of its launches, each as long as the shorter of a bare launch and one
 in a graph. All of these are measured in the same run.
 """
 
@@ -159,7 +159,7 @@ def operations(rows: list[dict]) -> list[str]:
         time, least, reached, target = "", "", "", ""
         if ours:
             time = f"{ours['median_us']:.2f} ({ours['p95_us']:.2f})"
-            bus = floor["bus" if key(ours["row"]).startswith("upload") else "device"]
+            bus = floor["bus" if key(ours["row"]).startswith(("upload", "download")) else "device"]
             bound = ours.get("bytes", 0) / bus + ours.get("launches", 0) * floor["launch"]
             least, reached = f"{bound:.2f}", f"{bound / ours['median_us']:.0%}"
             if ours.get("goal_us") is not None:

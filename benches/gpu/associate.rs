@@ -50,8 +50,8 @@ pub fn run(stream: &Stream) {
 }
 
 fn report(name: &str, bytes: usize, cpu: &Times, gpu: &Times) {
-    row(&format!("associate {name}, wall clock"), gpu, bytes, 1, None);
-    row(&format!("associate {name}, wall clock on the CPU"), cpu, bytes, 0, None);
+    row(&format!("associate {name}, wall clock"), gpu, bytes, 1.0, None);
+    row(&format!("associate {name}, wall clock on the CPU"), cpu, bytes, 0.0, None);
 }
 
 /// Microseconds a call, seen by the host.

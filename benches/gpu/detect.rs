@@ -147,7 +147,7 @@ impl Model {
         let calls = 4100;
         let launches = (stream.counters().launches.get() - before) / calls;
         eprintln!("{name}: {outcome:?}, {} boxes", found.len());
-        row(name, &times, self.bytes + 16 + 24 * found.len(), usize::try_from(launches).unwrap(), goal);
+        row(name, &times, self.bytes + 16 + 24 * found.len(), launches as f64, goal);
     }
 
     /// By the wall clock: from handing over the tensors to having the detections.
@@ -165,7 +165,7 @@ impl Model {
             .collect();
         times.sort_by(f64::total_cmp);
         let times = Times { median: times[times.len() / 2], p95: times[times.len() * 95 / 100] };
-        row(name, &times, self.bytes + 16 + 24 * found.len(), 4, None);
+        row(name, &times, self.bytes + 16 + 24 * found.len(), 4.0, None);
     }
 }
 

@@ -87,7 +87,7 @@ fn one(stream: &Stream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>]) {
     canvas.draw(stream, &format, &frames[0], shapes).unwrap();
     let commands = stream.counters().host_to_device.get() - before;
     let times = measure(stream, |i| canvas.draw(stream, &format, &frames[i % FRAMES], shapes).unwrap());
-    row(name, &times, drawn, 1, None);
+    row(name, &times, drawn, 1.0, None);
     let (long, events) =
         (stream.allocate(1 << 32).unwrap(), [(); 2].map(|()| Event::with_time(stream.context()).unwrap()));
     // Three frames, so that none waits for room, behind work that is longer than enqueuing them.
@@ -103,7 +103,7 @@ fn one(stream: &Stream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>]) {
         })
         .collect();
     device.sort_by(f64::total_cmp);
-    row(&format!("{name}: on the device"), &Times { median: device[50], p95: device[95] }, drawn, 1, None);
+    row(&format!("{name}: on the device"), &Times { median: device[50], p95: device[95] }, drawn, 1.0, None);
     let mut host: Vec<f64> = (0..500)
         .map(|i| {
             let start = Instant::now();

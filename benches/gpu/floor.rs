@@ -23,7 +23,7 @@ fn copies(stream: &Stream) {
     let times = measure(stream, |i| {
         stream.copy_on_device(memory[i % 2].slice(), memory[1 - i % 2].slice()).unwrap();
     });
-    row("floor: copy on the device", &times, 2 * COPIED, 1, None);
+    row("floor: copy on the device", &times, 2 * COPIED, 1.0, None);
 
     let mut host = stream.pin(UPLOADED).unwrap();
     host.as_mut_slice()
@@ -31,7 +31,7 @@ fn copies(stream: &Stream) {
         .zip(0u32..)
         .for_each(|(byte, i)| *byte = i.wrapping_mul(0x9e37_79b9).to_le_bytes()[3]);
     let times = measure(stream, |_| stream.start_upload(&host, memory[0].slice()).unwrap());
-    row("floor: copy over the bus", &times, UPLOADED, 0, None);
+    row("floor: copy over the bus", &times, UPLOADED, 0.0, None);
 }
 
 /// Setting one byte stands for an empty kernel: the driver's own, one block of it, next to nothing to do.
@@ -39,11 +39,11 @@ fn launches(stream: &Stream) {
     let memory = stream.allocate(1).unwrap();
     let byte = memory.slice();
     let times = measure(stream, |i| stream.fill(byte, i.to_le_bytes()[0]).unwrap());
-    row("floor: launch", &times, 1, 1, None);
+    row("floor: launch", &times, 1, 1.0, None);
 
     let mut graph = Graph::record(stream, || (0..NODES).try_for_each(|_| stream.fill(byte, 1))).unwrap();
     let mut times = measure(stream, |_| stream.launch_graph(&mut graph).unwrap());
     times.median /= NODES as f64;
     times.p95 /= NODES as f64;
-    row("floor: launch in a graph", &times, 1, 1, None);
+    row("floor: launch in a graph", &times, 1, 1.0, None);
 }

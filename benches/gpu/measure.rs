@@ -38,9 +38,9 @@ pub fn measure(stream: &Stream, mut work: impl FnMut(usize)) -> Times {
     Times { median: times[RUNS / 2], p95: times[RUNS * 95 / 100] }
 }
 
-/// Prints a row. `bytes` must move through device memory at least once; `launches` is what a call launches; `goal_us` is
+/// Prints a row. `bytes` must move through device memory at least once; `launches` is what a call launches, or its share of a batch; `goal_us` is
 /// what the project aims for.
-pub fn row(name: &str, times: &Times, bytes: usize, launches: usize, goal_us: Option<f64>) {
+pub fn row(name: &str, times: &Times, bytes: usize, launches: f64, goal_us: Option<f64>) {
     let Times { median, p95 } = times;
     let goal = goal_us.map_or_else(|| "null".into(), |goal| goal.to_string());
     println!(

@@ -47,7 +47,7 @@ pub fn run(stream: &Stream) {
             let map = DeviceTensor::new("maps", ty, &shape, maps[i % maps.len()].slice()).unwrap();
             finder.start(stream, &map, &Affine::IDENTITY).unwrap();
         });
-        row(name, &times, bytes, 1, goal);
+        row(name, &times, bytes, 1.0, goal);
         let mut peaks = Vec::new();
         finder.finish(stream, &mut peaks).unwrap();
         assert!(peaks.len() >= c, "{name}: {} peaks", peaks.len());

@@ -68,7 +68,7 @@ fn bench(stream: &Stream, case: Case) {
         preproc.run(stream, &frames[call * batch..][..batch], tensors[call].slice()).unwrap();
     });
     let times = Times { median: median / batch as f64, p95: p95 / batch as f64 };
-    row(name, &times, (frame_bytes as f64 * share) as usize + preproc.bytes(), 1, goal);
+    row(name, &times, (frame_bytes as f64 * share) as usize + preproc.bytes(), 1.0 / batch as f64, goal);
 }
 
 pub fn run(stream: &Stream) {

@@ -34,7 +34,7 @@ fn bench(stream: &Stream, name: &str, (width, height): (usize, usize), pitch: us
         let Frame { pinned, memory } = &frames[i % FRAMES];
         stream.start_upload(pinned, memory.slice()).unwrap();
     });
-    row(&format!("upload {name}, in one piece"), &floor, bytes, 0, None);
+    row(&format!("upload {name}, in one piece"), &floor, bytes, 0.0, None);
     let planes = [(0, height), (height, height / 2)];
     let up = measure(stream, |i| {
         let Frame { pinned, memory } = &frames[i % FRAMES];
@@ -50,7 +50,7 @@ fn bench(stream: &Stream, name: &str, (width, height): (usize, usize), pitch: us
             unsafe { stream.start_upload_plane(&copy).unwrap() };
         }
     });
-    row(&format!("upload {name}"), &up, bytes, 0, Some(goal));
+    row(&format!("upload {name}"), &up, bytes, 0.0, Some(goal));
     let down = measure(stream, |i| {
         let Frame { pinned, memory } = &mut frames[i % FRAMES];
         for (first, rows) in planes {
@@ -65,7 +65,7 @@ fn bench(stream: &Stream, name: &str, (width, height): (usize, usize), pitch: us
             unsafe { stream.start_download_plane(copy).unwrap() };
         }
     });
-    row(&format!("download {name}"), &down, bytes, 0, Some(goal));
+    row(&format!("download {name}"), &down, bytes, 0.0, Some(goal));
     let Times { median, .. } = up;
     eprintln!("{name}: up at {:.0} % of one piece's speed", 100.0 * floor.median / median);
 }

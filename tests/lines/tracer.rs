@@ -62,7 +62,7 @@ fn launch(line: &str, environment: &[(&str, &str)]) -> Output {
 /// A line with every element that works on the CPU.
 fn whole_line(frames: u32) -> String {
     format!(
-        "videotestsrc num-buffers={frames} pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms ! tracker \
+        "videotestsrc num-buffers={frames} pattern=red ! fusedpreproc device=cpu ! trtinfer model={} ! gpunms ! tracker \
          ! inferpublish location=/dev/null ! inferoverlay ! fakesink",
         model("detector")
     )
