@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-SHORT, LONG = 100, 1100
+SHORT, LONG = 90, 790
 COUNTS = ("device-to-host-bytes", "host-to-device-bytes", "device-to-device-bytes", "host-waits", "launches", "allocations")
 DETECT = "! gpunms ! tracker"
 # Behind the decoder; {detect} is empty for a model that is no detector.

@@ -289,7 +289,7 @@ impl ObjectImpl for TrtInfer {
                 count(
                     "max-in-flight",
                     "Maximum in flight",
-                    "Frames that this element holds at most, and its latency in a live pipeline; 0 takes two more than there are workers",
+                    "Frames that this element holds at most, and its latency in a live pipeline; 0 takes two more than there are workers, on a GPU 4",
                 ),
                 device::param_spec(),
                 glib::ParamSpecEnum::builder::<Precision>("precision")

@@ -13,7 +13,7 @@ use gst::subclass::prelude::*;
 use super::imp::{CAT, TrtInfer};
 use super::lane::{Item, Lane};
 use super::stream::Stream;
-use crate::engine::{EngineError, SharedSession};
+use crate::engine::{EngineError, Provider, SharedSession};
 use crate::sync::lock;
 
 /// What the workers need to know of a frame.
@@ -32,7 +32,9 @@ impl TrtInfer {
             lock(&self.engine).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
         let sessions = engine.sessions.clone();
         let limit = lock(&self.settings).max_in_flight;
-        let limit = usize::try_from(limit).ok().filter(|n| *n > 0).unwrap_or(sessions.len() + 2);
+        // On a GPU two frames are to be enqueued behind the one that runs, and a fourth is having its results read.
+        let default = if engine.provider == Provider::Cpu { sessions.len() + 2 } else { 4 };
+        let limit = usize::try_from(limit).ok().filter(|n| *n > 0).unwrap_or(default);
         let lane = Arc::new(Lane::new(limit));
         let workers = sessions
             .into_iter()
