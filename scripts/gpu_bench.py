@@ -14,8 +14,8 @@ where `who` is cudainfer for ours. All rows and what they were measured on go to
 benches/results).
 
 The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the
-bus, where the row begins with "upload" or "download"), and that of its launches, each as long as the shorter of a bare launch and one
-in a graph. All of these are measured in the same run.
+bus, where the row begins with "upload" or "download"), and that of its launches, each as long as the shorter of a bare
+launch and one in a graph. All of these are measured in the same run.
 """
 
 from __future__ import annotations
