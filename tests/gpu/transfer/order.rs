@@ -112,9 +112,17 @@ fn frames_of_pageable_memory_go_through_pinned_memory_and_are_not_waited_for_eit
 #[test]
 #[ignore = "needs a CUDA device"]
 fn frames_stay_whole_while_the_device_is_busy_with_other_things() {
+    /// Also when a comparison fails.
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     init();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = Stop(&stop);
         scope.spawn(|| {
             let stream = stream();
             let memory = stream.allocate(1 << 30).unwrap();
@@ -138,7 +146,6 @@ fn frames_stay_whole_while_the_device_is_busy_with_other_things() {
                 assert!(got == wanted, "{path} {:?}", sample.buffer().unwrap().pts());
             });
         }
-        stop.store(true, Ordering::Relaxed);
     });
 }
 
