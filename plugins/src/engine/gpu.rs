@@ -302,6 +302,15 @@ impl Staging {
     }
 }
 
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        // ONNX Runtime gives pinned memory back in callbacks of the stream, which must not be the last to hold a session.
+        if let Err(e) = self.stream.synchronize() {
+            gst::debug!(CAT, "the last runs failed: {e}");
+        }
+    }
+}
+
 impl Session {
     /// The stream it works in, if that is a GPU's.
     pub fn stream(&self) -> Option<&Arc<Stream>> {

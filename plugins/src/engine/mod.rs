@@ -9,6 +9,7 @@ mod info;
 mod input;
 mod libraries;
 mod library;
+mod onnx;
 mod provider;
 mod session;
 mod sidecar;

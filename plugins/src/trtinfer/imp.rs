@@ -303,6 +303,12 @@ impl ObjectImpl for TrtInfer {
                     .maximum(1 << 20)
                     .mutable_ready()
                     .build(),
+                glib::ParamSpecBoolean::builder("cuda-graphs")
+                    .nick("CUDA graphs")
+                    .blurb("Record a run on the GPU once and launch it as a whole, where the model allows it")
+                    .default_value(Settings::default().cuda_graphs)
+                    .mutable_ready()
+                    .build(),
                 file(
                     "engine-cache",
                     "Engine cache",
