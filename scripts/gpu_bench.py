@@ -1,7 +1,7 @@
 """Runs every benchmark that needs a GPU and what users would call instead (benches/gpu/peers.py), in one go, and prints
 what came of it as tables. Started by scripts/bench --gpu.
 
-    gpu_bench.py [--no-peers] [--no-lines] [--rows FILE]... [--results FOLDER]
+    gpu_bench.py [--no-peers] [--line-runs N] [--no-lines] [--rows FILE]... [--results FOLDER]
 
 Whole lines (benches/gpu/lines.py) are measured where there are GStreamer, ONNX Runtime and the clip that
 scripts/gpu-bundle makes; their networks are exported by PyTorch first. --rows adds rows from elsewhere: JSON objects,
@@ -38,6 +38,7 @@ ROOT = gpu_programs.ROOT
 BENCHES = ROOT / "benches" / "gpu"
 VIDEO = ROOT / ".cache" / "video" / "vtest-1080p.mp4"
 # The networks of whole lines: models.py's names, and those of the files, which name the rows.
+NANODET = ROOT / ".cache" / "models" / "nanodet.onnx"
 NETWORKS = {"yolov8n": "yolov8n-640-float16", "deeplab": "deeplabv3-resnet50-512-float16"}
 # The bare session loop, which prints nothing without a model.
 SESSION = "plugins-gpu_session"
@@ -97,7 +98,7 @@ def host_python() -> tuple[str, dict[str, str]]:
     return shutil.which("python3") or sys.executable, os.environ | {"LD_LIBRARY_PATH": own}
 
 
-def whole_lines(session: Path | None) -> tuple[list[dict], bool]:
+def whole_lines(session: Path | None, runs: int) -> tuple[list[dict], bool]:
     """What lines.py prints of exported networks."""
     needed = [shutil.which("gst-launch-1.0") or "gst-launch-1.0", VIDEO]
     needed += [os.environ["ORT_DYLIB_PATH"]] if "ORT_DYLIB_PATH" in os.environ else []
@@ -112,8 +113,10 @@ def whole_lines(session: Path | None) -> tuple[list[dict], bool]:
             command = [python, str(BENCHES / "models.py"), name, "--video", str(VIDEO), models[-1]]
             if subprocess.run(command, env=env, stdout=sys.stderr).returncode != 0:
                 return [], False
+        models += [str(NANODET)] if NANODET.is_file() else []
         told = ["--session", str(session)] if session else []
-        return output_of([sys.executable, str(BENCHES / "lines.py"), "--video", str(VIDEO), *told, *models])
+        command = [sys.executable, str(BENCHES / "lines.py"), "--video", str(VIDEO), "--runs", str(runs)]
+        return output_of([*command, *told, *models])
 
 
 def key(row: str) -> str:
@@ -205,6 +208,7 @@ def main() -> int:
     )
     parser.add_argument("--no-peers", action="store_true", help="ours alone")
     parser.add_argument("--no-lines", action="store_true", help="operations alone")
+    parser.add_argument("--line-runs", type=int, default=3, metavar="N", help="runs of each whole line (default: 3)")
     parser.add_argument("--rows", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="FOLDER")
     given = parser.parse_args()
@@ -220,7 +224,7 @@ def main() -> int:
         printed, ended = output_of([python, str(BENCHES / "peers.py")], env)
         found, good = found + printed, good and ended
     if not given.no_lines:
-        printed, ended = whole_lines(session)
+        printed, ended = whole_lines(session, given.line_runs)
         found, good = found + printed, good and ended
     for file in given.rows:
         found += [value for line in file.read_text().splitlines() for value in objects(line)]
