@@ -13,6 +13,10 @@ and one of a whole line is
 where `who` is cudainfer for ours. All rows and what they were measured on go to gpu-DATE.json in FOLDER (default:
 benches/results).
 
+    gpu_bench.py --from FILE
+
+shows such a file's rows that have a goal or a peer, measuring nothing: README's table.
+
 The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the
 bus, where the row begins with "upload" or "download"), and that of its launches, each as long as the shorter of a bare
 launch and one in a graph. All of these are measured in the same run.
@@ -202,6 +206,10 @@ def lines(rows: list[dict]) -> list[str]:
     return table
 
 
+def notable(row: dict) -> bool:
+    return row["row"].startswith(FLOOR) or row.get("goal_us") is not None or ("fps" in row)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/bench --gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -211,7 +219,14 @@ def main() -> int:
     parser.add_argument("--line-runs", type=int, default=3, metavar="N", help="runs of each whole line (default: 3)")
     parser.add_argument("--rows", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="FOLDER")
+    parser.add_argument("--from", type=Path, dest="former", metavar="FILE", help="show what was measured with a goal or a peer")
     given = parser.parse_args()
+    if given.former:
+        told = json.loads(given.former.read_text())
+        compared = [merged for merged in by_row(told["rows"]).values() if len(merged) > 1 or notable(merged[0])]
+        rows = [row for merged in compared for row in merged]
+        print("\n".join(operations(rows) + lines(rows)))
+        return 0
 
     found, good = [], True
     programs = gpu_programs.programs("bench")

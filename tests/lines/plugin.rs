@@ -32,6 +32,7 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
     let listed = text(&output.stdout);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     for name in [
+        "cudainferdownload",
         "cudainferupload",
         "fusedpreproc",
         "trtinfer",

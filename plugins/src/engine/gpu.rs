@@ -141,7 +141,7 @@ impl Gpu {
         let warm = self.graphs && self.runs >= WARM_UP;
         let slot = &mut self.slots[slot];
         if warm && slot.graph.is_none() {
-            let options = options()?;
+            let options = options(true)?;
             let recorded = Graph::record(&stream, || slot.binding.run(session, &options).map_err(failed));
             match recorded {
                 Ok(graph) => slot.graph = Some(graph),
@@ -155,7 +155,7 @@ impl Gpu {
             Some(graph) => stream.launch_graph(graph).map_err(EngineError::from),
             None => {
                 stream.counters().launches.add(1);
-                slot.binding.run(session, &options()?).map_err(failed)
+                slot.binding.run(session, &options(self.graphs)?).map_err(failed)
             }
         };
         // The first runs take longer by far, which would be all that a mean shows.
@@ -322,10 +322,14 @@ fn bytes(ty: TensorType, dims: &[usize]) -> usize {
     dims.iter().product::<usize>() * ty.size()
 }
 
-/// No synchronisation at the end of a run, and no recording by ONNX Runtime, whose launches would synchronise.
-fn options() -> Result<RunOptions, EngineError> {
+/// Never recording by ONNX Runtime, whose launches would wait for the device. No waiting at the end of a run either, where
+/// runs are going to be recorded; where they are not, ONNX Runtime gives back the pinned memory of a run only there: it would
+/// grow from run to run, and the last callbacks would find their session gone.
+fn options(recorded: bool) -> Result<RunOptions, EngineError> {
     let mut options = RunOptions::new().map_err(failed)?;
-    options.disable_device_sync().map_err(failed)?;
+    if recorded {
+        options.disable_device_sync().map_err(failed)?;
+    }
     options.set("gpu_graph_id", "-1").map_err(failed)?;
     Ok(options)
 }
