@@ -6,17 +6,17 @@ use cudainfer_kernels::device::{Choice, Counters, Stream};
 use gst::glib;
 use gst::prelude::*;
 
-use crate::caps;
-use crate::memory::{Place, Placement, Session};
+use crate::memory::{Place, Session};
 use crate::meta::tensor::{OnDevice, TensorSet};
 use crate::sync::lock;
+use crate::{caps, notice};
 
 /// The property.
 pub fn param_spec() -> glib::ParamSpec {
     glib::ParamSpecString::builder("device")
         .nick("Device")
         .blurb(
-            "Where to compute: 'auto' (the first GPU that can be used, else the CPU), 'cuda' or 'cuda:N' (that GPU or an \
+            "Where to work: 'auto' (the first GPU that can be used, else the CPU), 'cuda' or 'cuda:N' (that GPU or an \
              error), 'cpu'",
         )
         .default_value(Choice::default().to_string().as_str())
@@ -93,11 +93,21 @@ impl Results {
     }
 }
 
-/// The property of an element that works on frames, and what it comes to.
+/// The property of an element that works on frames, and what it comes to: decided once for each time out of NULL, and
+/// forgotten in NULL.
 #[derive(Debug, Default)]
 pub struct Gpu {
     device: Mutex<Option<String>>,
-    placement: Placement,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    place: Place,
+    /// Whether it is the CPU although the user left it open.
+    fell_back: bool,
+    /// The CUDA context that the application or a bin last gave the element.
+    offered: Option<gst::Context>,
 }
 
 impl Gpu {
@@ -113,10 +123,13 @@ impl Gpu {
 
     /// For `set_context`.
     pub fn set_context(&self, context: &gst::Context) {
-        self.placement.offer(context);
+        if Session::is_offer(context) {
+            lock(&self.state).offered = Some(context.clone());
+        }
     }
 
-    /// For `change_state`, before the parent's.
+    /// For `change_state`, before the parent's: at NULL->READY it decides by the property, tells the neighbours which context
+    /// is used, and warns on the bus if that is none although one was looked for; at READY->PAUSED it counts from zero.
     ///
     /// # Errors
     /// The device that was asked for is not there; the error has been posted.
@@ -127,46 +140,109 @@ impl Gpu {
         counters: &Arc<Counters>,
     ) -> Result<(), gst::StateChangeError> {
         match transition {
-            gst::StateChange::NullToReady => {
-                self.placement.open(element, &self.device(), counters).map_err(|message| {
-                    element.post_error_message(message);
-                    gst::StateChangeError
-                })?;
+            gst::StateChange::NullToReady => self.open(element, counters).map_err(|message| {
+                element.post_error_message(message);
+                gst::StateChangeError
+            }),
+            gst::StateChange::ReadyToPaused => {
+                counters.reset();
+                // It still is one.
+                counters.fallbacks.add(u64::from(lock(&self.state).fell_back));
+                Ok(())
             }
-            gst::StateChange::ReadyToPaused => self.placement.start(counters),
-            _ => (),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// For `change_state`, after the parent's.
     pub fn after(&self, transition: gst::StateChange) {
         if transition == gst::StateChange::ReadyToNull {
-            self.placement.close();
+            let place = std::mem::take(&mut lock(&self.state).place);
+            // Outside of the lock: the last one to let go of the GPU waits for it.
+            drop(place);
         }
+    }
+
+    fn open(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<(), gst::ErrorMessage> {
+        let reason = self.decide(element, counters)?;
+        lock(&self.state).fell_back = reason.is_some();
+        // Messages run handlers, which may call us back: no lock is held here.
+        if let Some(session) = self.session() {
+            session.announce(element);
+        }
+        if let Some(reason) = reason {
+            counters.fallbacks.add(1);
+            notice::running_on_cpu(element, &reason);
+        }
+        Ok(())
+    }
+
+    /// Decides, unless that has been done. Returns why it is the CPU although the user left it open.
+    fn decide(
+        &self,
+        element: &gst::Element,
+        counters: &Arc<Counters>,
+    ) -> Result<Option<String>, gst::ErrorMessage> {
+        let offered = {
+            let state = lock(&self.state);
+            if !matches!(state.place, Place::Open) {
+                return Ok(None);
+            }
+            state.offered.clone()
+        };
+        let (place, reason) = Place::decide(&self.device(), element, offered.as_ref(), counters)?;
+        let mut state = lock(&self.state);
+        if let Place::Open = state.place {
+            state.place = place;
+        }
+        Ok(reason)
+    }
+
+    /// What was decided.
+    pub fn place(&self) -> Place {
+        lock(&self.state).place.clone()
     }
 
     /// The GPU, if there is one to be used.
     pub fn session(&self) -> Option<Session> {
-        match self.placement.place() {
+        match self.place() {
             Place::Gpu(session) => Some(session),
             Place::Open | Place::Host => None,
         }
     }
 
-    /// Answers the question of a neighbour for a CUDA context.
+    /// The GPU for an element that needs one only now: it may not have been looked for.
+    ///
+    /// # Errors
+    /// Why there is none that can be used.
+    pub fn session_now(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<Session, String> {
+        let reason = self.decide(element, counters).map_err(|e| e.to_string())?;
+        self.session().ok_or_else(|| reason.unwrap_or_else(|| "there is no GPU".to_owned()))
+    }
+
+    /// Answers a neighbour's query for a CUDA context; returns whether `query` was one that could be answered. Upstream
+    /// elements reach READY after us but downstream ones before, so this may have to decide early, in favour of a GPU only;
+    /// what is wrong is then said at NULL->READY.
     pub fn answer(
         &self,
         element: &gst::Element,
         counters: &Arc<Counters>,
         query: &mut gst::QueryRef,
     ) -> bool {
-        self.placement.answer(element, &self.device(), counters, query)
+        let gst::QueryView::Context(_) = query.view() else { return false };
+        if let Place::Open = self.place() {
+            let _ = self.decide(element, counters);
+            let mut state = lock(&self.state);
+            if let Place::Host = state.place {
+                state.place = Place::Open;
+            }
+        }
+        self.session().is_some_and(|session| session.answer(element, query))
     }
 
     /// The part of `caps` in memory that can be worked on: with `cuda`, CUDA's; on the CPU, the system's; else both.
     pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
-        let cuda = !matches!(self.placement.place(), Place::Host);
+        let cuda = !matches!(self.place(), Place::Host);
         let system = !self.device().starts_with("cuda");
         caps::in_memory(caps, cuda, system)
     }

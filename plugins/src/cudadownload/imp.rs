@@ -1,13 +1,14 @@
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 
-use cudainfer_kernels::device::{Choice, Counters};
+use cudainfer_kernels::device::Counters;
 use gst::{glib, prelude::*, subclass::prelude::*};
 use gst_base::subclass::prelude::*;
 use gst_video::VideoInfo;
 
 use super::{copy::Downloader, negotiate};
-use crate::memory::{Place, Placement, caps, order};
+use crate::device::{self, Gpu};
+use crate::memory::{Place, caps, order};
 use crate::notice;
 use crate::stats;
 use crate::sync::lock;
@@ -20,29 +21,12 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-struct Settings {
-    device: String,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { device: Choice::default().to_string() }
-    }
-}
-
 #[derive(Default)]
 pub struct CudaDownload {
-    settings: Mutex<Settings>,
-    placement: Placement,
+    gpu: Gpu,
     /// For frames that arrive in CUDA memory and leave in system memory; `None` in passthrough.
     downloader: Mutex<Option<Downloader>>,
     counters: Arc<Counters>,
-}
-
-impl CudaDownload {
-    fn device(&self) -> String {
-        lock(&self.settings).device.clone()
-    }
 }
 
 #[glib::object_subclass]
@@ -55,35 +39,20 @@ impl ObjectSubclass for CudaDownload {
 
 impl ObjectImpl for CudaDownload {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            vec![
-                glib::ParamSpecString::builder("device")
-                    .nick("Device")
-                    .blurb(
-                        "Where frames come from: 'auto' (the first GPU that can be used), 'cuda' or 'cuda:N' (that GPU \
-                         or an error), 'cpu' (none: frames go through as they are).",
-                    )
-                    .default_value(Settings::default().device.as_str())
-                    .mutable_ready()
-                    .build(),
-                stats::param_spec(""),
-            ]
-        });
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
+            LazyLock::new(|| vec![device::param_spec(), stats::param_spec("")]);
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
         if pspec.name() == "device" {
-            let device =
-                value.get::<Option<String>>().ok().flatten().unwrap_or_else(|| Settings::default().device);
-            gst::info!(CAT, imp = self, "device={device}");
-            lock(&self.settings).device = device;
+            self.gpu.set_device(value.get().ok().flatten());
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
-            "device" => lock(&self.settings).device.to_value(),
+            "device" => self.gpu.device().to_value(),
             "stats" => stats::structure(&self.counters).to_value(),
             _ => pspec.default_value().clone(),
         }
@@ -123,7 +92,7 @@ impl ElementImpl for CudaDownload {
     }
 
     fn set_context(&self, context: &gst::Context) {
-        self.placement.offer(context);
+        self.gpu.set_context(context);
         self.parent_set_context(context);
     }
 
@@ -131,22 +100,9 @@ impl ElementImpl for CudaDownload {
         &self,
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        match transition {
-            gst::StateChange::NullToReady => {
-                let opened = self.placement.open(self.obj().upcast_ref(), &self.device(), &self.counters);
-                opened.map_err(|error| {
-                    gst::error!(CAT, imp = self, "{error}");
-                    self.post_error_message(error);
-                    gst::StateChangeError
-                })?;
-            }
-            gst::StateChange::ReadyToPaused => self.placement.start(&self.counters),
-            _ => {}
-        }
+        self.gpu.before(transition, self.obj().upcast_ref(), &self.counters)?;
         let success = self.parent_change_state(transition)?;
-        if transition == gst::StateChange::ReadyToNull {
-            self.placement.close();
-        }
+        self.gpu.after(transition);
         Ok(success)
     }
 }
@@ -170,7 +126,7 @@ impl BaseTransformImpl for CudaDownload {
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
         // As long as it is open, everything that may turn out possible can be linked.
-        let gpu = !matches!(self.placement.place(), Place::Host);
+        let gpu = !matches!(self.gpu.place(), Place::Host);
         let other = negotiate::transform(direction, caps, gpu);
         let other = match filter {
             Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
@@ -205,7 +161,7 @@ impl BaseTransformImpl for CudaDownload {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        self.placement.answer(self.obj().upcast_ref(), &self.device(), &self.counters, query)
+        self.gpu.answer(self.obj().upcast_ref(), &self.counters, query)
             || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
@@ -224,7 +180,7 @@ impl BaseTransformImpl for CudaDownload {
     }
 
     fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
-        let (Place::Gpu(session), true) = (self.placement.place(), lock(&self.downloader).is_some()) else {
+        let (Place::Gpu(session), true) = (self.gpu.place(), lock(&self.downloader).is_some()) else {
             return self.parent_decide_allocation(query);
         };
         let Some(caps) = query.get_owned().0 else {
@@ -265,7 +221,7 @@ impl BaseTransformImpl for CudaDownload {
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let begun = Instant::now();
         // The lock is gone when messages are posted: they run handlers, which may stop us.
-        let copied = match (self.placement.place(), &mut *lock(&self.downloader)) {
+        let copied = match (self.gpu.place(), &mut *lock(&self.downloader)) {
             (Place::Gpu(session), Some(downloader)) => Some(downloader.download(&session, inbuf, outbuf)),
             _ => None,
         };

@@ -1,13 +1,14 @@
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 
-use cudainfer_kernels::device::{Choice, Counters};
+use cudainfer_kernels::device::Counters;
 use gst::{glib, prelude::*, subclass::prelude::*};
 use gst_base::subclass::prelude::*;
 use gst_video::VideoInfo;
 
 use super::{copy::Uploader, negotiate};
-use crate::memory::{Place, Placement, caps, order};
+use crate::device::{self, Gpu};
+use crate::memory::{Place, caps, order};
 use crate::stats;
 use crate::sync::lock;
 
@@ -15,37 +16,21 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("cudainferupload", gst::DebugColorFlags::empty(), Some("Upload to GPU memory"))
 });
 
-struct Settings {
-    device: String,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { device: Choice::default().to_string() }
-    }
-}
-
 /// Buffers that decoders and sources should have of our pinned memory: one to fill while another is copied.
 const MIN_PINNED: u32 = 2;
 
 #[derive(Default)]
 pub struct CudaUpload {
-    settings: Mutex<Settings>,
-    placement: Placement,
+    gpu: Gpu,
     /// For frames that arrive in system memory and leave in CUDA memory; `None` in passthrough.
     uploader: Mutex<Option<Uploader>>,
     counters: Arc<Counters>,
 }
 
 impl CudaUpload {
-    fn device(&self) -> String {
-        lock(&self.settings).device.clone()
-    }
-
     /// Proposes pinned memory, so that frames are written straight to where the GPU reads them.
     fn propose_pinned(&self, query: &mut gst::query::Allocation) {
-        let (Place::Gpu(session), (Some(caps), need_pool)) = (self.placement.place(), query.get_owned())
-        else {
+        let (Place::Gpu(session), (Some(caps), need_pool)) = (self.gpu.place(), query.get_owned()) else {
             return;
         };
         let allocator = session.pinned();
@@ -69,35 +54,20 @@ impl ObjectSubclass for CudaUpload {
 
 impl ObjectImpl for CudaUpload {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            vec![
-                glib::ParamSpecString::builder("device")
-                    .nick("Device")
-                    .blurb(
-                        "Where frames should go: 'auto' (the first GPU that can be used, else they stay in system \
-                         memory), 'cuda' or 'cuda:N' (that GPU or an error), 'cpu' (they stay in system memory).",
-                    )
-                    .default_value(Settings::default().device.as_str())
-                    .mutable_ready()
-                    .build(),
-                stats::param_spec(""),
-            ]
-        });
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
+            LazyLock::new(|| vec![device::param_spec(), stats::param_spec("")]);
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
         if pspec.name() == "device" {
-            let device =
-                value.get::<Option<String>>().ok().flatten().unwrap_or_else(|| Settings::default().device);
-            gst::info!(CAT, imp = self, "device={device}");
-            lock(&self.settings).device = device;
+            self.gpu.set_device(value.get().ok().flatten());
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
-            "device" => lock(&self.settings).device.to_value(),
+            "device" => self.gpu.device().to_value(),
             "stats" => stats::structure(&self.counters).to_value(),
             _ => pspec.default_value().clone(),
         }
@@ -137,7 +107,7 @@ impl ElementImpl for CudaUpload {
     }
 
     fn set_context(&self, context: &gst::Context) {
-        self.placement.offer(context);
+        self.gpu.set_context(context);
         self.parent_set_context(context);
     }
 
@@ -145,22 +115,9 @@ impl ElementImpl for CudaUpload {
         &self,
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        match transition {
-            gst::StateChange::NullToReady => {
-                let opened = self.placement.open(self.obj().upcast_ref(), &self.device(), &self.counters);
-                opened.map_err(|error| {
-                    gst::error!(CAT, imp = self, "{error}");
-                    self.post_error_message(error);
-                    gst::StateChangeError
-                })?;
-            }
-            gst::StateChange::ReadyToPaused => self.placement.start(&self.counters),
-            _ => {}
-        }
+        self.gpu.before(transition, self.obj().upcast_ref(), &self.counters)?;
         let success = self.parent_change_state(transition)?;
-        if transition == gst::StateChange::ReadyToNull {
-            self.placement.close();
-        }
+        self.gpu.after(transition);
         Ok(success)
     }
 }
@@ -184,7 +141,7 @@ impl BaseTransformImpl for CudaUpload {
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
         // As long as it is open, everything that may turn out possible can be linked.
-        let gpu = !matches!(self.placement.place(), Place::Host);
+        let gpu = !matches!(self.gpu.place(), Place::Host);
         let other = negotiate::transform(direction, caps, gpu);
         let other = match filter {
             Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
@@ -216,7 +173,7 @@ impl BaseTransformImpl for CudaUpload {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        self.placement.answer(self.obj().upcast_ref(), &self.device(), &self.counters, query)
+        self.gpu.answer(self.obj().upcast_ref(), &self.counters, query)
             || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
@@ -235,7 +192,7 @@ impl BaseTransformImpl for CudaUpload {
     }
 
     fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
-        let Place::Gpu(session) = self.placement.place() else {
+        let Place::Gpu(session) = self.gpu.place() else {
             return self.parent_decide_allocation(query);
         };
         let Some(caps) = query.get_owned().0 else {
@@ -288,7 +245,7 @@ impl BaseTransformImpl for CudaUpload {
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let begun = Instant::now();
         // The lock is gone when messages are posted: they run handlers, which may stop us.
-        let copied = match (self.placement.place(), &mut *lock(&self.uploader)) {
+        let copied = match (self.gpu.place(), &mut *lock(&self.uploader)) {
             (Place::Gpu(session), Some(uploader)) => Some(uploader.upload(&session, inbuf, outbuf)),
             _ => None,
         };

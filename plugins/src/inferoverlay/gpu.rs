@@ -1,79 +1,12 @@
-//! Frames in CUDA memory: the GPU that they lie on, and drawing there.
+//! Drawing on frames in CUDA memory.
 
-use std::sync::{Arc, Mutex};
-
-use cudainfer_kernels::device::{Choice, Counters};
 use cudainfer_kernels::draw::{CudaCanvas, Shape};
 use cudainfer_kernels::frame::FrameFormat;
 use gst::prelude::*;
 use gst_video::VideoInfo;
 
-use crate::memory::{MappedFrame, Place, Session, order};
-use crate::sync::lock;
+use crate::memory::{MappedFrame, Session, order};
 use crate::video;
-
-/// The element's hold on the GPU: from the first frames in CUDA memory, or the first question for a CUDA context, to
-/// READY->NULL.
-#[derive(Debug, Default)]
-pub(super) struct Gpu {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    place: Place,
-    /// The CUDA context that the application or a bin last gave us.
-    offered: Option<gst::Context>,
-}
-
-impl Gpu {
-    /// For `set_context`.
-    pub fn set_context(&self, context: &gst::Context) {
-        if Session::is_offer(context) {
-            lock(&self.state).offered = Some(context.clone());
-        }
-    }
-
-    /// The GPU, opened if it was not.
-    ///
-    /// # Errors
-    /// Why there is none that can be used.
-    pub fn session(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<Session, String> {
-        let (place, offered) = {
-            let state = lock(&self.state);
-            (state.place.clone(), state.offered.clone())
-        };
-        if let Place::Gpu(session) = place {
-            return Ok(session);
-        }
-        let device = Choice::Auto.to_string();
-        match Place::decide(&device, element, offered.as_ref(), counters) {
-            Ok((Place::Gpu(session), _)) => {
-                lock(&self.state).place = Place::Gpu(session.clone());
-                Ok(session)
-            }
-            Ok((_, reason)) => Err(reason.unwrap_or_else(|| "there is no GPU".to_owned())),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    /// Answers the question of a neighbour for a CUDA context, where there is a GPU.
-    pub fn answer(
-        &self,
-        element: &gst::Element,
-        counters: &Arc<Counters>,
-        query: &mut gst::QueryRef,
-    ) -> bool {
-        let gst::QueryView::Context(_) = query.view() else { return false };
-        self.session(element, counters).is_ok_and(|session| session.answer(element, query))
-    }
-
-    /// For `change_state`, after READY->NULL.
-    pub fn close(&self) {
-        let place = std::mem::take(&mut lock(&self.state).place);
-        drop(place);
-    }
-}
 
 /// What draws on the frames of one negotiation.
 pub(super) struct Artist {

@@ -9,8 +9,9 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::gpu::{Artist, Gpu};
+use super::gpu::Artist;
 use super::picture::{Settings, Trails, captions, shapes};
+use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
 use crate::memory::order;
 use crate::meta::object::objects;
@@ -43,7 +44,7 @@ impl InferOverlay {
         let format = video::frame_format(&info)
             .ok_or_else(|| format!("frames of format {} are not drawn on", info.format()))?;
         let artist = if in_cuda(caps) {
-            let session = self.gpu.session(self.obj().upcast_ref(), &self.counters);
+            let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters);
             let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
             Some(Artist::new(session, caps)?)
         } else {
@@ -240,9 +241,7 @@ impl ElementImpl for InferOverlay {
             self.counters.reset();
         }
         let success = self.parent_change_state(transition)?;
-        if transition == gst::StateChange::ReadyToNull {
-            self.gpu.close();
-        }
+        self.gpu.after(transition);
         Ok(success)
     }
 }

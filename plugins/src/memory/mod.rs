@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`caps`] | which caps say that a frame lies in GPU memory, and which formats can |
 //! | [`Session`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
-//! | [`Placement`], [`Place`] | what the property `device` of an element comes to, from NULL to NULL |
+//! | [`Place`] | what the property `device` of an element comes to |
 //! | [`tensor`] | tensors in device memory, as buffers hold them |
 //! | [`MappedFrame`] | where the planes of such a frame lie on the device, for work in one stream |
 //! | [`order`] | how work of several elements on a frame is kept in order without the host |
@@ -25,7 +25,6 @@ mod library;
 pub mod order;
 mod pinned;
 mod place;
-mod placement;
 mod session;
 pub mod tensor;
 
@@ -34,7 +33,6 @@ pub use frame::{MappedFrame, is_cuda_memory, plane_extent};
 pub use held::Held;
 pub use pinned::PinnedAllocator;
 pub use place::Place;
-pub use placement::Placement;
 pub use session::Session;
 
 /// The debug category of everything in here.
