@@ -1,7 +1,7 @@
 //! The computation behind cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
-//! One module per operation. Each has the parameters, their validation and the one public entry in `mod.rs`, and
-//! its CPU implementation in `cpu.rs`.
+//! One module per operation. Each has the parameters, their validation and what runs it on the CPU; all but [`track`] have
+//! a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]).
 //!
 //! | module | input | output |
 //! |---|---|---|

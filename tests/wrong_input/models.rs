@@ -141,3 +141,30 @@ fn a_branch_that_fails_while_it_runs_does_not_hold_up_the_others() {
     until("frames of the good branch", || seen.lock().unwrap().len() > before + 10);
     line.stop();
 }
+
+#[test]
+fn a_gpu_that_is_not_there_is_said_once_and_device_and_provider_must_agree() {
+    let line = |properties: &str| {
+        run(&format!(
+            "videotestsrc num-buffers=1 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc \
+             ! trtinfer name=t model={} {properties} ! fakesink",
+            model("detector")
+        ))
+    };
+    let report = line("device=cuda:99");
+    let said = report.fails_with(&["t: device=cuda:99: "]);
+    assert_eq!(said.matches("CUDA").count(), 1, "{said}");
+    line("device=gpu").fails_with(&["t: device: 'gpu' is not a device: write auto, cuda, cuda:N"]);
+    line("device=cpu provider=cuda").fails_with(&["device=cpu and provider=cuda contradict each other"]);
+    line("device=cpu").succeeds();
+    for element in ["fusedpreproc", "gpunms", "peakfind", "cudainferupload", "cudainferdownload"] {
+        let line = |device: &str| {
+            run(&format!(
+                "videotestsrc num-buffers=1 ! video/x-raw,format=RGB,width=64,height=64 ! {element} name=e \
+                 device={device} ! fakesink"
+            ))
+        };
+        line("cuda:99").fails_with(&["e: device=cuda:99: "]);
+        line("gpu").fails_with(&["e: device: 'gpu' is not a device: write auto, cuda, cuda:N"]);
+    }
+}

@@ -137,6 +137,14 @@ pub enum EngineError {
         /// ONNX Runtime's reason.
         reason: String,
     },
+    /// The GPU that was asked for cannot be used.
+    #[error("device={device}: {reason}")]
+    Gpu {
+        /// As the property says it.
+        device: String,
+        /// Why not.
+        reason: String,
+    },
     /// The GPU failed.
     #[error("{0}")]
     Device(#[from] DeviceError),

@@ -148,6 +148,10 @@ pub(super) fn open(
     counters: &Arc<Counters>,
 ) -> Result<(Provider, Session, Vec<String>), EngineError> {
     let mut refused = Vec::new();
+    let missing = |reason| EngineError::Gpu { device: config.device.to_string(), reason };
+    if let Choice::Cuda(_) = config.device {
+        device(config.device).map_err(missing)?;
+    }
     let wanted: &[Provider] = match config.provider {
         Provider::Auto if config.device == Choice::Cpu => &[],
         Provider::Auto => &[Provider::TensorRt, Provider::TensorRtRtx, Provider::Cuda],
@@ -171,10 +175,7 @@ pub(super) fn open(
         }
     }
     if let (true, Choice::Cuda(_)) = (wanted.len() > 1, config.device) {
-        return Err(EngineError::Provider {
-            provider: config.device.to_string(),
-            reason: refused.join("; "),
-        });
+        return Err(missing(format!("no provider runs the model there: {}", refused.join("; "))));
     }
     // The same reason three times is one: there is no GPU.
     if let (Err(reason), false) = (device(config.device), wanted.is_empty()) {
