@@ -43,12 +43,10 @@ pub fn any_video() -> gst::Caps {
     caps
 }
 
-/// The part of `caps` whose frames lie in memory that is allowed: CUDA's, the system's.
-pub fn in_memory(caps: &gst::Caps, cuda: bool, system: bool) -> gst::Caps {
-    let allowed =
-        |features: &gst::CapsFeaturesRef| if features.contains(CUDA_MEMORY) { cuda } else { system };
-    let allowed = caps.iter_with_features().filter(|(_, features)| allowed(features));
-    allowed.map(|(s, features)| (s.to_owned(), features.to_owned())).collect()
+/// The part of `caps` whose frames do not lie in CUDA memory.
+pub fn without_cuda(caps: &gst::Caps) -> gst::Caps {
+    let others = caps.iter_with_features().filter(|(_, features)| !features.contains(CUDA_MEMORY));
+    others.map(|(s, features)| (s.to_owned(), features.to_owned())).collect()
 }
 
 /// A sink and a source template that are always there.

@@ -240,10 +240,24 @@ impl Gpu {
         self.session().is_some_and(|session| session.answer(element, query))
     }
 
-    /// The part of `caps` in memory that can be worked on: with `cuda`, CUDA's; on the CPU, the system's; else both.
+    /// The part of `caps` in memory that can be worked on: with no GPU, not CUDA's.
     pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
-        let cuda = !matches!(self.place(), Place::Host);
-        let system = !self.device().starts_with("cuda");
-        caps::in_memory(caps, cuda, system)
+        let host = self.device() == "cpu" || matches!(self.place(), Place::Host);
+        if host { caps::without_cuda(caps) } else { caps.clone() }
+    }
+
+    /// Whether frames in system memory are not what the user asked for.
+    ///
+    /// # Errors
+    /// A sentence, if the property names a GPU.
+    pub fn check_host(&self) -> Result<(), String> {
+        let device = self.device();
+        if device.starts_with("cuda") {
+            return Err(format!(
+                "device={device}, but the frames come in system memory: put cudainferupload before this element, and \
+                 cudainferdownload before what needs system memory behind it"
+            ));
+        }
+        Ok(())
     }
 }

@@ -78,6 +78,7 @@ impl FusedPreproc {
             let (dims, to_frame) = (preproc.dims(), preproc.affine());
             (Side::Gpu { preproc, stream }, dims, to_frame, pool)
         } else {
+            self.gpu.check_host()?;
             let preproc = Preproc::new(format, params).map_err(|e| e.to_string())?;
             let size =
                 u32::try_from(preproc.bytes()).map_err(|_| "the tensor is larger than 4 GiB".to_owned())?;
