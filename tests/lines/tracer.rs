@@ -62,8 +62,8 @@ fn launch(line: &str, environment: &[(&str, &str)]) -> Output {
 /// A line with every element that works on the CPU.
 fn whole_line(frames: u32) -> String {
     format!(
-        "videotestsrc num-buffers={frames} pattern=red ! fusedpreproc device=cpu ! trtinfer model={} ! gpunms ! tracker \
-         ! inferpublish location=/dev/null ! inferoverlay ! fakesink",
+        "videotestsrc num-buffers={frames} pattern=red ! fusedpreproc device=cpu ! trtinfer model={} device=cpu ! gpunms \
+         ! tracker ! inferpublish location=/dev/null ! inferoverlay ! fakesink",
         model("detector")
     )
 }

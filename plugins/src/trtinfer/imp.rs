@@ -417,6 +417,13 @@ impl ElementImpl for TrtInfer {
             })?;
             self.counters.reset();
             self.inference_ns.store(0, Ordering::Relaxed);
+            let fell_back = {
+                let (opened, engine) = (lock(&self.opened), lock(&self.engine));
+                let open =
+                    opened.as_ref().is_some_and(|c| c.provider == Provider::Auto && c.device != Choice::Cpu);
+                open && engine.as_ref().is_some_and(|e| e.provider == Provider::Cpu)
+            };
+            self.counters.fallbacks.add(u64::from(fell_back));
         }
         let result = self.parent_change_state(transition);
         if transition == gst::StateChange::ReadyToNull {
