@@ -62,6 +62,12 @@ impl Results {
         choice.resolve().map(|_| ()).map_err(missing)
     }
 
+    /// For `stop`: lets go of the GPU.
+    pub fn forget(&self) {
+        let stream = lock(&self.stream).take();
+        drop(stream);
+    }
+
     /// The tensors to work on where they lie on the GPU, and the stream to do it in; `None` to do it on the CPU.
     ///
     /// # Errors
@@ -111,9 +117,11 @@ struct State {
 }
 
 impl Gpu {
-    /// Sets the property.
+    /// Sets the property; what was decided by the one before is forgotten.
     pub fn set_device(&self, device: Option<String>) {
         *lock(&self.device) = device;
+        let place = std::mem::take(&mut lock(&self.state).place);
+        drop(place);
     }
 
     /// The property.
@@ -140,11 +148,12 @@ impl Gpu {
         counters: &Arc<Counters>,
     ) -> Result<(), gst::StateChangeError> {
         match transition {
-            gst::StateChange::NullToReady => self.open(element, counters).map_err(|message| {
-                element.post_error_message(message);
-                gst::StateChangeError
-            }),
+            gst::StateChange::NullToReady => self.open(element, counters),
             gst::StateChange::ReadyToPaused => {
+                // The property may have been set in READY.
+                if let Place::Open = self.place() {
+                    self.open(element, counters)?;
+                }
                 counters.reset();
                 // It still is one.
                 counters.fallbacks.add(u64::from(lock(&self.state).fell_back));
@@ -163,8 +172,11 @@ impl Gpu {
         }
     }
 
-    fn open(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<(), gst::ErrorMessage> {
-        let reason = self.decide(element, counters)?;
+    fn open(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<(), gst::StateChangeError> {
+        let reason = self.decide(element, counters, true).map_err(|message| {
+            element.post_error_message(message);
+            gst::StateChangeError
+        })?;
         lock(&self.state).fell_back = reason.is_some();
         // Messages run handlers, which may call us back: no lock is held here.
         if let Some(session) = self.session() {
@@ -177,11 +189,13 @@ impl Gpu {
         Ok(())
     }
 
-    /// Decides, unless that has been done. Returns why it is the CPU although the user left it open.
+    /// Decides, unless that has been done; without `for_good`, in favour of a GPU only. Returns why it is the CPU although
+    /// the user left it open.
     fn decide(
         &self,
         element: &gst::Element,
         counters: &Arc<Counters>,
+        for_good: bool,
     ) -> Result<Option<String>, gst::ErrorMessage> {
         let offered = {
             let state = lock(&self.state);
@@ -192,7 +206,7 @@ impl Gpu {
         };
         let (place, reason) = Place::decide(&self.device(), element, offered.as_ref(), counters)?;
         let mut state = lock(&self.state);
-        if let Place::Open = state.place {
+        if matches!(state.place, Place::Open) && (for_good || matches!(place, Place::Gpu(_))) {
             state.place = place;
         }
         Ok(reason)
@@ -216,7 +230,7 @@ impl Gpu {
     /// # Errors
     /// Why there is none that can be used.
     pub fn session_now(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<Session, String> {
-        let reason = self.decide(element, counters).map_err(|e| e.to_string())?;
+        let reason = self.decide(element, counters, true).map_err(|e| e.to_string())?;
         self.session().ok_or_else(|| reason.unwrap_or_else(|| "there is no GPU".to_owned()))
     }
 
@@ -230,13 +244,7 @@ impl Gpu {
         query: &mut gst::QueryRef,
     ) -> bool {
         let gst::QueryView::Context(_) = query.view() else { return false };
-        if let Place::Open = self.place() {
-            let _ = self.decide(element, counters);
-            let mut state = lock(&self.state);
-            if let Place::Host = state.place {
-                state.place = Place::Open;
-            }
-        }
+        let _ = self.decide(element, counters, false);
         self.session().is_some_and(|session| session.answer(element, query))
     }
 

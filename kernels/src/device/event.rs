@@ -45,6 +45,10 @@ impl Event {
         Ok(Self { context: Arc::clone(context), raw })
     }
 
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
     pub(super) fn raw(&self) -> sys::CUevent {
         self.raw
     }

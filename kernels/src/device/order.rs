@@ -50,9 +50,12 @@ impl Order {
     pub fn end_write(&self, stream: &Stream) -> Result<(), DeviceError> {
         // Reading had to be over before writing began; its events are kept for the next time.
         let slot = &mut self.lock().written;
-        if let Some(mark) = slot {
+        // An event can be recorded in its own context only.
+        let same = |mark: &&mut Mark| mark.event.context().handle() == stream.context().handle();
+        if let Some(mark) = slot.as_mut().filter(same) {
+            stream.record(&mark.event)?;
             mark.stream = stream.id();
-            return stream.record(&mark.event);
+            return Ok(());
         }
         *slot = Some(Mark::new(stream)?);
         Ok(())

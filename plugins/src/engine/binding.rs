@@ -64,11 +64,6 @@ impl Binding {
         })
     }
 
-    /// Binds an input to a value of ONNX Runtime's own, which copies it to where the model wants it.
-    pub fn value(&mut self, name: &str, value: &ort::value::DynValue) -> Result<(), ort::Error> {
-        self.binding.bind_input(name, value)
-    }
-
     /// Enqueues a run.
     pub fn run(&self, session: &mut Session, options: &RunOptions) -> Result<(), ort::Error> {
         ortsys![unsafe RunWithBinding(session.ptr_mut(), options.ptr(), self.binding.ptr())?];

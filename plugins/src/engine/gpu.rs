@@ -12,7 +12,7 @@ use gst::prelude::*;
 use ort::session::RunOptions;
 
 use super::binding::Binding;
-use super::session::{CAT, Input, to_value, words};
+use super::session::{CAT, Input, words};
 use super::{EngineError, Session};
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
@@ -32,6 +32,8 @@ pub struct Gpu {
     slots: Vec<Slot>,
     /// What the slots were made for.
     shape: Shape,
+    /// The other inputs' elements.
+    constants: Vec<SharedMemory>,
     runs: usize,
     /// Whether ONNX Runtime can be recorded.
     graphs: bool,
@@ -79,6 +81,7 @@ impl Gpu {
             stream,
             slots: Vec::new(),
             shape: Shape::default(),
+            constants: Vec::new(),
             runs: 0,
             graphs: false,
             staging: Staging::default(),
@@ -108,15 +111,19 @@ impl Gpu {
         let [image, others @ ..] = inputs else {
             return Err(EngineError::Run("the model has no input".into()));
         };
-        self.adapt(image, others, outputs);
+        self.adapt(image, others, outputs)?;
         self.limit()?;
-        let (stream, staged) = (Arc::clone(&self.stream), device_memory(image.data).is_none());
-        if staged {
+        let stream = Arc::clone(&self.stream);
+        // A tensor on another GPU comes by way of the host, too.
+        let near = |memory: &&SharedMemory| memory.context().handle() == stream.context().handle();
+        let near = device_memory(image.data).filter(near);
+        if near.is_none() {
+            stream.counters().fallbacks.add(1);
             self.staging.fill(&stream, image.data)?;
         }
         // Taken out, so that `self` can be used beside it.
         let staging = self.staging.device.take();
-        let memory = device_memory(image.data).or(staging.as_ref());
+        let memory = near.or(staging.as_ref());
         let done = memory
             .ok_or_else(|| EngineError::Run("the image has no memory".into()))
             .and_then(|memory| self.enqueue(session, memory, image, others, outputs));
@@ -159,11 +166,13 @@ impl Gpu {
             }
         };
         // The first runs take longer by far, which would be all that a mean shows.
-        if self.runs < WARM_UP { run() } else { stream.sampled(run) }?;
+        let ran = if self.runs < WARM_UP { run() } else { stream.sampled(run) };
+        // In any case: part of the work may have been enqueued.
         for output in &slot.outputs {
             device_memory(output).map_or(Ok(()), |output| output.end_write(&stream))?;
         }
         memory.end_read(&stream)?;
+        ran?;
         let event = match self.reached.pop() {
             Some(event) => event,
             None => Event::new(stream.context())?,
@@ -176,18 +185,38 @@ impl Gpu {
     }
 
     /// Drops the slots if they were made for other inputs or outputs.
-    fn adapt(&mut self, image: &Input<'_>, others: &[Input<'_>], outputs: &[TensorDesc]) {
+    fn adapt(
+        &mut self,
+        image: &Input<'_>,
+        others: &[Input<'_>],
+        outputs: &[TensorDesc],
+    ) -> Result<(), EngineError> {
         let same = self.shape.image == image.dims
             && self.shape.outputs == outputs
             && self.shape.others.iter().map(|b| b.as_ptr()).eq(others.iter().map(|o| o.data.as_ptr()));
         if !same {
             self.slots.clear();
+            // ONNX Runtime chooses algorithms anew for another size.
+            self.runs = 0;
+            self.constants = others.iter().map(|other| self.upload(other)).collect::<Result<_, _>>()?;
             self.shape = Shape {
                 image: image.dims.to_vec(),
                 others: others.iter().map(|o| o.data.clone()).collect(),
                 outputs: outputs.to_vec(),
             };
         }
+        Ok(())
+    }
+
+    /// An input that stays the same, in memory of our own: ONNX Runtime's would be used again by what is recorded.
+    fn upload(&self, input: &Input<'_>) -> Result<SharedMemory, EngineError> {
+        let map = input.data.map_readable().map_err(|e| EngineError::Run(e.to_string()))?;
+        let mut pinned = self.stream.pin(map.size())?;
+        pinned.as_mut_slice().copy_from_slice(&map);
+        let memory = SharedMemory::new(&self.stream, map.size())?;
+        self.stream.start_upload(&pinned, memory.slice())?;
+        self.stream.synchronize()?;
+        Ok(memory)
     }
 
     /// The slot of this input address whose outputs nobody uses; a new one if there is none.
@@ -204,11 +233,10 @@ impl Gpu {
         if let Some(index) = self.slots.iter_mut().position(|s| s.address == address && free(s)) {
             return Ok(index);
         }
-        let slot = if self.slots.len() >= MAX_SLOTS { self.slots.iter_mut().position(free) } else { None };
         let made = self.make(session, memory, image, others, outputs)?;
-        if let Some(index) = slot {
-            self.slots[index] = made;
-            return Ok(index);
+        if self.slots.len() >= MAX_SLOTS {
+            // The oldest goes; whoever still has outputs of it keeps them.
+            self.slots.remove(0);
         }
         self.slots.push(made);
         Ok(self.slots.len() - 1)
@@ -226,8 +254,9 @@ impl Gpu {
         // SAFETY: the memory is as large as the caps say; it is borrowed only for a run, but a slot is run only with
         // memory at its address.
         unsafe { binding.input(image.name, image.ty, image.dims, memory.slice()) }.map_err(failed)?;
-        for other in others {
-            binding.value(other.name, &to_value(other)?).map_err(failed)?;
+        for (other, memory) in others.iter().zip(&self.constants) {
+            // SAFETY: `self` keeps the memory as long as the slots, and it holds what the input's buffer holds.
+            unsafe { binding.input(other.name, other.ty, other.dims, memory.slice()) }.map_err(failed)?;
         }
         let buffers = outputs
             .iter()

@@ -241,20 +241,6 @@ fn value<'a>(input: &Input<'_>, data: &'a [u8]) -> Result<SessionInputValue<'a>,
     }
 }
 
-/// A copy of an input, in ONNX Runtime's own memory.
-pub(super) fn to_value(input: &Input<'_>) -> Result<DynValue, EngineError> {
-    let map = input.data.map_readable().map_err(|e| EngineError::Run(e.to_string()))?;
-    let data = map.as_slice();
-    match input.ty {
-        TensorType::Float32 => owned::<f32>(input, data),
-        TensorType::Float16 => owned::<f16>(input, data),
-        TensorType::UInt8 => owned::<u8>(input, data),
-        TensorType::Int8 => owned::<i8>(input, data),
-        TensorType::Int32 => owned::<i32>(input, data),
-        TensorType::Int64 => owned::<i64>(input, data),
-    }
-}
-
 fn owned<T>(input: &Input<'_>, data: &[u8]) -> Result<DynValue, EngineError>
 where
     T: ort::value::PrimitiveTensorElementType

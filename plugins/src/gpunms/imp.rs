@@ -38,7 +38,8 @@ struct State {
 /// Where detections are made of tensors, known with the first ones.
 enum Side {
     Cpu(Box<Detector>),
-    Gpu(Box<CudaDetector>),
+    /// In the stream that it was made for.
+    Gpu(Box<CudaDetector>, Arc<Stream>),
 }
 
 /// What has been seen since PAUSED.
@@ -123,13 +124,13 @@ impl State {
         &mut self,
         set: &TensorSet,
         tensors: &OnDevice<'_>,
-        stream: &Stream,
+        stream: &Arc<Stream>,
     ) -> Result<Outcome, Failure> {
-        if !matches!(self.side, Some(Side::Gpu(_))) {
+        if !matches!(&self.side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
             let detector = CudaDetector::new(self.decoder.clone(), self.params.clone(), stream)?;
-            self.side = Some(Side::Gpu(Box::new(detector)));
+            self.side = Some(Side::Gpu(Box::new(detector), Arc::clone(stream)));
         }
-        let Some(Side::Gpu(detector)) = &mut self.side else { return Err("there is no detector".into()) };
+        let Some(Side::Gpu(detector, _)) = &mut self.side else { return Err("there is no detector".into()) };
         tensors.read(stream, |views| {
             stream.sampled(|| Ok(detector.start(stream, views, &set.to_frame, self.frame)?))
         })?;
@@ -341,6 +342,7 @@ impl BaseTransformImpl for GpuNms {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.state) = None;
+        self.device.forget();
         Ok(())
     }
 

@@ -33,6 +33,8 @@ pub struct MappedFrame<'a> {
     memory: &'a gst::MemoryRef,
     stream: &'a Stream,
     access: Access,
+    /// Whether the stream has been made to wait, so that the use must be marked.
+    begun: bool,
     map: gst::ffi::GstMapInfo,
     /// Where the frame was copied to, if it lies in another context.
     copy: Option<Copy>,
@@ -102,9 +104,10 @@ impl<'a> MappedFrame<'a> {
         let map = unsafe { map.assume_init() };
         let (layout, planes) = layout(buffer, info);
         // From here on, dropping unmaps.
-        let mut frame = Self { memory, stream, access, map, copy: None, layout, planes };
+        let mut frame = Self { memory, stream, access, begun: false, map, copy: None, layout, planes };
         frame.check(info)?;
         frame.begin()?;
+        frame.begun = true;
         Ok(frame)
     }
 
@@ -184,7 +187,8 @@ impl<'a> MappedFrame<'a> {
 
 impl Drop for MappedFrame<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.end() {
+        let ended = if self.begun { self.end() } else { Ok(()) };
+        if let Err(error) = ended {
             gst::warning!(CAT, "work on a frame cannot be followed: {error}");
         }
         // SAFETY: it was mapped by us, once, and the buffer that holds the memory is still borrowed.

@@ -26,9 +26,13 @@ impl Held {
     /// [`MemoryError::Device`], also for faults of earlier work. The buffer is then held, too.
     pub fn keep(&mut self, stream: &Stream, buffer: gst::Buffer) -> Result<(), MemoryError> {
         let released = self.release();
-        let event = match self.spare.pop() {
-            Some(event) => event,
-            None => Event::new(stream.context())?,
+        let event = match self.spare.pop().map_or_else(|| Event::new(stream.context()), Ok) {
+            Ok(event) => event,
+            Err(error) => {
+                // It goes now, so its work has to be done now.
+                stream.synchronize()?;
+                return Err(error.into());
+            }
         };
         let recorded = stream.record(&event);
         self.buffers.push_back((event, buffer));

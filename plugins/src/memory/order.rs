@@ -189,12 +189,17 @@ pub fn guard(buffer: &mut gst::BufferRef) {
         }
         gst::ffi::gst_buffer_add_meta(buffer.as_mut_ptr(), info, ptr::null_mut()).cast::<Guard>()
     };
+    // What a copy was made of must not go back to its pool before the guard has waited, and metas go in the order of their
+    // making.
+    let parents = buffer.iter_meta::<gst::meta::ParentBufferMeta>().map(|meta| meta.parent_owned());
+    let parents = Box::new(parents.collect::<Vec<gst::Buffer>>());
     let uses = ptr::from_ref(uses(buffer.peek_memory(0)));
     // SAFETY: `uses` is the inside of an `Arc` that the memory holds; the meta has just been made, and gives its
     // reference back when it is freed.
     unsafe {
         Arc::increment_strong_count(uses);
         (*meta).uses = uses;
+        (*meta).parents = Box::into_raw(parents);
     }
 }
 
@@ -205,6 +210,8 @@ struct Guard {
     meta: gst::ffi::GstMeta,
     /// A reference of its own: where a buffer is freed, its memory goes before its metas.
     uses: *const Uses,
+    /// The buffers that this one shares its memory with.
+    parents: *mut Vec<gst::Buffer>,
 }
 
 #[derive(Clone, Copy)]
@@ -222,7 +229,10 @@ fn guard_info() -> GuardInfo {
         _buffer: *mut gst::ffi::GstBuffer,
     ) -> glib::ffi::gboolean {
         // SAFETY: GStreamer calls this with a new meta of the size that it was registered with.
-        unsafe { (*meta.cast::<Guard>()).uses = ptr::null() };
+        unsafe {
+            (*meta.cast::<Guard>()).uses = ptr::null();
+            (*meta.cast::<Guard>()).parents = ptr::null_mut();
+        }
         glib::ffi::GTRUE
     }
     unsafe extern "C" fn free(meta: *mut gst::ffi::GstMeta, _buffer: *mut gst::ffi::GstBuffer) {
@@ -231,6 +241,10 @@ fn guard_info() -> GuardInfo {
             let uses = (*meta.cast::<Guard>()).uses;
             if !uses.is_null() {
                 Arc::from_raw(uses).end();
+            }
+            let parents = (*meta.cast::<Guard>()).parents;
+            if !parents.is_null() {
+                drop(Box::from_raw(parents));
             }
         }
     }
@@ -315,6 +329,31 @@ mod tests {
         assert_eq!(guards(&copy), 0);
         drop(copy);
         drop(buffer);
+    }
+
+    #[test]
+    fn a_guarded_copy_keeps_what_it_was_made_of_until_the_guard_has_waited() {
+        gst::init().unwrap();
+        let pool = gst::BufferPool::new();
+        let mut config = pool.config();
+        config.set_params(None, 16, 1, 1);
+        pool.set_config(config).unwrap();
+        pool.set_active(true).unwrap();
+        let original = pool.acquire_buffer(None).unwrap();
+        let mut copy = original.copy();
+        // SAFETY: the buffer lives, and nobody else has it.
+        let held = |buffer: &gst::Buffer| unsafe { (*buffer.as_ptr()).mini_object.refcount };
+        let before = held(&original);
+        // GStreamer 1.22 leaves that to whoever copies; its pools then give up the original.
+        if copy.meta::<gst::meta::ParentBufferMeta>().is_none() {
+            gst::meta::ParentBufferMeta::add(copy.get_mut().unwrap(), &original);
+        }
+        let before = before.max(2);
+        guard(copy.get_mut().unwrap());
+        assert_eq!(held(&original), before + 1);
+        drop(copy);
+        assert_eq!(held(&original), 1);
+        pool.set_active(false).unwrap();
     }
 
     fn is_guard(meta: &gst::MetaRef<'_, gst::Meta>) -> bool {

@@ -39,7 +39,8 @@ struct State {
 /// Where peaks are looked for, known with the first maps.
 enum Side {
     Cpu(Box<PeakFinder>),
-    Gpu(Box<CudaPeaks>),
+    /// In the stream that it was made for.
+    Gpu(Box<CudaPeaks>, Arc<Stream>),
 }
 
 /// What has been seen since PAUSED.
@@ -112,13 +113,13 @@ impl State {
         &mut self,
         set: &TensorSet,
         maps: &OnDevice<'_>,
-        stream: &Stream,
+        stream: &Arc<Stream>,
     ) -> Result<Outcome, Failure> {
-        if !matches!(self.side, Some(Side::Gpu(_))) {
+        if !matches!(&self.side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
             let finder = CudaPeaks::new(&self.announced.0, self.announced.1, self.params, stream)?;
-            self.side = Some(Side::Gpu(Box::new(finder)));
+            self.side = Some(Side::Gpu(Box::new(finder), Arc::clone(stream)));
         }
-        let Some(Side::Gpu(finder)) = &mut self.side else { return Err("there is no finder".into()) };
+        let Some(Side::Gpu(finder, _)) = &mut self.side else { return Err("there is no finder".into()) };
         maps.read(stream, |views| {
             let [map, ..] = views else { return Err("there are no maps".into()) };
             stream.sampled(|| Ok(finder.start(stream, map, &set.to_frame)?))
@@ -291,6 +292,7 @@ impl BaseTransformImpl for PeakFind {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.state) = None;
+        self.device.forget();
         Ok(())
     }
 
