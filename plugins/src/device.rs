@@ -33,6 +33,17 @@ pub fn parse(text: &str, element: &impl IsA<gst::Element>) -> Result<Choice, gst
     text.parse().map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{name}: device: {e}")))
 }
 
+/// For `start`: what the property's text asks for must be there.
+///
+/// # Errors
+/// A message for the bus.
+pub fn check(text: &str, element: &impl IsA<gst::Element>) -> Result<(), gst::ErrorMessage> {
+    let choice = parse(text, element)?;
+    let name = element.upcast_ref::<gst::Element>().name();
+    let missing = |e| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {e}"));
+    choice.resolve().map(|_| ()).map_err(missing)
+}
+
 /// Where an element works that makes results of tensors: where these lie, unless the user wants it otherwise.
 #[derive(Debug, Default)]
 pub struct Results {
@@ -49,17 +60,6 @@ impl Results {
     /// The property.
     pub fn device(&self) -> String {
         lock(&self.device).clone().unwrap_or_else(|| Choice::default().to_string())
-    }
-
-    /// For `start`: what is asked for must be there.
-    ///
-    /// # Errors
-    /// A message for the bus.
-    pub fn check(&self, element: &impl IsA<gst::Element>) -> Result<(), gst::ErrorMessage> {
-        let choice = parse(&self.device(), element)?;
-        let name = element.upcast_ref::<gst::Element>().name();
-        let missing = |e| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {e}"));
-        choice.resolve().map(|_| ()).map_err(missing)
     }
 
     /// For `stop`: lets go of the GPU.

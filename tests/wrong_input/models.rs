@@ -157,7 +157,7 @@ fn a_gpu_that_is_not_there_is_said_once_and_device_and_provider_must_agree() {
     line("device=gpu").fails_with(&["t: device: 'gpu' is not a device: write auto, cuda, cuda:N"]);
     line("device=cpu provider=cuda").fails_with(&["device=cpu and provider=cuda contradict each other"]);
     line("device=cpu").succeeds();
-    for element in ["fusedpreproc", "gpunms", "peakfind", "cudainferupload", "cudainferdownload"] {
+    for element in ["fusedpreproc", "gpunms", "peakfind", "tracker", "cudainferupload", "cudainferdownload"] {
         let line = |device: &str| {
             run(&format!(
                 "videotestsrc num-buffers=1 ! video/x-raw,format=RGB,width=64,height=64 ! {element} name=e \

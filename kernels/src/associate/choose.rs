@@ -18,6 +18,7 @@ pub const GPU_OKS_DISTANCES: usize = 1 << 12;
 pub struct Costs {
     gpu: Option<(Arc<Stream>, CudaCosts)>,
     matrix: Vec<f32>,
+    failure: Option<DeviceError>,
 }
 
 impl Costs {
@@ -31,7 +32,17 @@ impl Costs {
     /// # Errors
     /// Those of [`CudaCosts::new`].
     pub fn with_gpu(stream: &Arc<Stream>) -> Result<Self, DeviceError> {
-        Ok(Self { gpu: Some((Arc::clone(stream), CudaCosts::new(stream)?)), matrix: Vec::new() })
+        Ok(Self { gpu: Some((Arc::clone(stream), CudaCosts::new(stream)?)), ..Self::default() })
+    }
+
+    /// Stays on the CPU from now on, because of `failure`.
+    pub(crate) fn give_up(&mut self, failure: DeviceError) {
+        *self = Self { failure: Some(failure), ..Self::default() };
+    }
+
+    /// Why the GPU was given up.
+    pub(crate) fn failure(&self) -> Option<&DeviceError> {
+        self.failure.as_ref()
     }
 
     /// See [`iou_matrix`].

@@ -11,7 +11,7 @@ use super::Params;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::RatioHeight;
-use crate::associate::Gate;
+use crate::associate::{Costs, Gate};
 use crate::detect::Detection;
 
 /// One frame; `usable` lists the detections to work with.
@@ -20,6 +20,7 @@ pub(super) fn step(
     params: &Params,
     detections: &[Detection],
     usable: Vec<usize>,
+    costs: &mut Costs,
 ) {
     let frame = targets.begin_frame();
     let confidence = |index: &usize| detections.get(*index).map_or(0.0, |detection| detection.confidence);
@@ -28,10 +29,10 @@ pub(super) fn step(
 
     let first =
         Rule { gate: Gate::Before(params.iou), weigh_confidence: true, class_aware: params.class_aware };
-    targets.round(detections, &mut high, first, |_| true);
+    targets.round(detections, &mut high, first, costs, |_| true);
     // Longer lost objects have no say here: their prediction is vague, and weak detections are often background.
     let second = Rule { gate: Gate::Before(params.iou_low), weigh_confidence: false, ..first };
-    targets.round(detections, &mut low, second, |target| target.was_confirmed() && target.misses <= 1);
+    targets.round(detections, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
 
     high.retain(|index| confidence(index) >= params.new_confidence);
     targets.start(detections, &high);

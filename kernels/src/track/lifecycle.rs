@@ -3,6 +3,7 @@
 use super::matching::{Matcher, Rule};
 use super::motion::Motion;
 use super::{State, Track};
+use crate::associate::Costs;
 use crate::associate::is_usable;
 use crate::detect::Detection;
 use crate::geometry::Rect;
@@ -105,9 +106,10 @@ impl<M: Motion> Targets<M> {
         detections: &[Detection],
         open: &mut Vec<usize>,
         rule: Rule,
+        costs: &mut Costs,
         takes_part: impl Fn(&Target<M>) -> bool,
     ) {
-        self.matcher.round(&mut self.all, detections, open, rule, takes_part);
+        self.matcher.round(&mut self.all, detections, open, rule, costs, takes_part);
     }
 
     /// Starts an object for each detection listed in `open`.

@@ -2,7 +2,7 @@
 
 use super::lifecycle::Target;
 use super::motion::Motion;
-use crate::associate::{Assignment, Gate, assign, iou_matrix};
+use crate::associate::{Assignment, Costs, Gate, assign, iou_matrix};
 use crate::detect::Detection;
 use crate::geometry::Rect;
 
@@ -35,6 +35,7 @@ impl Matcher {
         detections: &[Detection],
         open: &mut Vec<usize>,
         rule: Rule,
+        costs: &mut Costs,
         takes_part: impl Fn(&Target<M>) -> bool,
     ) {
         let mut candidates: Vec<&mut Target<M>> =
@@ -45,7 +46,17 @@ impl Matcher {
         self.expected.extend(candidates.iter().map(|target| target.rect()));
         self.seen.clear();
         self.seen.extend(offered.iter().map(|(_, detection)| detection.rect));
-        iou_matrix(&self.expected, &self.seen, &mut self.scores);
+        match costs.iou(&self.expected, &self.seen) {
+            Ok(scores) => {
+                self.scores.clear();
+                self.scores.extend_from_slice(scores);
+            }
+            // The frame must not suffer for it.
+            Err(failure) => {
+                costs.give_up(failure);
+                iou_matrix(&self.expected, &self.seen, &mut self.scores);
+            }
+        }
         for (row, target) in self.scores.chunks_mut(offered.len().max(1)).zip(&candidates) {
             for (score, (_, detection)) in row.iter_mut().zip(&offered) {
                 if rule.class_aware && target.class != detection.class {

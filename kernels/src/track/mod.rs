@@ -31,8 +31,11 @@ mod tests;
 
 pub use params::{Algorithm, Params, TrackError};
 
-use crate::associate::is_usable;
+use std::sync::Arc;
+
+use crate::associate::{Costs, is_usable};
 use crate::detect::Detection;
+use crate::device::{DeviceError, Stream};
 use crate::geometry::Rect;
 use lifecycle::Targets;
 use motion::{AreaRatio, RatioHeight};
@@ -75,10 +78,11 @@ pub struct Track {
 
 /// Follows objects through one video. Each update takes time proportional to tracks x detections, as long as objects
 /// do not overlap in large groups.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Tracker {
     params: Params,
     engine: Engine,
+    costs: Costs,
 }
 
 #[derive(Clone, Debug)]
@@ -103,7 +107,22 @@ impl Tracker {
     /// Those of [`Params::validate`].
     pub fn new(params: Params) -> Result<Self, TrackError> {
         params.validate()?;
-        Ok(Self { engine: Engine::new(params.algorithm), params })
+        Ok(Self { engine: Engine::new(params.algorithm), params, costs: Costs::on_cpu() })
+    }
+
+    /// From now on compares boxes on the GPU of `stream` where that is faster, which takes crowds
+    /// ([`crate::associate::GPU_IOU_PAIRS`]). The tracks are the same.
+    ///
+    /// # Errors
+    /// The GPU has no memory left, or refuses the kernels.
+    pub fn use_gpu(&mut self, stream: &Arc<Stream>) -> Result<(), DeviceError> {
+        self.costs = Costs::with_gpu(stream)?;
+        Ok(())
+    }
+
+    /// Why the GPU was given up: it failed, and the CPU has taken over.
+    pub fn gpu_failure(&self) -> Option<&DeviceError> {
+        self.costs.failure()
     }
 
     /// What it was set up with.
@@ -124,11 +143,11 @@ impl Tracker {
             detections.iter().enumerate().filter(|(_, d)| is_used(d)).map(|(index, _)| index).collect();
         match &mut self.engine {
             Engine::Sort(targets) => {
-                sort::step(targets, &self.params, detections, usable);
+                sort::step(targets, &self.params, detections, usable, &mut self.costs);
                 targets.publish(tracks);
             }
             Engine::ByteTrack(targets) => {
-                bytetrack::step(targets, &self.params, detections, usable);
+                bytetrack::step(targets, &self.params, detections, usable, &mut self.costs);
                 targets.publish(tracks);
             }
         }

@@ -7,7 +7,7 @@ use super::Params;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::AreaRatio;
-use crate::associate::Gate;
+use crate::associate::{Costs, Gate};
 use crate::detect::Detection;
 
 /// One frame; `usable` lists the detections to work with.
@@ -16,12 +16,13 @@ pub(super) fn step(
     params: &Params,
     detections: &[Detection],
     mut usable: Vec<usize>,
+    costs: &mut Costs,
 ) {
     let frame = targets.begin_frame();
     // The paper solves the assignment first and then rejects the pairs that overlap too little.
     let rule =
         Rule { gate: Gate::After(params.iou), weigh_confidence: false, class_aware: params.class_aware };
-    targets.round(detections, &mut usable, rule, |_| true);
+    targets.round(detections, &mut usable, rule, costs, |_| true);
     targets.start(detections, &usable);
     targets.settle(|target| target.streak >= params.min_hits || frame <= params.min_hits);
     targets.keep(|target| target.misses <= params.max_lost);

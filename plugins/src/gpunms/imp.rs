@@ -334,7 +334,7 @@ impl BaseTransformImpl for GpuNms {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        self.device.check(&*self.obj())?;
+        device::check(&self.device.device(), &*self.obj())?;
         *lock(&self.stats) = Stats::default();
         self.counters.reset();
         Ok(())

@@ -1,5 +1,6 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use cudainfer_kernels::associate::GPU_IOU_PAIRS;
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::track::{self, Params, Track};
@@ -10,6 +11,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::Algorithm;
+use crate::device::{self, Gpu};
 use crate::meta::object::{TrackingParam, add_tracking, objects};
 use crate::sync::lock;
 use crate::{caps, meta, stats};
@@ -52,20 +54,56 @@ struct State {
     tracker: track::Tracker,
     detections: Vec<Detection>,
     tracks: Vec<Option<Track>>,
+    gpu: Crowds,
+}
+
+/// Whether boxes are compared on the GPU where there are many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Crowds {
+    /// There have not been that many.
+    Open,
+    Gpu,
+    Cpu,
 }
 
 #[derive(Default)]
 pub struct Tracker {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
-    counters: Counters,
+    gpu: Gpu,
+    counters: Arc<Counters>,
     /// Detections that came.
     detections: Counter,
     /// Those of them that got no identity.
     untracked: Counter,
 }
 
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("tracker", gst::DebugColorFlags::empty(), Some("identities of objects"))
+});
+
 impl Tracker {
+    /// Takes the GPU along when there are enough boxes for it to be faster, and lets go of one that failed.
+    fn suit(&self, state: &mut State) {
+        let crowd = state.detections.len().saturating_mul(state.detections.len()) >= GPU_IOU_PAIRS;
+        let failure = match state.gpu {
+            Crowds::Open if crowd && self.gpu.device() != "cpu" => {
+                let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters);
+                let taken =
+                    session.and_then(|s| state.tracker.use_gpu(s.stream()).map_err(|e| e.to_string()));
+                state.gpu = if taken.is_ok() { Crowds::Gpu } else { Crowds::Cpu };
+                taken.err()
+            }
+            Crowds::Gpu => state.tracker.gpu_failure().map(ToString::to_string),
+            Crowds::Open | Crowds::Cpu => None,
+        };
+        if let Some(failure) = failure {
+            gst::warning!(CAT, imp = self, "boxes are compared on the CPU: {failure}");
+            state.gpu = Crowds::Cpu;
+            self.counters.fallbacks.add(1);
+        }
+    }
+
     fn stats(&self) -> gst::Structure {
         let mut stats = stats::structure(&self.counters);
         stats.set("detections", self.detections.get());
@@ -109,6 +147,7 @@ impl ObjectImpl for Tracker {
                     .build()
             };
             vec![
+                device::param_spec(),
                 glib::ParamSpecEnum::builder::<Algorithm>("algorithm")
                     .nick("Algorithm")
                     .blurb("How detections become tracks")
@@ -179,6 +218,9 @@ impl ObjectImpl for Tracker {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if pspec.name() == "device" {
+            self.gpu.set_device(value.get().ok().flatten());
+        }
         let mut settings = lock(&self.settings);
         match pspec.name() {
             "algorithm" => settings.algorithm = value.get().unwrap_or_default(),
@@ -201,6 +243,7 @@ impl ObjectImpl for Tracker {
         let settings = lock(&self.settings);
         let params = settings.params();
         match pspec.name() {
+            "device" => self.gpu.device().to_value(),
             "algorithm" => settings.algorithm.to_value(),
             "class-aware" => params.class_aware.to_value(),
             "min-confidence" => params.min_confidence.to_value(),
@@ -218,6 +261,20 @@ impl ObjectImpl for Tracker {
 impl GstObjectImpl for Tracker {}
 
 impl ElementImpl for Tracker {
+    fn set_context(&self, context: &gst::Context) {
+        self.gpu.set_context(context);
+        self.parent_set_context(context);
+    }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        let success = self.parent_change_state(transition)?;
+        self.gpu.after(transition);
+        Ok(success)
+    }
+
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
         static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
             gst::subclass::ElementMetadata::new(
@@ -247,10 +304,12 @@ impl BaseTransformImpl for Tracker {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         let tracker = track::Tracker::new(lock(&self.settings).params())
             .map_err(|e| gst::error_msg!(gst::LibraryError::Settings, ("{}: {e}", self.obj().name())))?;
+        device::check(&self.gpu.device(), &*self.obj())?;
         self.counters.reset();
         self.detections.reset();
         self.untracked.reset();
-        *lock(&self.state) = Some(State { tracker, detections: Vec::new(), tracks: Vec::new() });
+        *lock(&self.state) =
+            Some(State { tracker, detections: Vec::new(), tracks: Vec::new(), gpu: Crowds::Open });
         Ok(())
     }
 
@@ -277,15 +336,17 @@ impl BaseTransformImpl for Tracker {
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
-        let State { tracker, detections, tracks } = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        detections.clear();
+        let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        state.detections.clear();
         let objects = objects(buffer);
         let found = objects.iter().filter_map(|o| o.detection.as_ref());
-        detections.extend(found.map(|d| Detection {
+        state.detections.extend(found.map(|d| Detection {
             rect: d.rect,
             confidence: d.confidence,
             class: d.label_id,
         }));
+        self.suit(state);
+        let State { tracker, detections, tracks, .. } = state;
         tracker.update(detections, tracks);
         self.detections.add_size(tracks.len());
         self.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());

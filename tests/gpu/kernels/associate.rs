@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use cudainfer_kernels::associate::{COCO_SIGMAS, Costs, CudaCosts, Pose, iou_matrix, oks_matrix};
+use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::track;
 
 use super::{Random, stream};
 
@@ -161,4 +163,35 @@ fn many_objects_go_to_the_gpu_and_few_stay() {
     let allocations = stream.counters().allocations.get();
     costs.iou(&boxes(&mut random, 900), &boxes(&mut random, 900)).unwrap();
     assert_eq!(stream.counters().allocations.get(), allocations, "there was room");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_crowd_is_tracked_the_same_with_the_gpu() {
+    let stream = Arc::new(stream());
+    for params in [track::Params::sort(), track::Params::bytetrack()] {
+        let mut trackers = [(); 2].map(|()| track::Tracker::new(params.clone()).unwrap());
+        trackers[1].use_gpu(&stream).unwrap();
+        let mut random = Random::new(5);
+        let places: Vec<[f32; 2]> =
+            (0..200).map(|_| [random.range(0.0, 1900.0), random.range(0.0, 1000.0)]).collect();
+        for frame in 0..20u8 {
+            let crowd: Vec<Detection> = places
+                .iter()
+                .map(|[x, y]| Detection {
+                    rect: Rect { x: x + f32::from(frame) * 2.0 + random.unit(), y: *y, w: 30.0, h: 60.0 },
+                    confidence: random.range(0.2, 1.0),
+                    class: 0,
+                })
+                .collect();
+            let [one, two] = trackers.each_mut().map(|tracker| {
+                let mut tracks = Vec::new();
+                tracker.update(&crowd, &mut tracks);
+                tracks
+            });
+            assert_eq!(one, two, "frame {frame}");
+        }
+        assert!(trackers[1].gpu_failure().is_none());
+    }
+    assert!(stream.counters().launches.get() >= 20, "the GPU was used");
 }
