@@ -8,7 +8,7 @@ use cudainfer_kernels::associate::{COCO_SIGMAS, CudaCosts, Pose, iou_matrix, oks
 use cudainfer_kernels::device::Stream;
 use cudainfer_kernels::geometry::Rect;
 
-use crate::measure::{Times, row};
+use crate::measure::{Times, row, row_of};
 
 const COUNTS: [usize; 12] = [10, 20, 30, 50, 60, 75, 100, 200, 500, 1000, 2000, 5000];
 
@@ -51,7 +51,7 @@ pub fn run(stream: &Stream) {
 
 fn report(name: &str, bytes: usize, cpu: &Times, gpu: &Times) {
     row(&format!("associate {name}, wall clock"), gpu, bytes, 1.0, None);
-    row(&format!("associate {name}, wall clock on the CPU"), cpu, bytes, 0.0, None);
+    row_of("cudainfer on the CPU", &format!("associate {name}, wall clock"), cpu, bytes, 0.0, None);
 }
 
 /// Microseconds a call, seen by the host.

@@ -66,7 +66,7 @@ def measure(way: str, video: str, model: str, runs: int, detector: bool) -> dict
         short, before = run(way, video, model, SHORT, detector)
         long, after = run(way, video, model, LONG, detector)
         rates.append((LONG - SHORT) / (long - short))
-        counts = {name: (after[name] - before[name]) / (LONG - SHORT) for name in COUNTS}
+        counts = {name: round((after[name] - before[name]) / (LONG - SHORT), 2) for name in COUNTS}
     return {"fps": round(statistics.median(rates), 1), "fps_runs": [round(rate, 1) for rate in rates], "per_frame": counts}
 
 

@@ -41,10 +41,15 @@ pub fn measure(stream: &Stream, mut work: impl FnMut(usize)) -> Times {
 /// Prints a row. `bytes` must move through device memory at least once; `launches` is what a call launches, or its share of a batch; `goal_us` is
 /// what the project aims for.
 pub fn row(name: &str, times: &Times, bytes: usize, launches: f64, goal_us: Option<f64>) {
+    row_of("cudainfer", name, times, bytes, launches, goal_us);
+}
+
+/// Prints a row of somebody else's for the same work.
+pub fn row_of(who: &str, name: &str, times: &Times, bytes: usize, launches: f64, goal_us: Option<f64>) {
     let Times { median, p95 } = times;
     let goal = goal_us.map_or_else(|| "null".into(), |goal| goal.to_string());
     println!(
-        "{{\"row\": \"{name}\", \"who\": \"cudainfer\", \"median_us\": {median:.3}, \"p95_us\": {p95:.3}, \
+        "{{\"row\": \"{name}\", \"who\": \"{who}\", \"median_us\": {median:.3}, \"p95_us\": {p95:.3}, \
          \"bytes\": {bytes}, \"launches\": {launches}, \"goal_us\": {goal}}}"
     );
 }
