@@ -9,6 +9,7 @@ frames, and the difference counts, so that start-up does not. What goes through 
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -38,14 +39,19 @@ WAYS = {
 }
 
 
-def run(way: str, video: str, model: str, frames: int, detector: bool) -> tuple[float, dict[str, int]]:
-    """Seconds and counts of a line of so many frames."""
+def run(
+    way: str, video: str, model: str, frames: int, detector: bool, trace: str = ""
+) -> tuple[float, dict[str, int]]:
+    """Seconds and counts of a line of so many frames; `trace` is a file for its trace."""
     line = WAYS[way].format(
         model=model, detect=DETECT if detector else "", detect_cpu="! gpunms device=cpu ! tracker" if detector else ""
     )
     source = f"filesrc location={video} ! qtdemux ! h264parse ! nvh264dec ! identity eos-after={frames} silent=true"
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        environment = os.environ | {"GST_TRACERS": f"cudainfer(json={report.name})", "GST_DEBUG": "1"}
+        environment = os.environ | {
+            "GST_TRACERS": f"cudainfer(json={report.name}{trace and f',trace={trace}'})",
+            "GST_DEBUG": "1",
+        }
         done = subprocess.run(
             ["gst-launch-1.0", "--no-fault", "-q", *f"{source} {line}".split()],
             env=environment, capture_output=True, text=True, timeout=300, check=False,
@@ -60,6 +66,12 @@ def run(way: str, video: str, model: str, frames: int, detector: bool) -> tuple[
     return told["seconds"], counts
 
 
+def intervals(trace: str) -> list[float]:
+    """Milliseconds from frame to frame at the sink, the shortest first, without those of the start."""
+    at = [event["ts"] for event in json.loads(Path(trace).read_text()) if event["name"] == "fakesink0" and "ts" in event]
+    return sorted((after - before) / 1e3 for before, after in itertools.pairwise(at[SHORT:]))
+
+
 def measure(way: str, video: str, model: str, runs: int, detector: bool) -> dict:
     rates, counts = [], {}
     for _ in range(runs):
@@ -67,7 +79,13 @@ def measure(way: str, video: str, model: str, runs: int, detector: bool) -> dict
         long, after = run(way, video, model, LONG, detector)
         rates.append((LONG - SHORT) / (long - short))
         counts = {name: round((after[name] - before[name]) / (LONG - SHORT), 2) for name in COUNTS}
-    return {"fps": round(statistics.median(rates), 1), "fps_runs": [round(rate, 1) for rate in rates], "per_frame": counts}
+    # A run of its own, because writing the trace takes time.
+    with tempfile.NamedTemporaryFile(suffix=".trace") as trace:
+        run(way, video, model, LONG, detector, trace.name)
+        between = intervals(trace.name)
+    times = {"median_ms": statistics.median(between), "p95_ms": between[len(between) * 95 // 100]}
+    times = {name: round(time, 3) for name, time in times.items()}
+    return times | {"fps": round(statistics.median(rates), 1), "fps_runs": [round(rate, 1) for rate in rates], "per_frame": counts}
 
 
 def main() -> None:
