@@ -34,7 +34,7 @@ struct State {
     desc: TensorDesc,
     input: [usize; 2],
     pool: gst::BufferPool,
-    /// Whether it has been said that frames are copied from another CUDA context.
+    /// Whether frames are copied from another CUDA context.
     copied: bool,
 }
 
@@ -107,11 +107,7 @@ fn pool(size: u32) -> Result<gst::BufferPool, glib::BoolError> {
 
 impl State {
     /// Makes a frame's tensor; on the GPU it is only enqueued.
-    fn make(
-        &mut self,
-        buffer: &mut gst::BufferRef,
-        element: &super::FusedPreproc,
-    ) -> Result<gst::Buffer, String> {
+    fn make(&mut self, buffer: &mut gst::BufferRef) -> Result<gst::Buffer, String> {
         let mut data =
             self.pool.acquire_buffer(None).map_err(|e| format!("there is no memory for the tensor: {e}"))?;
         match &mut self.preproc {
@@ -134,11 +130,8 @@ impl State {
                     Ok(())
                 };
                 enqueue().map_err(|e| e.to_string())?;
-                let copied = mapped.is_copied();
+                self.copied |= mapped.is_copied();
                 drop(mapped);
-                if copied && !std::mem::replace(&mut self.copied, true) {
-                    notice::copied_between_contexts(element.upcast_ref());
-                }
                 // The frame goes on before it has been read.
                 order::guard(buffer);
             }
@@ -428,17 +421,23 @@ impl BaseTransformImpl for FusedPreproc {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        let data = state.make(buffer, &self.obj()).map_err(|why| {
-            gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
-            gst::FlowError::Error
-        })?;
-        let set = TensorSet {
+        let mut guard = lock(&self.state);
+        let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+        let made = state.make(buffer).map(|data| TensorSet {
             tensors: vec![Tensor { desc: state.desc.clone(), data }],
             input: state.input,
             to_frame: state.to_frame,
-        };
+        });
+        let copied = state.copied;
+        // Messages run handlers, which may call us back: no lock is held here.
+        drop(guard);
+        if copied {
+            notice::copied_between_contexts(self.obj().upcast_ref());
+        }
+        let set = made.map_err(|why| {
+            gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
+            gst::FlowError::Error
+        })?;
         set.put(buffer);
         Ok(gst::FlowSuccess::Ok)
     }

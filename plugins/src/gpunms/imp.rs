@@ -84,7 +84,8 @@ impl GpuNms {
     }
 
     /// The objects of one frame, in `state.found`.
-    fn detect(&self, state: &mut State, set: &TensorSet) -> Result<(), String> {
+    /// Returns how many values are to be warned of, once.
+    fn detect(&self, state: &mut State, set: &TensorSet) -> Result<usize, String> {
         let outcome = match self.device.on_device(set, &self.counters)? {
             Some((tensors, stream)) => {
                 state.detect_on_gpu(set, &tensors, &stream).map_err(|e| e.to_string())?
@@ -98,10 +99,7 @@ impl GpuNms {
         stats.non_finite += outcome.non_finite as u64;
         stats.truncated += outcome.truncated as u64;
         drop(stats);
-        if first_non_finite {
-            notice::non_finite(&*self.obj(), outcome.non_finite, "candidates of this frame");
-        }
-        Ok(())
+        Ok(if first_non_finite { outcome.non_finite } else { 0 })
     }
 }
 
@@ -385,29 +383,39 @@ impl BaseTransformImpl for GpuNms {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+        let mut guard = lock(&self.state);
+        let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let detected = TensorSet::take(buffer)
             .ok_or_else(|| "a frame came without its tensors".to_owned())
             .and_then(|set| self.detect(state, &set));
-        if let Err(why) = detected {
-            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
-            return Err(gst::FlowError::Error);
+        if detected.is_ok() {
+            let first = objects(buffer).len();
+            for (id, detection) in (first..).zip(&state.found) {
+                let object = Object {
+                    id: i32::try_from(id).unwrap_or(i32::MAX),
+                    label: state.info.label(detection.class),
+                    detection: Some(DetectionParam {
+                        rect: detection.rect,
+                        confidence: detection.confidence,
+                        label_id: detection.class,
+                    }),
+                    ..Object::default()
+                };
+                object.put(buffer, &detection.rect);
+            }
         }
-        let first = objects(buffer).len();
-        for (id, detection) in (first..).zip(&state.found) {
-            let object = Object {
-                id: i32::try_from(id).unwrap_or(i32::MAX),
-                label: state.info.label(detection.class),
-                detection: Some(DetectionParam {
-                    rect: detection.rect,
-                    confidence: detection.confidence,
-                    label_id: detection.class,
-                }),
-                ..Object::default()
-            };
-            object.put(buffer, &detection.rect);
+        // Messages run handlers, which may call us back: no lock is held here.
+        drop(guard);
+        match detected {
+            Ok(0) => Ok(gst::FlowSuccess::Ok),
+            Ok(count) => {
+                notice::non_finite(&*self.obj(), count, "candidates of this frame");
+                Ok(gst::FlowSuccess::Ok)
+            }
+            Err(why) => {
+                gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
+                Err(gst::FlowError::Error)
+            }
         }
-        Ok(gst::FlowSuccess::Ok)
     }
 }

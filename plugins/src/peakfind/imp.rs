@@ -72,7 +72,8 @@ impl PeakFind {
         Ok(State { announced: (map.clone(), model.input), params, side: None, info, peaks: Vec::new() })
     }
 
-    fn find(&self, state: &mut State, set: &mut TensorSet) -> Result<(), String> {
+    /// Returns how many values are to be warned of, once.
+    fn find(&self, state: &mut State, set: &mut TensorSet) -> Result<usize, String> {
         let (wanted, _) = &state.announced;
         set.tensors.retain(|t| t.desc.name == wanted.name);
         if set.tensors.is_empty() {
@@ -88,10 +89,7 @@ impl PeakFind {
         stats.non_finite += outcome.non_finite as u64;
         stats.truncated += outcome.truncated as u64;
         drop(stats);
-        if first_non_finite {
-            notice::non_finite(&*self.obj(), outcome.non_finite, "cells of this frame's maps");
-        }
-        Ok(())
+        Ok(if first_non_finite { outcome.non_finite } else { 0 })
     }
 }
 
@@ -335,19 +333,27 @@ impl BaseTransformImpl for PeakFind {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+        let mut guard = lock(&self.state);
+        let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let found = TensorSet::take(buffer)
             .ok_or_else(|| "a frame came without its tensors".to_owned())
             .and_then(|mut set| self.find(state, &mut set));
-        if let Err(why) = found {
-            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
-            return Err(gst::FlowError::Error);
-        }
-        if !state.peaks.is_empty() {
+        if found.is_ok() && !state.peaks.is_empty() {
             let (object, outline) = object(&state.peaks, &state.info, objects(buffer).len());
             object.put(buffer, &outline);
         }
-        Ok(gst::FlowSuccess::Ok)
+        // Messages run handlers, which may call us back: no lock is held here.
+        drop(guard);
+        match found {
+            Ok(0) => Ok(gst::FlowSuccess::Ok),
+            Ok(count) => {
+                notice::non_finite(&*self.obj(), count, "cells of this frame's maps");
+                Ok(gst::FlowSuccess::Ok)
+            }
+            Err(why) => {
+                gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
+                Err(gst::FlowError::Error)
+            }
+        }
     }
 }
