@@ -162,6 +162,7 @@ impl Gpu {
             Some(graph) => stream.launch_graph(graph).map_err(EngineError::from),
             None => {
                 stream.counters().launches.add(1);
+                stream.counters().host_waits.add(u64::from(!self.graphs));
                 slot.binding.run(session, &options(self.graphs)?).map_err(failed)
             }
         };
