@@ -43,12 +43,6 @@ pub fn any_video() -> gst::Caps {
     caps
 }
 
-/// The part of `caps` whose frames do not lie in CUDA memory.
-pub fn without_cuda(caps: &gst::Caps) -> gst::Caps {
-    let others = caps.iter_with_features().filter(|(_, features)| !features.contains(CUDA_MEMORY));
-    others.map(|(s, features)| (s.to_owned(), features.to_owned())).collect()
-}
-
 /// A sink and a source template that are always there.
 pub fn pad_templates(sink: &gst::Caps, src: &gst::Caps) -> Vec<gst::PadTemplate> {
     use gst::PadDirection::{Sink, Src};

@@ -6,10 +6,11 @@ use cudainfer_kernels::device::{Choice, Counters, Stream};
 use gst::glib;
 use gst::prelude::*;
 
+use crate::memory::caps::part;
 use crate::memory::{Place, Session};
 use crate::meta::tensor::{OnDevice, TensorSet};
+use crate::notice;
 use crate::sync::lock;
-use crate::{caps, notice};
 
 /// The property.
 pub fn param_spec() -> glib::ParamSpec {
@@ -251,7 +252,7 @@ impl Gpu {
     /// The part of `caps` in memory that can be worked on: with no GPU, not CUDA's.
     pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
         let host = self.device() == "cpu" || matches!(self.place(), Place::Host);
-        if host { caps::without_cuda(caps) } else { caps.clone() }
+        if host { part(caps, false) } else { caps.clone() }
     }
 
     /// Whether frames in system memory are not what the user asked for.

@@ -3,47 +3,17 @@
 //! On one with a GPU, the tests that are about its absence take `device=cpu` or are skipped.
 #![allow(clippy::unwrap_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
+mod shared;
+
 use cudainfer_kernels::device::probe;
 use gst::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
 
-fn init() {
-    static INIT: std::sync::Once = std::sync::Once::new();
-    INIT.call_once(|| {
-        gst::init().unwrap();
-        gstcudainfer::plugin_register_static().unwrap();
-    });
-}
-
-fn gpu() -> bool {
-    let found = probe().is_ok();
-    if found {
-        eprintln!("skipped: this machine has a GPU");
-    }
-    found
-}
+use shared::{gpu, init, messages, pipeline_of};
 
 fn element(device: &str) -> gst::Element {
     init();
     gst::ElementFactory::make("cudainferdownload").property("device", device).build().unwrap()
-}
-
-/// A pipeline of one element, because an element alone has no bus.
-fn pipeline_of(element: &gst::Element) -> (gst::Pipeline, gst::Bus) {
-    let pipeline = gst::Pipeline::new();
-    pipeline.add(element).unwrap();
-    let bus = pipeline.bus().unwrap();
-    (pipeline, bus)
-}
-
-fn messages(bus: &gst::Bus, kind: gst::MessageType) -> Vec<String> {
-    std::iter::from_fn(|| bus.pop_filtered(&[kind]))
-        .map(|message| match message.view() {
-            gst::MessageView::Warning(warning) => warning.error().to_string(),
-            gst::MessageView::Error(error) => error.error().to_string(),
-            other => format!("{other:?}"),
-        })
-        .collect()
 }
 
 #[test]

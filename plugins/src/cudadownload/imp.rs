@@ -7,6 +7,7 @@ use gst_base::subclass::prelude::*;
 use gst_video::VideoInfo;
 
 use super::{copy::Downloader, negotiate};
+use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
 use crate::memory::{Place, caps, order};
 use crate::notice;
@@ -80,13 +81,7 @@ impl ElementImpl for CudaDownload {
             sink.merge(caps::any_system());
             let mut src = caps::any_system();
             src.merge(caps::any_cuda());
-            let template = |name, direction, caps| {
-                gst::PadTemplate::new(name, direction, gst::PadPresence::Always, caps)
-            };
-            [("sink", gst::PadDirection::Sink, &sink), ("src", gst::PadDirection::Src, &src)]
-                .into_iter()
-                .filter_map(|(name, direction, caps)| template(name, direction, caps).ok())
-                .collect()
+            pad_templates(&sink, &src)
         });
         &TEMPLATES
     }

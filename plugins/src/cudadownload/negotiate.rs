@@ -25,9 +25,7 @@ pub(super) fn transform(direction: gst::PadDirection, from: &gst::Caps, gpu: boo
 ///
 /// A peer may name CUDA memory first although it takes both; downloading is what this element is there for.
 pub(super) fn prefer_system(possible: gst::Caps) -> gst::Caps {
-    let system = possible.iter_with_features().filter(|(_, features)| !caps::is_cuda(features));
-    let system: gst::Caps = system.map(|(s, f)| (s.to_owned(), f.to_owned())).collect();
-    if system.is_empty() { possible } else { system }
+    caps::prefer(possible, false)
 }
 
 #[cfg(test)]

@@ -25,9 +25,7 @@ pub(super) fn transform(direction: gst::PadDirection, from: &gst::Caps, gpu: boo
 ///
 /// A peer may name system memory first although it takes both; uploading is what this element is there for.
 pub(super) fn prefer_cuda(possible: gst::Caps) -> gst::Caps {
-    let cuda = possible.iter_with_features().filter(|(_, features)| caps::is_cuda(features));
-    let cuda: gst::Caps = cuda.map(|(s, f)| (s.to_owned(), f.to_owned())).collect();
-    if cuda.is_empty() { possible } else { cuda }
+    caps::prefer(possible, true)
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
-//! A session's side on the GPU: runs are enqueued in a stream, on tensors in device memory, and never waited for.
+//! A session's side on the GPU: runs are enqueued in a stream, on tensors in device memory.
 //!
-//! Inputs and outputs have fixed addresses: a [`Slot`] is one input address with outputs of its own. A slot that has
-//! run once is recorded as a CUDA graph and from then on launched as one, where the model allows it.
+//! Inputs and outputs have fixed addresses: a [`Slot`] is one input address with outputs of its own. Once the session is
+//! warm, a slot's run is recorded as a CUDA graph, where the model allows it, and from then on launched as one and not
+//! waited for.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cudainfer_kernels::device::{Context, Counters, Device, Event, Graph, Pinned, SharedMemory, Stream};
-use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 use ort::session::RunOptions;
 
@@ -263,7 +264,7 @@ impl Gpu {
             .iter()
             .map(|desc| {
                 let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(0)).collect();
-                let bytes = bytes(desc.ty, &dims);
+                let bytes = dims.iter().product::<usize>() * desc.ty.size();
                 let memory = self.allocator.alloc(bytes, None).map_err(|_| {
                     EngineError::Run(format!(
                         "the GPU has no {bytes} bytes left for the output '{}'",
@@ -346,10 +347,6 @@ impl Session {
     pub fn stream(&self) -> Option<&Arc<Stream>> {
         self.gpu.as_ref().map(Gpu::stream)
     }
-}
-
-fn bytes(ty: TensorType, dims: &[usize]) -> usize {
-    dims.iter().product::<usize>() * ty.size()
 }
 
 /// Never recording by ONNX Runtime, whose launches would wait for the device. No waiting at the end of a run either, where

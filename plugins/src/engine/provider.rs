@@ -105,10 +105,12 @@ impl Provider {
         let raw = stream.raw().cast();
         // TF32 would round float32 models to 10 bits: boxes then differ from the CPU's by pixels. But without it ONNX
         // Runtime keeps convolutions off the tensor cores, which float16 models are more than ten times as fast with.
-        let tf32 = has_float16_weights(&config.model);
-        let cuda = ep::CUDA::default().with_device_id(device).with_tf32(tf32).with_cuda_graph(graphs);
-        // SAFETY: `Session` keeps the stream longer than ONNX Runtime's session.
-        let cuda = unsafe { cuda.with_compute_stream(raw) };
+        let cuda = || {
+            let tf32 = has_float16_weights(&config.model);
+            let cuda = ep::CUDA::default().with_device_id(device).with_tf32(tf32).with_cuda_graph(graphs);
+            // SAFETY: `Session` keeps the stream longer than ONNX Runtime's session.
+            unsafe { cuda.with_compute_stream(raw) }
+        };
         Ok(match self {
             Self::TensorRt => {
                 let cache = config.cache()?;
@@ -124,7 +126,7 @@ impl Provider {
                 // SAFETY: as above.
                 let provider = unsafe { provider.with_compute_stream(raw) };
                 // What TensorRT does not take stays on the GPU.
-                vec![built_in(provider, PACKAGE)?, built_in(cuda, PACKAGE)?]
+                vec![built_in(provider, PACKAGE)?, built_in(cuda(), PACKAGE)?]
             }
             Self::TensorRtRtx => {
                 let provider = ep::NVRTX::default()
@@ -134,7 +136,7 @@ impl Provider {
                 let provider = unsafe { provider.with_compute_stream(raw) };
                 vec![built_in(provider, "builds for TensorRT RTX")?]
             }
-            Self::Cuda => vec![built_in(cuda, PACKAGE)?],
+            Self::Cuda => vec![built_in(cuda(), PACKAGE)?],
             Self::Cpu | Self::Auto => Vec::new(),
         })
     }

@@ -58,6 +58,18 @@ pub fn in_cuda(caps: &gst::CapsRef) -> bool {
     caps.features(0).is_some_and(is_cuda)
 }
 
+/// The part of `caps` that lies in GStreamer's CUDA memory or, without `cuda`, the part that does not.
+pub fn part(caps: &gst::CapsRef, cuda: bool) -> gst::Caps {
+    let chosen = caps.iter_with_features().filter(|(_, features)| is_cuda(features) == cuda);
+    chosen.map(|(structure, features)| (structure.to_owned(), features.to_owned())).collect()
+}
+
+/// That [`part`], or everything where it is empty.
+pub fn prefer(possible: gst::Caps, cuda: bool) -> gst::Caps {
+    let part = part(&possible, cuda);
+    if part.is_empty() { possible } else { part }
+}
+
 /// The same video in CUDA memory: the part of `caps` that lies in system memory and in formats CUDA memory can hold.
 pub fn to_cuda(caps: &gst::CapsRef) -> gst::Caps {
     let system =
