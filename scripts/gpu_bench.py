@@ -196,7 +196,7 @@ def lines(rows: list[dict]) -> list[str]:
                 row.get("bytes_to_host_per_frame", counts.get("device-to-host-bytes")),
                 row.get("host_waits_per_frame", counts.get("host-waits")),
             ]
-            cells = ["" if value is None else f"{value:.6g}" for value in shown]
+            cells = ["" if value is None else f"{round(value, 2) + 0.0:.6g}" for value in shown]
             ratio = f"{ours / row['fps']:.2f}" if ours and row["who"] != OURS else ""
             target = row.get("goal")
             if isinstance(target, int | float):
@@ -207,7 +207,9 @@ def lines(rows: list[dict]) -> list[str]:
 
 
 def notable(row: dict) -> bool:
-    return row["row"].startswith(FLOOR) or row.get("goal_us") is not None or ("fps" in row)
+    """What --from shows: floors, lines, and what has a goal or a peer."""
+    shown = row["row"].startswith(FLOOR) or "fps" in row or row.get("goal_us") is not None
+    return shown or not row["who"].startswith(OURS)
 
 
 def main() -> int:
@@ -223,7 +225,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.former:
         told = json.loads(given.former.read_text())
-        compared = [merged for merged in by_row(told["rows"]).values() if len(merged) > 1 or notable(merged[0])]
+        compared = [merged for merged in by_row(told["rows"]).values() if any(map(notable, merged))]
         rows = [row for merged in compared for row in merged]
         print("\n".join(operations(rows) + lines(rows)))
         return 0

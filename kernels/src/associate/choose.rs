@@ -6,12 +6,14 @@ use super::{CudaCosts, Pose, iou_matrix, oks_matrix};
 use crate::device::{DeviceError, Stream};
 use crate::geometry::Rect;
 
-/// Pairs from which on the GPU makes [`Costs::iou`] faster, its copies and the waiting included. On an H200 and its Xeon,
-/// the GPU takes 11 us up to 10,000 pairs, and the CPU as long for 3,100 of them (`benches/gpu/associate.rs`).
-pub const GPU_IOU_PAIRS: usize = 1 << 12;
-/// Pairs times keypoints from which on the GPU makes [`Costs::oks`] faster, likewise: it takes 14 us up to 15,000, and
-/// the CPU as long for 2,300.
-pub const GPU_OKS_DISTANCES: usize = 1 << 12;
+/// Pairs from which on [`Costs::iou`] goes to the GPU. On an H200 and its Xeon, an idle GPU is faster above 3,100 pairs:
+/// copies and the wait included it takes 11 us up to 10,000, and 35 at 250,000 (`benches/gpu/associate.rs`). But the GPU
+/// of a line is not idle. The wait then lasts as long as the network's run, about a millisecond, which is what the CPU
+/// takes for this many pairs. Below it, a line stays with one wait a frame and the few bytes that it brings back.
+pub const GPU_IOU_PAIRS: usize = 1 << 18;
+/// Pairs times keypoints from which on [`Costs::oks`] goes to the GPU, for the same reason: the CPU takes 1.5 ms for as
+/// many, and an idle GPU, which takes 14 us up to 15,000, is faster above 2,300.
+pub const GPU_OKS_DISTANCES: usize = 1 << 18;
 
 /// Similarity matrices, computed by the GPU where there is one and it is faster. The results are the same.
 #[derive(Debug, Default)]

@@ -174,7 +174,7 @@ fn a_crowd_is_tracked_the_same_with_the_gpu() {
         trackers[1].use_gpu(&stream).unwrap();
         let mut random = Random::new(5);
         let places: Vec<[f32; 2]> =
-            (0..200).map(|_| [random.range(0.0, 1900.0), random.range(0.0, 1000.0)]).collect();
+            (0..1200).map(|_| [random.range(0.0, 1900.0), random.range(0.0, 1000.0)]).collect();
         for frame in 0..20u8 {
             let crowd: Vec<Detection> = places
                 .iter()
