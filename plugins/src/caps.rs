@@ -12,6 +12,7 @@
 //! | `tensor-name` | string | the model's name for its image input |
 //! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |
 //! | `tensor-outputs` | array of string | one `name:type:dims` an output, behind trtinfer |
+//! | `tensor-model` | string | the model that made them, behind trtinfer: its name and, behind a `#`, which loading it was |
 
 use cudainfer_kernels::tensor::TensorDesc;
 
@@ -22,6 +23,9 @@ pub const FEATURE: &str = "meta:CudaInferTensor";
 
 /// The array of `name:type:dims` that describes the network's outputs.
 pub const OUTPUTS: &str = "tensor-outputs";
+
+/// Which model made the outputs: its name, and the number of its loading, so that caps change with the model.
+pub const MODEL: &str = "tensor-model";
 
 /// What elements in front of which tensors must lie accept: frames with tensors, and plain ones, only so that a
 /// line without the element that makes tensors fails with a sentence instead of "not negotiated".

@@ -4,7 +4,7 @@
 //! on each frame under the guard that [`frame`] gives, and resets them at READY->PAUSED. Reading `stats` must not wait
 //! for a lock: the tracer reads it while an element posts an error.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cudainfer_kernels::device::Counters;
 use gst::glib;
@@ -53,6 +53,11 @@ pub fn frame<'a>(element: &impl IsA<gst::Element>, counters: &'a Counters) -> Fr
 
 impl Drop for Frame<'_> {
     fn drop(&mut self) {
-        self.counters.host_ns.add(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        self.counters.host_ns.add(nanoseconds(self.started.elapsed()));
     }
+}
+
+/// As counters and properties count time.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

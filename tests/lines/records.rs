@@ -85,13 +85,13 @@ fn results_do_not_depend_on_workers_and_queues() {
             ),
         )
     };
-    let one = with("1", "workers=1 threads=1", "");
+    let one = with("1", "workers=1 intra-threads=1", "");
     assert_eq!(one.lines().count(), 30);
     assert!(one.contains("\"track\""));
     for (name, infer, queue) in [
-        ("2", "workers=2 threads=2", ""),
-        ("4", "workers=4 threads=4 max-in-flight=1", ""),
-        ("5", "workers=4 threads=4", "! queue max-size-buffers=3"),
+        ("2", "workers=2 intra-threads=1", ""),
+        ("4", "workers=4 intra-threads=1 max-in-flight=1", ""),
+        ("5", "workers=4 intra-threads=1", "! queue max-size-buffers=3"),
         ("6", "", "! queue"),
     ] {
         assert!(with(name, infer, queue) == one, "{infer} {queue}: other results");

@@ -20,6 +20,11 @@ macro_rules! counters {
             pub fn reset(&self) {
                 $(self.$name.reset();)*
             }
+
+            /// Back to zero, with `other` counting what was counted here.
+            pub fn move_to(&self, other: &Self) {
+                $(other.$name.add(self.$name.0.swap(0, Ordering::Relaxed));)*
+            }
         }
     };
 }

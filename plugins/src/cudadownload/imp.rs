@@ -240,7 +240,7 @@ impl BaseTransformImpl for CudaDownload {
         if foreign {
             notice::copied_between_contexts(self.obj().upcast_ref());
         }
-        self.counters.host_ns.add(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        self.counters.host_ns.add(stats::nanoseconds(begun.elapsed()));
         Ok(gst::FlowSuccess::Ok)
     }
 }

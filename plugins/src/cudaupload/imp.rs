@@ -261,7 +261,7 @@ impl BaseTransformImpl for CudaUpload {
             );
             gst::FlowError::Error
         })?;
-        self.counters.host_ns.add(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        self.counters.host_ns.add(stats::nanoseconds(begun.elapsed()));
         Ok(gst::FlowSuccess::Ok)
     }
 }

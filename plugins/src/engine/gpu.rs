@@ -1,41 +1,46 @@
 //! A session's side on the GPU: runs are enqueued in a stream, on tensors in device memory.
 //!
-//! Inputs and outputs have fixed addresses: a [`Slot`] is one input address with outputs of its own. Once the session is
+//! Inputs and outputs have fixed addresses: a [`Slot`] is one place for the input with outputs of its own. The input of a single
+//! frame is used where it lies; batches, and tensors from the host, are put together in the slot's own memory. Once the session is
 //! warm, a slot's run is recorded as a CUDA graph, where the model allows it, and from then on launched as one and not
 //! waited for.
 
-use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Context, Counters, Device, Event, Graph, Pinned, SharedMemory, Stream};
-use cudainfer_kernels::tensor::TensorDesc;
-use gst::prelude::*;
+use cudainfer_kernels::device::{
+    Context, Counters, Device, DeviceSlice, Event, Graph, Pinned, SharedMemory, Stream,
+};
 use ort::session::RunOptions;
 
 use super::binding::Binding;
-use super::session::{CAT, Input, words};
-use super::{EngineError, Session};
-use crate::memory::tensor::{TensorAllocator, device_memory};
+use super::session::{CAT, failed};
+use super::shape::{batch_dims, bytes};
+use super::{EngineError, Session, Shape};
+use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 
-/// Runs before graphs are recorded: ONNX Runtime chooses algorithms and allocates its memory in the first.
-const WARM_UP: usize = 2;
-/// Slots at most; their outputs and graphs take device memory.
+/// Runs of a number of rows before graphs are recorded: ONNX Runtime chooses algorithms and allocates its memory in the first.
+pub(super) const WARM_UP: usize = 2;
+/// Slots of a shape at most; their outputs and graphs take device memory.
 const MAX_SLOTS: usize = 24;
+/// Shapes at most that slots are kept for.
+const MAX_SHAPES: usize = 4;
 /// Runs that may be under way on the GPU before the thread that enqueues them waits.
 const MAX_RUNNING: usize = 8;
+/// Runs behind which frames gather for the next batch: one that runs, and one that follows without a gap.
+const BUSY: usize = 2;
 
 /// The stream that a session works in.
 #[derive(Debug)]
 pub struct Gpu {
     stream: Arc<Stream>,
     allocator: TensorAllocator,
-    slots: Vec<Slot>,
-    /// What the slots were made for.
-    shape: Shape,
-    /// The other inputs' elements.
-    constants: Vec<SharedMemory>,
-    runs: usize,
+    /// Frames of a run, at most.
+    batch: usize,
+    /// The one that was used last is last.
+    shapes: Vec<Shaped>,
     /// Whether ONNX Runtime can be recorded.
     graphs: bool,
     staging: Staging,
@@ -43,30 +48,46 @@ pub struct Gpu {
     reached: Vec<Event>,
 }
 
-/// What must be the same for a slot to serve.
-#[derive(Debug, Default, PartialEq)]
-struct Shape {
-    image: Vec<usize>,
-    /// The other inputs, by their buffers: a stream makes them once.
-    others: Vec<gst::Buffer>,
-    outputs: Vec<TensorDesc>,
+/// What runs of one shape need.
+#[derive(Debug)]
+struct Shaped {
+    shape: Arc<Shape>,
+    /// The other inputs' elements, by the number of rows.
+    constants: HashMap<usize, Vec<SharedMemory>>,
+    slots: Vec<Slot>,
+    /// How many runs of a number of rows there were.
+    runs: HashMap<usize, usize>,
 }
 
-/// An input address, and the outputs that belong to it.
+/// A place for the input, and the outputs that belong to it.
 #[derive(Debug)]
 struct Slot {
-    address: u64,
-    outputs: Vec<gst::Buffer>,
+    input: Place,
+    outputs: Vec<Arc<SharedMemory>>,
+    ways: Vec<Way>,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A frame's tensor, used where it lies.
+    At(u64),
+    /// The slot's own memory, for as many rows as a run may have.
+    Own(SharedMemory),
+}
+
+/// How a slot runs so many rows.
+#[derive(Debug)]
+struct Way {
+    rows: usize,
     binding: Binding,
     graph: Option<Graph>,
 }
 
-/// For images that come from the host: pinned memory in turns, and one place on the device.
+/// Pinned memory in turns, for images that come from the host.
 #[derive(Debug, Default)]
 struct Staging {
-    device: Option<SharedMemory>,
-    pinned: [Option<(Pinned, Event)>; 2],
-    turn: usize,
+    turns: VecDeque<(Pinned, Event)>,
+    limit: usize,
 }
 
 impl Gpu {
@@ -80,10 +101,8 @@ impl Gpu {
         Ok(Self {
             allocator: TensorAllocator::new(&stream).map_err(|e| e.to_string())?,
             stream,
-            slots: Vec::new(),
-            shape: Shape::default(),
-            constants: Vec::new(),
-            runs: 0,
+            batch: 1,
+            shapes: Vec::new(),
             graphs: false,
             staging: Staging::default(),
             running: VecDeque::new(),
@@ -101,196 +120,254 @@ impl Gpu {
         self.graphs = allowed;
     }
 
-    /// Enqueues a run. The first input is the image; `outputs` have known dimensions. The outputs are in device memory,
-    /// and not written yet: their memory says when.
+    /// Says how many frames a run has at most.
+    pub(super) fn reserve(&mut self, batch: usize) {
+        self.batch = batch.max(1);
+        self.staging.limit = 2 * self.batch;
+    }
+
+    /// Waits until less than [`BUSY`] runs are under way.
+    pub(super) fn wait_for_turn(&mut self) -> Result<(), EngineError> {
+        self.limit(BUSY)
+    }
+
+    /// Enqueues a run. The outputs, whose dimensions are known, are in device memory, and not written yet: their memory says
+    /// when.
     pub(super) fn run(
         &mut self,
         session: &mut ort::session::Session,
-        inputs: &[Input<'_>],
-        outputs: &[TensorDesc],
+        shape: &Arc<Shape>,
+        images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, EngineError> {
-        let [image, others @ ..] = inputs else {
-            return Err(EngineError::Run("the model has no input".into()));
-        };
-        self.adapt(image, others, outputs)?;
-        self.limit()?;
-        let stream = Arc::clone(&self.stream);
-        // A tensor on another GPU comes by way of the host, too.
-        let near = |memory: &&SharedMemory| memory.context().handle() == stream.context().handle();
-        let near = device_memory(image.data).filter(near);
-        if near.is_none() {
-            stream.counters().fallbacks.add(1);
-            self.staging.fill(&stream, image.data)?;
-        }
+        self.limit(MAX_RUNNING)?;
+        let mut shaped = self.shaped(shape);
         // Taken out, so that `self` can be used beside it.
-        let staging = self.staging.device.take();
-        let memory = near.or(staging.as_ref());
-        let done = memory
-            .ok_or_else(|| EngineError::Run("the image has no memory".into()))
-            .and_then(|memory| self.enqueue(session, memory, image, others, outputs));
-        self.staging.device = staging;
+        let done = self.enqueue(session, &mut shaped, images);
+        self.shapes.push(shaped);
         done
+    }
+
+    fn shaped(&mut self, shape: &Arc<Shape>) -> Shaped {
+        if let Some(index) = self.shapes.iter().position(|s| Arc::ptr_eq(&s.shape, shape)) {
+            return self.shapes.remove(index);
+        }
+        if self.shapes.len() >= MAX_SHAPES {
+            self.shapes.remove(0);
+        }
+        let shape = Arc::clone(shape);
+        Shaped { shape, constants: HashMap::new(), slots: Vec::new(), runs: HashMap::new() }
     }
 
     fn enqueue(
         &mut self,
         session: &mut ort::session::Session,
-        memory: &SharedMemory,
-        image: &Input<'_>,
-        others: &[Input<'_>],
-        outputs: &[TensorDesc],
+        shaped: &mut Shaped,
+        images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, EngineError> {
         let stream = Arc::clone(&self.stream);
-        let slot = self.slot(session, memory, image, others, outputs)?;
-        memory.begin_read(&stream)?;
-        for output in &self.slots[slot].outputs {
-            device_memory(output).map_or(Ok(()), |output| output.begin_write(&stream))?;
+        let shape = Arc::clone(&shaped.shape);
+        let rows = shape.rows(images.len());
+        let near = |image: &gst::BufferRef| self.near(image).map(|memory| memory.slice().pointer());
+        // A frame alone is used where it lies.
+        let alone = match images {
+            [image] if rows == 1 => near(image),
+            _ => None,
+        };
+        let index = self.slot(shaped, alone)?;
+        self.bind(session, shaped, index, rows, alone)?;
+        let (slot, runs) = (&mut shaped.slots[index], shaped.runs.entry(rows).or_default());
+        let way = slot.ways.iter_mut().find(|way| way.rows == rows);
+        let way = way.ok_or_else(|| EngineError::Run("a run has no binding".into()))?;
+        let lone = match (&slot.input, images) {
+            (Place::At(_), [image]) => self.near(image),
+            _ => None,
+        };
+        if let Place::Own(memory) = &slot.input {
+            self.gather(&shape, memory, images)?;
         }
-        let warm = self.graphs && self.runs >= WARM_UP;
-        let slot = &mut self.slots[slot];
-        if warm && slot.graph.is_none() {
+        if let Some(memory) = &lone {
+            memory.begin_read(&stream)?;
+        }
+        slot.outputs.iter().try_for_each(|output| output.begin_write(&stream))?;
+        if self.graphs && *runs >= WARM_UP && way.graph.is_none() {
             let options = options(true)?;
-            let recorded = Graph::record(&stream, || slot.binding.run(session, &options).map_err(failed));
+            let recorded = Graph::record(&stream, || way.binding.run(session, &options).map_err(failed));
             match recorded {
-                Ok(graph) => slot.graph = Some(graph),
+                Ok(graph) => way.graph = Some(graph),
                 Err(e) => {
                     gst::info!(CAT, "runs are not recorded as CUDA graphs: {e}");
                     self.graphs = false;
                 }
             }
         }
-        let mut run = || match &mut slot.graph {
+        let graphs = self.graphs;
+        let mut run = || match &mut way.graph {
             Some(graph) => stream.launch_graph(graph).map_err(EngineError::from),
             None => {
                 stream.counters().launches.add(1);
-                stream.counters().host_waits.add(u64::from(!self.graphs));
-                slot.binding.run(session, &options(self.graphs)?).map_err(failed)
+                stream.counters().host_waits.add(u64::from(!graphs));
+                way.binding.run(session, &options(graphs)?).map_err(failed)
             }
         };
         // The first runs take longer by far, which would be all that a mean shows.
-        let ran = if self.runs < WARM_UP { run() } else { stream.sampled(run) };
+        let ran = if *runs < WARM_UP { run() } else { stream.sampled(run) };
         // In any case: part of the work may have been enqueued.
-        for output in &slot.outputs {
-            device_memory(output).map_or(Ok(()), |output| output.end_write(&stream))?;
+        slot.outputs.iter().try_for_each(|output| output.end_write(&stream))?;
+        if let Some(memory) = &lone {
+            memory.end_read(&stream)?;
         }
-        memory.end_read(&stream)?;
         ran?;
+        *runs += 1;
         let event = match self.reached.pop() {
             Some(event) => event,
             None => Event::new(stream.context())?,
         };
         stream.record(&event)?;
         self.running.push_back(event);
-        self.runs += 1;
-        let tensors = outputs.iter().zip(&slot.outputs);
-        Ok(tensors.map(|(desc, data)| Tensor { desc: desc.clone(), data: data.clone() }).collect())
+        shape
+            .outputs
+            .iter()
+            .zip(&slot.outputs)
+            .map(|(desc, memory)| {
+                let dims = batch_dims(desc, rows);
+                let data = self.allocator.buffer(memory, bytes(desc) * rows);
+                let data = data.ok_or_else(|| EngineError::Run("an output has no stream".into()))?;
+                Ok(Tensor {
+                    desc: cudainfer_kernels::tensor::TensorDesc::fixed(&desc.name, desc.ty, &dims),
+                    data,
+                })
+            })
+            .collect()
     }
 
-    /// Drops the slots if they were made for other inputs or outputs.
-    fn adapt(
+    /// The memory of an image that lies on this GPU. One on another GPU comes by way of the host, as from there.
+    fn near<'a>(&self, image: &'a gst::BufferRef) -> Option<DeviceMemory<'a>> {
+        let near = |memory: &DeviceMemory<'_>| memory.context().handle() == self.stream.context().handle();
+        device_memory(image).filter(near)
+    }
+
+    /// Enqueues the copies of the images to a slot's memory.
+    fn gather(
         &mut self,
-        image: &Input<'_>,
-        others: &[Input<'_>],
-        outputs: &[TensorDesc],
+        shape: &Shape,
+        memory: &SharedMemory,
+        images: &[&gst::BufferRef],
     ) -> Result<(), EngineError> {
-        let same = self.shape.image == image.dims
-            && self.shape.outputs == outputs
-            && self.shape.others.iter().map(|b| b.as_ptr()).eq(others.iter().map(|o| o.data.as_ptr()));
-        if !same {
-            self.slots.clear();
-            // ONNX Runtime chooses algorithms anew for another size.
-            self.runs = 0;
-            self.constants = others.iter().map(|other| self.upload(other)).collect::<Result<_, _>>()?;
-            self.shape = Shape {
-                image: image.dims.to_vec(),
-                others: others.iter().map(|o| o.data.clone()).collect(),
-                outputs: outputs.to_vec(),
-            };
+        let stream = Arc::clone(&self.stream);
+        let size = shape.image_bytes();
+        memory.begin_write(&stream)?;
+        for (row, image) in images.iter().enumerate() {
+            let place = memory.slice().after(row * size).first(size);
+            match self.near(image) {
+                Some(near) => {
+                    near.begin_read(&stream)?;
+                    stream.copy_on_device(near.slice(), place)?;
+                    near.end_read(&stream)?;
+                }
+                None => {
+                    stream.counters().fallbacks.add(1);
+                    self.staging.upload(&stream, image, place)?;
+                }
+            }
         }
+        memory.end_write(&stream)?;
+        Ok(())
+    }
+
+    /// A slot whose outputs nobody uses; a new one if there is none.
+    fn slot(&self, shaped: &mut Shaped, alone: Option<u64>) -> Result<usize, EngineError> {
+        let serves = |slot: &Slot| match (&slot.input, alone) {
+            (Place::At(address), Some(alone)) => *address == alone,
+            (Place::Own(_), None) => true,
+            _ => false,
+        };
+        let free = |slot: &Slot| slot.outputs.iter().all(|output| Arc::strong_count(output) == 1);
+        if let Some(index) = shaped.slots.iter().position(|slot| serves(slot) && free(slot)) {
+            return Ok(index);
+        }
+        let most = if alone.is_some() { 1 } else { shaped.shape.rows(self.batch) };
+        let output = |desc| SharedMemory::new(&self.stream, bytes(desc) * most).map(Arc::new);
+        let outputs = shaped.shape.outputs.iter().map(output).collect::<Result<_, _>>()?;
+        let input = match alone {
+            Some(address) => Place::At(address),
+            None => {
+                let memory = SharedMemory::new(&self.stream, shaped.shape.image_bytes() * most)?;
+                // Rows that a model with a fixed batch runs without a frame.
+                memory.begin_write(&self.stream)?;
+                self.stream.fill(memory.slice(), 0)?;
+                memory.end_write(&self.stream)?;
+                Place::Own(memory)
+            }
+        };
+        if shaped.slots.len() >= MAX_SLOTS {
+            // The oldest goes; whoever still has outputs of it keeps them.
+            shaped.slots.remove(0);
+        }
+        shaped.slots.push(Slot { input, outputs, ways: Vec::new() });
+        Ok(shaped.slots.len() - 1)
+    }
+
+    /// Binds a slot's memory for so many rows, if it is not yet.
+    fn bind(
+        &self,
+        session: &ort::session::Session,
+        shaped: &mut Shaped,
+        index: usize,
+        rows: usize,
+        alone: Option<u64>,
+    ) -> Result<(), EngineError> {
+        let Shaped { shape, constants, slots, .. } = shaped;
+        let slot = &mut slots[index];
+        if slot.ways.iter().any(|way| way.rows == rows) {
+            return Ok(());
+        }
+        let constants = match constants.entry(rows) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let uploaded = shape.constants(rows).map(|input| self.upload(&input.data));
+                place.insert(uploaded.collect::<Result<_, _>>()?)
+            }
+        };
+        let mut binding = Binding::new(session, self.stream.context().device().ordinal).map_err(failed)?;
+        let size = shape.image_bytes() * rows;
+        let memory = match (&slot.input, alone) {
+            (Place::Own(memory), _) => memory.slice().first(size),
+            // SAFETY: the frame's tensor is as large as the caps say, which `Session::run` was given; the slot is run only
+            // while a frame's tensor lies there.
+            (Place::At(address), _) => unsafe { DeviceSlice::from_raw(*address, size) },
+        };
+        let image = &shape.image;
+        // SAFETY: the memory is as large as `image_dims` says and stays as long as the slot is run with it.
+        unsafe { binding.input(&image.name, image.ty, &shape.image_dims(rows), memory) }.map_err(failed)?;
+        for (input, memory) in shape.constants(rows).zip(&*constants) {
+            // SAFETY: `constants` keeps the memory as long as the slots, and it holds what the input holds.
+            unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;
+        }
+        for (desc, memory) in shape.outputs.iter().zip(&slot.outputs) {
+            let dims = batch_dims(desc, rows);
+            // SAFETY: the slot keeps the memory as long as the binding, and it has room for that many rows.
+            unsafe { binding.output(&desc.name, desc.ty, &dims, memory.slice()) }.map_err(failed)?;
+        }
+        slot.ways.push(Way { rows, binding, graph: None });
         Ok(())
     }
 
     /// An input that stays the same, in memory of our own: ONNX Runtime's would be used again by what is recorded.
-    fn upload(&self, input: &Input<'_>) -> Result<SharedMemory, EngineError> {
-        let map = input.data.map_readable().map_err(|e| EngineError::Run(e.to_string()))?;
-        let mut pinned = self.stream.pin(map.size())?;
-        pinned.as_mut_slice().copy_from_slice(&map);
-        let memory = SharedMemory::new(&self.stream, map.size())?;
+    fn upload(&self, data: &[u8]) -> Result<SharedMemory, EngineError> {
+        let mut pinned = self.stream.pin(data.len())?;
+        pinned.as_mut_slice().copy_from_slice(data);
+        let memory = SharedMemory::new(&self.stream, data.len())?;
         self.stream.start_upload(&pinned, memory.slice())?;
         self.stream.synchronize()?;
         Ok(memory)
     }
 
-    /// The slot of this input address whose outputs nobody uses; a new one if there is none.
-    fn slot(
-        &mut self,
-        session: &ort::session::Session,
-        memory: &SharedMemory,
-        image: &Input<'_>,
-        others: &[Input<'_>],
-        outputs: &[TensorDesc],
-    ) -> Result<usize, EngineError> {
-        let address = memory.slice().pointer();
-        let free = |slot: &mut Slot| slot.outputs.iter_mut().all(|output| output.get_mut().is_some());
-        if let Some(index) = self.slots.iter_mut().position(|s| s.address == address && free(s)) {
-            return Ok(index);
-        }
-        let made = self.make(session, memory, image, others, outputs)?;
-        if self.slots.len() >= MAX_SLOTS {
-            // The oldest goes; whoever still has outputs of it keeps them.
-            self.slots.remove(0);
-        }
-        self.slots.push(made);
-        Ok(self.slots.len() - 1)
-    }
-
-    fn make(
-        &self,
-        session: &ort::session::Session,
-        memory: &SharedMemory,
-        image: &Input<'_>,
-        others: &[Input<'_>],
-        outputs: &[TensorDesc],
-    ) -> Result<Slot, EngineError> {
-        let mut binding = Binding::new(session, self.stream.context().device().ordinal).map_err(failed)?;
-        // SAFETY: the memory is as large as the caps say; it is borrowed only for a run, but a slot is run only with
-        // memory at its address.
-        unsafe { binding.input(image.name, image.ty, image.dims, memory.slice()) }.map_err(failed)?;
-        for (other, memory) in others.iter().zip(&self.constants) {
-            // SAFETY: `self` keeps the memory as long as the slots, and it holds what the input's buffer holds.
-            unsafe { binding.input(other.name, other.ty, other.dims, memory.slice()) }.map_err(failed)?;
-        }
-        let buffers = outputs
-            .iter()
-            .map(|desc| {
-                let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(0)).collect();
-                let bytes = dims.iter().product::<usize>() * desc.ty.size();
-                let memory = self.allocator.alloc(bytes, None).map_err(|_| {
-                    EngineError::Run(format!(
-                        "the GPU has no {bytes} bytes left for the output '{}'",
-                        desc.name
-                    ))
-                })?;
-                let mut buffer = gst::Buffer::new();
-                if let Some(buffer) = buffer.get_mut() {
-                    buffer.append_memory(memory);
-                }
-                let memory =
-                    device_memory(&buffer).ok_or_else(|| EngineError::Run("no device memory".into()))?;
-                // SAFETY: the slot keeps the buffer as long as the binding.
-                unsafe { binding.output(&desc.name, desc.ty, &dims, memory.slice()) }.map_err(failed)?;
-                Ok(buffer)
-            })
-            .collect::<Result<_, EngineError>>()?;
-        Ok(Slot { address: memory.slice().pointer(), outputs: buffers, binding, graph: None })
-    }
-
-    /// Waits for the oldest run if too many are under way. Elements behind that wait for results have done that
+    /// Waits for the oldest runs while `most` or more are under way. Elements behind that wait for results have done that
     /// already.
-    fn limit(&mut self) -> Result<(), EngineError> {
+    fn limit(&mut self, most: usize) -> Result<(), EngineError> {
         while let Some(oldest) = self.running.front() {
             if !oldest.done()? {
-                if self.running.len() < MAX_RUNNING {
+                if self.running.len() < most {
                     break;
                 }
                 self.stream.wait_on_host(oldest)?;
@@ -303,32 +380,29 @@ impl Gpu {
 
 impl Staging {
     /// Enqueues the copy of a tensor to the device.
-    fn fill(&mut self, stream: &Stream, data: &gst::BufferRef) -> Result<(), EngineError> {
+    fn upload(
+        &mut self,
+        stream: &Stream,
+        data: &gst::BufferRef,
+        target: DeviceSlice<'_>,
+    ) -> Result<(), EngineError> {
         let map = data.map_readable().map_err(|e| EngineError::Run(e.to_string()))?;
-        let bytes = map.as_slice();
-        self.turn = (self.turn + 1) % self.pinned.len();
-        let turn = &mut self.pinned[self.turn];
-        // Of another model input.
-        let (mut pinned, event) = match turn.take().filter(|(pinned, _)| pinned.bytes() == bytes.len()) {
+        let free = self.turns.len() >= self.limit.max(1);
+        // Of another size, it was for another shape.
+        let turn = if free { self.turns.pop_front() } else { None };
+        let (mut pinned, event) = match turn.filter(|(pinned, _)| pinned.bytes() == map.size()) {
             Some((pinned, event)) => {
                 if !event.done()? {
                     stream.wait_on_host(&event)?;
                 }
                 (pinned, event)
             }
-            None => (stream.pin(bytes.len())?, Event::new(stream.context())?),
+            None => (stream.pin(map.size())?, Event::new(stream.context())?),
         };
-        pinned.as_mut_slice().copy_from_slice(bytes);
-        let device = match self.device.take().filter(|device| device.slice().bytes() == bytes.len()) {
-            Some(device) => device,
-            None => SharedMemory::new(stream, bytes.len())?,
-        };
-        device.begin_write(stream)?;
-        stream.start_upload(&pinned, device.slice())?;
-        device.end_write(stream)?;
+        pinned.as_mut_slice().copy_from_slice(&map);
+        stream.start_upload(&pinned, target)?;
         stream.record(&event)?;
-        *turn = Some((pinned, event));
-        self.device = Some(device);
+        self.turns.push_back((pinned, event));
         Ok(())
     }
 }
@@ -359,8 +433,4 @@ fn options(recorded: bool) -> Result<RunOptions, EngineError> {
     }
     options.set("gpu_graph_id", "-1").map_err(failed)?;
     Ok(options)
-}
-
-fn failed(error: ort::Error) -> EngineError {
-    EngineError::Run(words(&error))
 }

@@ -18,6 +18,8 @@ pub struct ImageInput {
     pub ty: TensorType,
     /// The order of its dimensions.
     pub layout: Layout,
+    /// Frames of a run; `None` where any number will do.
+    pub batch: Option<usize>,
     /// 1 or 3.
     pub channels: usize,
     /// `None` where any will do.
@@ -28,7 +30,7 @@ pub struct ImageInput {
 
 impl ImageInput {
     /// Finds the image among a model's inputs: the one that the sidecar names, else the only one of rank 4 with 1 or
-    /// 3 channels and a batch of 1.
+    /// 3 channels.
     ///
     /// # Errors
     /// [`EngineError::Model`] lists what the model has and what would serve.
@@ -67,12 +69,12 @@ impl ImageInput {
     fn image(desc: &TensorDesc, info: &ModelInfo) -> Result<Self, String> {
         let [batch, a, b, c] = desc.dims[..] else {
             return Err(format!(
-                "it has {} dimensions; an image has 4, [1,C,H,W] or [1,H,W,C]",
+                "it has {} dimensions; an image has 4, [N,C,H,W] or [N,H,W,C]",
                 desc.dims.len()
             ));
         };
-        if let Some(batch) = batch.filter(|n| *n != 1) {
-            return Err(format!("its batch is {batch}; export the model with a batch of 1 or an open one"));
+        if batch == Some(0) {
+            return Err("its batch is 0; export the model with a batch of 1 or more, or an open one".into());
         }
         if !matches!(
             desc.ty,
@@ -109,13 +111,14 @@ impl ImageInput {
             name: desc.name.clone(),
             ty: desc.ty,
             layout,
+            batch,
             channels: channels.unwrap_or(if gray == Some(true) { 1 } else { 3 }),
             width,
             height,
         })
     }
 
-    /// The tensor's dimensions at a given size.
+    /// The dimensions of a frame's tensor at a given size.
     pub fn dims(&self, width: usize, height: usize) -> [usize; 4] {
         match self.layout {
             Layout::Nhwc => [1, height, width, self.channels],

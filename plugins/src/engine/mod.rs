@@ -12,19 +12,24 @@ mod library;
 mod onnx;
 mod provider;
 mod session;
+mod shape;
 mod sidecar;
 
 pub use info::ModelInfo;
 pub use input::ImageInput;
 pub use provider::{Precision, Provider};
-pub use session::{Input, Session};
+pub use session::Session;
+pub use shape::{Constant, Shape, row};
 pub use sidecar::{ConstantValue, Sidecar, SizeOf};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use cudainfer_kernels::device::{Choice, Counters, DeviceError};
+use cudainfer_kernels::device::{Choice, Context, Counters, DeviceError};
 use cudainfer_kernels::tensor::TensorDesc;
+
+use crate::sync::lock;
 
 /// What to load and how to run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,10 +52,16 @@ pub struct Config {
     pub graphs: bool,
     /// ONNX Runtime's library, where it is not to be searched for.
     pub library: Option<PathBuf>,
-    /// Sessions on the CPU that may run at the same time, each with its share of the threads; at least 1.
+    /// Sessions on the CPU that may run at the same time; at least 1.
     pub sessions: usize,
-    /// Threads of all sessions together; at least 1.
-    pub threads: usize,
+    /// Threads in which an operation of the model runs on the CPU, in each session; at least 1.
+    pub intra_threads: usize,
+    /// Branches of the model that run at the same time on the CPU, in each session; at least 1.
+    pub inter_threads: usize,
+    /// Frames of a run, at most; `None` leaves it to the model.
+    pub batch: Option<usize>,
+    /// Bytes of device memory that ONNX Runtime may use; 0 is no limit.
+    pub memory_limit: usize,
 }
 
 impl Config {
@@ -83,6 +94,10 @@ pub struct Engine {
     pub inputs: Vec<TensorDesc>,
     /// One a worker.
     pub sessions: Vec<SharedSession>,
+    /// Frames of a run, at most.
+    pub batch: usize,
+    /// The GPU that it runs on.
+    context: Option<Arc<Context>>,
 }
 
 impl Engine {
@@ -95,9 +110,11 @@ impl Engine {
         std::fs::File::open(path).map_err(|e| EngineError::File("model", path.clone(), e.to_string()))?;
         let info = ModelInfo::read(path, config.labels.as_deref())?;
         let environment = library::environment(config.library.as_deref())?;
-        let (provider, first, fallbacks) = provider::open(environment, config, counters)?;
+        let (provider, mut first, fallbacks) = provider::open(environment, config, counters)?;
         let inputs = first.inputs().to_vec();
         let input = ImageInput::of(&inputs, &info, path)?;
+        let batch = batch_size(config, &input)?;
+        first.reserve(batch);
         let outputs = first.outputs().to_vec();
         if outputs.is_empty() {
             return Err(EngineError::Model(
@@ -105,12 +122,85 @@ impl Engine {
                 "it has no output that is a tensor of numbers".into(),
             ));
         }
+        let context = first.stream().map(|stream| Arc::clone(stream.context()));
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
         while provider == Provider::Cpu && sessions.len() < config.sessions {
             sessions.push(Arc::new(Mutex::new(Session::open(environment, config, provider, None)?)));
         }
-        Ok(Self { input, inputs, outputs, info, provider, fallbacks, sessions })
+        Ok(Self { input, inputs, outputs, info, provider, fallbacks, sessions, batch, context })
+    }
+}
+
+impl Engine {
+    /// Bytes of the GPU's memory that are in use, by whomever, and all that it has; nothing on the CPU.
+    pub fn device_memory(&self) -> Option<(u64, u64)> {
+        let (free, total) = self.context.as_ref()?.memory().ok()?;
+        Some((u64::try_from(total - free).ok()?, u64::try_from(total).ok()?))
+    }
+
+    /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
+    /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that; those that
+    /// come out empty depend on the picture and stay open. Returns the shape, complete, and how long a run of a whole batch takes.
+    ///
+    /// # Errors
+    /// The model does not run, or its outputs are not told apart by frame.
+    pub fn warm_up(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), EngineError> {
+        let zeros = gst::Buffer::from_slice(vec![0; shape.image_bytes()]);
+        let images = vec![zeros.as_ref(); self.batch];
+        let first = self.sessions.first().ok_or_else(|| EngineError::Run("there is no session".into()))?;
+        if !shape.is_known() {
+            let made = lock(first).run_on_host(&shape, &images[..1])?;
+            shape.outputs = row(&made, 0, shape.rows(1))?.into_iter().map(|t| t.desc).collect();
+            for output in &mut shape.outputs {
+                output.dims.iter_mut().for_each(|dim| *dim = dim.filter(|dim| *dim > 0));
+            }
+        }
+        let shape = Arc::new(shape);
+        let sizes = match (shape.fixed, self.provider) {
+            (None, Provider::Cpu) => vec![1, self.batch],
+            (None, _) => (1..=self.batch).collect(),
+            (Some(_), _) => vec![self.batch],
+        };
+        let mut took = Duration::ZERO;
+        for session in &self.sessions {
+            let mut session = lock(session);
+            for frames in &sizes {
+                for _ in 0..if self.provider == Provider::Cpu { 1 } else { gpu::WARM_UP } {
+                    let started = Instant::now();
+                    let outputs = session.run(&shape, &images[..*frames])?;
+                    session.finish()?;
+                    took = started.elapsed();
+                    row(&outputs, 0, shape.rows(*frames))?;
+                }
+            }
+        }
+        Ok((shape, took))
+    }
+}
+
+/// Frames of a run at most: what the user says, else what the model is fixed to, else 1.
+fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, EngineError> {
+    match (config.batch, input.batch) {
+        (Some(wanted), Some(fixed)) if wanted > fixed => {
+            let takes = if fixed == 1 { "one frame".to_owned() } else { format!("{fixed} frames") };
+            Err(EngineError::Model(
+                config.model.clone(),
+                format!(
+                    "batch-size={wanted}, but it takes {takes} a run: export it with an open batch dimension, or set \
+                     batch-size={fixed} or less"
+                ),
+            ))
+        }
+        (Some(wanted), _) => Ok(wanted),
+        (None, fixed) => Ok(fixed.unwrap_or(1)),
+    }
+}
+
+impl EngineError {
+    /// Whether less might have worked.
+    pub fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory(_) | Self::Device(DeviceError::OutOfMemory { .. }))
     }
 }
 
@@ -151,6 +241,20 @@ pub enum EngineError {
     /// A run that failed.
     #[error("ONNX Runtime failed to run the model: {0}")]
     Run(String),
+    /// A run for which there was not enough memory.
+    #[error("there is not enough memory to run the model: {0}")]
+    Memory(String),
+    /// Outputs that cannot be told apart by frame.
+    #[error(
+        "a batch of {rows} frames gives '{output}', which does not tell whose is what: its first dimension would have to \
+         be {rows}. Export the model with a batch in all its outputs, or set batch-size=1"
+    )]
+    Batch {
+        /// Rows of the run.
+        rows: usize,
+        /// The output's description.
+        output: String,
+    },
 }
 
 /// The sidecar that belongs to a model: the same name, ending in `.toml`.

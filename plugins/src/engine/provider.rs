@@ -108,6 +108,10 @@ impl Provider {
         let cuda = || {
             let tf32 = has_float16_weights(&config.model);
             let cuda = ep::CUDA::default().with_device_id(device).with_tf32(tf32).with_cuda_graph(graphs);
+            let cuda = match config.memory_limit {
+                0 => cuda,
+                limit => cuda.with_memory_limit(limit),
+            };
             // SAFETY: `Session` keeps the stream longer than ONNX Runtime's session.
             unsafe { cuda.with_compute_stream(raw) }
         };

@@ -12,7 +12,8 @@ use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
 use super::gpu::Gpu;
-use super::{Config, EngineError, Provider};
+use super::shape::Input;
+use super::{Config, EngineError, Provider, Shape};
 use crate::meta::tensor;
 use crate::nick::nick;
 
@@ -32,20 +33,10 @@ pub struct Session {
     session: ort::session::Session,
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
+    /// Where a batch's tensors are put together on the host; 16 bytes each, so that every type is aligned.
+    gathered: Vec<u128>,
     /// The stream that the session works in, and must not outlive.
     _stream: Option<Arc<Stream>>,
-}
-
-/// A tensor to feed: name, dimensions, and elements of one type.
-pub struct Input<'a> {
-    /// The model's name for it.
-    pub name: &'a str,
-    /// Element type.
-    pub ty: TensorType,
-    /// Dimensions, outermost first.
-    pub dims: &'a [usize],
-    /// The elements, dense, row-major, best aligned for their type.
-    pub data: &'a gst::Buffer,
 }
 
 impl Session {
@@ -60,8 +51,7 @@ impl Session {
         gpu: Option<Gpu>,
     ) -> Result<Self, EngineError> {
         let Some(mut gpu) = gpu else {
-            let threads = (config.threads / config.sessions).max(1);
-            let session = builder(environment, threads)?
+            let session = builder(environment, config.intra_threads, config.inter_threads)?
                 .commit_from_file(&config.model)
                 .map_err(|e| EngineError::Model(config.model.clone(), load_failure(&e)))?;
             return Ok(Self::of(session, None));
@@ -69,7 +59,7 @@ impl Session {
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
         let mut refused = String::new();
         for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
-            match provider.session(builder(environment, 1)?, config, &gpu, graphs) {
+            match provider.session(builder(environment, 1, 1)?, config, &gpu, graphs) {
                 Ok(session) => {
                     gpu.allow_graphs(graphs);
                     return Ok(Self::of(session, Some(gpu)));
@@ -87,7 +77,7 @@ impl Session {
             describe(session.outputs().iter().map(|o| (o.name(), o.dtype()))),
         );
         let stream = gpu.as_ref().map(|gpu| Arc::clone(gpu.stream()));
-        Self { gpu, session, inputs, outputs, _stream: stream }
+        Self { gpu, session, inputs, outputs, gathered: Vec::new(), _stream: stream }
     }
 
     /// The inputs that are tensors of numbers.
@@ -100,42 +90,80 @@ impl Session {
         &self.outputs
     }
 
-    /// Runs the model once; the first input is the image. `outputs` describes what comes of it: where all dimensions
-    /// are known and the session is on a GPU, the run is only enqueued and the outputs stay in device memory.
-    ///
-    /// # Errors
-    /// [`EngineError::Run`] with ONNX Runtime's own words.
-    pub fn run(
-        &mut self,
-        inputs: &[Input<'_>],
-        outputs: &[TensorDesc],
-    ) -> Result<Vec<tensor::Tensor>, EngineError> {
-        let known = |desc: &TensorDesc| desc.dims.iter().all(Option::is_some);
-        match &mut self.gpu {
-            Some(gpu) if outputs.iter().all(known) => gpu.run(&mut self.session, inputs, outputs),
-            Some(gpu) => {
-                // Sizes that depend on the picture are known only behind the run.
-                gpu.stream().counters().fallbacks.add(1);
-                self.run_on_host(inputs)
-            }
-            None => self.run_on_host(inputs),
+    /// The most frames that a run will have.
+    pub(super) fn reserve(&mut self, batch: usize) {
+        if let Some(gpu) = &mut self.gpu {
+            gpu.reserve(batch);
         }
     }
 
-    /// Runs the model once, and waits. The outputs are on the host and own their memory.
+    /// Runs the model once on frames of the same shape, given by their image tensors. Returns the outputs of the whole
+    /// batch, of as many rows as [`Shape::rows`] says. On a GPU, where all their dimensions are known, the run is only
+    /// enqueued and the outputs stay in device memory.
+    ///
+    /// # Errors
+    /// [`EngineError::Memory`], or [`EngineError::Run`] with ONNX Runtime's own words.
+    pub fn run(
+        &mut self,
+        shape: &Arc<Shape>,
+        images: &[&gst::BufferRef],
+    ) -> Result<Vec<tensor::Tensor>, EngineError> {
+        match &mut self.gpu {
+            Some(gpu) if shape.is_known() => gpu.run(&mut self.session, shape, images),
+            Some(gpu) => {
+                // Sizes that depend on the picture are known only behind the run.
+                gpu.stream().counters().fallbacks.add(1);
+                self.run_on_host(shape, images)
+            }
+            None => self.run_on_host(shape, images),
+        }
+    }
+
+    /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile. On the CPU a run is over when
+    /// it returns.
+    ///
+    /// # Errors
+    /// A run failed on the device.
+    pub fn wait_for_turn(&mut self) -> Result<(), EngineError> {
+        self.gpu.as_mut().map_or(Ok(()), Gpu::wait_for_turn)
+    }
+
+    /// Waits until what was enqueued is done.
+    ///
+    /// # Errors
+    /// It failed on the device.
+    pub fn finish(&self) -> Result<(), EngineError> {
+        self.gpu.as_ref().map_or(Ok(()), |gpu| Ok(gpu.stream().synchronize()?))
+    }
+
+    /// As [`Session::run`], but the outputs are on the host and own their memory.
     ///
     /// # Errors
     /// As [`Session::run`].
-    pub fn run_on_host(&mut self, inputs: &[Input<'_>]) -> Result<Vec<tensor::Tensor>, EngineError> {
-        let failed = |e: ort::Error| EngineError::Run(words(&e));
-        let maps = inputs
+    pub fn run_on_host(
+        &mut self,
+        shape: &Shape,
+        images: &[&gst::BufferRef],
+    ) -> Result<Vec<tensor::Tensor>, EngineError> {
+        let rows = shape.rows(images.len());
+        let maps = images
             .iter()
-            .map(|input| input.data.map_readable().map_err(|e| EngineError::Run(e.to_string())))
+            .map(|image| image.map_readable().map_err(|e| EngineError::Run(e.to_string())))
             .collect::<Result<Vec<_>, _>>()?;
+        let bytes = match maps.as_slice() {
+            [one] if rows == 1 => one.as_slice(),
+            many => gather(&mut self.gathered, many, shape.image_bytes(), rows),
+        };
+        let image = Input {
+            name: &shape.image.name,
+            ty: shape.image.ty,
+            dims: shape.image_dims(rows),
+            data: Cow::Borrowed(bytes),
+        };
+        let inputs: Vec<Input<'_>> = std::iter::once(image).chain(shape.constants(rows)).collect();
         let values = inputs
             .iter()
-            .zip(&maps)
-            .map(|(input, map)| Ok((Cow::Borrowed(input.name), value(input, map.as_slice())?)))
+            .map(|input| Ok((Cow::Borrowed(input.name), value(input)?)))
             .collect::<Result<Vec<(Cow<'_, str>, SessionInputValue<'_>)>, EngineError>>()?;
         let mut options = RunOptions::new().map_err(failed)?;
         if self.gpu.is_some() {
@@ -158,11 +186,45 @@ impl Session {
     }
 }
 
-fn builder(environment: &Environment, threads: usize) -> Result<SessionBuilder, EngineError> {
+/// The images one behind the other, and zeros for the rows that are left.
+fn gather<'a>(
+    gathered: &'a mut Vec<u128>,
+    images: &[gst::BufferMap<'_, gst::buffer::Readable>],
+    bytes: usize,
+    rows: usize,
+) -> &'a [u8] {
+    gathered.resize((rows * bytes).div_ceil(size_of::<u128>()), 0);
+    let (used, left) = bytemuck::cast_slice_mut::<u128, u8>(gathered).split_at_mut(images.len() * bytes);
+    for (row, image) in used.chunks_exact_mut(bytes.max(1)).zip(images) {
+        row.copy_from_slice(image);
+    }
+    left.fill(0);
+    &bytemuck::cast_slice(gathered)[..rows * bytes]
+}
+
+/// ONNX Runtime's failure of a run.
+pub(super) fn failed(error: ort::Error) -> EngineError {
+    let words = words(&error);
+    let memory = [
+        "allocate memory",
+        "out of memory",
+        "smaller than requested",
+        "bad_alloc",
+        "cudaErrorMemoryAllocation",
+    ];
+    if memory.iter().any(|part| words.contains(part)) {
+        return EngineError::Memory(words);
+    }
+    EngineError::Run(words)
+}
+
+fn builder(environment: &Environment, intra: usize, inter: usize) -> Result<SessionBuilder, EngineError> {
     let builder = || -> Result<SessionBuilder, ort::Error> {
         Ok(ort::session::Session::builder(environment)?
             .with_optimization_level(GraphOptimizationLevel::All)?
-            .with_intra_threads(threads)?
+            .with_intra_threads(intra)?
+            .with_parallel_execution(inter > 1)?
+            .with_inter_threads(inter)?
             // Spinning threads would take the cores from decoding and from the other sessions.
             .with_intra_op_spinning(false)?)
     };
@@ -215,40 +277,40 @@ fn tensor_type(ty: &TensorElementType) -> Option<TensorType> {
 }
 
 /// ONNX Runtime's view of an input's bytes, without a copy.
-fn value<'a>(input: &Input<'_>, data: &'a [u8]) -> Result<SessionInputValue<'a>, EngineError> {
-    fn of<'a, T>(input: &Input<'_>, data: &'a [u8]) -> Result<SessionInputValue<'a>, EngineError>
+fn value<'a>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, EngineError> {
+    fn of<'a, T>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, EngineError>
     where
         T: ort::value::PrimitiveTensorElementType
             + bytemuck::AnyBitPattern
             + bytemuck::NoUninit
             + std::fmt::Debug,
     {
-        match bytemuck::try_cast_slice::<u8, T>(data) {
+        match bytemuck::try_cast_slice::<u8, T>(&input.data) {
             Ok(data) => TensorRef::from_array_view((dims(input), data))
                 .map(Into::into)
                 .map_err(|e| EngineError::Run(format!("'{}': {e}", input.name))),
             // Not aligned: never a frame's tensor, whose pool aligns it.
-            Err(_) => owned::<T>(input, data).map(Into::into),
+            Err(_) => owned::<T>(input).map(Into::into),
         }
     }
     match input.ty {
-        TensorType::Float32 => of::<f32>(input, data),
-        TensorType::Float16 => of::<f16>(input, data),
-        TensorType::UInt8 => of::<u8>(input, data),
-        TensorType::Int8 => of::<i8>(input, data),
-        TensorType::Int32 => of::<i32>(input, data),
-        TensorType::Int64 => of::<i64>(input, data),
+        TensorType::Float32 => of::<f32>(input),
+        TensorType::Float16 => of::<f16>(input),
+        TensorType::UInt8 => of::<u8>(input),
+        TensorType::Int8 => of::<i8>(input),
+        TensorType::Int32 => of::<i32>(input),
+        TensorType::Int64 => of::<i64>(input),
     }
 }
 
-fn owned<T>(input: &Input<'_>, data: &[u8]) -> Result<DynValue, EngineError>
+fn owned<T>(input: &Input<'_>) -> Result<DynValue, EngineError>
 where
     T: ort::value::PrimitiveTensorElementType
         + bytemuck::AnyBitPattern
         + bytemuck::NoUninit
         + std::fmt::Debug,
 {
-    Tensor::from_array((dims(input), bytemuck::allocation::pod_collect_to_vec::<u8, T>(data)))
+    Tensor::from_array((dims(input), bytemuck::allocation::pod_collect_to_vec::<u8, T>(&input.data)))
         .map(Tensor::into_dyn)
         .map_err(|e| EngineError::Run(format!("'{}': {e}", input.name)))
 }

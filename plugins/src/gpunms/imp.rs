@@ -19,6 +19,7 @@ use crate::memory::order;
 use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::{Failure, OnDevice, TensorSet};
 use crate::sync::lock;
+use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -61,9 +62,8 @@ pub struct GpuNms {
 }
 
 impl GpuNms {
-    fn prepare(&self, incaps: &gst::Caps) -> Result<State, String> {
+    fn prepare(&self, incaps: &gst::Caps, info: ModelInfo) -> Result<State, String> {
         let model = ModelOutputs::of(incaps)?;
-        let info = ModelInfo::ask(self.obj().static_pad("sink").as_ref().ok_or("there is no sink pad")?);
         let settings = lock(&self.settings);
         let decoder = choose(&model.outputs, model.input, settings.decoder(&info), &settings.hints(&info))
             .map_err(|e| e.to_string())?;
@@ -354,12 +354,20 @@ impl BaseTransformImpl for GpuNms {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let state = self.prepare(incaps).map_err(|why| {
+        let info = self.obj().static_pad("sink").map(|sink| ModelInfo::ask(&sink)).unwrap_or_default();
+        let state = self.prepare(incaps, info).map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
         })?;
         *lock(&self.state) = Some(state);
         Ok(())
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        let name = self.obj().name();
+        let refused = |why| format!("{name}: {why}");
+        answer_change(query, |caps, info| self.prepare(caps, info).map(drop).map_err(refused))
+            || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn propose_allocation(

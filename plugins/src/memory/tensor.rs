@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cudainfer_kernels::device::{DeviceError, Pinned, SharedMemory, Stream};
+use cudainfer_kernels::device::{DeviceError, DeviceSlice, Pinned, SharedMemory, Stream};
 use gst::glib::{self, translate::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -22,7 +22,10 @@ const MEMORY_TYPE: &std::ffi::CStr = c"CudaInferTensorMemory";
 struct TensorMemory {
     /// First, so that a pointer to this is one to a `GstMemory`.
     parent: gst::ffi::GstMemory,
-    shared: SharedMemory,
+    /// Shared by the rows of a batch.
+    shared: Arc<SharedMemory>,
+    /// Where in it this memory begins.
+    offset: usize,
     /// For downloads: a stream apart, because the producer's may be recording a graph at any time.
     stream: Arc<Stream>,
     /// The host's copy while it is mapped, and how many times.
@@ -54,6 +57,29 @@ impl TensorAllocator {
         Ok(allocator)
     }
 
+    /// A buffer of the first `bytes` of memory that is not the allocator's own; `None` where that cannot be mapped.
+    pub fn buffer(&self, shared: &Arc<SharedMemory>, bytes: usize) -> Option<gst::Buffer> {
+        let stream = Arc::clone(self.imp().stream.get()?);
+        Some(self.wrap(Arc::clone(shared), stream, 0, bytes))
+    }
+
+    fn wrap(
+        &self,
+        shared: Arc<SharedMemory>,
+        stream: Arc<Stream>,
+        offset: usize,
+        bytes: usize,
+    ) -> gst::Buffer {
+        let memory = self.imp().make(shared, stream, offset, bytes);
+        // SAFETY: just made, and owned by nobody else.
+        let memory = unsafe { gst::Memory::from_glib_full(memory) };
+        let mut buffer = gst::Buffer::new();
+        if let Some(buffer) = buffer.get_mut() {
+            buffer.append_memory(memory);
+        }
+        buffer
+    }
+
     /// An active pool of buffers of `size` bytes each, which grows as needed.
     ///
     /// # Errors
@@ -70,15 +96,61 @@ impl TensorAllocator {
     }
 }
 
+/// A tensor's part of some device memory.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceMemory<'a> {
+    shared: &'a Arc<SharedMemory>,
+    offset: usize,
+    bytes: usize,
+}
+
+impl<'a> DeviceMemory<'a> {
+    /// The tensor's bytes, for the work between `begin` and `end`.
+    pub fn slice(&self) -> DeviceSlice<'a> {
+        self.shared.slice().after(self.offset).first(self.bytes)
+    }
+}
+
+/// For the order of its use, which is that of the whole.
+impl std::ops::Deref for DeviceMemory<'_> {
+    type Target = SharedMemory;
+
+    fn deref(&self) -> &SharedMemory {
+        self.shared
+    }
+}
+
 /// The device memory of a tensor's buffer; `None` where it lies on the host.
-pub fn device_memory(buffer: &gst::BufferRef) -> Option<&SharedMemory> {
+pub fn device_memory(buffer: &gst::BufferRef) -> Option<DeviceMemory<'_>> {
+    let memory = tensor_memory(buffer)?;
+    Some(DeviceMemory { shared: &memory.shared, offset: memory.offset, bytes: memory.parent.size })
+}
+
+/// Part of a tensor, not copied.
+///
+/// # Errors
+/// The buffer ends before.
+pub fn part(buffer: &gst::BufferRef, offset: usize, bytes: usize) -> Result<gst::Buffer, glib::BoolError> {
+    let Some(memory) = tensor_memory(buffer) else {
+        return buffer.copy_region(gst::BufferCopyFlags::MEMORY, offset..offset + bytes);
+    };
+    if offset + bytes > buffer.size() {
+        return Err(glib::bool_error!("a tensor is shorter than its dimensions say"));
+    }
+    let allocator = buffer.peek_memory(0).allocator().and_then(|a| a.downcast_ref::<TensorAllocator>());
+    let allocator = allocator.ok_or_else(|| glib::bool_error!("a tensor has no allocator"))?;
+    let (shared, stream) = (Arc::clone(&memory.shared), Arc::clone(&memory.stream));
+    Ok(allocator.wrap(shared, stream, memory.offset + offset, bytes))
+}
+
+fn tensor_memory(buffer: &gst::BufferRef) -> Option<&TensorMemory> {
     if buffer.n_memory() != 1 {
         return None;
     }
     let memory = buffer.peek_memory(0);
     memory.allocator()?.downcast_ref::<TensorAllocator>()?;
     // SAFETY: the allocator's type says that it is a TensorMemory; the buffer holds it as long as it is borrowed.
-    Some(unsafe { &(*memory.as_ptr().cast::<TensorMemory>()).shared })
+    Some(unsafe { &*memory.as_ptr().cast::<TensorMemory>() })
 }
 
 mod imp {
@@ -96,25 +168,19 @@ mod imp {
         type ParentType = gst::Allocator;
     }
 
-    impl ObjectImpl for TensorAllocator {}
-    impl GstObjectImpl for TensorAllocator {}
-
-    // SAFETY: `alloc` returns a GstMemory that `gst_memory_init` has set up, or null; `free` takes it apart.
-    unsafe impl AllocatorImpl for TensorAllocator {
-        unsafe fn alloc(&self, size: usize, _params: &gst::AllocationParams) -> *mut gst::ffi::GstMemory {
-            let made = self.stream.get().map(|stream| (SharedMemory::new(stream, size), stream));
-            let (shared, stream) = match made {
-                Some((Ok(shared), stream)) => (shared, Arc::clone(stream)),
-                Some((Err(error), _)) => {
-                    gst::error!(CAT, imp = self, "{error}");
-                    return std::ptr::null_mut();
-                }
-                None => return std::ptr::null_mut(),
-            };
+    impl TensorAllocator {
+        pub(super) fn make(
+            &self,
+            shared: Arc<SharedMemory>,
+            stream: Arc<Stream>,
+            offset: usize,
+            size: usize,
+        ) -> *mut gst::ffi::GstMemory {
             let memory = TensorMemory {
                 // SAFETY: it is a C struct of numbers and pointers; `gst_memory_init` fills it below.
                 parent: unsafe { std::mem::zeroed() },
                 shared,
+                offset,
                 stream,
                 mapped: Mutex::default(),
             };
@@ -134,6 +200,25 @@ mod imp {
             }
             memory
         }
+    }
+
+    impl ObjectImpl for TensorAllocator {}
+    impl GstObjectImpl for TensorAllocator {}
+
+    // SAFETY: `alloc` returns a GstMemory that `gst_memory_init` has set up, or null; `free` takes it apart.
+    unsafe impl AllocatorImpl for TensorAllocator {
+        unsafe fn alloc(&self, size: usize, _params: &gst::AllocationParams) -> *mut gst::ffi::GstMemory {
+            let made = self.stream.get().map(|stream| (SharedMemory::new(stream, size), stream));
+            let (shared, stream) = match made {
+                Some((Ok(shared), stream)) => (shared, Arc::clone(stream)),
+                Some((Err(error), _)) => {
+                    gst::error!(CAT, imp = self, "{error}");
+                    return std::ptr::null_mut();
+                }
+                None => return std::ptr::null_mut(),
+            };
+            self.make(Arc::new(shared), stream, 0, size)
+        }
 
         unsafe fn free(&self, memory: *mut gst::ffi::GstMemory) {
             // SAFETY: `alloc` made it of a Box, and this is called once.
@@ -152,7 +237,7 @@ unsafe extern "C" fn map(
     let mapped = if flags & MAP_CUDA != 0 {
         memory.shared.begin_read(&memory.stream).and_then(|()| memory.stream.synchronize()).map(|()| {
             std::ptr::with_exposed_provenance_mut(
-                usize::try_from(memory.shared.slice().pointer()).unwrap_or(0),
+                usize::try_from(memory.shared.slice().pointer()).unwrap_or(0) + memory.offset,
             )
         })
     } else if flags & gst::ffi::GST_MAP_WRITE != 0 {
@@ -164,7 +249,7 @@ unsafe extern "C" fn map(
     } else {
         memory.shared.to_host(&memory.stream).map(|host| {
             let mut mapped = lock(&memory.mapped);
-            let address = host.as_slice().as_ptr();
+            let address = host.as_slice()[memory.offset..].as_ptr();
             *mapped = (mapped.0 + 1, Some(host));
             address.cast_mut().cast()
         })
@@ -197,5 +282,17 @@ mod tests {
         // Without a stream there is nothing to allocate from: an error, no crash.
         let allocator: TensorAllocator = glib::Object::new();
         assert!(allocator.alloc(16, None).is_err());
+    }
+
+    #[test]
+    fn a_part_of_memory_on_the_host_is_not_copied() {
+        gst::init().unwrap();
+        let whole = gst::Buffer::from_slice([0u8, 1, 2, 3, 4, 5, 6, 7]);
+        let part = part(&whole, 4, 2).unwrap();
+        let [whole, part] = [&whole, &part].map(|buffer| buffer.map_readable().unwrap());
+        assert_eq!(part.as_slice(), [4, 5]);
+        assert_eq!(part.as_ptr(), whole[4..].as_ptr());
+        drop((whole, part));
+        assert!(super::part(&gst::Buffer::from_slice([0u8; 4]), 2, 4).is_err());
     }
 }

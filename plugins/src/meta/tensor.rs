@@ -10,12 +10,12 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Context, DeviceTensor, SharedMemory, Stream};
+use cudainfer_kernels::device::{Context, DeviceTensor, Stream};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::tensor::{TensorDesc, TensorError, TensorType, TensorView};
 use gst::prelude::*;
 
-use crate::memory::tensor::device_memory;
+use crate::memory::tensor::{DeviceMemory, device_memory};
 
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferTensorMeta";
@@ -113,7 +113,7 @@ impl Tensor {
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The tensors of a frame that all lie in device memory.
-pub struct OnDevice<'a>(Vec<(&'a Tensor, Vec<usize>, &'a SharedMemory)>);
+pub struct OnDevice<'a>(Vec<(&'a Tensor, Vec<usize>, DeviceMemory<'a>)>);
 
 impl OnDevice<'_> {
     /// Where they lie.

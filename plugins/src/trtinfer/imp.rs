@@ -1,16 +1,22 @@
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::ThreadId;
+use std::time::Duration;
 
 use cudainfer_kernels::device::{Choice, Counters};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::running::Running;
-use super::stream::Stream;
-use crate::engine::{Config, Engine, Precision, Provider};
+use super::change::Next;
+use super::cores;
+use super::instance::{Instance, Place, Setup};
+use super::leaky::Leaky;
+use super::negotiate::Latency;
+use super::owner::Tally;
+use super::running::{Negotiated, Running};
+use crate::engine::{Config, Precision, Provider};
 use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, device, notice, stats};
@@ -21,18 +27,26 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    model: Option<PathBuf>,
-    labels: Option<PathBuf>,
+    pub(super) model: Option<PathBuf>,
+    pub(super) labels: Option<PathBuf>,
     library: Option<PathBuf>,
     provider: Provider,
-    threads: u32,
+    intra_threads: u32,
+    inter_threads: u32,
     workers: u32,
     pub(super) max_in_flight: u32,
     device: Option<String>,
     precision: Precision,
     workspace: u32,
+    memory_limit: u32,
     cache: Option<PathBuf>,
     cuda_graphs: bool,
+    instance: Option<String>,
+    batch_size: Option<u32>,
+    min_batch_size: u32,
+    batch_timeout: u64,
+    pub(super) priority: i32,
+    pub(super) leaky: Leaky,
 }
 
 impl Default for Settings {
@@ -42,88 +56,133 @@ impl Default for Settings {
             labels: None,
             library: None,
             provider: Provider::default(),
-            threads: 0,
+            intra_threads: 0,
+            inter_threads: 1,
             workers: 0,
             max_in_flight: 0,
             device: None,
             precision: Precision::default(),
             workspace: 0,
+            memory_limit: 0,
             cache: None,
             cuda_graphs: true,
+            instance: None,
+            batch_size: None,
+            min_batch_size: 0,
+            batch_timeout: 0,
+            priority: 0,
+            leaky: Leaky::default(),
         }
     }
+}
+
+/// Settings that cannot work.
+pub(super) struct Wrong {
+    error: gst::ResourceError,
+    /// A sentence.
+    pub why: String,
 }
 
 pub struct TrtInfer {
     pub(super) sink: gst::Pad,
     pub(super) src: gst::Pad,
     pub(super) settings: Mutex<Settings>,
-    /// From READY on.
-    pub(super) engine: Mutex<Option<Arc<Engine>>>,
-    /// What the engine was opened with.
-    pub(super) opened: Mutex<Option<Config>>,
+    /// From READY on: where the instance is found, and the one in use.
+    pub(super) place: Mutex<Option<Arc<Place>>>,
+    pub(super) instance: Mutex<Option<Arc<Instance>>>,
+    /// The one that replaces it.
+    pub(super) next: Mutex<Next>,
+    /// Held while a model loads that replaces the one in use.
+    pub(super) changing: Mutex<()>,
     /// From PAUSED on.
     pub(super) running: Mutex<Option<Running>>,
-    pub(super) stream: Mutex<Option<Arc<Stream>>>,
+    pub(super) negotiated: Mutex<Option<Negotiated>>,
     /// What this element adds to the pipeline's; known with the caps.
-    pub(super) latency: Mutex<gst::ClockTime>,
+    pub(super) latency: Mutex<Latency>,
+    pub(super) live: AtomicBool,
+    /// Whether a frame was lost since the last one that was marked.
+    pub(super) dropped: AtomicBool,
     /// The thread that pushed last.
     pub(super) task: Mutex<Option<ThreadId>>,
     pub(super) counters: Arc<Counters>,
-    pub(super) inference_ns: AtomicU64,
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    pub(super) tally: Arc<Tally>,
 }
 
 impl TrtInfer {
-    fn config(&self) -> Result<Config, gst::ErrorMessage> {
+    /// What the properties ask for.
+    pub(super) fn setup(&self) -> Result<Setup, Wrong> {
         let settings = lock(&self.settings).clone();
-        let model = settings.model.ok_or_else(|| {
-            gst::error_msg!(
-                gst::ResourceError::NotFound,
-                ("{}: no model is named: set model=FILE.onnx", self.obj().name())
-            )
+        let wrong = |why: &str| Wrong { error: gst::ResourceError::Settings, why: why.to_owned() };
+        let model = settings.model.ok_or_else(|| Wrong {
+            error: gst::ResourceError::NotFound,
+            why: "no model is named: set model=FILE.onnx".into(),
         })?;
-        let device = device::parse(settings.device.as_deref().unwrap_or("auto"), &*self.obj())?;
+        let device = settings.device.as_deref().unwrap_or("auto");
+        let device: Choice = device.parse().map_err(|e| wrong(&format!("device: {e}")))?;
         if device == Choice::Cpu && !matches!(settings.provider, Provider::Auto | Provider::Cpu) {
-            let name = self.obj().name();
             let provider = nick(settings.provider);
-            return Err(gst::error_msg!(
-                gst::ResourceError::Settings,
-                ("{name}: device=cpu and provider={provider} contradict each other: drop one of them")
+            return Err(wrong(&format!(
+                "device=cpu and provider={provider} contradict each other: drop one of them"
+            )));
+        }
+        if settings.batch_size == Some(0) {
+            return Err(wrong(
+                "batch-size=0: a run has one frame at least; leave it out to take what the model takes",
             ));
         }
-        let count =
-            |set: u32, default: usize| usize::try_from(set).ok().filter(|n| *n > 0).unwrap_or(default);
-        let threads = count(settings.threads, cores());
+        if let Some(size) = settings.batch_size.filter(|size| settings.min_batch_size > *size) {
+            return Err(wrong(&format!(
+                "min-batch-size={} is more than batch-size={size}: no batch would ever be large enough",
+                settings.min_batch_size
+            )));
+        }
+        let size = |set: u32| usize::try_from(set).unwrap_or(0);
+        let count = |set: u32, default: usize| Some(size(set)).filter(|n| *n > 0).unwrap_or(default);
+        let cores = cores::count();
         // More than four sessions cost more memory than they bring speed.
-        let workers = count(settings.workers, threads.min(4));
-        Ok(Config {
-            model,
-            labels: settings.labels,
-            provider: settings.provider,
-            device,
-            precision: settings.precision,
-            workspace: usize::try_from(settings.workspace).unwrap_or(0) << 20,
-            cache: settings.cache,
-            graphs: settings.cuda_graphs,
-            library: settings.library,
-            sessions: workers,
-            threads,
+        let sessions = count(settings.workers, (cores / count(settings.intra_threads, 1)).clamp(1, 4));
+        Ok(Setup {
+            config: Config {
+                model,
+                labels: settings.labels,
+                provider: settings.provider,
+                device,
+                precision: settings.precision,
+                workspace: size(settings.workspace) << 20,
+                memory_limit: size(settings.memory_limit) << 20,
+                cache: settings.cache,
+                graphs: settings.cuda_graphs,
+                library: settings.library,
+                sessions,
+                intra_threads: count(settings.intra_threads, (cores / sessions).max(1)),
+                inter_threads: count(settings.inter_threads, 1),
+                batch: settings.batch_size.map(size),
+            },
+            min_batch: size(settings.min_batch_size),
+            timeout: Duration::from_nanos(settings.batch_timeout),
         })
     }
 
     /// NULL -> READY: everything that can be missing is missed here. Once more on the way to PAUSED, where it does
     /// something only if properties were set in READY.
     fn open(&self) -> Result<(), gst::ErrorMessage> {
-        let config = self.config()?;
-        if lock(&self.opened).as_ref() == Some(&config) {
+        let name = self.obj().name();
+        let setup = self.setup().map_err(|Wrong { error, why }| gst::error_msg!(error, ("{name}: {why}")))?;
+        let shared = lock(&self.settings).instance.clone();
+        let place = Place::of(shared.as_deref());
+        let same = |instance: &Arc<Instance>| {
+            let before = lock(&self.place).clone();
+            instance.setup == setup && before.is_some_and(|before| before.has_name(shared.as_deref()))
+        };
+        if lock(&self.instance).as_ref().is_some_and(same) {
             return Ok(());
         }
-        let engine = Engine::open(&config, &self.counters)
-            .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
+        // Let go of before the next one loads: both might not fit in memory.
+        self.close();
+        let instance = place
+            .open(setup)
+            .map_err(|why| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")))?;
+        let (config, engine) = (&instance.setup.config, &instance.engine);
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
@@ -131,25 +190,63 @@ impl TrtInfer {
             (Provider::Auto, active) => gst::element_imp_info!(
                 self,
                 gst::LibraryError::Init,
-                ("{}: the model runs on {} ({fallbacks})", self.obj().name(), nick(active))
+                ("{name}: the model runs on {} ({fallbacks})", nick(active))
             ),
             _ => (),
         }
-        *lock(&self.engine) = Some(Arc::new(engine));
-        *lock(&self.opened) = Some(config);
+        *lock(&self.place) = Some(place);
+        *lock(&self.instance) = Some(instance);
         self.obj().notify("active-provider");
         Ok(())
     }
 
+    fn stats(&self) -> gst::Structure {
+        let mut stats = stats::structure(&self.counters);
+        let Tally { busy_ns, batches, batched, dropped, .. } = &*self.tally;
+        let counts =
+            [("busy-ns", busy_ns), ("batches", batches), ("batched-frames", batched), ("dropped", dropped)];
+        for (name, count) in counts {
+            stats.set(name, count.load(Ordering::Relaxed));
+        }
+        // Whoever holds it may be waiting for this.
+        if let Some(instance) = self.instance.try_lock().ok().and_then(|instance| instance.clone()) {
+            stats.set("batch-limit", instance.batcher.size() as u64);
+            stats.set("step-downs", instance.step_downs.load(Ordering::Relaxed));
+            if let Some((used, total)) = instance.engine.device_memory() {
+                stats.set("device-memory-used", used);
+                stats.set("device-memory-total", total);
+            }
+        }
+        stats
+    }
+
+    /// Lets go of the instance.
+    fn close(&self) {
+        let next = std::mem::take(&mut *lock(&self.next));
+        let held = (lock(&self.instance).take(), lock(&self.place).take());
+        // Outside of the locks: the last one to let go waits for the workers.
+        drop((next, held));
+    }
+
     fn sink_event(&self, event: gst::Event) -> bool {
         use gst::EventView;
-        let Some(lane) = self.lane() else {
+        let Some(running) = self.running() else {
             return gst::Pad::event_default(&self.sink, Some(&*self.obj()), event);
         };
+        let lane = &running.owner.lane;
         match event.view() {
-            EventView::Caps(caps) => self.caps_event(&lane, caps.caps()),
+            EventView::Caps(caps) => {
+                // Frames of another kind do not fill the batch that waits.
+                running.instance.batcher.hurry(running.client);
+                self.caps_event(caps.caps())
+            }
+            EventView::Eos(_) => {
+                running.instance.batcher.hurry(running.client);
+                lane.push_event(event)
+            }
             EventView::FlushStart(_) => {
                 let unsent = lane.flush_start();
+                running.take_back();
                 let forwarded = self.src.push_event(event);
                 // Stopped, not paused: gst_pad_start_task would leak the closure that it gets for a task that exists.
                 // Only a seek from behind, in the task's own thread, cannot wait for that thread to end.
@@ -166,7 +263,7 @@ impl TrtInfer {
                 let forwarded = self.src.push_event(event);
                 // Held, so that `stop` cannot come in between and leave a task on a pad that is not active.
                 let running = lock(&self.running);
-                running.as_ref().is_some_and(|r| self.start_task(&r.lane).is_ok()) && forwarded
+                running.as_ref().is_some_and(|r| self.start_task(&r.owner).is_ok()) && forwarded
             }
             _ if event.is_serialized() => lane.push_event(event),
             _ => self.src.push_event(event),
@@ -174,8 +271,8 @@ impl TrtInfer {
     }
 
     fn src_event(&self, event: gst::Event) -> bool {
-        if let (gst::EventType::Reconfigure, Some(lane)) = (event.type_(), self.lane()) {
-            lane.relinked();
+        if let (gst::EventType::Reconfigure, Some(running)) = (event.type_(), self.running()) {
+            running.owner.lane.relinked();
         }
         gst::Pad::event_default(&self.src, Some(&*self.obj()), event)
     }
@@ -228,14 +325,18 @@ impl ObjectSubclass for TrtInfer {
             sink: sink.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Sink)),
             src: src.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Src)),
             settings: Mutex::default(),
-            engine: Mutex::default(),
-            opened: Mutex::default(),
+            place: Mutex::default(),
+            instance: Mutex::default(),
+            next: Mutex::default(),
+            changing: Mutex::default(),
             running: Mutex::default(),
-            stream: Mutex::default(),
-            latency: Mutex::new(gst::ClockTime::ZERO),
+            negotiated: Mutex::default(),
+            latency: Mutex::default(),
+            live: AtomicBool::new(false),
+            dropped: AtomicBool::new(false),
             task: Mutex::default(),
             counters: Arc::default(),
-            inference_ns: AtomicU64::new(0),
+            tally: Arc::default(),
         }
     }
 }
@@ -255,16 +356,16 @@ impl ObjectImpl for TrtInfer {
                     .build()
             };
             vec![
-                file(
-                    "model",
-                    "Model",
-                    "The ONNX file. A sidecar beside it, of the same name ending in .toml, may describe its input and outputs",
-                ),
-                file(
-                    "labels",
-                    "Labels",
-                    "A text file with the classes' names, one a line; beats the sidecar's",
-                ),
+                glib::ParamSpecString::builder("model")
+                    .nick("Model")
+                    .blurb("The ONNX file. A sidecar beside it, of the same name ending in .toml, may describe its input and outputs. Set while frames flow, the new model is loaded beside the old one and takes over between two frames; if it cannot, a WARNING says why and the old one goes on")
+                    .mutable_playing()
+                    .build(),
+                glib::ParamSpecString::builder("labels")
+                    .nick("Labels")
+                    .blurb("A text file with the classes' names, one a line; beats the sidecar's. Set while frames flow, it belongs to the model that is set next")
+                    .mutable_playing()
+                    .build(),
                 file(
                     "onnxruntime",
                     "ONNX Runtime",
@@ -280,17 +381,59 @@ impl ObjectImpl for TrtInfer {
                     .blurb("Where the model really runs, from READY on")
                     .read_only()
                     .build(),
-                count("threads", "Threads", "CPU threads of all workers together; 0 takes one a core"),
+                count(
+                    "intra-threads",
+                    "Intra-op threads",
+                    "CPU threads of a run of the model; 0 shares the cores among the workers",
+                ),
+                count(
+                    "inter-threads",
+                    "Inter-op threads",
+                    "Branches of the model that run at the same time on the CPU; 1 runs them one after the other",
+                ),
                 count(
                     "workers",
                     "Workers",
-                    "Frames that are inferred at the same time, each with its share of the threads; more use the cores better, fewer answer sooner; 0 takes one a thread, at most 4",
+                    "Batches that are inferred at the same time on the CPU, each in a session of its own; more use the cores better, fewer answer sooner; 0 takes one a core, at most 4",
                 ),
                 count(
                     "max-in-flight",
                     "Maximum in flight",
-                    "Frames that this element holds at most, and its latency in a live pipeline; 0 takes two more than there are workers, on a GPU 4",
+                    "Frames of this element that are inside at most; 0 takes what the model needs to be busy: two runs on a GPU, one a worker on the CPU, and another to gather meanwhile",
                 ),
+                glib::ParamSpecEnum::builder::<Leaky>("leaky")
+                    .nick("Leaky")
+                    .blurb("Which frame is lost while as many are inside as max-in-flight allows; what is lost is counted in stats and said in a QOS message")
+                    .mutable_playing()
+                    .build(),
+                glib::ParamSpecString::builder("instance")
+                    .nick("Instance")
+                    .blurb("Elements of a process that name the same instance share a model and its batches, in one pipeline or in several")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecUInt::builder("batch-size")
+                    .nick("Batch size")
+                    .blurb("Frames of a run at most; not set, it is what the model is fixed to, else 1")
+                    .maximum(1024)
+                    .default_value(1)
+                    .mutable_ready()
+                    .build(),
+                count(
+                    "min-batch-size",
+                    "Minimum batch size",
+                    "Frames that are enough for a run before batch-timeout is over; 0 waits for all",
+                ),
+                glib::ParamSpecUInt64::builder("batch-timeout")
+                    .nick("Batch timeout")
+                    .blurb("Nanoseconds that a frame waits for others to fill the batch, from its arrival; 0 waits only as long as the model is busy")
+                    .maximum(3_600_000_000_000)
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecInt::builder("priority")
+                    .nick("Priority")
+                    .blurb("Frames of a higher priority go first where elements share an instance; while they keep it busy, the others wait")
+                    .mutable_playing()
+                    .build(),
                 device::param_spec(),
                 glib::ParamSpecEnum::builder::<Precision>("precision")
                     .nick("Precision")
@@ -300,6 +443,12 @@ impl ObjectImpl for TrtInfer {
                 glib::ParamSpecUInt::builder("workspace")
                     .nick("Workspace")
                     .blurb("MiB of device memory that TensorRT may use to work in; 0 leaves it to TensorRT")
+                    .maximum(1 << 20)
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecUInt::builder("memory-limit")
+                    .nick("Memory limit")
+                    .blurb("MiB of device memory that ONNX Runtime may use on the CUDA provider; 0 is no limit. Where it is not enough, batches become smaller")
                     .maximum(1 << 20)
                     .mutable_ready()
                     .build(),
@@ -315,7 +464,7 @@ impl ObjectImpl for TrtInfer {
                     "The folder where TensorRT keeps its engines and timings; not set, it is cudainfer/tensorrt in the user's cache folder",
                 ),
                 stats::param_spec(
-                    "; busy-ns, nanoseconds in ONNX Runtime, added up over the workers. A run of the model on the GPU counts as one launch",
+                    "; busy-ns, nanoseconds in ONNX Runtime, added up over the workers; batches that had a frame of this element, and batched-frames, all frames of those; dropped frames (leaky); batch-limit, frames of a batch at most for now, and step-downs, how often it became less for want of memory; device-memory-used and device-memory-total, bytes of the GPU. A run of the model on the GPU counts as one launch",
                 ),
             ]
         });
@@ -324,32 +473,42 @@ impl ObjectImpl for TrtInfer {
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
         let mut settings = lock(&self.settings);
-        let path =
-            || value.get::<Option<String>>().ok().flatten().filter(|p| !p.is_empty()).map(PathBuf::from);
+        let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
+        let path = || text().map(PathBuf::from);
         let count = || value.get().unwrap_or_default();
         match pspec.name() {
             "model" => settings.model = path(),
             "labels" => settings.labels = path(),
             "onnxruntime" => settings.library = path(),
             "provider" => settings.provider = value.get().unwrap_or_default(),
-            "threads" => settings.threads = count(),
+            "intra-threads" => settings.intra_threads = count(),
+            "inter-threads" => settings.inter_threads = count(),
             "workers" => settings.workers = count(),
             "max-in-flight" => settings.max_in_flight = count(),
+            "leaky" => settings.leaky = value.get().unwrap_or_default(),
+            "instance" => settings.instance = text(),
+            "batch-size" => settings.batch_size = value.get().ok(),
+            "min-batch-size" => settings.min_batch_size = count(),
+            "batch-timeout" => settings.batch_timeout = value.get().unwrap_or_default(),
+            "priority" => settings.priority = value.get().unwrap_or_default(),
             "device" => settings.device = value.get().ok().flatten(),
             "precision" => settings.precision = value.get().unwrap_or_default(),
             "workspace" => settings.workspace = count(),
+            "memory-limit" => settings.memory_limit = count(),
             "engine-cache" => settings.cache = path(),
             "cuda-graphs" => settings.cuda_graphs = value.get().unwrap_or(true),
             _ => (),
+        }
+        drop(settings);
+        if pspec.name() == "model" && self.running().is_some() {
+            self.change_model();
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         // Read by the tracer while an element posts an error, whatever it holds then.
         if pspec.name() == "stats" {
-            let mut stats = stats::structure(&self.counters);
-            stats.set("busy-ns", self.inference_ns.load(Ordering::Relaxed));
-            return stats.to_value();
+            return self.stats().to_value();
         }
         let settings = lock(&self.settings);
         let path = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string()).to_value();
@@ -359,14 +518,24 @@ impl ObjectImpl for TrtInfer {
             "onnxruntime" => path(&settings.library),
             "provider" => settings.provider.to_value(),
             "active-provider" => {
-                lock(&self.engine).as_ref().map_or(Provider::Auto, |e| e.provider).to_value()
+                lock(&self.instance).as_ref().map_or(Provider::Auto, |i| i.engine.provider).to_value()
             }
-            "threads" => settings.threads.to_value(),
+            "intra-threads" => settings.intra_threads.to_value(),
+            "inter-threads" => settings.inter_threads.to_value(),
             "workers" => settings.workers.to_value(),
             "max-in-flight" => settings.max_in_flight.to_value(),
+            "leaky" => settings.leaky.to_value(),
+            "instance" => settings.instance.to_value(),
+            "batch-size" => {
+                settings.batch_size.map_or_else(|| pspec.default_value().clone(), |n| n.to_value())
+            }
+            "min-batch-size" => settings.min_batch_size.to_value(),
+            "batch-timeout" => settings.batch_timeout.to_value(),
+            "priority" => settings.priority.to_value(),
             "device" => settings.device.as_deref().unwrap_or("auto").to_value(),
             "precision" => settings.precision.to_value(),
             "workspace" => settings.workspace.to_value(),
+            "memory-limit" => settings.memory_limit.to_value(),
             "engine-cache" => path(&settings.cache),
             "cuda-graphs" => settings.cuda_graphs.to_value(),
             _ => pspec.default_value().clone(),
@@ -416,19 +585,17 @@ impl ElementImpl for TrtInfer {
                 gst::StateChangeError
             })?;
             self.counters.reset();
-            self.inference_ns.store(0, Ordering::Relaxed);
-            let fell_back = {
-                let (opened, engine) = (lock(&self.opened), lock(&self.engine));
-                let open =
-                    opened.as_ref().is_some_and(|c| c.provider == Provider::Auto && c.device != Choice::Cpu);
-                open && engine.as_ref().is_some_and(|e| e.provider == Provider::Cpu)
+            self.tally.reset();
+            let fell_back = |instance: &Arc<Instance>| {
+                let config = &instance.setup.config;
+                let open = config.provider == Provider::Auto && config.device != Choice::Cpu;
+                open && instance.engine.provider == Provider::Cpu
             };
-            self.counters.fallbacks.add(u64::from(fell_back));
+            self.counters.fallbacks.add(u64::from(lock(&self.instance).as_ref().is_some_and(fell_back)));
         }
         let result = self.parent_change_state(transition);
         if transition == gst::StateChange::ReadyToNull {
-            *lock(&self.engine) = None;
-            *lock(&self.opened) = None;
+            self.close();
         }
         result
     }

@@ -1,5 +1,5 @@
-//! The queue inside trtinfer: frames go in, workers take them out of order, and they leave in order, with the
-//! events between them where they were.
+//! An element's frames and events on their way: frames go in, are inferred elsewhere in any order, and leave in order,
+//! with the events between them where they were.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -20,13 +20,15 @@ pub(super) enum Item<F> {
 #[derive(Debug)]
 enum Slot<F> {
     Event(gst::Event),
-    Waiting(F),
-    Running,
+    /// Its frame is being inferred.
+    Taken,
     Done(Result<F, FlowError>),
+    /// Its frame was given up.
+    Dropped,
 }
 
-/// Names a frame that a worker has taken.
-#[derive(Clone, Copy, Debug)]
+/// A frame's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     number: u64,
     epoch: u64,
@@ -48,6 +50,30 @@ struct Inner<F> {
     stopped: bool,
     /// What downstream said last.
     flow: Result<FlowSuccess, FlowError>,
+}
+
+impl<F> Inner<F> {
+    fn slot(&mut self, ticket: Ticket) -> Option<&mut Slot<F>> {
+        if ticket.epoch != self.epoch {
+            return None;
+        }
+        let index = usize::try_from(ticket.number.checked_sub(self.front)?).ok()?;
+        self.slots.get_mut(index)
+    }
+
+    /// Whether a frame may come in at all.
+    fn open(&self) -> Result<(), FlowError> {
+        if self.flushing || self.stopped {
+            return Err(FlowError::Flushing);
+        }
+        self.flow.map(drop)
+    }
+
+    fn enter(&mut self) -> Ticket {
+        self.frames += 1;
+        self.slots.push_back(Slot::Taken);
+        Ticket { number: self.front + self.slots.len() as u64 - 1, epoch: self.epoch }
+    }
 }
 
 /// The queue. Every method may be called from any thread.
@@ -82,26 +108,35 @@ impl<F> Lane<F> {
         self.changed.wait(guard).unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Takes a frame in; waits while the lane is full.
+    /// A place for a frame that comes in; waits while the lane is full. [`Lane::finish`] or [`Lane::give_up`] must follow.
     ///
     /// # Errors
     /// Flushing, or what downstream said.
-    pub fn push(&self, frame: F) -> Result<FlowSuccess, FlowError> {
+    pub fn enter(&self) -> Result<Ticket, FlowError> {
         let mut inner = self.lock();
         loop {
-            if inner.flushing || inner.stopped {
-                return Err(FlowError::Flushing);
-            }
-            inner.flow?;
+            inner.open()?;
             if inner.frames < inner.limit {
-                break;
+                return Ok(inner.enter());
             }
             inner = self.wait(inner);
         }
-        inner.frames += 1;
-        inner.slots.push_back(Slot::Waiting(frame));
-        self.changed.notify_all();
-        Ok(FlowSuccess::Ok)
+    }
+
+    /// As [`Lane::enter`], but `None` where the lane is full.
+    ///
+    /// # Errors
+    /// As [`Lane::enter`].
+    pub fn try_enter(&self) -> Result<Option<Ticket>, FlowError> {
+        let mut inner = self.lock();
+        inner.open()?;
+        Ok((inner.frames < inner.limit).then(|| inner.enter()))
+    }
+
+    /// Whether the frame is still wanted: no flush has passed since it came in.
+    pub fn wants(&self, ticket: Ticket) -> bool {
+        let mut inner = self.lock();
+        !inner.stopped && matches!(inner.slot(ticket), Some(Slot::Taken))
     }
 
     /// Takes an event in, behind the frames that came before it. Returns false while flushing.
@@ -115,36 +150,32 @@ impl<F> Lane<F> {
         true
     }
 
-    /// A worker's next frame, oldest first; `None` when the lane has been stopped.
-    pub fn take(&self) -> Option<(Ticket, F)> {
-        let mut inner = self.lock();
-        loop {
-            if inner.stopped {
-                return None;
-            }
-            let waiting = inner.slots.iter().position(|slot| matches!(slot, Slot::Waiting(_)));
-            if let Some(index) = waiting {
-                let ticket = Ticket { number: inner.front + index as u64, epoch: inner.epoch };
-                if let Some(Slot::Waiting(frame)) =
-                    inner.slots.get_mut(index).map(|slot| std::mem::replace(slot, Slot::Running))
-                {
-                    return Some((ticket, frame));
-                }
-            }
-            inner = self.wait(inner);
-        }
-    }
-
-    /// A worker brings a frame back.
+    /// A frame comes back.
     pub fn finish(&self, ticket: Ticket, frame: Result<F, FlowError>) {
         let mut inner = self.lock();
-        if ticket.epoch == inner.epoch {
-            let index = usize::try_from(ticket.number - inner.front).unwrap_or(usize::MAX);
-            if let Some(slot) = inner.slots.get_mut(index) {
-                *slot = Slot::Done(frame);
-            }
+        if let Some(slot @ Slot::Taken) = inner.slot(ticket) {
+            *slot = Slot::Done(frame);
         }
         self.changed.notify_all();
+    }
+
+    /// A frame does not come back: the ones behind it close up.
+    pub fn give_up(&self, ticket: Ticket) {
+        let mut inner = self.lock();
+        if let Some(slot @ Slot::Taken) = inner.slot(ticket) {
+            *slot = Slot::Dropped;
+            inner.frames = inner.frames.saturating_sub(1);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Drops the oldest frame that is finished and not yet pushed, and returns it.
+    pub fn drop_oldest_done(&self) -> Option<F> {
+        let mut inner = self.lock();
+        let done = inner.slots.iter_mut().find(|slot| matches!(slot, Slot::Done(Ok(_))))?;
+        let Slot::Done(Ok(frame)) = std::mem::replace(done, Slot::Dropped) else { return None };
+        inner.frames = inner.frames.saturating_sub(1);
+        Some(frame)
     }
 
     /// What is to be pushed next, in order; `None` while flushing or when stopped. [`Lane::pushed`] must follow.
@@ -154,11 +185,11 @@ impl<F> Lane<F> {
             if inner.flushing || inner.stopped {
                 return None;
             }
-            if let Some(Slot::Event(_) | Slot::Done(_)) = inner.slots.front() {
+            if let Some(Slot::Event(_) | Slot::Done(_) | Slot::Dropped) = inner.slots.front() {
                 let slot = inner.slots.pop_front();
                 inner.front += 1;
                 inner.pushing = true;
-                return match slot {
+                match slot {
                     Some(Slot::Event(event)) => {
                         // A new stream or segment is wanted again by what has had enough of the one before.
                         let anew =
@@ -166,11 +197,16 @@ impl<F> Lane<F> {
                         if anew && inner.flow == Err(FlowError::Eos) {
                             inner.flow = Ok(FlowSuccess::Ok);
                         }
-                        Some(Item::Event(event))
+                        return Some(Item::Event(event));
                     }
-                    Some(Slot::Done(frame)) => Some(Item::Frame(frame)),
-                    _ => None,
-                };
+                    Some(Slot::Done(frame)) => return Some(Item::Frame(frame)),
+                    _ => {
+                        inner.pushing = false;
+                        // Somebody may wait for the lane to be empty.
+                        self.changed.notify_all();
+                        continue;
+                    }
+                }
             }
             inner = self.wait(inner);
         }
@@ -242,7 +278,7 @@ impl<F> Lane<F> {
             .into_iter()
             .filter_map(|slot| match slot {
                 Slot::Event(event) => Some(event).filter(sticky),
-                Slot::Waiting(_) | Slot::Running | Slot::Done(_) => None,
+                Slot::Taken | Slot::Done(_) | Slot::Dropped => None,
             })
             .collect()
     }
@@ -266,20 +302,25 @@ impl<F> Lane<F> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
 
     #[test]
-    fn frames_leave_in_order_whatever_order_the_workers_finish_in() {
+    fn frames_leave_in_order_whatever_order_they_are_finished_in() {
         gst::init().unwrap();
         let lane = Arc::new(Lane::new(8));
+        let (sender, receiver) = std::sync::mpsc::channel::<(Ticket, u64)>();
+        let receiver = Arc::new(Mutex::new(receiver));
         let workers: Vec<_> = (0..3)
             .map(|_| {
-                let lane = lane.clone();
+                let (lane, receiver) = (lane.clone(), receiver.clone());
                 std::thread::spawn(move || {
-                    while let Some((ticket, n)) = lane.take() {
+                    loop {
+                        let taken = receiver.lock().unwrap().recv();
+                        let Ok((ticket, n)) = taken else { break };
                         // Later frames finish earlier.
                         std::thread::sleep(Duration::from_micros(200 * (7 - n % 8)));
                         lane.finish(ticket, Ok(n));
@@ -291,7 +332,7 @@ mod tests {
             let lane = lane.clone();
             std::thread::spawn(move || {
                 for n in 0..200u64 {
-                    lane.push(n).unwrap();
+                    sender.send((lane.enter().unwrap(), n)).unwrap();
                     if n == 99 {
                         assert!(lane.push_event(gst::event::FlushStart::new()));
                     }
@@ -320,31 +361,62 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_drops_what_workers_still_hold_and_frees_a_full_lane() {
+    fn a_flush_drops_what_is_being_inferred_and_frees_a_full_lane() {
         let lane = Arc::new(Lane::new(1));
-        lane.push(1).unwrap();
-        let (ticket, frame) = lane.take().unwrap();
+        let old = lane.enter().unwrap();
+        assert!(lane.wants(old));
+        assert_eq!(lane.try_enter(), Ok(None));
         let blocked = {
             let lane = lane.clone();
-            std::thread::spawn(move || lane.push(2))
+            std::thread::spawn(move || lane.enter())
         };
         std::thread::sleep(Duration::from_millis(20));
         assert!(lane.flush_start().is_empty());
         assert_eq!(blocked.join().unwrap(), Err(FlowError::Flushing));
         lane.flush_stop();
-        lane.push(3).unwrap();
-        lane.finish(ticket, Ok(frame));
-        let (ticket, frame) = lane.take().unwrap();
-        lane.finish(ticket, Ok(frame));
+        assert!(!lane.wants(old));
+        let new = lane.enter().unwrap();
+        lane.finish(old, Ok(1));
+        lane.finish(new, Ok(3));
         assert!(matches!(lane.pop(), Some(Item::Frame(Ok(3)))));
         lane.pushed(Err(FlowError::Eos));
-        assert_eq!(lane.push(4), Err(FlowError::Eos));
+        assert_eq!(lane.enter(), Err(FlowError::Eos));
     }
+
+    #[test]
+    fn frames_that_are_given_up_leave_no_gap() {
+        let lane = Lane::new(3);
+        let tickets: HashMap<u32, Ticket> = (0..3).map(|n| (n, lane.enter().unwrap())).collect();
+        lane.give_up(tickets[&0]);
+        assert!(!lane.wants(tickets[&0]));
+        let last = lane.try_enter().unwrap().unwrap();
+        assert_eq!(lane.try_enter(), Ok(None));
+        lane.finish(tickets[&0], Ok(0));
+        lane.finish(tickets[&2], Ok(2));
+        assert_eq!(lane.drop_oldest_done(), Some(2));
+        assert_eq!(lane.drop_oldest_done(), None);
+        lane.finish(tickets[&1], Ok(1));
+        lane.finish(last, Ok(3));
+        for n in [1, 3] {
+            assert!(matches!(lane.pop(), Some(Item::Frame(Ok(m))) if m == n));
+            lane.pushed(Ok(FlowSuccess::Ok));
+        }
+        assert_eq!(lane.lock().frames, 0);
+        lane.give_up(lane.enter().unwrap());
+        let empty = std::thread::scope(|scope| {
+            let popping = scope.spawn(|| lane.pop().is_none());
+            let drained = lane.drain();
+            lane.stop();
+            drained && popping.join().unwrap()
+        });
+        assert!(empty);
+    }
+
     #[test]
     fn a_flush_hands_back_the_sticky_events_that_nobody_would_send_again() {
         gst::init().unwrap();
-        let lane = Lane::new(8);
-        lane.push(1).unwrap();
+        let lane = Lane::<u32>::new(8);
+        lane.enter().unwrap();
         let caps = gst::event::Caps::new(&gst::Caps::new_empty_simple("video/x-raw"));
         assert!(lane.push_event(caps.clone()));
         assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
@@ -356,9 +428,7 @@ mod tests {
     }
     /// Sends one frame through; downstream answers `flow`.
     fn pass(lane: &Lane<u32>, flow: Result<FlowSuccess, FlowError>) {
-        lane.push(1).unwrap();
-        let (ticket, frame) = lane.take().unwrap();
-        lane.finish(ticket, Ok(frame));
+        lane.finish(lane.enter().unwrap(), Ok(1));
         assert!(lane.pop().is_some());
         lane.pushed(flow);
     }
@@ -366,16 +436,14 @@ mod tests {
     #[test]
     fn a_push_that_outlasts_a_flush_leaves_no_failure_behind() {
         let lane = Lane::new(2);
-        lane.push(1).unwrap();
-        let (ticket, frame) = lane.take().unwrap();
-        lane.finish(ticket, Ok(frame));
+        lane.finish(lane.enter().unwrap(), Ok(1));
         assert!(lane.pop().is_some());
         let _ = lane.flush_start();
         lane.flush_stop();
-        lane.push(2).unwrap();
+        lane.enter().unwrap();
         lane.pushed(Err(FlowError::Flushing));
         assert_eq!(lane.flow(), Ok(FlowSuccess::Ok));
-        lane.push(3).unwrap();
+        lane.enter().unwrap();
         assert_eq!(lane.lock().frames, 2);
     }
 
@@ -384,14 +452,14 @@ mod tests {
         gst::init().unwrap();
         let lane = Lane::new(2);
         pass(&lane, Err(FlowError::Eos));
-        assert_eq!(lane.push(2), Err(FlowError::Eos));
+        assert_eq!(lane.enter(), Err(FlowError::Eos));
         lane.relinked();
-        assert_eq!(lane.push(2), Err(FlowError::Eos));
+        assert_eq!(lane.enter(), Err(FlowError::Eos));
         assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
         assert!(lane.pop().is_some());
         lane.pushed_event();
         pass(&lane, Err(FlowError::NotLinked));
-        assert_eq!(lane.push(2), Err(FlowError::NotLinked));
+        assert_eq!(lane.enter(), Err(FlowError::NotLinked));
         lane.relinked();
         pass(&lane, Ok(FlowSuccess::Ok));
     }

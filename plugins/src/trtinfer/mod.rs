@@ -10,17 +10,30 @@
 //! gst-launch-1.0 videotestsrc num-buffers=100 ! fusedpreproc ! trtinfer model=yolo11n.onnx ! gpunms ! fakesink
 //! ```
 //!
-//! The element takes frames in, infers several at a time and pushes them on in order from its own task, so that
-//! decoding, inference and what is behind run at the same time. On the CPU each of `workers` sessions has its share
-//! of `threads`: several small sessions use the cores better than one large one.
+//! The element takes frames in, has them inferred in batches and pushes them on in order from its own task, so that
+//! decoding, inference and what is behind run at the same time. Elements that name the same `instance` share the model, and
+//! their frames fill batches together:
+//!
+//! ```text
+//! frames -> lane (order, max-in-flight) -> the instance's queue -> batch -> worker -> lane -> next element
+//! ```
 
 use gst::prelude::*;
 
+mod batcher;
+mod change;
+mod cores;
 mod imp;
+mod instance;
 mod lane;
+mod leaky;
 mod negotiate;
+mod owner;
 mod running;
-mod stream;
+mod shape;
+mod worker;
+
+pub(crate) use change::answer_change;
 
 glib::wrapper! {
     /// The element.

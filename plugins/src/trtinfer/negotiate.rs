@@ -1,51 +1,95 @@
 //! Caps and queries: what trtinfer accepts, what it makes, and what it answers.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::imp::{CAT, TrtInfer};
-use super::lane::Lane;
-use super::running::Job;
-use super::stream::Stream;
+use super::instance::Instance;
+use super::running::Negotiated;
+use super::shape;
+use crate::engine::Shape;
+use crate::stats::nanoseconds;
 use crate::sync::lock;
 use crate::{caps, notice};
 
 impl TrtInfer {
     /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
-    pub(super) fn caps_event(&self, lane: &Lane<Job>, incoming: &gst::CapsRef) -> bool {
-        let prepared = (|| -> Result<(Stream, gst::Caps), String> {
-            let engine = lock(&self.engine).clone().ok_or("there is no model")?;
-            let stream = Stream::new(incoming, &engine)?;
-            let mut fields = gst::Structure::builder("outputs")
-                .field(caps::OUTPUTS, caps::outputs_value(stream.outputs()))
-                .build();
-            for size in ["tensor-width", "tensor-height"] {
-                if let Some(value) = incoming.structure(0).and_then(|s| s.get::<i32>(size).ok()) {
-                    fields.set(size, value);
-                }
-            }
-            let plain = caps::without_tensors(&incoming.to_owned());
-            Ok((stream, caps::with_fields(&plain, &fields)))
+    pub(super) fn caps_event(&self, incoming: &gst::CapsRef) -> bool {
+        if self.follow_with(incoming) {
+            return true;
+        }
+        let prepared = (|| -> Result<_, String> {
+            let running = self.running().ok_or("there is no model")?;
+            let wanted = shape::shape(incoming, &running.instance.engine)?;
+            let shape = running.instance.shape(wanted).map_err(|e| e.to_string())?;
+            Ok((running, shape))
         })();
         match prepared {
-            Ok((stream, caps)) => {
+            Ok((running, shape)) => {
+                let caps = self.outgoing(&running.instance, &shape, incoming);
                 gst::info!(CAT, imp = self, "frames carry {caps}");
-                *lock(&self.stream) = Some(Arc::new(stream));
-                // It can hold all the frames that may be in flight.
-                let latency = duration(incoming, lane.limit());
-                if std::mem::replace(&mut *lock(&self.latency), latency) != latency {
-                    // A live pipeline has asked before there were caps.
-                    self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
-                }
-                lane.push_event(gst::event::Caps::new(&caps))
+                *lock(&self.negotiated) = Some(Negotiated { shape, frame: shape::frame_size(incoming) });
+                self.update_latency(incoming);
+                running.owner.lane.push_event(gst::event::Caps::new(&caps))
             }
             Err(why) => {
-                *lock(&self.stream) = None;
+                *lock(&self.negotiated) = None;
                 notice::refused_caps(&*self.obj(), &why);
                 false
             }
+        }
+    }
+
+    /// The caps of what an instance makes of frames with these.
+    pub(super) fn outgoing(&self, instance: &Instance, shape: &Shape, incoming: &gst::CapsRef) -> gst::Caps {
+        let model = instance.setup.config.model.file_stem().map(|stem| stem.to_string_lossy());
+        let mut fields = gst::Structure::builder("outputs")
+            .field(caps::OUTPUTS, caps::outputs_value(&shape.outputs))
+            .field(caps::MODEL, format!("{}#{}", model.unwrap_or_default(), instance.number))
+            .build();
+        for size in ["tensor-width", "tensor-height"] {
+            if let Some(value) = incoming.structure(0).and_then(|s| s.get::<i32>(size).ok()) {
+                fields.set(size, value);
+            }
+        }
+        caps::with_fields(&caps::without_tensors(&incoming.to_owned()), &fields)
+    }
+
+    /// What this element adds to the pipeline's latency: the time that a frame waits for others, a run that it may have to wait
+    /// for, and its own.
+    pub(super) fn update_latency(&self, incoming: &gst::CapsRef) {
+        let Some(running) = self.running() else { return };
+        let run = gst::ClockTime::from_nseconds(running.instance.run_ns.load(Ordering::Relaxed));
+        let timeout = running.instance.setup.timeout;
+        let own = gst::ClockTime::from_nseconds(nanoseconds(timeout)) + 2 * run;
+        let room = duration(incoming, running.owner.lane.limit()).max(own);
+        let changed = std::mem::replace(&mut *lock(&self.latency), Latency { own, room }).own != own;
+        if changed {
+            // A live pipeline has asked before there were caps.
+            self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
+        }
+    }
+
+    /// Says so if frames of a live stream have lately taken longer than was announced.
+    pub(super) fn announce_latency(&self) {
+        let Some(slowest) = self.tally.slowest().filter(|_| self.live.load(Ordering::Relaxed)) else {
+            return;
+        };
+        let slowest = gst::ClockTime::from_nseconds(nanoseconds(slowest));
+        let late = {
+            let mut latency = lock(&self.latency);
+            let late = slowest > latency.own;
+            if late {
+                // With a margin, so that this is seldom.
+                latency.own = slowest + slowest / 4;
+                latency.room = latency.room.max(latency.own);
+            }
+            late
+        };
+        if late {
+            self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
         }
     }
 
@@ -56,7 +100,8 @@ impl TrtInfer {
         let mut accepted = gst::Caps::new_empty();
         {
             let accepted = accepted.make_mut();
-            if let Some(engine) = lock(&self.engine).as_ref() {
+            let in_use = lock(&self.instance).clone();
+            for engine in self.next().iter().chain(&in_use).map(|instance| &instance.engine) {
                 accepted.append(caps::with_fields(&frames, &engine.input.preferred(&engine.info)));
                 accepted.append(caps::with_fields(&frames, &engine.input.required()));
             }
@@ -76,7 +121,7 @@ impl TrtInfer {
     pub(super) fn sink_query(&self, query: &mut gst::QueryRef) -> bool {
         // Answered by what is behind, which must have seen everything that came before.
         if query.is_serialized() {
-            return self.lane().is_some_and(|lane| lane.drain()) && self.src.peer_query(query);
+            return self.drain() && self.src.peer_query(query) && self.reserve(query);
         }
         match query.view_mut() {
             gst::QueryViewMut::Caps(q) => {
@@ -86,6 +131,28 @@ impl TrtInfer {
             }
             _ => gst::Pad::query_default(&self.sink, Some(&*self.obj()), query),
         }
+    }
+
+    /// Asks whoever makes the frames for as many as are under way in this element.
+    fn reserve(&self, query: &mut gst::QueryRef) -> bool {
+        let gst::QueryViewMut::Allocation(allocation) = query.view_mut() else { return true };
+        let held = self.running().map_or(0, |running| running.owner.lane.limit());
+        let held = u32::try_from(held).unwrap_or(u32::MAX);
+        let pools: Vec<_> = allocation.allocation_pools().collect();
+        for (index, (pool, size, min, max)) in (0..).zip(&pools) {
+            let min = min.saturating_add(held);
+            let max = if *max == 0 { 0 } else { min.max(*max) };
+            allocation.set_nth_allocation_pool(index, pool.as_ref(), *size, min, max);
+        }
+        if pools.is_empty() {
+            let (caps, _) = allocation.get();
+            let info = caps.and_then(|caps| {
+                gst_video::VideoInfo::from_caps(&caps::without_tensors(&caps.to_owned())).ok()
+            });
+            let size = info.and_then(|info| u32::try_from(info.size()).ok()).unwrap_or(0);
+            allocation.add_allocation_pool(None::<&gst::BufferPool>, size, held, 0);
+        }
+        true
     }
 
     pub(super) fn src_query(&self, query: &mut gst::QueryRef) -> bool {
@@ -102,19 +169,29 @@ impl TrtInfer {
                     return false;
                 }
                 let (live, min, max) = upstream.result();
-                let own = *lock(&self.latency);
-                gst::debug!(CAT, imp = self, "adds a latency of {own}");
-                q.set(live, min.saturating_add(own), max.map(|max| max.saturating_add(own)));
+                self.live.store(live, Ordering::Relaxed);
+                let Latency { own, room } = *lock(&self.latency);
+                gst::debug!(CAT, imp = self, "adds a latency of {own}, and room for {room}");
+                q.set(live, min.saturating_add(own), max.map(|max| max.saturating_add(room)));
                 true
             }
             QueryViewMut::Custom(_) => {
-                let engine = lock(&self.engine).clone();
-                engine.is_some_and(|engine| engine.info.answer(query))
+                let instance = lock(&self.instance).clone();
+                instance.is_some_and(|instance| instance.engine.info.answer(query))
                     || gst::Pad::query_default(&self.src, Some(&*self.obj()), query)
             }
             _ => gst::Pad::query_default(&self.src, Some(&*self.obj()), query),
         }
     }
+}
+
+/// What this element says of its latency.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Latency {
+    /// How long a frame takes at most.
+    pub own: gst::ClockTime,
+    /// How long the frames last that it can hold.
+    pub room: gst::ClockTime,
 }
 
 /// How long `frames` frames last at the caps' frame rate; 0 where that is not known.

@@ -1,92 +1,95 @@
-//! Frames on their way: in by the sink pad, through the workers, out by the source pad's task.
+//! Frames on their way: in by the sink pad, through the model's workers, out by the source pad's task.
 
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::Instant;
 
-use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
+use super::batcher::Client;
 use super::imp::{CAT, TrtInfer};
-use super::lane::{Item, Lane};
-use super::stream::Stream;
-use crate::engine::{EngineError, Provider, SharedSession};
+use super::instance::Instance;
+use super::lane::{Item, Lane, Ticket};
+use super::leaky::Leaky;
+use super::negotiate::Latency;
+use super::owner::{Job, Owner};
+use crate::engine::Shape;
 use crate::sync::lock;
 
-/// What the workers need to know of a frame.
-pub(super) type Job = (gst::Buffer, Arc<Stream>);
-
 /// What is there from PAUSED on.
+#[derive(Clone)]
 pub(super) struct Running {
-    pub lane: Arc<Lane<Job>>,
-    pub workers: Vec<JoinHandle<()>>,
+    pub owner: Arc<Owner>,
+    pub instance: Arc<Instance>,
+    /// Who this element is to the instance.
+    pub client: Client,
+}
+
+/// What is known with the caps.
+#[derive(Clone)]
+pub(super) struct Negotiated {
+    pub shape: Arc<Shape>,
+    /// Width and height of the frames.
+    pub frame: [usize; 2],
 }
 
 impl TrtInfer {
-    /// Starts the workers and, on the source pad, the task that pushes.
+    /// Joins the instance and starts the task that pushes on the source pad.
     pub(super) fn start(&self) -> Result<(), gst::LoggableError> {
-        let engine =
-            lock(&self.engine).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
-        let sessions = engine.sessions.clone();
-        let limit = lock(&self.settings).max_in_flight;
-        // On a GPU two frames are to be enqueued behind the one that runs, and a fourth is having its results read.
-        let default = if engine.provider == Provider::Cpu { sessions.len() + 2 } else { 4 };
-        let limit = usize::try_from(limit).ok().filter(|n| *n > 0).unwrap_or(default);
-        let lane = Arc::new(Lane::new(limit));
-        let workers = sessions
-            .into_iter()
-            .enumerate()
-            .filter_map(|(index, session)| {
-                let (lane, element) = (lane.clone(), self.obj().downgrade());
-                std::thread::Builder::new()
-                    .name(format!("trtinfer:{index}"))
-                    .spawn(move || work(&lane, &session, &element))
-                    .map_err(|e| gst::error!(CAT, imp = self, "no worker thread: {e}"))
-                    .ok()
-            })
-            .collect::<Vec<_>>();
-        if workers.is_empty() {
-            return Err(gst::loggable_error!(CAT, "no worker thread could be started"));
-        }
-        *lock(&self.running) = Some(Running { lane: lane.clone(), workers });
-        self.start_task(&lane)
+        let instance =
+            lock(&self.instance).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
+        let limit = self.in_flight(&instance);
+        let owner = Arc::new(Owner {
+            element: self.obj().downgrade(),
+            lane: Lane::new(limit),
+            counters: Arc::clone(&self.counters),
+            tally: Arc::clone(&self.tally),
+        });
+        let client = instance.batcher.join(limit);
+        *lock(&self.running) = Some(Running { owner: Arc::clone(&owner), instance, client });
+        self.start_task(&owner)
     }
 
-    pub(super) fn start_task(&self, lane: &Arc<Lane<Job>>) -> Result<(), gst::LoggableError> {
-        let (lane, element) = (lane.clone(), self.obj().downgrade());
+    /// Frames that this element holds at most.
+    pub(super) fn in_flight(&self, instance: &Instance) -> usize {
+        let set = usize::try_from(lock(&self.settings).max_in_flight).ok();
+        set.filter(|n| *n > 0).unwrap_or_else(|| instance.in_flight())
+    }
+
+    pub(super) fn start_task(&self, owner: &Arc<Owner>) -> Result<(), gst::LoggableError> {
+        let (owner, element) = (owner.clone(), self.obj().downgrade());
         self.src
             .start_task(move || match element.upgrade() {
-                Some(element) => element.imp().push_next(&lane),
-                None => lane.stop(),
+                Some(element) => element.imp().push_next(&owner.lane),
+                None => owner.lane.stop(),
             })
             .map_err(|e| gst::loggable_error!(CAT, "no task: {e}"))
     }
 
-    /// Stops the task and the workers.
+    /// Stops the task and leaves the instance.
     pub(super) fn stop(&self) -> Result<(), gst::LoggableError> {
         let running = lock(&self.running).take();
         if let Some(running) = &running {
-            running.lane.stop();
+            running.owner.lane.stop();
+            running.take_back();
         }
         let stopped =
             self.src.stop_task().map_err(|e| gst::loggable_error!(CAT, "the task does not stop: {e}"));
-        if let Some(running) = running {
-            running.workers.into_iter().for_each(|w| drop(w.join()));
+        if let Some(running) = &running {
+            running.instance.batcher.leave(running.client);
         }
-        *lock(&self.stream) = None;
-        *lock(&self.latency) = gst::ClockTime::ZERO;
+        *lock(&self.negotiated) = None;
+        *lock(&self.latency) = Latency::default();
         stopped
     }
 
-    pub(super) fn lane(&self) -> Option<Arc<Lane<Job>>> {
-        lock(&self.running).as_ref().map(|r| r.lane.clone())
+    pub(super) fn running(&self) -> Option<Running> {
+        lock(&self.running).clone()
     }
 
     /// One turn of the source pad's task.
-    pub(super) fn push_next(&self, lane: &Lane<Job>) {
+    pub(super) fn push_next(&self, lane: &Lane<gst::Buffer>) {
         *lock(&self.task) = Some(std::thread::current().id());
         match lane.pop() {
             None => {
@@ -101,7 +104,12 @@ impl TrtInfer {
                 self.src.push_event(event);
                 lane.pushed_event();
             }
-            Some(Item::Frame(Ok((buffer, _)))) if lane.flow().is_ok() => {
+            Some(Item::Frame(Ok(mut buffer))) if lane.flow().is_ok() => {
+                self.announce_latency();
+                let leaky = lock(&self.settings).leaky;
+                if leaky == Leaky::Downstream && self.dropped.swap(false, Ordering::Relaxed) {
+                    buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
+                }
                 let flow = self.src.push(buffer);
                 if let Err(e) = flow {
                     gst::debug!(CAT, imp = self, "downstream says {e:?}");
@@ -133,11 +141,14 @@ impl TrtInfer {
         );
     }
 
-    pub(super) fn chain(&self, buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let stream = lock(&self.stream).clone();
-        // After the stream: it is taken away only when there is no lane any more.
-        let lane = self.lane().ok_or(gst::FlowError::Flushing)?;
-        let stream = stream.ok_or_else(|| {
+    /// Hands a frame over and returns; it waits only while `max-in-flight` frames are inside.
+    pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let arrived = Instant::now();
+        self.follow();
+        let negotiated = lock(&self.negotiated).clone();
+        // After what was negotiated: that is taken away only when nothing runs any more.
+        let running = self.running().ok_or(gst::FlowError::Flushing)?;
+        let Negotiated { shape, frame } = negotiated.ok_or_else(|| {
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
@@ -148,31 +159,86 @@ impl TrtInfer {
             );
             gst::FlowError::NotNegotiated
         })?;
-        lane.push((buffer, stream))
+        let (leaky, priority) = {
+            let settings = lock(&self.settings);
+            (settings.leaky, settings.priority)
+        };
+        let Some(ticket) = self.enter(&running, leaky)? else {
+            self.drop_frame(&buffer);
+            return Ok(gst::FlowSuccess::Ok);
+        };
+        if leaky == Leaky::Upstream && self.dropped.swap(false, Ordering::Relaxed) {
+            buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
+        }
+        let Running { owner, instance, client } = running;
+        let queue = Arc::clone(&instance.batcher);
+        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, arrived, instance });
+        Ok(gst::FlowSuccess::Ok)
+    }
+
+    /// A place for a frame; `None` if it is the one to be lost.
+    fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
+        let lane = &running.owner.lane;
+        match leaky {
+            Leaky::No => lane.enter().map(Some),
+            Leaky::Upstream => lane.try_enter(),
+            Leaky::Downstream => loop {
+                if let Some(ticket) = lane.try_enter()? {
+                    return Ok(Some(ticket));
+                }
+                if let Some(job) = running.instance.batcher.take_back(running.client) {
+                    lane.give_up(job.ticket);
+                    self.drop_frame(&job.buffer);
+                } else if let Some(buffer) = lane.drop_oldest_done() {
+                    self.drop_frame(&buffer);
+                } else {
+                    // All the others are being inferred or pushed.
+                    return Ok(None);
+                }
+            },
+        }
+    }
+
+    /// Counts a frame that is lost, and says so.
+    fn drop_frame(&self, buffer: &gst::BufferRef) {
+        self.dropped.store(true, Ordering::Relaxed);
+        let dropped = self.tally.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+        let segment = self.sink.sticky_event::<gst::event::Segment>(0);
+        let segment = segment.and_then(|event| event.segment().downcast_ref::<gst::ClockTime>().cloned());
+        let time =
+            |of: fn(&gst::FormattedSegment<gst::ClockTime>, gst::ClockTime) -> Option<gst::ClockTime>| {
+                segment.as_ref().zip(buffer.pts()).and_then(|(segment, pts)| of(segment, pts))
+            };
+        let running_time = time(|segment, pts| segment.to_running_time(pts));
+        let stream_time = time(|segment, pts| segment.to_stream_time(pts));
+        let message = gst::message::Qos::builder(self.live.load(Ordering::Relaxed))
+            .running_time(running_time)
+            .stream_time(stream_time)
+            .timestamp(buffer.pts())
+            .duration(buffer.duration())
+            .stats(
+                gst::format::Buffers::from_u64(self.counters.frames.get()),
+                gst::format::Buffers::from_u64(dropped),
+            )
+            .src(&*self.obj())
+            .build();
+        self.post_message(message);
+    }
+
+    /// Waits until everything that came in has gone out; false while flushing.
+    pub(super) fn drain(&self) -> bool {
+        self.running().is_some_and(|running| {
+            running.instance.batcher.hurry(running.client);
+            running.owner.lane.drain()
+        })
     }
 }
 
-/// A worker's life: take a frame, infer, bring it back.
-fn work(lane: &Lane<Job>, session: &SharedSession, element: &glib::WeakRef<super::TrtInfer>) {
-    while let Some((ticket, (mut buffer, stream))) = lane.take() {
-        let started = Instant::now();
-        // A panic must not take the frame with it: the lane would wait for it for ever.
-        let result =
-            panic::catch_unwind(AssertUnwindSafe(|| stream.infer(&mut lock(session), buffer.make_mut())))
-                .unwrap_or_else(|_| Err(EngineError::Run("it panicked; this is a bug of cudainfer".into())));
-        let Some(element) = element.upgrade() else {
-            lane.finish(ticket, Err(gst::FlowError::Flushing));
-            continue;
-        };
-        let imp = element.imp();
-        let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        imp.inference_ns.fetch_add(took, Ordering::Relaxed);
-        imp.counters.frames.add(1);
-        imp.counters.host_ns.add(took);
-        let result = result.map(|()| (buffer, stream)).map_err(|e| {
-            gst::element_error!(element, gst::StreamError::Failed, ("{}: {e}", element.name()));
-            gst::FlowError::Error
-        });
-        lane.finish(ticket, result);
+impl Running {
+    /// Takes back all frames that wait: nobody wants them any more.
+    pub fn take_back(&self) {
+        while let Some(job) = self.instance.batcher.take_back(self.client) {
+            drop(job);
+        }
     }
 }

@@ -1,0 +1,226 @@
+//! Another model while frames flow: it is loaded beside the one in use, and taken over between two frames.
+
+use std::sync::Arc;
+
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+
+use super::imp::{CAT, TrtInfer};
+use super::instance::Instance;
+use super::running::{Negotiated, Running};
+use super::shape;
+use crate::engine::{ModelInfo, Shape};
+use crate::sync::lock;
+
+/// Frames that may still come with the old model's tensors after what is before was asked for others.
+const PATIENCE: usize = 64;
+
+/// An instance that is to replace the one in use.
+#[derive(Default)]
+pub(super) struct Next {
+    instance: Option<Arc<Instance>>,
+    /// Keeps what the instance was warmed up for.
+    _shape: Option<Arc<Shape>>,
+    /// Frames since what is before was asked for other tensors.
+    waited: Option<usize>,
+    /// It is not tried again.
+    refused: bool,
+}
+
+/// Why an instance is not taken over.
+enum Refusal {
+    /// The tensors that come are not the ones it wants.
+    Input(String),
+    /// Anything else.
+    Final(String),
+}
+
+impl TrtInfer {
+    /// Loads the model that the properties now name, in a thread of its own, and leaves it where [`TrtInfer::follow`] finds
+    /// it.
+    pub(super) fn change_model(&self) {
+        let element = self.obj().downgrade();
+        let load = move || {
+            let Some(element) = element.upgrade() else { return };
+            let this = element.imp();
+            // One after the other: what was set last is loaded last.
+            let _turn = lock(&this.changing);
+            if let Err(why) = this.load_next() {
+                this.keep_model(&why);
+            }
+        };
+        if let Err(e) = std::thread::Builder::new().name("trtinfer:model".into()).spawn(load) {
+            self.keep_model(&format!("there is no thread to load it in: {e}"));
+        }
+    }
+
+    fn load_next(&self) -> Result<(), String> {
+        let Some(in_use) = lock(&self.instance).clone() else { return Ok(()) };
+        let setup = self.setup().map_err(|wrong| wrong.why)?;
+        if setup == in_use.setup {
+            return Ok(());
+        }
+        let instance = Instance::open(setup).map_err(|e| e.to_string())?;
+        // Warmed up before its first frame comes, where it takes the tensors that come now.
+        let wanted = self.sink.current_caps().and_then(|caps| shape::shape(&caps, &instance.engine).ok());
+        let shape = wanted.map(|wanted| instance.shape(wanted)).transpose().map_err(|e| e.to_string())?;
+        *lock(&self.next) = Next { instance: Some(Arc::clone(&instance)), _shape: shape, ..Next::default() };
+        if let Some(place) = lock(&self.place).as_ref() {
+            place.replace(&instance);
+        }
+        Ok(())
+    }
+
+    /// Between two frames: takes over the instance that is to replace the one in use, if there is one.
+    pub(super) fn follow(&self) {
+        let Some(next) = self.next() else { return };
+        let Some(incoming) = self.sink.current_caps() else { return };
+        match self.take_over(&next, &incoming) {
+            Ok(()) => (),
+            Err(Refusal::Final(why)) => self.keep_model(&why),
+            Err(Refusal::Input(why)) => {
+                let waited = {
+                    let mut next = lock(&self.next);
+                    let waited = next.waited;
+                    next.waited = Some(waited.map_or(0, |frames| frames + 1));
+                    waited
+                };
+                match waited {
+                    None => {
+                        self.sink.push_event(gst::event::Reconfigure::new());
+                    }
+                    Some(PATIENCE) => self.keep_model(&why),
+                    Some(_) => (),
+                }
+            }
+        }
+    }
+
+    /// The instance that is to replace the one in use.
+    pub(super) fn next(&self) -> Option<Arc<Instance>> {
+        let place = lock(&self.place).clone()?;
+        let current = place.current()?;
+        if lock(&self.instance).as_ref().is_some_and(|in_use| Arc::ptr_eq(in_use, &current)) {
+            return None;
+        }
+        let mut next = lock(&self.next);
+        if next.instance.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &current)) {
+            // Another element of the same instance has changed the model.
+            *next = Next { instance: Some(Arc::clone(&current)), ..Next::default() };
+        }
+        (!next.refused).then_some(current)
+    }
+
+    /// As [`TrtInfer::follow`], with caps that have just come; false if the instance in use is to look at them.
+    pub(super) fn follow_with(&self, incoming: &gst::CapsRef) -> bool {
+        let Some(next) = self.next() else { return false };
+        match self.take_over(&next, incoming) {
+            Ok(()) => true,
+            Err(Refusal::Input(_)) => false,
+            Err(Refusal::Final(why)) => {
+                self.keep_model(&why);
+                false
+            }
+        }
+    }
+
+    fn take_over(&self, next: &Arc<Instance>, incoming: &gst::CapsRef) -> Result<(), Refusal> {
+        let wanted = shape::shape(incoming, &next.engine).map_err(Refusal::Input)?;
+        let shape = next.shape(wanted).map_err(|e| Refusal::Final(e.to_string()))?;
+        let caps = self.outgoing(next, &shape, incoming);
+        ask(&self.src, &caps, &next.engine.info).map_err(Refusal::Final)?;
+        {
+            let mut running = lock(&self.running);
+            let Some(Running { owner, instance, client }) = running.as_ref() else { return Ok(()) };
+            // What waits there goes at once.
+            instance.batcher.leave(*client);
+            let owner = Arc::clone(owner);
+            let client = next.batcher.join(owner.lane.limit());
+            owner.lane.push_event(gst::event::Caps::new(&caps));
+            *running = Some(Running { owner, instance: Arc::clone(next), client });
+        }
+        *lock(&self.negotiated) = Some(Negotiated { shape, frame: shape::frame_size(incoming) });
+        *lock(&self.instance) = Some(Arc::clone(next));
+        *lock(&self.next) = Next::default();
+        gst::info!(CAT, imp = self, "{} from now on", next.setup.config.model.display());
+        self.update_latency(incoming);
+        self.obj().notify("model");
+        self.obj().notify("active-provider");
+        Ok(())
+    }
+
+    /// Says that the model in use stays, and why.
+    fn keep_model(&self, why: &str) {
+        let in_use = lock(&self.instance).clone();
+        lock(&self.next).refused = true;
+        let Some(in_use) = in_use else { return };
+        let model = in_use.setup.config.model.clone();
+        let wanted = {
+            let mut settings = lock(&self.settings);
+            settings.labels.clone_from(&in_use.setup.config.labels);
+            settings.model.replace(model.clone())
+        };
+        let wanted = wanted.map_or_else(String::new, |wanted| format!(" '{}'", wanted.display()));
+        gst::element_imp_warning!(
+            self,
+            gst::ResourceError::Settings,
+            (
+                "{}: the model{wanted} is not taken over, '{}' goes on: {why}",
+                self.obj().name(),
+                model.display()
+            )
+        );
+        self.obj().notify("model");
+    }
+}
+
+/// The query's structure; who cannot work with the caps fills in `refusal`.
+const QUERY: &str = "cudainfer-accepts";
+
+/// Asks what is behind `src` whether it can work with these caps of another model.
+fn ask(src: &gst::Pad, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
+    let structure = gst::Structure::builder(QUERY).field("caps", caps).field("info", info).build();
+    let mut query = gst::query::Custom::new(structure);
+    let answered = src.peer_query(&mut query);
+    let refusal = query.structure().and_then(|s| s.get::<String>("refusal").ok());
+    refusal.filter(|_| answered).map_or(Ok(()), Err)
+}
+
+/// Answers [`ask`] for an element behind; `accepts` says what is wrong with the caps. Returns whether the query asked that.
+pub(crate) fn answer_change(
+    query: &mut gst::QueryRef,
+    accepts: impl FnOnce(&gst::Caps, ModelInfo) -> Result<(), String>,
+) -> bool {
+    let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return false };
+    let structure = custom.structure_mut();
+    let (QUERY, Ok(caps), Ok(info)) =
+        (structure.name().as_str(), structure.get("caps"), structure.get("info"))
+    else {
+        return false;
+    };
+    if let Err(why) = accepts(&caps, info) {
+        structure.set("refusal", why);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_comes_back_and_nobody_who_answers_is_none() {
+        gst::init().unwrap();
+        let structure = gst::Structure::builder(QUERY)
+            .field("caps", gst::Caps::new_any())
+            .field("info", ModelInfo::default())
+            .build();
+        let mut query = gst::query::Custom::new(structure);
+        assert!(answer_change(&mut query, |caps, _| Err(format!("{caps} is too much"))));
+        assert_eq!(query.structure().unwrap().get::<&str>("refusal").unwrap(), "ANY is too much");
+        assert!(!answer_change(&mut gst::query::Latency::new(), |_, _| Ok(())));
+        assert!(
+            ask(&gst::Pad::new(gst::PadDirection::Src), &gst::Caps::new_any(), &ModelInfo::default()).is_ok()
+        );
+    }
+}

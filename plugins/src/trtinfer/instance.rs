@@ -1,0 +1,217 @@
+//! A loaded model with its queue and its workers: an element's own, or shared by all that name the same `instance`.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use cudainfer_kernels::device::Counters;
+
+use super::batcher::{Batcher, Rules};
+use super::imp::CAT;
+use super::owner::Job;
+use super::worker;
+use crate::engine::{Config, Engine, EngineError, Provider, Shape};
+use crate::nick::nick;
+use crate::stats::nanoseconds;
+use crate::sync::lock;
+
+/// What an instance is opened with; the same for all who share it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Setup {
+    pub config: Config,
+    pub min_batch: usize,
+    pub timeout: Duration,
+}
+
+impl Setup {
+    /// What differs, in the properties' words: name, this value, the other's.
+    fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
+        let fields = |setup: &Self| {
+            let Config { model, labels, library, provider, device, precision, workspace, .. } = &setup.config;
+            let Config { cache, graphs, sessions, intra_threads, inter_threads, batch, memory_limit, .. } =
+                &setup.config;
+            let path = |p: &Option<std::path::PathBuf>| {
+                p.as_ref().map_or(String::new(), |p| p.display().to_string())
+            };
+            [
+                ("model", model.display().to_string()),
+                ("labels", path(labels)),
+                ("onnxruntime", path(library)),
+                ("provider", nick(*provider)),
+                ("device", device.to_string()),
+                ("precision", nick(*precision)),
+                ("workspace", (workspace >> 20).to_string()),
+                ("engine-cache", path(cache)),
+                ("cuda-graphs", graphs.to_string()),
+                ("workers", sessions.to_string()),
+                ("intra-threads", intra_threads.to_string()),
+                ("inter-threads", inter_threads.to_string()),
+                ("batch-size", batch.map_or_else(|| "(the model's)".to_owned(), |n| n.to_string())),
+                ("memory-limit", (memory_limit >> 20).to_string()),
+                ("min-batch-size", setup.min_batch.to_string()),
+                ("batch-timeout", setup.timeout.as_nanos().to_string()),
+            ]
+        };
+        let pairs = fields(self).into_iter().zip(fields(other));
+        pairs.map(|((name, a), (_, b))| (name, a, b)).find(|(_, a, b)| a != b)
+    }
+}
+
+/// A model and everything that runs it. When the last who holds it lets go, its workers end.
+pub(super) struct Instance {
+    /// Which one of the process.
+    pub number: u64,
+    pub setup: Setup,
+    pub engine: Engine,
+    pub batcher: Arc<Batcher<Job>>,
+    /// What its sessions do on the GPU; moved to the element whose frame is first in a batch.
+    pub counters: Arc<Counters>,
+    /// Nanoseconds that a run of a whole batch takes, as measured when warming up.
+    pub run_ns: AtomicU64,
+    /// Times that batches were made smaller because memory was short.
+    pub step_downs: AtomicU64,
+    shapes: Mutex<Vec<Weak<Shape>>>,
+    workers: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Instance {
+    /// Loads the model and starts its workers.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open`].
+    pub fn open(setup: Setup) -> Result<Arc<Self>, EngineError> {
+        let counters = Arc::<Counters>::default();
+        let engine = Engine::open(&setup.config, &counters)?;
+        let rules = Rules { size: engine.batch, min: setup.min_batch, timeout: setup.timeout };
+        let batcher = Arc::new(Batcher::new(rules));
+        let cores = if engine.provider == Provider::Cpu { setup.config.intra_threads } else { 0 };
+        let workers = engine
+            .sessions
+            .iter()
+            .enumerate()
+            .map(|(index, session)| {
+                let (batcher, session) = (Arc::clone(&batcher), Arc::clone(session));
+                std::thread::Builder::new()
+                    .name(format!("trtinfer:{index}"))
+                    .spawn(move || worker::work(&batcher, &session, cores))
+                    .map_err(|e| EngineError::Run(format!("no worker thread could be started: {e}")))
+            })
+            .collect::<Result<_, _>>()?;
+        static OPENED: AtomicU64 = AtomicU64::new(0);
+        Ok(Arc::new(Self {
+            number: OPENED.fetch_add(1, Ordering::Relaxed) + 1,
+            setup,
+            engine,
+            batcher,
+            counters,
+            run_ns: AtomicU64::new(0),
+            step_downs: AtomicU64::new(0),
+            shapes: Mutex::default(),
+            workers: Mutex::new(workers),
+        }))
+    }
+
+    /// Frames that an element has under way at most, if it does not say: two runs, and another to fill meanwhile.
+    pub fn in_flight(&self) -> usize {
+        let runs = if self.engine.provider == Provider::Cpu { self.engine.sessions.len() } else { 2 };
+        runs * self.engine.batch + self.engine.batch.max(2)
+    }
+
+    /// The shape, complete and warmed up: the one that is known already if there is an equal one, so that frames of all elements
+    /// come together in batches.
+    ///
+    /// # Errors
+    /// The model does not run with it.
+    pub fn shape(&self, wanted: Shape) -> Result<Arc<Shape>, EngineError> {
+        let mut shapes = lock(&self.shapes);
+        shapes.retain(|shape| shape.strong_count() > 0);
+        if let Some(known) = shapes.iter().filter_map(Weak::upgrade).find(|shape| shape.fits(&wanted)) {
+            return Ok(known);
+        }
+        let (shape, run) = self.engine.warm_up(wanted)?;
+        gst::debug!(CAT, "a run of {} frames takes {run:?}", self.engine.batch);
+        self.run_ns.store(nanoseconds(run), Ordering::Relaxed);
+        shapes.push(Arc::downgrade(&shape));
+        // What warming up took is nobody's frame.
+        self.counters.reset();
+        Ok(shape)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.batcher.stop();
+        let own = std::thread::current().id();
+        for worker in lock(&self.workers).drain(..) {
+            // A worker may be the last to hold it.
+            if worker.thread().id() != own {
+                let _ = worker.join();
+            }
+        }
+    }
+}
+
+/// Where an element's instance is found: its own place, or one that others who name the same instance have, too.
+#[derive(Default)]
+pub(super) struct Place {
+    name: Option<String>,
+    current: Mutex<Weak<Instance>>,
+}
+
+static PLACES: LazyLock<Mutex<HashMap<String, Weak<Place>>>> = LazyLock::new(Mutex::default);
+
+impl Place {
+    /// The place of this name, or a new one that is nobody else's.
+    pub fn of(name: Option<&str>) -> Arc<Self> {
+        let Some(name) = name else { return Arc::default() };
+        let mut places = lock(&PLACES);
+        places.retain(|_, place| place.strong_count() > 0);
+        if let Some(place) = places.get(name).and_then(Weak::upgrade) {
+            return place;
+        }
+        let place = Arc::new(Self { name: Some(name.to_owned()), current: Mutex::default() });
+        places.insert(name.to_owned(), Arc::downgrade(&place));
+        place
+    }
+
+    /// The instance that is there, or one that is opened now.
+    ///
+    /// # Errors
+    /// The instance that is there was opened with something else; or the model cannot be loaded.
+    pub fn open(&self, setup: Setup) -> Result<Arc<Instance>, String> {
+        // Held while the model loads: who comes meanwhile waits for it.
+        let mut current = lock(&self.current);
+        if let Some(instance) = current.upgrade() {
+            match (&self.name, setup.difference(&instance.setup)) {
+                (_, None) => return Ok(instance),
+                (Some(name), Some((what, ours, theirs))) => {
+                    return Err(format!(
+                        "instance={name} is in use with {what}={theirs}, and this element says {what}={ours}: say the \
+                         same, or name another instance"
+                    ));
+                }
+                (None, Some(_)) => (),
+            }
+        }
+        let instance = Instance::open(setup).map_err(|e| e.to_string())?;
+        *current = Arc::downgrade(&instance);
+        Ok(instance)
+    }
+
+    /// Whether it is the place of this name; without one, any that has none.
+    pub fn has_name(&self, name: Option<&str>) -> bool {
+        self.name.as_deref() == name
+    }
+
+    /// What is there now.
+    pub fn current(&self) -> Option<Arc<Instance>> {
+        lock(&self.current).upgrade()
+    }
+
+    /// Puts another one there; all who use the place take it when they next can.
+    pub fn replace(&self, instance: &Arc<Instance>) {
+        *lock(&self.current) = Arc::downgrade(instance);
+    }
+}

@@ -1,0 +1,150 @@
+//! What caps say of a stream's frames, checked against the model.
+
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use half::f16;
+
+use crate::caps;
+use crate::engine::{Constant, ConstantValue, Engine, ImageInput, ModelInfo, Shape, SizeOf};
+use crate::nick::nick;
+
+/// What frames with these caps bring and what comes of them; the outputs' sizes may still be open.
+///
+/// # Errors
+/// A sentence that says what was offered and what is needed.
+pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<Shape, String> {
+    let wanted = &engine.input;
+    if !caps::has_tensors(caps) {
+        return Err(format!(
+            "frames arrive without a tensor, and the model wants {}: put fusedpreproc before this element",
+            wish(wanted)
+        ));
+    }
+    let s = caps.structure(0).ok_or("the caps are empty")?;
+    let int = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok());
+    let text = |field| s.get::<&str>(field).unwrap_or("?");
+    let (width, height) = (int("tensor-width").unwrap_or(0), int("tensor-height").unwrap_or(0));
+    let fits = wanted.width.is_none_or(|w| w == width)
+        && wanted.height.is_none_or(|h| h == height)
+        && int("tensor-channels") == Some(wanted.channels)
+        && text("tensor-type") == wanted.ty.name()
+        && text("tensor-layout") == nick(wanted.layout);
+    if !fits || width == 0 || height == 0 {
+        return Err(format!(
+            "the model wants {}, and what is before this element offers {}x{width}x{height} {} {}: drop \
+                 fusedpreproc's properties that differ, or change the model",
+            wish(wanted),
+            int("tensor-channels").unwrap_or(0),
+            text("tensor-type"),
+            text("tensor-layout"),
+        ));
+    }
+    let sizes = [[width, height], frame_size(caps)];
+    let constants = engine
+        .inputs
+        .iter()
+        .filter(|desc| desc.name != wanted.name)
+        .map(|desc| constant(desc, &engine.info, wanted.batch, sizes))
+        .collect::<Result<_, _>>()?;
+    Ok(Shape {
+        image: TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &wanted.dims(width, height)),
+        constants,
+        outputs: outputs(engine)?,
+        fixed: wanted.batch,
+    })
+}
+
+/// The frames' width and height.
+pub(super) fn frame_size(caps: &gst::CapsRef) -> [usize; 2] {
+    let size = |field| {
+        caps.structure(0).and_then(|s| s.get::<i32>(field).ok()).and_then(|v| usize::try_from(v).ok())
+    };
+    ["width", "height"].map(|field| size(field).unwrap_or(0))
+}
+
+/// The outputs' descriptions for a frame alone, as far as the model tells them.
+fn outputs(engine: &Engine) -> Result<Vec<TensorDesc>, String> {
+    let Some(fixed) = engine.input.batch.filter(|batch| *batch > 1) else {
+        return Ok(engine.outputs.clone());
+    };
+    let of = |desc: &TensorDesc| {
+        let mut desc = desc.clone();
+        match desc.dims.first_mut() {
+            Some(first) if first.is_none_or(|first| first == fixed) => *first = first.map(|_| 1),
+            _ => {
+                return Err(
+                    crate::engine::EngineError::Batch { rows: fixed, output: desc.to_string() }.to_string()
+                );
+            }
+        }
+        Ok(desc)
+    };
+    engine.outputs.iter().map(of).collect()
+}
+
+/// The image input in words: `3x416x416 float32 nchw in 'images'`.
+fn wish(input: &ImageInput) -> String {
+    let size = |v: Option<usize>| v.map_or_else(|| "?".to_owned(), |v| v.to_string());
+    format!(
+        "{}x{}x{} (channels x width x height) {} {} in '{}'",
+        input.channels,
+        size(input.width),
+        size(input.height),
+        input.ty,
+        nick(input.layout),
+        input.name
+    )
+}
+
+/// An input that is not the image; `sizes` are the tensor's and the frame's.
+fn constant(
+    desc: &TensorDesc,
+    info: &ModelInfo,
+    batch: Option<usize>,
+    [input, frame]: [[usize; 2]; 2],
+) -> Result<Constant, String> {
+    let value = info.constants.get(&desc.name).ok_or_else(|| {
+        format!(
+            "the model has a second input, {desc}: give it a value in the sidecar, [constants] {} = [numbers], \
+             \"input-height-width\" or \"frame-height-width\"",
+            desc.name
+        )
+    })?;
+    let pair = |[w, h]: [usize; 2]| vec![h as f64, w as f64];
+    let numbers = match value {
+        ConstantValue::Numbers(numbers) => numbers.clone(),
+        ConstantValue::Size(SizeOf::InputHeightWidth) => pair(input),
+        ConstantValue::Size(SizeOf::FrameHeightWidth) => pair(frame),
+    };
+    // One open dimension takes what is left of the numbers; further ones are 1. A first one that is the batch's is 1, too.
+    let first = desc.dims.first().copied();
+    let batched = desc.dims.len() > 1 && first == Some(batch) && batch != Some(1);
+    let wanted: Vec<Option<usize>> = match batched {
+        true => std::iter::once(Some(1)).chain(desc.dims.iter().skip(1).copied()).collect(),
+        false => desc.dims.clone(),
+    };
+    let fixed: usize = wanted.iter().flatten().product();
+    let mut left = numbers.len() / fixed.max(1);
+    let dims: Vec<usize> =
+        wanted.iter().rev().map(|d| d.unwrap_or_else(|| std::mem::replace(&mut left, 1))).collect();
+    let dims: Vec<usize> = dims.into_iter().rev().collect();
+    if dims.iter().product::<usize>() != numbers.len() {
+        return Err(format!(
+            "the sidecar's constant {} has {} numbers, which do not fill {desc}",
+            desc.name,
+            numbers.len()
+        ));
+    }
+    let mut bytes = Vec::with_capacity(numbers.len() * desc.ty.size());
+    for n in numbers {
+        // `as` saturates: an integer input cannot hold more.
+        match desc.ty {
+            TensorType::Float32 => bytes.extend((n as f32).to_ne_bytes()),
+            TensorType::Float16 => bytes.extend(f16::from_f64(n).to_ne_bytes()),
+            TensorType::UInt8 => bytes.push(n as u8),
+            TensorType::Int8 => bytes.extend((n as i8).to_ne_bytes()),
+            TensorType::Int32 => bytes.extend((n as i32).to_ne_bytes()),
+            TensorType::Int64 => bytes.extend((n as i64).to_ne_bytes()),
+        }
+    }
+    Ok(Constant { desc: desc.clone(), dims, data: bytes, batched })
+}
