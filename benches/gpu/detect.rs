@@ -4,24 +4,28 @@ use std::time::Instant;
 
 use cudainfer_kernels::detect::{CudaDetector, Decoder, DecoderKind, Hints, Nms, Params, choose};
 use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
-use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::measure::{Times, measure, row};
 
-const MAP: Affine = Affine { scale: [3.0, 3.0], offset: [0.0, -420.0] };
-const FRAME: [usize; 2] = [1920, 1080];
+const ROW: Row = Row { to_frame: Affine { scale: [3.0, 3.0], offset: [0.0, -420.0] }, frame: [1920, 1080] };
 /// Inputs in turn: more than the H200's 60 MB of L2 hold.
 const ROTATED: usize = 100 << 20;
 
 /// So that 300 detections remain where there are as many candidates.
 const OBJECTS: usize = 320;
 
+/// Frames of a batch.
+const BATCH: usize = 16;
+
 pub fn run(stream: &Stream) {
     let params = Params { top_k_before: 2048, ..Params::default() };
     for (candidates, goal) in [(400, 25.0), (1600, 40.0)] {
         let model = Model::yolov8(stream, candidates);
-        model.time(stream, &format!("decode + NMS 84x8400, {candidates} candidates"), &params, Some(goal));
+        let name = format!("decode + NMS 84x8400, {candidates} candidates");
+        model.time(stream, &name, &params, Some(goal));
+        model.time_batch(stream, &format!("{name}, batch of {BATCH} (a frame)"), &params);
     }
     let model = Model::yolov5(stream, 1600);
     model.time(stream, "decode + NMS 85x25200, 1600 candidates", &params, Some(45.0));
@@ -139,15 +143,44 @@ impl Model {
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = self.outputs();
         let mut found = vec![];
-        let outcome = detector.run(stream, &outputs[0], &MAP, FRAME, &mut found).unwrap();
+        let outcome = detector.run(stream, &outputs[0], &[ROW], &mut found).unwrap();
         let before = stream.counters().launches.get();
         let times = measure(stream, |i| {
-            detector.start(stream, &outputs[i % outputs.len()], &MAP, FRAME).unwrap();
+            detector.start(stream, &outputs[i % outputs.len()], &[ROW]).unwrap();
         });
         let calls = 4100;
         let launches = (stream.counters().launches.get() - before) / calls;
-        eprintln!("{name}: {outcome:?}, {} boxes", found.len());
-        row(name, &times, self.bytes + 16 + 24 * found.len(), launches as f64, goal);
+        eprintln!("{name}: {outcome:?}, {} boxes", found[0].len());
+        row(name, &times, self.bytes + 16 + 24 * found[0].len(), launches as f64, goal);
+    }
+
+    /// A frame's share of a batch, of models of one output. Batches follow one another in turn, as frames do.
+    fn time_batch(&self, stream: &Stream, name: &str, params: &Params) {
+        let dims = [&[BATCH], &self.dims[0][1..]].concat();
+        let bytes = 4 * dims.iter().product::<usize>();
+        let batches: Vec<Memory> = (0..self.frames.len() / BATCH)
+            .map(|batch| {
+                let memory = stream.allocate(bytes).unwrap();
+                for (i, frame) in self.frames[batch * BATCH..][..BATCH].iter().enumerate() {
+                    stream.copy_on_device(frame[0].slice(), memory.slice().after(i * bytes / BATCH)).unwrap();
+                }
+                memory
+            })
+            .collect();
+        let outputs: Vec<_> = batches
+            .iter()
+            .map(|m| [DeviceTensor::new("t", TensorType::Float32, &dims, m.slice()).unwrap()])
+            .collect();
+        let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
+        let mut found = vec![];
+        detector.run(stream, &outputs[0], &[ROW; BATCH], &mut found).unwrap();
+        let mut times = measure(stream, |i| {
+            detector.start(stream, &outputs[i % outputs.len()], &[ROW; BATCH]).unwrap();
+        });
+        times.median /= BATCH as f64;
+        times.p95 /= BATCH as f64;
+        let boxes = found.concat().len() / BATCH;
+        row(name, &times, self.bytes + 16 + 24 * boxes, 4.0 / BATCH as f64, None);
     }
 
     /// By the wall clock: from handing over the tensors to having the detections.
@@ -158,14 +191,14 @@ impl Model {
         let mut times: Vec<f64> = (0..2000)
             .map(|i| {
                 let start = Instant::now();
-                detector.run(stream, &outputs[i % outputs.len()], &MAP, FRAME, &mut found).unwrap();
+                detector.run(stream, &outputs[i % outputs.len()], &[ROW], &mut found).unwrap();
                 start.elapsed().as_secs_f64() * 1e6
             })
             .skip(100)
             .collect();
         times.sort_by(f64::total_cmp);
         let times = Times { median: times[times.len() / 2], p95: times[times.len() * 95 / 100] };
-        row(name, &times, self.bytes + 16 + 24 * found.len(), 4.0, None);
+        row(name, &times, self.bytes + 16 + 24 * found[0].len(), 4.0, None);
     }
 }
 

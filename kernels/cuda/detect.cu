@@ -1,5 +1,5 @@
-// Decodes a detector's outputs: the best class of every anchor, threshold and class filter, box, map to the frame,
-// size filter. What is left is appended to a list.
+// Decodes a detector's outputs for a batch of frames: the best class of every anchor, threshold and class filter, box,
+// map to the frame, size filter. What is left is appended to the frame's list.
 //
 // Memory: tensors of any element type, read where they lie. decode_columns reads scores [C, A] (YOLOv8): neighbouring
 // threads are neighbouring anchors, and each of a block's 8 warps scans an eighth of the classes of the same 32
@@ -7,11 +7,12 @@
 // one warp takes a block's 32 anchors to boxes, one thread an anchor.
 // Bytes that must move: every score once; where there is an objectness that fails, only its 32-byte sector. Of
 // candidates the box, and 28 bytes out.
-// Launch: 256 threads; grid.x = ceil(anchors / 32), grid.y = the model's levels (1 where they do not matter).
+// Launch: 256 threads; grid.x = ceil(anchors / 32), grid.y = the model's levels (1 where they do not matter), grid.z = the
+// batch's rows, at most 64.
 #include "detect.cuh"
 #include "layout.cuh"
 
-constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8;
+constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MOST_ROWS = 64;
 constexpr uint32_t ALL = 0xffffffffu;
 // The class of an anchor that has a score that is NaN or +infinity.
 constexpr uint32_t BAD = 0xffffffffu;
@@ -20,18 +21,27 @@ constexpr uint32_t ANY = 0xffffffffu;
 // Above it float32 cannot tell one class from the next.
 constexpr float LAST_CLASS = 16777216.0f;
 
-struct Decode {
+// A row's frame, and the map to it from the input tensor.
+struct Row {
     double scale[2], offset[2];
+    float2 frame;  // width, height
+};
+
+// Within the 4 KB that parameters may have: they are there when the kernel begins, with no copy before it.
+struct Decode {
+    uint64_t row_bytes;  // from one row's buffers, the next three, to the next row's
     Counts* counts;
+    float2* frame;  // for the kernels that follow
     Candidates candidates;
     ClassTable thresholds;
     float lowest;
-    float frame[2], min_size[2];
-    uint32_t padding;
+    float min_size[2];
+    uint32_t first_row;  // of this launch
     Layout layout;
+    Row rows[MOST_ROWS];
 };
 
-static_assert(sizeof(Decode) == 488, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Row) == 40 && sizeof(Decode) == 3152, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
@@ -195,34 +205,53 @@ __device__ float4 corners(const Layout& l, const Source& s, uint32_t cell, const
     return {box.x * l.unit[0], box.y * l.unit[1], box.z * l.unit[0], box.w * l.unit[1]};
 }
 
+// Where the anchors of this block's row lie.
+__device__ __forceinline__ Source source_of(const Decode& p, uint32_t level) {
+    Source s = p.layout.sources[level];
+    uint64_t row = p.first_row + blockIdx.z;
+    s.scores = moved(s.scores, row * s.score_row);
+    s.boxes = moved(s.boxes, row * s.box_row);
+    return s;
+}
+
+// Where the kernels that follow look for the frame's size.
+__device__ __forceinline__ void hand_on_frame(const Decode& p) {
+    if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
+        *moved(p.frame, (p.first_row + blockIdx.z) * p.row_bytes) = p.rows[blockIdx.z].frame;
+    }
+}
+
 // Takes the anchors of one warp, one a thread: what passes becomes a candidate, what does not is counted.
 __device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
+    const Row& row = p.rows[blockIdx.z];
+    uint64_t block = (p.first_row + blockIdx.z) * p.row_bytes;
     bool bad = score.klass == BAD, counted = false, kept = false;
     float4 box = {};
     if (!bad && score.confidence >= p.lowest && score.confidence >= p.thresholds.of(score.klass)) {
         float4 t = corners(p.layout, s, cell, distances);
-        box.x = static_cast<float>(p.scale[0] * t.x + p.offset[0]);
-        box.y = static_cast<float>(p.scale[1] * t.y + p.offset[1]);
-        box.z = static_cast<float>(p.scale[0] * t.z + p.offset[0]);
-        box.w = static_cast<float>(p.scale[1] * t.w + p.offset[1]);
+        box.x = static_cast<float>(row.scale[0] * t.x + row.offset[0]);
+        box.y = static_cast<float>(row.scale[1] * t.y + row.offset[1]);
+        box.z = static_cast<float>(row.scale[0] * t.z + row.offset[0]);
+        box.w = static_cast<float>(row.scale[1] * t.w + row.offset[1]);
         counted = is_finite(box.x) && is_finite(box.y) && is_finite(box.z - box.x) && is_finite(box.w - box.y);
         bad = !counted;
-        float w = clamp(box.z, p.frame[0]) - clamp(box.x, p.frame[0]);
-        float h = clamp(box.w, p.frame[1]) - clamp(box.y, p.frame[1]);
+        float w = clamp(box.z, row.frame.x) - clamp(box.x, row.frame.x);
+        float h = clamp(box.w, row.frame.y) - clamp(box.y, row.frame.y);
         kept = counted && w > 0.0f && h > 0.0f && w >= p.min_size[0] && h >= p.min_size[1];
     }
     uint32_t all_kept = __ballot_sync(ALL, kept), all_counted = __ballot_sync(ALL, counted);
     uint32_t all_bad = __ballot_sync(ALL, bad), lane = threadIdx.x % 32, slot = 0;
     if (lane == 0) {
-        if (all_kept) slot = atomicAdd(&p.counts->kept, __popc(all_kept));
-        if (all_counted) atomicAdd(&p.counts->candidates, __popc(all_counted));
-        if (all_bad) atomicAdd(&p.counts->non_finite, __popc(all_bad));
+        Counts* counts = moved(p.counts, block);
+        if (all_kept) slot = atomicAdd(&counts->kept, __popc(all_kept));
+        if (all_counted) atomicAdd(&counts->candidates, __popc(all_counted));
+        if (all_bad) atomicAdd(&counts->non_finite, __popc(all_bad));
     }
     slot = __shfl_sync(ALL, slot, 0) + __popc(all_kept & ((1u << lane) - 1));
     if (kept) {
-        p.candidates.keys[slot] = to_key(score.confidence, s.first + cell);
-        p.candidates.boxes[slot] = box;
-        p.candidates.classes[slot] = score.klass;
+        moved(p.candidates.keys, block)[slot] = to_key(score.confidence, s.first + cell);
+        moved(p.candidates.boxes, block)[slot] = box;
+        moved(p.candidates.classes, block)[slot] = score.klass;
     }
 }
 
@@ -242,8 +271,9 @@ __device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint3
 extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
     __shared__ Score scores[ANCHORS];
     __shared__ float sides[ANCHORS][4];
-    const Source& s = p.layout.sources[blockIdx.y];
+    const Source s = source_of(p, blockIdx.y);
     uint32_t first = blockIdx.x * ANCHORS, row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    hand_on_frame(p);
     uint32_t cell = first + row, group = 0xffu << (threadIdx.x % 32 / LANES * LANES);
     if (first >= s.anchors) return;
     Score score = {-infinity(), 0};
@@ -270,7 +300,8 @@ __device__ Best scan_columns(const Decode& p, const Source& s, uint32_t anchor, 
 
 extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(const __grid_constant__ Decode p) {
     __shared__ Best partial[WARPS][ANCHORS];
-    const Source& s = p.layout.sources[0];
+    const Source s = source_of(p, 0);
+    hand_on_frame(p);
     uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, anchor = blockIdx.x * ANCHORS + lane;
     uint32_t classes = p.layout.score_columns, from = warp * classes / WARPS, to = (warp + 1) * classes / WARPS;
     Best best = nothing_yet();

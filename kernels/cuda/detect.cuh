@@ -2,6 +2,13 @@
 #pragma once
 #include "prelude.cuh"
 
+// blockIdx.z is a row of the batch: a frame with buffers of its own. They lie in one block of memory, those of the next row
+// a block further on. By pointers, so that the compiler still knows that it is global memory.
+template <typename T>
+__device__ __forceinline__ T* moved(T* pointer, uint64_t bytes) {
+    return (T*)((char*)pointer + bytes);
+}
+
 // A frame's counts; the last kernel of a frame sets them back to zero.
 struct Counts {
     uint32_t kept;        // entries in Candidates

@@ -15,6 +15,7 @@ enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL };
 struct Source {
     const void* scores;
     const void* boxes;
+    uint64_t score_row, box_row;  // bytes from one row of the batch to the next
     uint32_t score_type, box_type;
     uint32_t anchors;
     uint32_t first;    // number of its first anchor
@@ -34,4 +35,4 @@ struct Layout {
     Source sources[MAX_LEVELS];
 };
 
-static_assert(sizeof(Source) == 40 && sizeof(Layout) == 384, "as in src/detect/cuda/layout.rs");
+static_assert(sizeof(Source) == 56 && sizeof(Layout) == 512, "as in src/detect/cuda/layout.rs");

@@ -1,4 +1,5 @@
-// Greedy NMS: from the candidates in any order to at most top_k_after detections, strongest first.
+// Greedy NMS of a batch of frames: from a frame's candidates in any order to at most top_k_after detections, strongest
+// first.
 //
 // rank      orders the top_k_before strongest candidates: a candidate's place is the number of stronger keys.
 // suppress  compares each pair of a window of ranked candidates, and each with what earlier windows found: a bit for
@@ -8,14 +9,15 @@
 //
 // Bytes that must move: 28 a candidate in, 24 a detection out (to the host). For n candidates n * n / 64 words of bits.
 // Launch: rank 128 threads, 4 candidates a warp; suppress 256 threads, a warp compares 32 with 32, grid.x = the window's
-// chunks of 32, grid.y = ceil(chunks / 8); select one block of 1024 threads.
+// chunks of 32, grid.y = ceil(chunks / 8); select one block of 1024 threads. grid.z = the batch's rows.
 #include "nms.cuh"
 
 constexpr uint32_t RANKERS = 128, RANKED_PER_WARP = 4, TILE = 2048, WARPS = 8, SELECTORS = 1024, MAX_CHUNKS = 128;
 // Words that a warp of select reads ahead.
 constexpr uint32_t AHEAD = 8;
 
-extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant__ Nms p) {
+extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant__ Nms batch) {
+    const Nms p = of_row(batch);
     __shared__ uint64_t tile[TILE];
     constexpr uint32_t RANKED_PER_BLOCK = RANKERS / 32 * RANKED_PER_WARP;
     uint32_t n = p.counts->kept, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -89,7 +91,8 @@ __device__ __forceinline__ uint32_t suppressors(const Nms& p, float4 mine, Ranke
     return bits;
 }
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress(const __grid_constant__ Nms p) {
+extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress(const __grid_constant__ Nms batch) {
+    const Nms p = of_row(batch);
     __shared__ float4 boxes[WARPS][32];
     __shared__ uint32_t classes[WARPS][32];
     uint32_t n = window_count(p), chunk = blockIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -132,12 +135,14 @@ __device__ __forceinline__ uint64_t look(const unsigned long long* word) {
 }
 
 // A warp takes every 32nd chunk: they read ahead at the same time, and decide one after the other.
-extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_constant__ Nms p) {
+extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_constant__ Nms batch) {
+    const Nms p = of_row(batch);
     // By chunk, once it is decided: the selected, and above them 1 + how many that makes in all. One word for both, so
     // that who sees the one sees the other; it is handed from warp to warp, by an atomic exchange.
     __shared__ unsigned long long decided[MAX_CHUNKS];
     uint32_t n = window_count(p), lane = threadIdx.x % 32, chunks = (n + 31) / 32;
     uint32_t before = p.counts->found;
+    float2 frame = *p.frame;
     bool compare = p.among != NOTHING, enough = false;
     if (threadIdx.x < MAX_CHUNKS) decided[threadIdx.x] = 0;
     __syncthreads();
@@ -182,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_cons
         if (lane == 0) atomicExch(&decided[chunk], static_cast<uint64_t>(after + 1) << 32 | selected);
         uint32_t place = before + __popc(selected & ((1u << lane) - 1));
         if ((selected >> lane & 1) && place < p.top_k_after) {
-            put(p, place, box, me.confidence, me.klass);
+            put(p, frame, place, box, me.confidence, me.klass);
             p.found[place] = p.start + i;
         }
     }

@@ -26,8 +26,12 @@ struct Report {
     Detection detections[1];
 };
 
+// Pointers are to row 0's, as the host hands them over; a kernel begins by turning them to its row's.
 struct Nms {
+    uint64_t row_bytes;     // from a row's buffers, down to gone, to the next row's
+    uint64_t report_bytes;  // from a row's report to the next row's
     Counts* counts;
+    float2* frame;  // width, height
     Candidates candidates;
     float4* boxes;  // by rank; so are the next two
     Ranked* ranked;
@@ -42,12 +46,29 @@ struct Nms {
     uint32_t start, window;  // ranks that are looked at, in whole chunks
     uint32_t among, decay;
     float iou, sigma;
-    float frame[2];
     uint32_t last;  // whether this window is the last
     uint32_t padding;
 };
 
-static_assert(sizeof(Nms) == 160 && sizeof(Counts) == 16 && sizeof(Detection) == 24, "as in src/detect/cuda");
+static_assert(sizeof(Nms) == 176 && sizeof(Counts) == 16 && sizeof(Detection) == 24, "as in src/detect/cuda");
+
+__device__ __forceinline__ Nms of_row(const Nms& batch) {
+    Nms p = batch;
+    uint64_t block = blockIdx.z * batch.row_bytes;
+    p.counts = moved(p.counts, block);
+    p.frame = moved(p.frame, block);
+    p.candidates = {moved(p.candidates.keys, block), moved(p.candidates.boxes, block),
+                    moved(p.candidates.classes, block)};
+    p.boxes = moved(p.boxes, block);
+    p.ranked = moved(p.ranked, block);
+    p.softened = moved(p.softened, block);
+    p.found = moved(p.found, block);
+    p.selected = moved(p.selected, block);
+    p.matrix = moved(p.matrix, block);
+    p.gone = moved(p.gone, block);
+    p.report = moved(p.report, blockIdx.z * batch.report_bytes);
+    return p;
+}
 
 __device__ __forceinline__ float smaller(float a, float b) { return a < b ? a : b; }
 __device__ __forceinline__ float larger(float a, float b) { return a > b ? a : b; }
@@ -61,9 +82,10 @@ __device__ __forceinline__ float intersection(float4 a, float4 b) {
 __device__ __forceinline__ uint32_t ranked_count(const Nms& p) { return min(p.counts->kept, p.top_k_before); }
 
 // Writes the `place`-th detection, clamped to the frame.
-__device__ __forceinline__ void put(const Nms& p, uint32_t place, float4 box, float confidence, uint32_t klass) {
-    float x = clamp(box.x, p.frame[0]), y = clamp(box.y, p.frame[1]);
-    float w = clamp(box.z, p.frame[0]) - x, h = clamp(box.w, p.frame[1]) - y;
+__device__ __forceinline__ void put(const Nms& p, float2 frame, uint32_t place, float4 box, float confidence,
+                                    uint32_t klass) {
+    float x = clamp(box.x, frame.x), y = clamp(box.y, frame.y);
+    float w = clamp(box.z, frame.x) - x, h = clamp(box.w, frame.y) - y;
     p.selected[place] = {x, y, w, h, confidence, klass};
 }
 

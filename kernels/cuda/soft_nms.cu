@@ -1,10 +1,11 @@
-// Soft NMS (Bodla et al., 2017): selects the strongest candidate, lets it weaken those of its class that it overlaps,
-// and again, until nothing is above its class's threshold.
+// Soft NMS (Bodla et al., 2017) of a batch of frames: selects a frame's strongest candidate, lets it weaken those of its
+// class that it overlaps, and again, until nothing is above its class's threshold.
 //
 // Memory: candidates as ranked by nms.cu. A thread looks after every 1024th; its first stays in registers.
 // Bytes that must move: 32 a candidate in, 24 a detection out (to the host). The time is that of the selections, which
 // follow one another.
-// Launch: one block of 1024 threads. Writes counts and detections to the host's memory and clears the counts.
+// Launch: one block of 1024 threads a row of the batch (grid.z). Writes counts and detections to the host's memory and
+// clears the counts.
 #include "nms.cuh"
 
 constexpr uint32_t SELECTORS = 1024;
@@ -25,7 +26,8 @@ __device__ __forceinline__ uint64_t largest(uint64_t v) {
 }
 
 // One that was selected has a confidence of -1.
-extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_constant__ Nms p) {
+extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_constant__ Nms batch) {
+    const Nms p = of_row(batch);
     __shared__ uint64_t by_warp[SELECTORS / 32];
     __shared__ float4 chosen;
     __shared__ uint32_t chosen_class;
@@ -33,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_cons
     // Warps without candidates leave, so that the others need not wait for them.
     uint32_t warps = max(1u, (min(n, SELECTORS) + 31) / 32);
     if (own >= warps * 32) return;
+    float2 frame = *p.frame;
     float4 own_box = {};
     Ranked own_rank = {};
     float own_confidence = -1.0f;
@@ -81,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_cons
             }
             chosen = box;
             chosen_class = klass;
-            put(p, found, box, confidence_of(~best), klass);
+            put(p, frame, found, box, confidence_of(~best), klass);
         }
         __syncthreads();
     }

@@ -82,6 +82,15 @@ impl Affine {
     }
 }
 
+/// What a row of a batch belongs to: a frame, and where the input tensor's row lay in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// From the input tensor's pixels to the frame's.
+    pub to_frame: Affine,
+    /// The frame's width and height in pixels.
+    pub frame: [usize; 2],
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::{Deref, Range};
 use std::str::FromStr;
 
 use half::f16;
@@ -118,6 +119,56 @@ impl FromStr for TensorDesc {
     }
 }
 
+/// A tensor's actual dimensions, outermost first: a slice that is held by value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Dims {
+    /// 0 from `rank` on.
+    sizes: [usize; Self::MOST],
+    rank: usize,
+}
+
+impl Dims {
+    /// The most dimensions a tensor may have.
+    pub const MOST: usize = 8;
+
+    /// Checks that `bytes` bytes are exactly the elements that `dims` promise.
+    pub(crate) fn new(name: &str, ty: TensorType, dims: &[usize], bytes: usize) -> Result<Self, TensorError> {
+        let mut sizes = [0; Self::MOST];
+        let Some(slots) = sizes.get_mut(..dims.len()) else {
+            return Err(TensorError::Rank { name: name.into(), rank: dims.len() });
+        };
+        slots.copy_from_slice(dims);
+        if dims.iter().try_fold(ty.size(), |n, d| n.checked_mul(*d)) == Some(bytes) {
+            return Ok(Self { sizes, rank: dims.len() });
+        }
+        Err(TensorError::Size { name: name.into(), dims: dims.into(), ty, bytes })
+    }
+
+    /// Those of one row of a batch, and where in the batch's `bytes` row `index` lies; none where there is no such row.
+    pub(crate) fn row(mut self, index: usize, bytes: usize) -> Option<(Self, Range<usize>)> {
+        let rows = *self.first()?;
+        (index < rows).then(|| {
+            self.sizes[0] = 1;
+            let size = bytes / rows;
+            (self, index * size..(index + 1) * size)
+        })
+    }
+}
+
+impl Deref for Dims {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.sizes[..self.rank]
+    }
+}
+
+impl fmt::Debug for Dims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
 /// A tensor to read: its data lie dense and row-major in `data`.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorView<'a> {
@@ -126,7 +177,7 @@ pub struct TensorView<'a> {
     /// Element type.
     pub ty: TensorType,
     /// Dimensions, outermost first.
-    pub dims: &'a [usize],
+    pub dims: Dims,
     /// The elements; [`TensorView::new`] has checked that their number fits the dimensions.
     data: &'a [u8],
 }
@@ -135,15 +186,20 @@ impl<'a> TensorView<'a> {
     /// Checks that `data` holds exactly the elements that `dims` promise.
     ///
     /// # Errors
-    /// [`TensorError::Size`] where it does not.
-    pub fn new(
-        name: &'a str,
-        ty: TensorType,
-        dims: &'a [usize],
-        data: &'a [u8],
-    ) -> Result<Self, TensorError> {
-        check_size(name, ty, dims, data.len())?;
-        Ok(Self { name, ty, dims, data })
+    /// [`TensorError::Size`] where it does not, [`TensorError::Rank`] where there are more than [`Dims::MOST`].
+    pub fn new(name: &'a str, ty: TensorType, dims: &[usize], data: &'a [u8]) -> Result<Self, TensorError> {
+        Ok(Self { name, ty, dims: Dims::new(name, ty, dims, data.len())?, data })
+    }
+
+    /// The elements' bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// Row `index` of a batch, as a tensor whose first dimension is 1; none where the first dimension is not as large.
+    pub fn row(&self, index: usize) -> Option<Self> {
+        let (dims, place) = self.dims.row(index, self.data.len())?;
+        Some(Self { dims, data: &self.data[place], ..*self })
     }
 
     /// The elements as float32: borrowed where they are float32 and aligned, converted otherwise. No dequantisation.
@@ -171,19 +227,6 @@ impl<'a> TensorView<'a> {
     }
 }
 
-/// Checks that `bytes` bytes are exactly the elements that `dims` promise.
-pub(crate) fn check_size(
-    name: &str,
-    ty: TensorType,
-    dims: &[usize],
-    bytes: usize,
-) -> Result<(), TensorError> {
-    if dims.iter().try_fold(ty.size(), |n, d| n.checked_mul(*d)) == Some(bytes) {
-        return Ok(());
-    }
-    Err(TensorError::Size { name: name.into(), dims: dims.into(), ty, bytes })
-}
-
 /// What can be wrong with a tensor or its description.
 #[derive(Debug, thiserror::Error)]
 pub enum TensorError {
@@ -195,6 +238,14 @@ pub enum TensorError {
         "'{0}' does not describe a tensor; write name:type:dimensions, for example scores:float32:1x8400x80"
     )]
     Desc(String),
+    /// More dimensions than [`Dims`] holds.
+    #[error("tensor '{name}' has {rank} dimensions; at most 8 are read: leave away those of size 1")]
+    Rank {
+        /// The tensor's name.
+        name: String,
+        /// How many it has.
+        rank: usize,
+    },
     /// Data of another size than the dimensions say.
     #[error("tensor '{name}' of {ty} {dims:?} cannot lie in {bytes} bytes")]
     Size {
@@ -229,5 +280,27 @@ mod tests {
         let view = TensorView::new("x", TensorType::Float16, &[2], &data).unwrap();
         assert_eq!(view.to_f32().as_ref(), [0.5, -2.0]);
         assert!(TensorView::new("x", TensorType::Float16, &[3], &data).is_err());
+        let text = TensorView::new("x", TensorType::UInt8, &[1; 9], &[0]).unwrap_err().to_string();
+        assert!(text.contains("'x' has 9 dimensions"), "{text}");
+    }
+
+    #[test]
+    fn a_row_of_a_batch_is_a_tensor_of_one_frame() {
+        let data: Vec<u8> = (0..24).flat_map(|v| f32::to_le_bytes(v as f32)).collect();
+        let batch = TensorView::new("x", TensorType::Float32, &[4, 2, 3], &data).unwrap();
+        for i in 0..4 {
+            let row = batch.row(i).unwrap();
+            assert_eq!((row.name, row.ty, &row.dims[..]), ("x", TensorType::Float32, &[1, 2, 3][..]));
+            let wanted: Vec<f32> = (6 * i..6 * i + 6).map(|v| v as f32).collect();
+            assert_eq!(row.to_f32().as_ref(), wanted);
+            // A frame alone is its own first row.
+            assert_eq!(row.row(0).unwrap().bytes(), row.bytes());
+            assert!(row.row(1).is_none());
+        }
+        assert!(batch.row(4).is_none());
+        assert!(TensorView::new("x", TensorType::Int8, &[], &[1]).unwrap().row(0).is_none());
+        assert!(TensorView::new("x", TensorType::Int8, &[0, 2], &[]).unwrap().row(0).is_none());
+        let without_anchors = TensorView::new("x", TensorType::Int8, &[3, 0], &[]).unwrap();
+        assert_eq!(&without_anchors.row(2).unwrap().dims[..], [1, 0]);
     }
 }

@@ -4,7 +4,7 @@ use crate::device::DeviceTensor;
 use crate::tensor::{TensorDesc, TensorView};
 
 use super::candidates::Collector;
-use super::cuda::Layout;
+use super::cuda::{Layout, Output};
 use super::decode::{self, Plan};
 use super::offer::{Evidence, Fit, Offer};
 use super::{DecoderKind, DetectError, Hints};
@@ -39,10 +39,11 @@ impl Decoder {
         self.plan.decode(outputs, into)
     }
 
-    /// How the GPU reads one frame; checks the actual dimensions.
-    pub(super) fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+    /// How the GPU reads the first `rows` frames of a batch; checks the actual dimensions.
+    pub(super) fn layout(&self, outputs: &[DeviceTensor<'_>], rows: usize) -> Result<Layout, DetectError> {
         self.check_count(outputs.len())?;
-        self.plan.layout(outputs)
+        let outputs: Vec<_> = outputs.iter().map(|tensor| Output { tensor: *tensor, rows }).collect();
+        self.plan.layout(&outputs)
     }
 
     fn check_count(&self, given: usize) -> Result<(), DetectError> {

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use cudarc::driver::sys;
 
 use crate::frame::{FrameError, FrameFormat, check};
-use crate::tensor::{TensorError, TensorType, check_size};
+use crate::tensor::{Dims, TensorError, TensorType};
 
 /// Bytes in device memory, borrowed for `'a` from whoever holds the memory.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ pub struct DeviceTensor<'a> {
     /// Element type.
     pub ty: TensorType,
     /// Dimensions, outermost first.
-    pub dims: &'a [usize],
+    pub dims: Dims,
     data: DeviceSlice<'a>,
 }
 
@@ -129,19 +129,44 @@ impl<'a> DeviceTensor<'a> {
     /// Checks that `data` holds exactly the elements that `dims` promise.
     ///
     /// # Errors
-    /// [`TensorError::Size`] where it does not.
+    /// [`TensorError::Size`] where it does not, [`TensorError::Rank`] where there are more than [`Dims::MOST`].
     pub fn new(
         name: &'a str,
         ty: TensorType,
-        dims: &'a [usize],
+        dims: &[usize],
         data: DeviceSlice<'a>,
     ) -> Result<Self, TensorError> {
-        check_size(name, ty, dims, data.bytes)?;
-        Ok(Self { name, ty, dims, data })
+        Ok(Self { name, ty, dims: Dims::new(name, ty, dims, data.bytes)?, data })
+    }
+
+    /// Row `index` of a batch, as a tensor whose first dimension is 1; none where the first dimension is not as large.
+    pub fn row(&self, index: usize) -> Option<Self> {
+        let (dims, place) = self.dims.row(index, self.data.bytes)?;
+        Some(Self { dims, data: self.data.after(place.start).first(place.len()), ..*self })
     }
 
     /// Device address of the first element.
     pub fn pointer(&self) -> sys::CUdeviceptr {
         self.data.pointer
+    }
+
+    /// Bytes from the first element on.
+    pub fn bytes(&self) -> usize {
+        self.data.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_batch_lie_one_behind_the_other() {
+        // SAFETY: nobody reads it.
+        let data = unsafe { DeviceSlice::from_raw(4096, 48) };
+        let batch = DeviceTensor::new("x", TensorType::Float16, &[4, 2, 3], data).unwrap();
+        let row = batch.row(3).unwrap();
+        assert_eq!((&row.dims[..], row.pointer(), row.bytes()), (&[1, 2, 3][..], 4096 + 36, 12));
+        assert!(batch.row(4).is_none());
     }
 }

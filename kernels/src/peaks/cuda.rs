@@ -142,7 +142,7 @@ impl CudaPeaks {
         to_frame: &Affine,
     ) -> Result<(), PeaksError> {
         self.pending = None;
-        let shape = self.announced.read(map.name, map.ty, map.dims)?;
+        let shape = self.announced.read(map.name, map.ty, &map.dims)?;
         self.fit(stream, &shape)?;
         let (arguments, blocks) = self.arguments(map, &shape);
         let [grid, block] = [[blocks, 1, 1], [number(THREADS), 1, 1]];

@@ -232,7 +232,7 @@ impl PeakFinder {
         peaks: &mut Vec<Peak>,
     ) -> Result<Outcome, PeaksError> {
         peaks.clear();
-        let shape = self.announced.read(map.name, map.ty, map.dims)?;
+        let shape = self.announced.read(map.name, map.ty, &map.dims)?;
         let values = map.to_f32();
         let cells = cpu::Cells::new(&values, &shape);
         Ok(cpu::find(&cells, &self.announced.params, &shape, to_frame, &mut self.scratch, peaks))

@@ -4,6 +4,7 @@ use cudainfer_kernels::detect::{
     self as kernels, CudaDetector, Detection, Detector, Outcome, Params, choose,
 };
 use cudainfer_kernels::device::{Counters, Stream};
+use cudainfer_kernels::geometry::Row;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -130,9 +131,13 @@ impl State {
         }
         let Some(Side::Gpu(detector, _)) = &mut self.side else { return Err("there is no detector".into()) };
         tensors.read(stream, |views| {
-            stream.sampled(|| Ok(detector.start(stream, views, &set.to_frame, self.frame)?))
+            let row = Row { to_frame: set.to_frame, frame: self.frame };
+            stream.sampled(|| Ok(detector.start(stream, views, &[row])?))
         })?;
-        Ok(detector.finish(stream, &mut self.found)?)
+        let mut found = vec![std::mem::take(&mut self.found)];
+        let outcomes = detector.finish(stream, &mut found)?;
+        self.found = found.pop().unwrap_or_default();
+        Ok(outcomes.first().copied().unwrap_or_default())
     }
 }
 

@@ -4,21 +4,21 @@
 //! and boxes by 1e-3 pixels (a few units in the last place of the exponential, times the stride and the map), and
 //! detections whose confidences are that close may change places.
 
+mod batch;
 mod case;
 mod contract;
 mod scene;
 mod suppression;
 
 use cudainfer_kernels::detect::{DecoderKind, Nms, Params};
-use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::geometry::{Affine, Row};
 
 use super::{Random, stream, upload};
 
-use case::{Case, Tensor, bits, device, single};
+use case::{Case, Tensor, alone, bits, device, single};
 use scene::{Scene, cases};
 
-const MAP: Affine = Affine { scale: [3.0, 2.5], offset: [-20.0, 10.0] };
-const FRAME: [usize; 2] = [1900, 1600];
+const ROW: Row = Row { to_frame: Affine { scale: [3.0, 2.5], offset: [-20.0, 10.0] }, frame: [1900, 1600] };
 const MODES: [Nms; 5] =
     [Nms::ClassWise, Nms::Agnostic, Nms::SoftLinear, Nms::SoftGaussian { sigma: 0.5 }, Nms::None];
 
@@ -26,14 +26,8 @@ const MODES: [Nms; 5] =
 #[ignore = "needs a CUDA device"]
 fn every_decoder_in_both_precisions_and_every_mode_equals_the_cpu() {
     let stream = stream();
-    for case in cases() {
-        let halved = Case {
-            name: format!("{}, float16", case.name),
-            tensors: case.tensors.iter().map(Tensor::halved).collect(),
-            decoder: case.decoder.clone(),
-            ..case
-        };
-        for case in [&case, &halved] {
+    for (case, halved) in cases(1).into_iter().zip(cases(1)) {
+        for case in [case, halved.halved()] {
             for nms in MODES {
                 let (found, outcome) = case.check(&stream, &Params { nms, ..Params::default() });
                 assert!(outcome.candidates > 9 && found.len() > 5, "{}: nothing compared", case.name);
@@ -96,7 +90,7 @@ fn broken_values_are_dropped_and_counted_as_on_the_cpu() {
     let stream = stream();
     let mut random = Random::new(6);
     let broken = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 3e38, f32::MIN_POSITIVE];
-    for mut case in cases() {
+    for mut case in cases(1) {
         for tensor in &mut case.tensors {
             let mut values = tensor.view().to_f32().into_owned();
             for _ in 0..values.len() / 100 {

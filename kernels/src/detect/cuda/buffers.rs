@@ -1,8 +1,9 @@
-//! What the kernels keep between them, in one piece of device memory, and the report to the host.
+//! What the kernels keep between them, in one piece of device memory, and the report to the host: a block of each for
+//! every row of a batch, one behind the other.
 
 use crate::device::{DeviceError, DeviceSlice, Memory, Pinned, Stream};
 
-use super::params::{COUNTS_BYTES, Candidates, DETECTION_BYTES};
+use super::params::{COUNTS_BYTES, Candidates, DETECTION_BYTES, FRAME_BYTES};
 
 /// Ranks that are compared with each other at once (32 * `MAX_CHUNKS`).
 pub const WINDOW: usize = 4096;
@@ -10,6 +11,8 @@ pub const WINDOW: usize = 4096;
 /// How much there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
+    /// Rows of a batch. What follows is of each.
+    pub rows: usize,
     /// Anchors, all of which may be candidates.
     pub anchors: usize,
     /// Candidates that are ranked.
@@ -25,11 +28,14 @@ impl Capacity {
     }
 }
 
-/// Device addresses, all in one allocation.
+/// Device addresses of row 0's.
 #[derive(Debug)]
 pub struct Buffers {
     pub capacity: Capacity,
+    /// To the next row's.
+    pub row_bytes: usize,
     pub counts: u64,
+    pub frame: u64,
     pub gone: u64,
     pub candidates: Candidates,
     pub boxes: u64,
@@ -38,31 +44,38 @@ pub struct Buffers {
     pub found: u64,
     pub selected: u64,
     pub matrix: u64,
-    /// Counts, then detections.
+    /// Of each row counts, then detections.
     pub report: Pinned,
+    /// To the next row's.
+    pub report_bytes: usize,
     memory: Memory,
-    /// Bytes from the start that are zero between frames.
+    /// Bytes from a row's start that are zero between frames.
     zero: usize,
 }
 
 impl Buffers {
     /// With room for so much; `stream` counts the allocations.
     pub fn new(stream: &Stream, capacity: Capacity) -> Result<Self, DeviceError> {
-        let Capacity { anchors, ranked, found } = capacity;
+        let Capacity { rows, anchors, ranked, found } = capacity;
         let window = capacity.window();
         let mut places = Places::default();
         let [counts, gone] = [COUNTS_BYTES, window / 32 * 4].map(|bytes| places.take(bytes));
         let zero = places.end;
+        let frame = places.take(FRAME_BYTES);
         let [keys, candidate_boxes, classes] = [8, 16, 4].map(|bytes| places.take(anchors * bytes));
         let [boxes, infos, softened] = [16, 16, 4].map(|bytes| places.take(ranked * bytes));
         let [ranks, selected] = [4, DETECTION_BYTES].map(|bytes| places.take(found * bytes));
         let matrix = places.take(window / 32 * window * 4);
-        let report = stream.pin(COUNTS_BYTES + found * DETECTION_BYTES)?;
-        let memory = stream.allocate(places.end)?;
+        let row_bytes = places.end;
+        let report_bytes = (COUNTS_BYTES + found * DETECTION_BYTES).next_multiple_of(64);
+        let report = stream.pin(rows * report_bytes)?;
+        let memory = stream.allocate(rows * row_bytes)?;
         let at = |offset: usize| memory.pointer() + offset as u64;
         Ok(Self {
             capacity,
+            row_bytes,
             counts: at(counts),
+            frame: at(frame),
             gone: at(gone),
             candidates: Candidates { keys: at(keys), boxes: at(candidate_boxes), classes: at(classes) },
             boxes: at(boxes),
@@ -72,15 +85,21 @@ impl Buffers {
             selected: at(selected),
             matrix: at(matrix),
             report,
+            report_bytes,
             memory,
             zero,
         })
     }
 
-    /// What must be zero when a frame begins. The kernels leave it so.
-    pub fn zero(&self) -> DeviceSlice<'_> {
-        // SAFETY: they are the first bytes of the memory, which lives as long as `self` is borrowed.
-        unsafe { DeviceSlice::from_raw(self.memory.pointer(), self.zero) }
+    /// What must be zero when a batch begins, row by row. The kernels leave it so.
+    pub fn zeros(&self) -> impl Iterator<Item = DeviceSlice<'_>> {
+        let row = |index| self.memory.slice().after(index * self.row_bytes).first(self.zero);
+        (0..self.capacity.rows).map(row)
+    }
+
+    /// What the kernels have reported, row by row.
+    pub fn reports(&self) -> impl Iterator<Item = &[u8]> {
+        self.report.as_slice().chunks_exact(self.report_bytes)
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::device::{DeviceError, DeviceTensor};
 
+use super::super::decode::Shaped;
 use super::super::grid::Level;
+use super::super::offer::matrix;
 use super::super::{Activation, Background, BoxFormat, DetectError};
 
 /// Levels that one launch decodes (`MAX_LEVELS`).
@@ -19,20 +21,59 @@ pub enum Scoring {
     Final = 2,
 }
 
-/// A place in a tensor, counted in elements.
+/// A model's output for a batch, of which the first `rows` frames are read. There may be more: padding.
+#[derive(Clone, Copy, Debug)]
+pub struct Output<'a> {
+    /// All of it.
+    pub tensor: DeviceTensor<'a>,
+    /// Frames that are read.
+    pub rows: usize,
+}
+
+impl Output<'_> {
+    /// Bytes from one frame's elements to the next frame's.
+    fn row_bytes(&self) -> u64 {
+        match *self.tensor.dims {
+            [batch, _, _, ..] if batch > 0 => (self.tensor.bytes() / batch) as u64,
+            _ => 0,
+        }
+    }
+}
+
+impl Shaped for Output<'_> {
+    fn name(&self) -> &str {
+        self.tensor.name
+    }
+
+    fn dims(&self) -> &[usize] {
+        &self.tensor.dims
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn shape(&self) -> Option<[usize; 2]> {
+        // A matrix without a dimension for the batch is one frame's.
+        let holds = self.dims().len() > 2 || self.rows <= 1;
+        holds.then(|| matrix(self.dims(), 1, |batch| batch >= self.rows.max(1)))?
+    }
+}
+
+/// A place in the first row of a tensor, counted in elements.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
     /// The tensor.
-    pub tensor: &'a DeviceTensor<'a>,
+    pub tensor: &'a Output<'a>,
     /// The element.
     pub element: usize,
 }
 
 impl At<'_> {
     fn address(&self) -> Result<u64, DetectError> {
-        let bytes =
-            u64::try_from(self.element * self.tensor.ty.size()).map_err(|_| too_large(self.element))?;
-        Ok(self.tensor.pointer() + bytes)
+        let tensor = &self.tensor.tensor;
+        let bytes = u64::try_from(self.element * tensor.ty.size()).map_err(|_| too_large(self.element))?;
+        Ok(tensor.pointer() + bytes)
     }
 }
 
@@ -63,6 +104,8 @@ impl Span {
 struct Source {
     scores: u64,
     boxes: u64,
+    score_row: u64,
+    box_row: u64,
     score_type: u32,
     box_type: u32,
     anchors: u32,
@@ -90,7 +133,7 @@ pub struct Layout {
     sources: [Source; MAX_LEVELS],
 }
 
-const _: () = assert!(size_of::<Source>() == 40 && size_of::<Layout>() == 384);
+const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 512);
 
 /// `GRID` and `DISTANCES` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
@@ -159,8 +202,10 @@ impl Layout {
         *slot = Source {
             scores: scores.address()?,
             boxes: boxes.address()?,
-            score_type: scores.tensor.ty as u32,
-            box_type: boxes.tensor.ty as u32,
+            score_row: scores.tensor.row_bytes(),
+            box_row: boxes.tensor.row_bytes(),
+            score_type: scores.tensor.tensor.ty as u32,
+            box_type: boxes.tensor.tensor.ty as u32,
             anchors: size(span.anchors)?,
             first: size(span.first)?,
             columns: size(span.columns)?,
@@ -170,15 +215,15 @@ impl Layout {
         Ok(self)
     }
 
-    /// Anchors of all levels.
+    /// Anchors of all levels, in one row.
     pub fn anchors(&self) -> usize {
         self.sources.iter().map(|source| source.anchors as usize).sum()
     }
 
-    /// Blocks of `anchors` anchors that the largest level takes, and levels.
-    pub fn grid(&self, anchors: u32) -> [u32; 3] {
+    /// Blocks of `anchors` anchors that the largest level takes, levels, and rows.
+    pub fn grid(&self, anchors: u32, rows: usize) -> Result<[u32; 3], DetectError> {
         let blocks = self.sources.iter().map(|source| source.anchors.div_ceil(anchors)).max();
-        [blocks.unwrap_or(0).max(1), self.levels.max(1), 1]
+        Ok([blocks.unwrap_or(0).max(1), self.levels.max(1), size(rows)?])
     }
 }
 

@@ -1,5 +1,5 @@
 //! The operation on the GPU: one launch decodes, one ranks, one compares, one selects; soft NMS takes one for the last
-//! two. `cuda/detect.cu`, `cuda/nms.cu` and `cuda/soft_nms.cu` say how.
+//! two. A batch of frames takes as many as one frame does. `cuda/detect.cu`, `cuda/nms.cu` and `cuda/soft_nms.cu` say how.
 
 mod buffers;
 mod layout;
@@ -7,32 +7,36 @@ mod params;
 mod suppressor;
 mod table;
 
+use std::mem;
+
 use crate::device::{DeviceTensor, Event, Kernel, Stream};
-use crate::geometry::{Affine, Rect};
+use crate::geometry::{Rect, Row};
 
 use super::candidates::Gate;
 use super::{Decoder, DecoderKind, DetectError, Detection, Nms, Outcome, Params};
 
 use buffers::{Buffers, Capacity};
-use params::{COUNTS_BYTES, DETECTION_BYTES, Decode};
+use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, MOST_ROWS};
 use suppressor::Suppressor;
 use table::Table;
 
-pub(super) use layout::{At, Layout, Scoring, Span};
+pub(super) use layout::{At, Layout, Output, Scoring, Span};
 
 /// Anchors that a block decodes, by as many threads as both decoding kernels have.
 const ANCHORS: u32 = 32;
 const DECODERS: u32 = 256;
 
-/// [`super::Detector`] on a GPU: the same detections from tensors in device memory.
+/// [`super::Detector`] on a GPU: the same detections from tensors in device memory, for all frames of a batch at once. A
+/// frame alone is a batch of one.
 ///
 /// Decisions are those of the CPU, bit by bit, because the arithmetic is the same in the same order; only the
 /// exponential function (sigmoid, softmax, yolox's and nanodet's boxes, gaussian decay) may differ in the last places,
 /// and the order in which softmax adds. So boxes agree within 1e-3 pixels and confidences within 1e-6, and two
-/// detections may change places where their confidences are that close. The same tensors always give the same bits.
+/// detections may change places where their confidences are that close. The same tensors always give the same bits, in
+/// whatever batch and row they are.
 ///
-/// What it keeps on the device it allocates with the first frame, and again only for a frame of more anchors than any
-/// before.
+/// What it keeps on the device it allocates with the first batch, and again only for one of more rows, or of more anchors
+/// a frame, than any before.
 #[derive(Debug)]
 pub struct CudaDetector {
     decoder: Decoder,
@@ -42,10 +46,11 @@ pub struct CudaDetector {
     lowest: f32,
     suppressor: Suppressor,
     buffers: Option<Buffers>,
-    /// Whether the buffers are as a frame needs them to begin with.
+    /// Whether the buffers are as a batch needs them to begin with.
     ready: bool,
     done: Event,
-    pending: bool,
+    /// Rows that are under way.
+    pending: usize,
 }
 
 impl CudaDetector {
@@ -69,7 +74,7 @@ impl CudaDetector {
             buffers: None,
             ready: false,
             done: Event::new(context)?,
-            pending: false,
+            pending: 0,
             decoder,
             params,
         })
@@ -78,98 +83,115 @@ impl CudaDetector {
     /// [`CudaDetector::start`] and [`CudaDetector::finish`].
     ///
     /// # Errors
-    /// Theirs; `found` is then empty.
+    /// Theirs; there are then no detections.
     pub fn run(
         &mut self,
         stream: &Stream,
         outputs: &[DeviceTensor<'_>],
-        map: &Affine,
-        frame: [usize; 2],
-        found: &mut Vec<Detection>,
-    ) -> Result<Outcome, DetectError> {
+        rows: &[Row],
+        found: &mut Vec<Vec<Detection>>,
+    ) -> Result<Vec<Outcome>, DetectError> {
         found.clear();
-        self.start(stream, outputs, map, frame)?;
+        self.start(stream, outputs, rows)?;
         self.finish(stream, found)
     }
 
-    /// Enqueues all work on a frame and returns at once. Frames follow one another: [`CudaDetector::finish`] one
+    /// Enqueues all work on a batch and returns at once. Batches follow one another: [`CudaDetector::finish`] one
     /// before the next is started, or its detections are lost; all in one stream.
     ///
-    /// `outputs`, of any element type, are the model's outputs in the order in which [`super::choose`] was given their
-    /// descriptions, each aligned to its elements; they must not be written before the work is done. `map` leads from
-    /// the input tensor's pixels to the frame's, `frame` is the frame's width and height in pixels.
+    /// `outputs`, of any element type, are the model's outputs in the order in which [`super::choose`] was given the
+    /// descriptions of one frame's, each aligned to its elements; they must not be written before the work is done. Their
+    /// first dimension counts the frames: as many as there are `rows`, which say what each belongs to, or more, which are
+    /// not looked at.
     ///
     /// # Errors
-    /// [`DetectError::Outputs`] or [`DetectError::Shape`] where the tensors are not those the decoder was chosen for,
-    /// [`DetectError::Hint`] where the model has more than 8 strides, [`DetectError::Device`] if the GPU fails.
+    /// [`DetectError::Outputs`] or [`DetectError::Shape`] where the tensors are not those the decoder was chosen for, or
+    /// hold too few rows; [`DetectError::Hint`] where the model has more than 8 strides, [`DetectError::Device`] if the
+    /// GPU fails.
     pub fn start(
         &mut self,
         stream: &Stream,
         outputs: &[DeviceTensor<'_>],
-        map: &Affine,
-        frame: [usize; 2],
+        rows: &[Row],
     ) -> Result<(), DetectError> {
-        self.pending = false;
-        let layout = self.decoder.layout(outputs)?;
-        self.reserve(stream, layout.anchors())?;
+        self.pending = 0;
+        let layout = self.decoder.layout(outputs, rows.len())?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.reserve(stream, rows.len(), layout.anchors())?;
         let Some(buffers) = &self.buffers else { return Ok(()) };
         if !self.ready {
-            stream.fill(buffers.zero(), 0)?;
+            buffers.zeros().try_for_each(|zero| stream.fill(zero, 0))?;
         }
         // Until the last kernel is on its way, nobody sets the counts back.
         self.ready = false;
-        let size = frame.map(|side| side as f32);
-        let decode = Decode {
-            scale: map.scale,
-            offset: map.offset,
-            counts: buffers.counts,
-            candidates: buffers.candidates,
-            thresholds: self.thresholds.params(),
-            lowest: self.lowest,
-            frame: size,
-            min_size: self.params.min_size,
-            padding: 0,
-            layout,
-        };
-        // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked
-        // against their shapes, says, the buffers hold all anchors, and both stay as this function's docs demand.
-        unsafe { stream.launch(&self.decode, layout.grid(ANCHORS), [DECODERS, 1, 1], 0, &decode)? };
-        self.suppressor.start(stream, buffers, layout.anchors(), size)?;
+        for (first_row, rows) in (0..).step_by(MOST_ROWS).zip(rows.chunks(MOST_ROWS)) {
+            let decode = Decode {
+                row_bytes: buffers.row_bytes as u64,
+                counts: buffers.counts,
+                frame: buffers.frame,
+                candidates: buffers.candidates,
+                thresholds: self.thresholds.params(),
+                lowest: self.lowest,
+                min_size: self.params.min_size,
+                first_row,
+                layout,
+                rows: params::Row::all(rows),
+            };
+            let grid = layout.grid(ANCHORS, rows.len())?;
+            // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked
+            // against their shapes, says, the buffers hold all rows' anchors, and both stay as this function's docs
+            // demand.
+            unsafe { stream.launch(&self.decode, grid, [DECODERS, 1, 1], 0, &decode)? };
+        }
+        self.suppressor.start(stream, buffers, rows.len(), layout.anchors())?;
         stream.record(&self.done)?;
         self.ready = true;
-        self.pending = true;
+        self.pending = rows.len();
         Ok(())
     }
 
-    /// Waits for the frame that was started, the only time that the host waits, and replaces `found` by its
-    /// detections, by descending confidence; by none where no frame was started.
+    /// Waits for the batch that was started, the only time that the host waits, and replaces `found` by the detections
+    /// of its rows, each by descending confidence; by none where no batch was started. What became of each row's anchors
+    /// is returned.
     ///
     /// # Errors
-    /// [`DetectError::Device`] if the GPU failed; `found` is then empty.
-    pub fn finish(&mut self, stream: &Stream, found: &mut Vec<Detection>) -> Result<Outcome, DetectError> {
-        found.clear();
-        let (true, Some(buffers)) = (self.pending, &self.buffers) else { return Ok(Outcome::default()) };
-        self.pending = false;
+    /// [`DetectError::Device`] if the GPU failed; there are then no detections.
+    pub fn finish(
+        &mut self,
+        stream: &Stream,
+        found: &mut Vec<Vec<Detection>>,
+    ) -> Result<Vec<Outcome>, DetectError> {
+        let rows = mem::take(&mut self.pending);
+        found.resize_with(rows, Vec::new);
+        found.iter_mut().for_each(Vec::clear);
+        let (1.., Some(buffers)) = (rows, &self.buffers) else { return Ok(Vec::new()) };
         stream.wait_on_host(&self.done)?;
-        let (counts, detections) = buffers.report.as_slice().split_at(COUNTS_BYTES);
-        let [kept, candidates, non_finite, count] =
-            bytemuck::pod_read_unaligned::<[u32; 4]>(counts).map(|count| count as usize);
-        found.extend(detections.chunks_exact(DETECTION_BYTES).take(count).map(|bytes| {
-            let [x, y, w, h, confidence, class] = bytemuck::pod_read_unaligned::<[u32; 6]>(bytes);
-            let [x, y, w, h, confidence] = [x, y, w, h, confidence].map(f32::from_bits);
-            Detection { rect: Rect { x, y, w, h }, confidence, class }
-        }));
-        stream.counters().device_to_host.add_size(COUNTS_BYTES + count * DETECTION_BYTES);
-        Ok(Outcome { candidates, non_finite, truncated: kept.saturating_sub(self.params.top_k_before) })
+        let outcomes = found.iter_mut().zip(buffers.reports()).map(|(found, report)| {
+            let (counts, detections) = report.split_at(COUNTS_BYTES);
+            let [kept, candidates, non_finite, count] =
+                bytemuck::pod_read_unaligned::<[u32; 4]>(counts).map(|count| count as usize);
+            found.extend(detections.chunks_exact(DETECTION_BYTES).take(count).map(|bytes| {
+                let [x, y, w, h, confidence, class] = bytemuck::pod_read_unaligned::<[u32; 6]>(bytes);
+                let [x, y, w, h, confidence] = [x, y, w, h, confidence].map(f32::from_bits);
+                Detection { rect: Rect { x, y, w, h }, confidence, class }
+            }));
+            stream.counters().device_to_host.add_size(COUNTS_BYTES + count * DETECTION_BYTES);
+            Outcome { candidates, non_finite, truncated: kept.saturating_sub(self.params.top_k_before) }
+        });
+        Ok(outcomes.collect())
     }
 
-    /// Makes room for so many anchors.
-    fn reserve(&mut self, stream: &Stream, anchors: usize) -> Result<(), DetectError> {
-        if self.buffers.as_ref().is_some_and(|buffers| buffers.capacity.anchors >= anchors) {
+    /// Makes room for so many rows and anchors.
+    fn reserve(&mut self, stream: &Stream, rows: usize, anchors: usize) -> Result<(), DetectError> {
+        let has = self.buffers.as_ref().map_or((0, 0), |b| (b.capacity.rows, b.capacity.anchors));
+        if self.buffers.is_some() && has.0 >= rows && has.1 >= anchors {
             return Ok(());
         }
+        let (rows, anchors) = (rows.max(has.0), anchors.max(has.1));
         let ranked = self.suppressor.ranked_of(anchors);
-        let capacity = Capacity { anchors, ranked, found: ranked.min(self.params.top_k_after) };
+        let capacity = Capacity { rows, anchors, ranked, found: ranked.min(self.params.top_k_after) };
         self.ready = false;
         self.buffers = None;
         self.buffers = Some(Buffers::new(stream, capacity)?);

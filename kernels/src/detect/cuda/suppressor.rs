@@ -83,18 +83,18 @@ impl Suppressor {
         Ok(Self { rank: load("rank")?, steps, limits, ranked, top_k_after, iou })
     }
 
-    /// The most candidates that are ranked of so many anchors.
+    /// The most candidates that are ranked of so many anchors of a frame.
     pub fn ranked_of(&self, anchors: usize) -> usize {
         anchors.min(self.ranked)
     }
 
-    /// Enqueues all of it, for a frame of so many anchors, width and height.
+    /// Enqueues all of it, for so many frames of so many anchors.
     pub fn start(
         &self,
         stream: &Stream,
         buffers: &Buffers,
+        rows: usize,
         anchors: usize,
-        frame: [f32; 2],
     ) -> Result<(), DetectError> {
         let window = count(buffers.capacity.window());
         let (among, decay, sigma) = match &self.steps {
@@ -103,7 +103,10 @@ impl Suppressor {
             Steps::Nothing { .. } => (NOTHING, LINEAR, 1.0),
         };
         let mut params = Suppress {
+            row_bytes: buffers.row_bytes as u64,
+            report_bytes: buffers.report_bytes as u64,
             counts: buffers.counts,
+            frame: buffers.frame,
             candidates: buffers.candidates,
             boxes: buffers.boxes,
             ranked: buffers.ranked,
@@ -122,14 +125,13 @@ impl Suppressor {
             decay,
             iou: self.iou,
             sigma,
-            frame,
             last: 1,
             padding: 0,
         };
         let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
             // SAFETY: the kernels' parameter is this struct; the buffers hold what it says, and they stay until the
             // driver has seen the work on them done.
-            unsafe { stream.launch(kernel, [x, y, 1], [threads, 1, 1], 0, params) }
+            unsafe { stream.launch(kernel, [x, y, count(rows)], [threads, 1, 1], 0, params) }
         };
         let blocks = count(anchors.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
         launch(&self.rank, [blocks, 1], RANKERS, &params)?;

@@ -1,10 +1,9 @@
 //! Boxes and scores apart, `[1, N, 4]` and `[1, N, C]`: SSD, DETR and many exports with the decoding in them.
 
-use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
-use super::super::cuda::{At, Layout, Scoring, Span};
+use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
@@ -80,7 +79,7 @@ impl Plan {
         Ok([boxes, scores])
     }
 
-    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+    pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
         let [[rows, box_columns], [_, score_columns]] = self.shapes(outputs)?;
         let [scores, boxes] =
             [self.scores, self.boxes].map(|output| At { tensor: &outputs[output], element: 0 });

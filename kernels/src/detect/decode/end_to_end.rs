@@ -1,10 +1,9 @@
 //! Detectors that suppress overlaps themselves (YOLOv10, v26): `[1, M, 6]`, x1, y1, x2, y2, confidence, class.
 
-use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
-use super::super::cuda::{At, Layout, Scoring, Span};
+use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
@@ -45,7 +44,7 @@ impl Plan {
         check(DecoderKind::EndToEnd, &outputs[self.output], || "[1, M, 6]".into(), |_, c| c == COLUMNS)
     }
 
-    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+    pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
         let [rows, _] = self.shape(outputs)?;
         let tensor = &outputs[self.output];
         Layout::new(Scoring::Final, Activation::None, 1)?

@@ -13,11 +13,10 @@ mod yolox;
 
 use std::borrow::Cow;
 
-use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::candidates::Collector;
-use super::cuda::Layout;
+use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer, Plane, matrix};
 use super::{DecoderKind, DetectError};
 
@@ -45,8 +44,8 @@ impl Plan {
         }
     }
 
-    /// How the GPU reads one frame's outputs, as many as were offered; refuses what [`Plan::decode`] refuses.
-    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+    /// How the GPU reads a batch's outputs, as many as were offered; refuses what [`Plan::decode`] refuses of a row.
+    pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
         match self {
             Self::Yolov5(plan) => plan.layout(outputs),
             Self::Yolov8(plan) => plan.layout(outputs),
@@ -90,11 +89,16 @@ struct Matrix<'a> {
 }
 
 /// What a tensor says of itself, wherever its elements lie.
-trait Shaped {
+pub(super) trait Shaped {
     fn name(&self) -> &str;
     fn dims(&self) -> &[usize];
 
-    /// Rows and columns of a tensor whose batch dimension, if it has one, is 1.
+    /// Frames that are read of it.
+    fn rows(&self) -> usize {
+        1
+    }
+
+    /// Rows and columns of one frame's matrix; none where the tensor holds none, or those of too few or too many frames.
     fn shape(&self) -> Option<[usize; 2]> {
         matrix(self.dims(), 1, |batch| batch == 1)
     }
@@ -106,17 +110,7 @@ impl Shaped for TensorView<'_> {
     }
 
     fn dims(&self) -> &[usize] {
-        self.dims
-    }
-}
-
-impl Shaped for DeviceTensor<'_> {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn dims(&self) -> &[usize] {
-        self.dims
+        &self.dims
     }
 }
 
@@ -131,7 +125,11 @@ fn check(
         Some([rows, columns]) if right(rows, columns) => Ok([rows, columns]),
         _ => {
             let (name, dims) = (tensor.name().into(), tensor.dims().into());
-            Err(DetectError::Shape { kind, name, dims, wanted: wanted() })
+            let wanted = match tensor.rows() {
+                0 | 1 => wanted(),
+                rows => format!("{} for each of {rows} frames, along the first dimension", wanted()),
+            };
+            Err(DetectError::Shape { kind, name, dims, wanted })
         }
     }
 }

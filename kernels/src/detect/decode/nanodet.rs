@@ -4,11 +4,10 @@
 //! A side's distance from the cell's point is the expectation of its softmaxed bins times the stride. The point is the
 //! cell's centre, `(i + 0.5) * stride`; in NanoDet-Plus, recognised by its fourth stride, the corner `i * stride`.
 
-use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
-use super::super::cuda::{At, Layout as DeviceLayout, Scoring, Span};
+use super::super::cuda::{At, Layout as DeviceLayout, Output, Scoring, Span};
 use super::super::grid::{Grid, Level};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, DecoderKind, DetectError};
@@ -170,7 +169,7 @@ impl Plan {
         Ok(())
     }
 
-    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<DeviceLayout, DetectError> {
+    pub fn layout(&self, outputs: &[Output<'_>]) -> Result<DeviceLayout, DetectError> {
         let (classes, logits) = (self.classes, 4 * self.bins);
         let layout = DeviceLayout::new(Scoring::Classes, self.activation, classes)?
             .distances(self.bins, self.point)?;

@@ -1,10 +1,9 @@
 //! YOLOv5, v6, v7: `[1, N, 5 + C]`, boxes as centre and size in tensor pixels.
 
-use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
-use super::super::cuda::{At, Layout, Scoring, Span};
+use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
@@ -64,7 +63,7 @@ impl Plan {
         Ok(())
     }
 
-    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+    pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
         let [rows, columns] = self.shape(outputs)?;
         let tensor = &outputs[self.output];
         Layout::new(Scoring::Objectness, self.activation, columns - BEFORE_CLASSES)?

@@ -1,10 +1,9 @@
 //! YOLOv8, v9, v11: `[1, 4 + C, N]`, boxes as centre and size in tensor pixels, one row a channel.
 
-use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
-use super::super::cuda::{At, Layout, Scoring, Span};
+use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
@@ -60,7 +59,7 @@ impl Plan {
         })
     }
 
-    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+    pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
         let [rows, anchors] = self.shape(outputs)?;
         let tensor = &outputs[self.output];
         Layout::new(Scoring::Classes, self.activation, rows - BEFORE_CLASSES)?

@@ -1,10 +1,9 @@
 //! YOLOX: `[1, N, 5 + C]`, boxes relative to the grid's cells (Ge et al., "YOLOX", 2021, section 2.1).
 
-use crate::device::DeviceTensor;
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
-use super::super::cuda::{At, Layout, Scoring, Span};
+use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::grid::Grid;
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, DecoderKind, DetectError};
@@ -65,7 +64,7 @@ impl Plan {
         })
     }
 
-    pub fn layout(&self, outputs: &[DeviceTensor<'_>]) -> Result<Layout, DetectError> {
+    pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
         let [_, columns] = self.shape(outputs)?;
         let tensor = &outputs[self.output];
         let layout = Layout::new(Scoring::Objectness, self.activation, columns - BEFORE_CLASSES)?;

@@ -1,13 +1,14 @@
 //! A model's outputs, run on both sides and compared.
 
 use cudainfer_kernels::detect::{
-    CudaDetector, Decoder, DecoderKind, Detection, Detector, Hints, Nms, Outcome, Params, choose,
+    CudaDetector, Decoder, DecoderKind, DetectError, Detection, Detector, Hints, Nms, Outcome, Params, choose,
 };
 use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
+use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 
-use super::{FRAME, MAP, upload};
+use super::{ROW, upload};
 
 #[derive(Clone)]
 pub struct Tensor {
@@ -46,6 +47,19 @@ pub fn device<'a>(tensors: &'a [Tensor], memories: &'a [Memory]) -> Vec<DeviceTe
     pairs.map(|(t, m)| DeviceTensor::new(t.name, t.ty, &t.dims, m.slice()).unwrap()).collect()
 }
 
+/// One frame's detections: a batch of one.
+pub fn alone(
+    detector: &mut CudaDetector,
+    stream: &Stream,
+    outputs: &[DeviceTensor<'_>],
+    row: &Row,
+) -> Result<(Vec<Detection>, Outcome), DetectError> {
+    let mut found = vec![vec![]; 3];
+    let outcomes = detector.run(stream, outputs, &[*row], &mut found)?;
+    assert_eq!((found.len(), outcomes.len()), (1, 1));
+    Ok((found.remove(0), outcomes[0]))
+}
+
 /// A model's outputs, and how to read them.
 pub struct Case {
     pub name: String,
@@ -69,41 +83,52 @@ impl Case {
         Self { name: name.into(), tensors, decoder, exact }
     }
 
-    pub fn cpu(&self, params: &Params) -> (Vec<Detection>, Outcome) {
+    pub fn cpu(&self, params: &Params, row: &Row) -> (Vec<Detection>, Outcome) {
         let views: Vec<_> = self.tensors.iter().map(Tensor::view).collect();
         let mut found = vec![];
         let mut detector = Detector::new(self.decoder.clone(), params.clone()).unwrap();
-        let outcome = detector.run(&views, &MAP, FRAME, &mut found).unwrap();
+        let outcome = detector.run(&views, &row.to_frame, row.frame, &mut found).unwrap();
         (found, outcome)
+    }
+
+    /// With float16 tensors.
+    pub fn halved(self) -> Self {
+        let tensors = self.tensors.iter().map(Tensor::halved).collect();
+        Self { name: format!("{}, float16", self.name), tensors, ..self }
     }
 
     pub fn gpu(&self, stream: &Stream, params: &Params) -> (Vec<Detection>, Outcome) {
         let memories: Vec<_> = self.tensors.iter().map(|t| t.upload(stream)).collect();
-        let mut found = vec![];
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = device(&self.tensors, &memories);
-        let outcome = detector.run(stream, &outputs, &MAP, FRAME, &mut found).unwrap();
+        let (found, outcome) = alone(&mut detector, stream, &outputs, &ROW).unwrap();
         // Nothing of a frame may linger in the buffers.
-        let mut again = vec![];
-        assert_eq!(
-            detector.run(stream, &outputs, &MAP, FRAME, &mut again).unwrap(),
-            outcome,
-            "{}",
-            self.name
-        );
+        let (again, same) = alone(&mut detector, stream, &outputs, &ROW).unwrap();
+        assert_eq!(same, outcome, "{}", self.name);
         assert!(bits(&again) == bits(&found), "{}: another result the second time", self.name);
         (found, outcome)
     }
 
     /// Computes on both and compares; returns what was found.
     pub fn check(&self, stream: &Stream, params: &Params) -> (Vec<Detection>, Outcome) {
-        let ((cpu, expected), (gpu, outcome)) = (self.cpu(params), self.gpu(stream, params));
+        let gpu = self.gpu(stream, params);
+        self.compare(&gpu, &self.cpu(params, &ROW), params);
+        gpu
+    }
+
+    /// Compares what both sides found.
+    pub fn compare(
+        &self,
+        (gpu, outcome): &(Vec<Detection>, Outcome),
+        (cpu, expected): &(Vec<Detection>, Outcome),
+        params: &Params,
+    ) {
         let what = format!("{} {:?}", self.name, params.nms);
         assert_eq!(outcome, expected, "{what}");
         assert_eq!(gpu.len(), cpu.len(), "{what}");
         let exact = self.exact && !matches!(params.nms, Nms::SoftGaussian { .. });
         if exact {
-            for (i, (g, c)) in gpu.iter().zip(&cpu).enumerate() {
+            for (i, (g, c)) in gpu.iter().zip(cpu).enumerate() {
                 assert_eq!(g, c, "{what}: detection {i} of {}", cpu.len());
             }
         }
@@ -114,7 +139,6 @@ impl Case {
             };
             left.remove(at);
         }
-        (gpu, outcome)
     }
 }
 

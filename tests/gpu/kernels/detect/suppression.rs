@@ -1,9 +1,9 @@
 //! Greedy NMS of many boxes, of awkward ones, and against a reference.
 
 use cudainfer_kernels::detect::{CudaDetector, DecoderKind, Hints, Nms, Params};
-use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::geometry::{Affine, Row};
 
-use super::{Case, Random, Scene, device, single, stream};
+use super::{Case, Random, Scene, alone, device, single, stream};
 
 #[test]
 #[ignore = "needs a CUDA device"]
@@ -89,9 +89,9 @@ fn greedy_nms_equals_a_naive_reference_in_f64() {
             let nms = if across { Nms::Agnostic } else { Nms::ClassWise };
             let params = Params { nms, iou: 0.4, top_k_before: n, top_k_after: n, ..Params::default() };
             let mut detector = CudaDetector::new(case.decoder.clone(), params, &stream).unwrap();
-            let mut found = vec![];
+            let row = Row { to_frame: Affine::IDENTITY, frame: [4000, 4000] };
             let outputs = device(&case.tensors, &memories);
-            detector.run(&stream, &outputs, &Affine::IDENTITY, [4000, 4000], &mut found).unwrap();
+            let (found, _) = alone(&mut detector, &stream, &outputs, &row).unwrap();
 
             let mut order: Vec<_> = (0..n).collect();
             order.sort_by(|a, b| confidences[*b].total_cmp(&confidences[*a]));
