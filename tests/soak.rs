@@ -16,7 +16,7 @@ fn entries(folder: &str) -> usize {
 }
 
 /// Half of them to warm up: GStreamer's pools, ONNX Runtime's and the allocator's arenas fill.
-const CYCLES: usize = 400;
+const CYCLES: usize = 800;
 
 /// What a cycle of the second half may leave in memory on average, in KiB. A leaked frame (225 KiB), tensor (48 KiB) or
 /// session (above 100 KiB) a cycle is more; over 2,000 cycles the least is below one, the rest is the allocator's unrest.

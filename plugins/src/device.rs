@@ -8,7 +8,7 @@ use gst::prelude::*;
 
 use crate::memory::caps::part;
 use crate::memory::{Place, Session};
-use crate::meta::tensor::{OnDevice, TensorSet};
+use crate::meta::tensor::{OnDevice, Tensor};
 use crate::notice;
 use crate::sync::lock;
 
@@ -75,11 +75,11 @@ impl Results {
     /// A sentence: the GPU is asked for, and the tensors are on the host; or the driver makes no stream.
     pub fn on_device<'a>(
         &self,
-        set: &'a TensorSet,
+        tensors: &'a [Tensor],
         counters: &Arc<Counters>,
     ) -> Result<Option<(OnDevice<'a>, Arc<Stream>)>, String> {
         let device = self.device();
-        let tensors = if device == "cpu" { None } else { set.on_device() };
+        let tensors = if device == "cpu" { None } else { OnDevice::of(tensors) };
         let Some((tensors, context)) = tensors.and_then(|t| t.context().cloned().map(|context| (t, context)))
         else {
             if device.starts_with("cuda") {

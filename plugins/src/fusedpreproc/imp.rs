@@ -426,6 +426,7 @@ impl BaseTransformImpl for FusedPreproc {
         let made = state.make(buffer).map(|data| TensorSet {
             tensors: vec![Tensor { desc: state.desc.clone(), data }],
             input: state.input,
+            batch: None,
             to_frame: state.to_frame,
         });
         let copied = state.copied;

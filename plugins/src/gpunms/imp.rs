@@ -4,7 +4,6 @@ use cudainfer_kernels::detect::{
     self as kernels, CudaDetector, Detection, Detector, Outcome, Params, choose,
 };
 use cudainfer_kernels::device::{Counters, Stream};
-use cudainfer_kernels::geometry::Row;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -17,6 +16,7 @@ use crate::caps::{self, ModelOutputs};
 use crate::device::{self, Results};
 use crate::engine::ModelInfo;
 use crate::memory::order;
+use crate::meta::batch::Batch;
 use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::{Failure, OnDevice, TensorSet};
 use crate::sync::lock;
@@ -31,6 +31,8 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 struct State {
     decoder: kernels::Decoder,
     params: Params,
+    /// All that detections depend on besides the tensors.
+    key: String,
     side: Option<Side>,
     info: ModelInfo,
     frame: [usize; 2],
@@ -75,6 +77,7 @@ impl GpuNms {
         let s = incaps.structure(0).ok_or("the caps are empty")?;
         let size = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok()).unwrap_or(0);
         Ok(State {
+            key: format!("{decoder:?} {params:?}"),
             decoder,
             params,
             side: None,
@@ -87,9 +90,10 @@ impl GpuNms {
     /// The objects of one frame, in `state.found`.
     /// Returns how many values are to be warned of, once.
     fn detect(&self, state: &mut State, set: &TensorSet) -> Result<usize, String> {
-        let outcome = match self.device.on_device(set, &self.counters)? {
+        let (batch, row) = set.batch(state.frame);
+        let outcome = match self.device.on_device(batch.tensors(), &self.counters)? {
             Some((tensors, stream)) => {
-                state.detect_on_gpu(set, &tensors, &stream).map_err(|e| e.to_string())?
+                state.detect_on_gpu(&batch, row, &tensors, &stream).map_err(|e| e.to_string())?
             }
             None => state.detect_on_cpu(set)?,
         };
@@ -118,26 +122,32 @@ impl State {
         detector.run(&views, &set.to_frame, self.frame, &mut self.found).map_err(|e| e.to_string())
     }
 
-    /// The one place where the host waits for the GPU: here results become metadata.
+    /// The one place where the host waits for the GPU: here results become metadata. Whichever frame of a batch comes first
+    /// has all of it decoded.
     fn detect_on_gpu(
         &mut self,
-        set: &TensorSet,
+        batch: &Batch,
+        row: usize,
         tensors: &OnDevice<'_>,
         stream: &Arc<Stream>,
     ) -> Result<Outcome, Failure> {
-        if !matches!(&self.side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
-            let detector = CudaDetector::new(self.decoder.clone(), self.params.clone(), stream)?;
-            self.side = Some(Side::Gpu(Box::new(detector), Arc::clone(stream)));
-        }
-        let Some(Side::Gpu(detector, _)) = &mut self.side else { return Err("there is no detector".into()) };
-        tensors.read(stream, |views| {
-            let row = Row { to_frame: set.to_frame, frame: self.frame };
-            stream.sampled(|| Ok(detector.start(stream, views, &[row])?))
+        let Self { decoder, params, key, side, found, .. } = self;
+        let decoded = batch.once(key, || {
+            if !matches!(side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
+                let detector = CudaDetector::new(decoder.clone(), params.clone(), stream)?;
+                *side = Some(Side::Gpu(Box::new(detector), Arc::clone(stream)));
+            }
+            let Some(Side::Gpu(detector, _)) = side else { return Err("there is no detector".into()) };
+            tensors.read(stream, |views| {
+                stream.sampled(|| Ok(detector.start(stream, views, batch.rows())?))
+            })?;
+            let mut found = Vec::new();
+            let outcomes = detector.finish(stream, &mut found)?;
+            Ok::<_, Failure>(found.into_iter().zip(outcomes).collect::<Vec<_>>())
         })?;
-        let mut found = vec![std::mem::take(&mut self.found)];
-        let outcomes = detector.finish(stream, &mut found)?;
-        self.found = found.pop().unwrap_or_default();
-        Ok(outcomes.first().copied().unwrap_or_default())
+        let (detections, outcome) = decoded.get(row).ok_or("the batch has no such frame")?;
+        found.clone_from(detections);
+        Ok(*outcome)
     }
 }
 

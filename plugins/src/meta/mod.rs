@@ -1,5 +1,6 @@
 //! What travels on a buffer: tensors between the elements, objects to whoever is behind.
 
+pub mod batch;
 pub mod object;
 pub mod tensor;
 

@@ -7,14 +7,16 @@
 //! | `tensors` | `GstValueArray` of structures | `name` (string), `type` (string), `dims` (array of int), `data` (`GstBuffer`, dense, row-major) |
 //! | `input-width`, `input-height` | int | size of the network's input tensor |
 //! | `scale-x`, `scale-y`, `offset-x`, `offset-y` | double | the map to the frame: `frame = scale * tensor + offset`, in pixels |
+//! | `batch`, `batch-row` | boxed, uint | behind trtinfer: the whole run's outputs, for the elements of this plugin, and which row is this frame's |
 
 use std::sync::Arc;
 
 use cudainfer_kernels::device::{Context, DeviceTensor, Stream};
-use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::tensor::{TensorDesc, TensorError, TensorType, TensorView};
 use gst::prelude::*;
 
+use super::batch::Batch;
 use crate::memory::tensor::{DeviceMemory, device_memory};
 
 /// The meta's name.
@@ -45,6 +47,8 @@ pub struct TensorSet {
     pub input: [usize; 2],
     /// From the input tensor to the frame.
     pub to_frame: Affine,
+    /// The batch that the tensors are a row of, and which.
+    pub batch: Option<(Batch, usize)>,
 }
 
 /// A tensor's data, mapped for reading.
@@ -115,7 +119,13 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// The tensors of a frame that all lie in device memory.
 pub struct OnDevice<'a>(Vec<(&'a Tensor, Vec<usize>, DeviceMemory<'a>)>);
 
-impl OnDevice<'_> {
+impl<'a> OnDevice<'a> {
+    /// The tensors on the device; `None` if one of them lies on the host.
+    pub fn of(tensors: &'a [Tensor]) -> Option<Self> {
+        let tensors = tensors.iter().map(|t| Some((t, t.dims(), device_memory(&t.data)?)));
+        tensors.collect::<Option<_>>().map(OnDevice)
+    }
+
     /// Where they lie.
     pub fn context(&self) -> Option<&Arc<Context>> {
         self.0.first().map(|(_, _, memory)| memory.context())
@@ -143,10 +153,11 @@ impl OnDevice<'_> {
 }
 
 impl TensorSet {
-    /// The tensors on the device; `None` if one of them lies on the host.
-    pub fn on_device(&self) -> Option<OnDevice<'_>> {
-        let tensors = self.tensors.iter().map(|t| Some((t, t.dims(), device_memory(&t.data)?)));
-        tensors.collect::<Option<_>>().map(OnDevice)
+    /// The batch that the tensors are a row of, and which; one of its own for a frame that comes alone. `frame` is the
+    /// frame's width and height.
+    pub fn batch(&self, frame: [usize; 2]) -> (Batch, usize) {
+        let alone = || (Batch::new(self.tensors.clone(), vec![Row { to_frame: self.to_frame, frame }]), 0);
+        self.batch.clone().unwrap_or_else(alone)
     }
 
     /// Puts the tensors on a buffer in place of those it carried.
@@ -162,6 +173,10 @@ impl TensorSet {
         s.set("scale-y", self.to_frame.scale[1]);
         s.set("offset-x", self.to_frame.offset[0]);
         s.set("offset-y", self.to_frame.offset[1]);
+        if let Some((batch, row)) = &self.batch {
+            s.set("batch", batch);
+            s.set("batch-row", u32::try_from(*row).unwrap_or(u32::MAX));
+        }
     }
 
     /// Reads the tensors of a buffer; `None` where it carries none.
@@ -169,6 +184,7 @@ impl TensorSet {
         let meta = gst::meta::CustomMeta::from_buffer(buffer, NAME).ok()?;
         let s = meta.structure();
         let size = |field| usize::try_from(s.get::<i32>(field).ok()?).ok();
+        let row = s.get::<u32>("batch-row").ok().and_then(|row| usize::try_from(row).ok());
         let tensors = s.get::<gst::ArrayRef>("tensors").ok()?;
         Some(Self {
             tensors: tensors
@@ -180,6 +196,7 @@ impl TensorSet {
                 scale: [s.get("scale-x").ok()?, s.get("scale-y").ok()?],
                 offset: [s.get("offset-x").ok()?, s.get("offset-y").ok()?],
             },
+            batch: s.get("batch").ok().zip(row),
         })
     }
 

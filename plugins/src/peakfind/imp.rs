@@ -79,7 +79,7 @@ impl PeakFind {
         if set.tensors.is_empty() {
             return Err(format!("a frame came without the tensor '{}'", wanted.name));
         }
-        let outcome = match self.device.on_device(set, &self.counters)? {
+        let outcome = match self.device.on_device(&set.tensors, &self.counters)? {
             Some((maps, stream)) => state.find_on_gpu(set, &maps, &stream).map_err(|e| e.to_string())?,
             None => state.find_on_cpu(set)?,
         };

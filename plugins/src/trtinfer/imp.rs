@@ -386,11 +386,14 @@ impl ObjectImpl for TrtInfer {
                     "Intra-op threads",
                     "CPU threads of a run of the model; 0 shares the cores among the workers",
                 ),
-                count(
-                    "inter-threads",
-                    "Inter-op threads",
-                    "Branches of the model that run at the same time on the CPU; 1 runs them one after the other",
-                ),
+                glib::ParamSpecUInt::builder("inter-threads")
+                    .nick("Inter-op threads")
+                    .blurb("Branches of the model that run at the same time on the CPU; 1 runs them one after the other")
+                    .minimum(1)
+                    .maximum(1024)
+                    .default_value(1)
+                    .mutable_ready()
+                    .build(),
                 count(
                     "workers",
                     "Workers",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use cudainfer_kernels::geometry::Row;
 use gst::prelude::*;
 
 use super::batcher::Batcher;
@@ -13,6 +14,7 @@ use super::imp::CAT;
 use super::instance::Instance;
 use super::owner::Job;
 use crate::engine::{EngineError, SharedSession, row};
+use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::stats::nanoseconds;
 use crate::sync::lock;
@@ -68,7 +70,7 @@ fn prepare(mut job: Job) -> Option<Prepared> {
     match (set, image) {
         (Some(set), Some(image)) => Some(Prepared { job, set, image }),
         _ => {
-            let why = format!("a frame came without the tensor {wanted}");
+            let why = format!("a frame came without a tensor: it should carry {wanted}");
             job.finish(Err(why));
             None
         }
@@ -103,9 +105,12 @@ fn run(instance: &Arc<Instance>, session: &SharedSession, cores: usize, mut batc
         job.owner.counters.host_ns.add(took / count as u64);
     }
     match outputs {
-        Ok(outputs) => {
-            for (Prepared { mut job, mut set, .. }, tensors) in batch.into_iter().zip(outputs) {
-                set.tensors = tensors;
+        Ok((outputs, mut rows)) => {
+            let places = batch.iter().map(|one| Row { to_frame: one.set.to_frame, frame: one.job.frame });
+            let outputs = Batch::new(outputs, places.collect());
+            for (index, Prepared { mut job, mut set, .. }) in batch.into_iter().enumerate() {
+                set.tensors = rows.get_mut(index).map(std::mem::take).unwrap_or_default();
+                set.batch = Some((outputs.clone(), index));
                 set.put(job.buffer.make_mut());
                 job.finish(Ok(()));
             }
@@ -137,14 +142,18 @@ fn run(instance: &Arc<Instance>, session: &SharedSession, cores: usize, mut batc
     }
 }
 
-/// Each frame's outputs.
-fn infer(session: &SharedSession, batch: &[Prepared]) -> Result<Vec<Vec<Tensor>>, EngineError> {
-    let Some(first) = batch.first() else { return Ok(Vec::new()) };
+/// The outputs of the batch, and each frame's part of them.
+fn infer(
+    session: &SharedSession,
+    batch: &[Prepared],
+) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), EngineError> {
+    let first = batch.first().ok_or_else(|| EngineError::Run("there is no frame".into()))?;
     let shape = &first.job.shape;
     let images: Vec<&gst::BufferRef> = batch.iter().map(|one| one.image.as_ref()).collect();
     let outputs = lock(session).run(shape, &images)?;
     let rows = shape.rows(images.len());
-    (0..images.len()).map(|index| row(&outputs, index, rows)).collect()
+    let parts = (0..images.len()).map(|index| row(&outputs, index, rows)).collect::<Result<_, _>>()?;
+    Ok((outputs, parts))
 }
 
 fn say_step_down(batch: &[Prepared], size: usize, why: &EngineError) {

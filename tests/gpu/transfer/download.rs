@@ -76,6 +76,7 @@ fn all_metadata_goes_up_and_down_with_the_frame() {
         let tensors = TensorSet {
             tensors: Vec::new(),
             input: [640, 384],
+            batch: None,
             to_frame: cudainfer_kernels::geometry::Affine { scale: [2.0, 3.0], offset: [4.0, 5.0] },
         };
         tensors.put(buffer);
