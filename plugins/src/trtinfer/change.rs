@@ -56,7 +56,7 @@ impl TrtInfer {
 
     fn load_next(&self) -> Result<(), String> {
         let Some(in_use) = lock(&self.instance).clone() else { return Ok(()) };
-        let setup = self.setup().map_err(|wrong| wrong.why)?;
+        let setup = lock(&self.settings).setup().map_err(|wrong| wrong.why)?;
         if setup == in_use.setup {
             return Ok(());
         }

@@ -30,6 +30,7 @@ mod leaky;
 mod negotiate;
 mod owner;
 mod running;
+mod settings;
 mod shape;
 mod worker;
 
