@@ -4,18 +4,21 @@
 //! and where addresses on the device and a stream are handed over (`binding`, `provider`).
 
 mod binding;
+mod cache;
 mod gpu;
 mod info;
 mod input;
 mod libraries;
 mod library;
 mod onnx;
+mod progress;
 mod provider;
 mod session;
 mod sidecar;
 
 pub use info::ModelInfo;
 pub use input::ImageInput;
+pub use progress::{Progress, watched};
 pub use provider::{Precision, Provider};
 pub use session::{Input, Session};
 pub use sidecar::{ConstantValue, Sidecar, SizeOf};
@@ -25,6 +28,9 @@ use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Choice, Counters, DeviceError};
 use cudainfer_kernels::tensor::TensorDesc;
+
+use crate::sync::lock;
+use cache::Cache;
 
 /// What to load and how to run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +47,8 @@ pub struct Config {
     pub precision: Precision,
     /// Bytes that TensorRT may use to work in; 0 leaves it to TensorRT.
     pub workspace: usize,
-    /// Where TensorRT keeps its engines; not set, it is `cudainfer/tensorrt` in the user's cache folder.
+    /// The folder for what makes the next start quicker; not set, it is `cudainfer` in the user's cache folder, and `none`
+    /// is none.
     pub cache: Option<PathBuf>,
     /// Whether runs on the GPU may be recorded as CUDA graphs.
     pub graphs: bool,
@@ -51,16 +58,6 @@ pub struct Config {
     pub sessions: usize,
     /// Threads of all sessions together; at least 1.
     pub threads: usize,
-}
-
-impl Config {
-    /// The folder for TensorRT's engines, which is made if it is not there.
-    fn cache(&self) -> Result<String, String> {
-        let folder = self.cache.clone().unwrap_or_else(|| glib::user_cache_dir().join("cudainfer/tensorrt"));
-        std::fs::create_dir_all(&folder)
-            .map_err(|e| format!("the engine cache folder '{}' cannot be made: {e}", folder.display()))?;
-        Ok(folder.display().to_string())
-    }
 }
 
 /// A session and whose turn it is.
@@ -83,19 +80,32 @@ pub struct Engine {
     pub inputs: Vec<TensorDesc>,
     /// One a worker.
     pub sessions: Vec<SharedSession>,
+    /// Whether it came from the cache.
+    pub cached: bool,
+    /// What the user should know of, a sentence each: what in the cache was damaged.
+    pub warnings: Vec<String>,
+    cache: Mutex<Cache>,
 }
 
 impl Engine {
-    /// Loads a model and everything that it needs. What it does on a GPU is counted in `counters`.
+    /// Loads a model and everything that it needs. What it does on a GPU is counted in `counters`. Of what takes longer than
+    /// a second, `progress` hears every second.
     ///
     /// # Errors
     /// What is missing or wrong, and what to do about it.
-    pub fn open(config: &Config, counters: &Arc<Counters>) -> Result<Self, EngineError> {
+    pub fn open(
+        config: &Config,
+        counters: &Arc<Counters>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, EngineError> {
         let path = &config.model;
         std::fs::File::open(path).map_err(|e| EngineError::File("model", path.clone(), e.to_string()))?;
         let info = ModelInfo::read(path, config.labels.as_deref())?;
         let environment = library::environment(config.library.as_deref())?;
-        let (provider, first, fallbacks) = provider::open(environment, config, counters)?;
+        let mut cache = Cache::new(config, "one frame a run");
+        let (provider, first, fallbacks) =
+            provider::open(environment, config, counters, &mut cache, progress)?;
+        let cached = cache.hit();
         let inputs = first.inputs().to_vec();
         let input = ImageInput::of(&inputs, &info, path)?;
         let outputs = first.outputs().to_vec();
@@ -108,9 +118,18 @@ impl Engine {
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
         while provider == Provider::Cpu && sessions.len() < config.sessions {
-            sessions.push(Arc::new(Mutex::new(Session::open(environment, config, provider, None)?)));
+            let session = Session::open(environment, config, provider, None, &mut cache)?;
+            sessions.push(Arc::new(Mutex::new(session)));
         }
-        Ok(Self { input, inputs, outputs, info, provider, fallbacks, sessions })
+        let warnings = cache.warnings();
+        let cache = Mutex::new(cache);
+        Ok(Self { input, inputs, outputs, info, provider, fallbacks, sessions, cached, warnings, cache })
+    }
+
+    /// Puts what TensorRT has built into the cache, once the model has run: some of it is built by the first run of its
+    /// size only. Otherwise that is done when the engine is dropped.
+    pub fn finish(&self) {
+        lock(&self.cache).finish();
     }
 }
 

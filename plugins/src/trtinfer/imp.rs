@@ -122,9 +122,13 @@ impl TrtInfer {
         if lock(&self.opened).as_ref() == Some(&config) {
             return Ok(());
         }
-        let engine = Engine::open(&config, &self.counters)
+        let element: gst::Element = self.obj().clone().upcast();
+        let engine = Engine::open(&config, &self.counters, &|progress| progress.post(&element))
             .map_err(|e| gst::error_msg!(gst::ResourceError::NotFound, ("{}: {e}", self.obj().name())))?;
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
+        for warning in &engine.warnings {
+            gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
+        }
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
@@ -312,7 +316,7 @@ impl ObjectImpl for TrtInfer {
                 file(
                     "engine-cache",
                     "Engine cache",
-                    "The folder where TensorRT keeps its engines and timings; not set, it is cudainfer/tensorrt in the user's cache folder",
+                    "The folder for what makes the next start quicker: TensorRT's engines, models that were optimised for the CPU; not set, it is cudainfer in the user's cache folder; none keeps nothing",
                 ),
                 stats::param_spec(
                     "; busy-ns, nanoseconds in ONNX Runtime, added up over the workers. A run of the model on the GPU counts as one launch",
