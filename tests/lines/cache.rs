@@ -134,7 +134,7 @@ fn a_spoilt_entry_is_built_anew_with_one_warning_and_right_results() {
 fn the_user_hears_of_a_spoilt_entry_as_a_warning_on_the_bus() {
     let (folder, model) = (scratch("heard"), fetched("models/posenet.onnx"));
     let line = format!(
-        "videotestsrc num-buffers=2 ! fusedpreproc device=cpu ! trtinfer name=t device=cpu model={model} engine-cache={} ! fakesink",
+        "videotestsrc num-buffers=2 ! fusedpreproc device=cpu ! trtinfer name=t provider=cpu model={model} engine-cache={} ! fakesink",
         folder.display()
     );
     assert_eq!(run(&line).succeeds().warnings, [""; 0]);

@@ -8,6 +8,7 @@ mod metadata;
 mod numbers;
 mod overlay;
 mod plugin;
+mod prebuild;
 mod records;
 mod stats;
 mod tensors;
