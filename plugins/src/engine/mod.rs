@@ -117,9 +117,14 @@ impl Engine {
         }
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
-        while provider == Provider::Cpu && sessions.len() < config.sessions {
-            let session = Session::open(environment, config, provider, None, &mut cache)?;
-            sessions.push(Arc::new(Mutex::new(session)));
+        if provider == Provider::Cpu && config.sessions > 1 {
+            watched(&provider::loading(config, provider), progress, || {
+                while sessions.len() < config.sessions {
+                    let session = Session::open(environment, config, provider, None, &mut cache)?;
+                    sessions.push(Arc::new(Mutex::new(session)));
+                }
+                Ok::<(), EngineError>(())
+            })?;
         }
         let warnings = cache.warnings();
         let cache = Mutex::new(cache);

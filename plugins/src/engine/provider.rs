@@ -215,8 +215,8 @@ pub(super) fn open(
     Ok((Provider::Cpu, session, refused))
 }
 
-/// What is done when it takes more than a second.
-fn loading(config: &Config, provider: Provider) -> String {
+/// What is said of a load that takes more than a second.
+pub(super) fn loading(config: &Config, provider: Provider) -> String {
     let model = config.model.file_name().unwrap_or_default().to_string_lossy();
     let verb = if provider == Provider::TensorRt { "building" } else { "loading" };
     format!("{verb} {model} for {}", nick(provider))

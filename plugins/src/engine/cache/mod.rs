@@ -206,10 +206,16 @@ impl Cache {
             damage = Some(format!("'{}' is refused by ONNX Runtime", file.display()));
         }
         let work = entry.work().inspect_err(|e| unwritable(&entry, e)).ok();
+        let writable = work.is_some();
         let saved = work.and_then(|work| Some((load(Graph::Save(&work.file(GRAPH))).ok()?, work)));
         let Some((session, work)) = saved else {
-            // Where it cannot be saved, say because the disk is full, it is loaded without.
             let session = load(Graph::Model)?;
+            if writable {
+                unwritable(
+                    &entry,
+                    &std::io::Error::other("ONNX Runtime cannot save there: is the disk full?"),
+                );
+            }
             self.damaged(&entry, damage);
             return Ok(session);
         };
