@@ -43,7 +43,7 @@ fn measure(model: &str, graphs: bool) {
         threads: 1,
     };
     let counters = Arc::new(Counters::default());
-    let engine = Engine::open(&config, &counters).unwrap();
+    let engine = Engine::open(&config, &counters, &|_| ()).unwrap();
     let mut session = engine.sessions[0].lock().unwrap();
     let stream = Arc::clone(session.stream().unwrap());
     let desc = &engine.inputs[0];

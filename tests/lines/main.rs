@@ -1,12 +1,14 @@
 //! What comes out of whole lines, against what must come out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
+mod cache;
 mod inspect;
 mod launch;
 mod metadata;
 mod numbers;
 mod overlay;
 mod plugin;
+mod prebuild;
 mod records;
 mod stats;
 mod tensors;

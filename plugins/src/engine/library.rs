@@ -20,8 +20,13 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above the working directory, or name its \
                     library with the property onnxruntime or the variable ORT_DYLIB_PATH";
 
-/// The environment, and the library that it is of.
-static ENVIRONMENT: OnceLock<(Environment, PathBuf)> = OnceLock::new();
+/// The environment, the library that it is of, and that library's version.
+static ENVIRONMENT: OnceLock<(Environment, PathBuf, String)> = OnceLock::new();
+
+/// The version of the library in use, and what else tells its build apart; empty before it is opened.
+pub(super) fn version() -> String {
+    ENVIRONMENT.get().map_or_else(String::new, |(_, _, version)| format!("{version} ({})", ort::info()))
+}
 
 /// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays.
 ///
@@ -30,14 +35,14 @@ static ENVIRONMENT: OnceLock<(Environment, PathBuf)> = OnceLock::new();
 pub fn environment(library: Option<&Path>) -> Result<&'static Environment, EngineError> {
     static OPENING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = OPENING.lock().unwrap_or_else(|e| e.into_inner());
-    if let Some((environment, loaded)) = ENVIRONMENT.get() {
+    if let Some((environment, loaded, _)) = ENVIRONMENT.get() {
         if let Some(other) = library.filter(|path| *path != loaded) {
             let (loaded, other) = (loaded.display(), other.display());
             gst::warning!(CAT, "a process has one ONNX Runtime: '{loaded}' stays, '{other}' is not opened");
         }
         return Ok(environment);
     }
-    let path = find(library)?;
+    let (path, version) = find(library)?;
     let environment = ort::init_from(&path)
         .map_err(|e| {
             EngineError::Library(format!("'{}' does not serve as ONNX Runtime: {e}; {HELP}", path.display()))
@@ -59,17 +64,17 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Engin
         })?;
     environment.set_log_level(LogLevel::Warning);
     gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
-    Ok(&ENVIRONMENT.get_or_init(|| (environment, path)).0)
+    Ok(&ENVIRONMENT.get_or_init(|| (environment, path, version)).0)
 }
 
-/// The library to open. One that is named must serve; the others are tried in turn.
-fn find(library: Option<&Path>) -> Result<PathBuf, EngineError> {
+/// The library to open, and its version. One that is named must serve; the others are tried in turn.
+fn find(library: Option<&Path>) -> Result<(PathBuf, String), EngineError> {
     let named = library.map(|p| ("the property onnxruntime", p.to_owned())).or_else(|| {
         let path = std::env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty())?;
         Some(("ORT_DYLIB_PATH", path.into()))
     });
     if let Some((by, path)) = named {
-        return check(&path).map(|()| path.clone()).map_err(|why| {
+        return check(&path).map(|version| (path.clone(), version)).map_err(|why| {
             EngineError::Library(format!(
                 "{by} names '{}', which is not a usable ONNX Runtime: {why}; {HELP}",
                 path.display()
@@ -79,7 +84,7 @@ fn find(library: Option<&Path>) -> Result<PathBuf, EngineError> {
     let mut refused = Vec::new();
     for path in candidates() {
         match check(&path) {
-            Ok(()) => return Ok(path),
+            Ok(version) => return Ok((path, version)),
             Err(why) => {
                 gst::debug!(CAT, "not '{}': {why}", path.display());
                 // A file that is there and does not serve is worth a word; a name the loader does not know is not.
@@ -109,7 +114,7 @@ fn candidates() -> Vec<PathBuf> {
 
 /// Where Python packages lie: those beside the ONNX Runtime in use, and those of virtual environments.
 pub(super) fn site_packages() -> Vec<PathBuf> {
-    let loaded = ENVIRONMENT.get().map(|(_, path)| path.as_path());
+    let loaded = ENVIRONMENT.get().map(|(_, path, _)| path.as_path());
     let of_loaded = loaded.into_iter().flat_map(Path::ancestors);
     let of_loaded = of_loaded.filter(|p| p.ends_with("site-packages") || p.ends_with("dist-packages"));
     let mut found: Vec<_> = of_loaded.map(Path::to_owned).collect();
@@ -145,9 +150,9 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether this is an ONNX Runtime that is new enough. The `ort` crate would panic at one that answers its entry
+/// The version of this ONNX Runtime, if it is one and new enough. The `ort` crate would panic at one that answers its entry
 /// point with nothing, so this looks before it is handed over.
-fn check(path: &Path) -> Result<(), String> {
+fn check(path: &Path) -> Result<String, String> {
     // SAFETY: opening a library runs its initialisers; this is the library that the user named or installed as
     // ONNX Runtime, whose initialisers are meant for this.
     let library = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
@@ -165,5 +170,5 @@ fn check(path: &Path) -> Result<(), String> {
     if api.is_null() {
         return Err(format!("it is version {version}, and at least 1.{} is needed", ort::MINOR_VERSION));
     }
-    Ok(())
+    Ok(version)
 }

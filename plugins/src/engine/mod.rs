@@ -4,12 +4,14 @@
 //! and where addresses on the device and a stream are handed over (`binding`, `provider`).
 
 mod binding;
+mod cache;
 mod gpu;
 mod info;
 mod input;
 mod libraries;
 mod library;
 mod onnx;
+mod progress;
 mod provider;
 mod session;
 mod shape;
@@ -17,6 +19,7 @@ mod sidecar;
 
 pub use info::ModelInfo;
 pub use input::ImageInput;
+pub use progress::{Progress, watched};
 pub use provider::{Precision, Provider};
 pub use session::Session;
 pub use shape::{Constant, Shape, row};
@@ -30,6 +33,7 @@ use cudainfer_kernels::device::{Choice, Context, Counters, DeviceError};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use crate::sync::lock;
+use cache::Cache;
 
 /// What to load and how to run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +50,8 @@ pub struct Config {
     pub precision: Precision,
     /// Bytes that TensorRT may use to work in; 0 leaves it to TensorRT.
     pub workspace: usize,
-    /// Where TensorRT keeps its engines; not set, it is `cudainfer/tensorrt` in the user's cache folder.
+    /// The folder for what makes the next start quicker; not set, it is `cudainfer` in the user's cache folder, and `none`
+    /// is none.
     pub cache: Option<PathBuf>,
     /// Whether runs on the GPU may be recorded as CUDA graphs.
     pub graphs: bool,
@@ -62,16 +67,6 @@ pub struct Config {
     pub batch: Option<usize>,
     /// Bytes of device memory that ONNX Runtime may use; 0 is no limit.
     pub memory_limit: usize,
-}
-
-impl Config {
-    /// The folder for TensorRT's engines, which is made if it is not there.
-    fn cache(&self) -> Result<String, String> {
-        let folder = self.cache.clone().unwrap_or_else(|| glib::user_cache_dir().join("cudainfer/tensorrt"));
-        std::fs::create_dir_all(&folder)
-            .map_err(|e| format!("the engine cache folder '{}' cannot be made: {e}", folder.display()))?;
-        Ok(folder.display().to_string())
-    }
 }
 
 /// A session and whose turn it is.
@@ -98,19 +93,34 @@ pub struct Engine {
     pub batch: usize,
     /// The GPU that it runs on.
     context: Option<Arc<Context>>,
+    /// Whether it came from the cache.
+    pub cached: bool,
+    /// What the user should know of, a sentence each: what in the cache was damaged.
+    pub warnings: Vec<String>,
+    cache: Mutex<Cache>,
 }
 
 impl Engine {
-    /// Loads a model and everything that it needs. What it does on a GPU is counted in `counters`.
+    /// Loads a model and everything that it needs. What it does on a GPU is counted in `counters`. Of what takes longer than
+    /// a second, `progress` hears every second.
     ///
     /// # Errors
     /// What is missing or wrong, and what to do about it.
-    pub fn open(config: &Config, counters: &Arc<Counters>) -> Result<Self, EngineError> {
+    pub fn open(
+        config: &Config,
+        counters: &Arc<Counters>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, EngineError> {
         let path = &config.model;
         std::fs::File::open(path).map_err(|e| EngineError::File("model", path.clone(), e.to_string()))?;
         let info = ModelInfo::read(path, config.labels.as_deref())?;
         let environment = library::environment(config.library.as_deref())?;
-        let (provider, mut first, fallbacks) = provider::open(environment, config, counters)?;
+        let batches =
+            config.batch.map_or_else(|| "the model's batch".to_owned(), |n| format!("batches of {n}"));
+        let mut cache = Cache::new(config, &batches);
+        let (provider, mut first, fallbacks) =
+            provider::open(environment, config, counters, &mut cache, progress)?;
+        let cached = cache.hit();
         let inputs = first.inputs().to_vec();
         let input = ImageInput::of(&inputs, &info, path)?;
         let batch = batch_size(config, &input)?;
@@ -125,10 +135,31 @@ impl Engine {
         let context = first.stream().map(|stream| Arc::clone(stream.context()));
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
-        while provider == Provider::Cpu && sessions.len() < config.sessions {
-            sessions.push(Arc::new(Mutex::new(Session::open(environment, config, provider, None)?)));
+        if provider == Provider::Cpu && config.sessions > 1 {
+            watched(&provider::loading(config, provider), progress, || {
+                while sessions.len() < config.sessions {
+                    let session = Session::open(environment, config, provider, None, &mut cache)?;
+                    sessions.push(Arc::new(Mutex::new(session)));
+                }
+                Ok::<(), EngineError>(())
+            })?;
         }
-        Ok(Self { input, inputs, outputs, info, provider, fallbacks, sessions, batch, context })
+        let warnings = cache.warnings();
+        let cache = Mutex::new(cache);
+        Ok(Self {
+            input,
+            outputs,
+            info,
+            provider,
+            fallbacks,
+            inputs,
+            sessions,
+            batch,
+            context,
+            cached,
+            warnings,
+            cache,
+        })
     }
 }
 
@@ -145,7 +176,19 @@ impl Engine {
     ///
     /// # Errors
     /// The model does not run, or its outputs are not told apart by frame.
-    pub fn warm_up(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), EngineError> {
+    pub fn warm_up(
+        &self,
+        shape: Shape,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<(Arc<Shape>, Duration), EngineError> {
+        let what = format!("warming up for batches of {}", self.batch);
+        let warm = watched(&what, progress, || self.run_all_sizes(shape))?;
+        // Some engines are built by the first run of their size only.
+        lock(&self.cache).finish();
+        Ok(warm)
+    }
+
+    fn run_all_sizes(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), EngineError> {
         let zeros = gst::Buffer::from_slice(vec![0; shape.image_bytes()]);
         let images = vec![zeros.as_ref(); self.batch];
         let first = self.sessions.first().ok_or_else(|| EngineError::Run("there is no session".into()))?;

@@ -1,14 +1,18 @@
-//! A look into an ONNX file: of what type its weights are.
+//! A look into an ONNX file: of what type its weights are, and which of them lie in other files.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 // Field numbers of onnx.proto, and the one value of `TensorProto.DataType` that matters.
 const MODEL_GRAPH: u64 = 7;
 const GRAPH_INITIALIZER: u64 = 5;
 const TENSOR_DATA_TYPE: u64 = 2;
+const TENSOR_EXTERNAL_DATA: u64 = 13;
 const FLOAT16: u64 = 10;
+
+/// Messages in messages at most; protocol buffers' own readers stop there, too.
+const DEEPEST: usize = 100;
 
 /// Whether any of the model's weights are float16; no, where the file cannot be read as ONNX.
 pub(super) fn has_float16_weights(path: &Path) -> bool {
@@ -18,6 +22,79 @@ pub(super) fn has_float16_weights(path: &Path) -> bool {
         graph(&mut Message { file: &mut BufReader::new(file), end })
     };
     look().unwrap_or(false)
+}
+
+/// The files beside a model that hold tensors of it.
+///
+/// # Errors
+/// It cannot be read as ONNX.
+pub(super) fn external_files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let file = File::open(path)?;
+    let end = file.metadata()?.len();
+    let mut locations = Vec::new();
+    Part::Model.walk(&mut Message { file: &mut BufReader::new(file), end }, DEEPEST, &mut locations)?;
+    locations.sort();
+    locations.dedup();
+    Ok(locations.into_iter().map(|location| path.with_file_name(location)).collect())
+}
+
+/// The messages of onnx.proto on the way to tensors.
+#[derive(Clone, Copy)]
+enum Part {
+    Model,
+    Graph,
+    Function,
+    Node,
+    Attribute,
+    Sparse,
+    Tensor,
+}
+
+impl Part {
+    /// What a field holds; `None` where there is no tensor in it.
+    fn inner(self, field: u64) -> Option<Self> {
+        Some(match (self, field) {
+            (Self::Model, MODEL_GRAPH) | (Self::Attribute, 6 | 11) => Self::Graph,
+            (Self::Model, 25) => Self::Function,
+            (Self::Graph, 1) | (Self::Function, 7) => Self::Node,
+            (Self::Node, 5) => Self::Attribute,
+            (Self::Graph, 15) | (Self::Attribute, 22 | 23) => Self::Sparse,
+            (Self::Graph, GRAPH_INITIALIZER) | (Self::Attribute, 5 | 10) | (Self::Sparse, 1 | 2) => {
+                Self::Tensor
+            }
+            _ => return None,
+        })
+    }
+
+    /// Adds the places of tensors that are not in the file.
+    fn walk(self, message: &mut Message<'_>, deepest: usize, found: &mut Vec<String>) -> io::Result<()> {
+        let deepest = deepest.checked_sub(1).ok_or(io::ErrorKind::InvalidData)?;
+        while let Some((field, value)) = message.next()? {
+            let Value::Message(end) = value else { continue };
+            let mut inner = Message { file: message.file, end };
+            if let Some(part) = self.inner(field) {
+                part.walk(&mut inner, deepest, found)?;
+            } else if let (Self::Tensor, TENSOR_EXTERNAL_DATA) = (self, field) {
+                found.extend(location(&mut inner)?);
+            }
+            message.skip_to(end)?;
+        }
+        Ok(())
+    }
+}
+
+/// The value of an entry whose key is `location`.
+fn location(entry: &mut Message<'_>) -> io::Result<Option<String>> {
+    let (mut key, mut text) = (String::new(), String::new());
+    while let Some((field, value)) = entry.next()? {
+        let Value::Message(end) = value else { continue };
+        let mut bytes = Vec::new();
+        let length = end.saturating_sub(entry.file.stream_position()?);
+        Read::take(&mut *entry.file, length).read_to_end(&mut bytes)?;
+        let read = String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData)?;
+        if field == 1 { key = read } else { text = read }
+    }
+    Ok((key == "location").then_some(text))
 }
 
 fn graph(model: &mut Message<'_>) -> io::Result<bool> {
@@ -142,5 +219,39 @@ mod tests {
             std::fs::remove_file(path).unwrap();
         }
         assert!(!has_float16_weights(Path::new("/nonexistent")));
+    }
+
+    #[test]
+    fn files_beside_the_model_are_found_wherever_the_tensor_is_and_nesting_has_an_end() {
+        let entry = |key: &str, value: &str| {
+            field(13, &[field(1, key.as_bytes()), field(2, value.as_bytes())].concat())
+        };
+        let tensor = |file: &str| [entry("offset", "16"), entry("location", file), vec![14 << 3, 1]].concat();
+        // A weight of the graph, and one in an attribute of a node in the graph of an attribute.
+        let attribute = field(1, &field(5, &field(5, &tensor("b.bin"))));
+        let nested = field(1, &field(5, &field(6, &attribute)));
+        let graph = [field(5, &tensor("a.bin")), field(5, &tensor("a.bin")), nested].concat();
+        let path = written("external", &field(7, &graph));
+        let beside = |name: &str| path.with_file_name(name);
+        assert_eq!(external_files(&path).unwrap(), [beside("a.bin"), beside("b.bin")]);
+        std::fs::remove_file(&path).unwrap();
+
+        assert_eq!(
+            external_files(&written("inside", &field(7, &field(5, &[2 << 3, 1])))).unwrap(),
+            [""; 0].map(PathBuf::from)
+        );
+        let mut deep = Vec::new();
+        for _ in 0..60 {
+            let length = |n: usize| [u8::try_from(n & 0x7f | 0x80).unwrap(), u8::try_from(n >> 7).unwrap()];
+            for number in [6, 5, 1] {
+                deep = [&[number << 3 | 2], &length(deep.len())[..], &deep].concat();
+            }
+        }
+        let path = written(
+            "deep",
+            &[&[7 << 3 | 2, 0x80 | (deep.len() & 0x7f) as u8, (deep.len() >> 7) as u8], &deep[..]].concat(),
+        );
+        assert!(external_files(&path).is_err());
+        std::fs::remove_file(path).unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! Execution providers: which there are, in which order they are tried, and how each is set up.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use cudainfer_kernels::device::{Choice, Counters, Device, Resolved, Stream};
@@ -7,9 +8,11 @@ use ort::environment::Environment;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::builder::SessionBuilder;
 
+use super::cache::Cache;
 use super::gpu::Gpu;
 use super::libraries::open_missing;
 use super::onnx::has_float16_weights;
+use super::progress::{Progress, watched};
 use super::session::words;
 use super::{Config, EngineError, Session};
 use crate::nick::nick;
@@ -53,19 +56,33 @@ pub enum Precision {
 }
 
 impl Provider {
-    /// Opens the model in ONNX Runtime on this provider, in the stream of `gpu`. `graphs` asks for a session that can be
-    /// recorded as a CUDA graph.
+    /// Opens the model in ONNX Runtime on this provider, in the stream of `gpu`, from the cache where it has it. `graphs`
+    /// asks for a session that can be recorded as a CUDA graph.
     ///
     /// # Errors
     /// A sentence: what is missing, or ONNX Runtime's own words.
     pub(super) fn session(
         self,
-        mut builder: SessionBuilder,
+        builder: impl Fn() -> Result<SessionBuilder, EngineError>,
         config: &Config,
         gpu: &Gpu,
         graphs: bool,
+        cache: &mut Cache,
     ) -> Result<ort::session::Session, String> {
-        for registration in self.registrations(config, gpu.stream(), graphs)? {
+        let device = gpu.stream().context().device();
+        let prepare = |engines: Option<&Path>| {
+            let builder = builder().map_err(|e| e.to_string())?;
+            self.register(builder, &self.registrations(config, gpu.stream(), graphs, engines)?)
+        };
+        cache.open(config, self, Some(device), prepare, words)
+    }
+
+    fn register(
+        self,
+        mut builder: SessionBuilder,
+        registrations: &[ExecutionProviderDispatch],
+    ) -> Result<SessionBuilder, String> {
+        for registration in registrations {
             loop {
                 match registration.clone().error_on_failure().register(&mut builder) {
                     Ok(()) => break,
@@ -78,15 +95,17 @@ impl Provider {
                 }
             }
         }
-        builder.commit_from_file(&config.model).map_err(|e| words(&e))
+        Ok(builder)
     }
 
-    /// What is registered with ONNX Runtime, which falls back to the CPU for single nodes by itself.
+    /// What is registered with ONNX Runtime, which falls back to the CPU for single nodes by itself. TensorRT keeps its
+    /// engines and timings in the folder `engines`.
     fn registrations(
         self,
         config: &Config,
         stream: &Stream,
         graphs: bool,
+        engines: Option<&Path>,
     ) -> Result<Vec<ExecutionProviderDispatch>, String> {
         fn built_in<E: ExecutionProvider + Into<ExecutionProviderDispatch>>(
             provider: E,
@@ -117,16 +136,18 @@ impl Provider {
         };
         Ok(match self {
             Self::TensorRt => {
-                let cache = config.cache()?;
-                let provider = ep::TensorRT::default()
+                let mut provider = ep::TensorRT::default()
                     .with_device_id(device)
                     .with_fp16(config.precision != Precision::Model)
                     .with_int8(config.precision == Precision::Int8)
-                    .with_max_workspace_size(config.workspace)
-                    .with_engine_cache(true)
-                    .with_engine_cache_path(&cache)
-                    .with_timing_cache(true)
-                    .with_timing_cache_path(&cache);
+                    .with_max_workspace_size(config.workspace);
+                if let Some(folder) = engines.map(Path::display) {
+                    provider = provider
+                        .with_engine_cache(true)
+                        .with_engine_cache_path(&folder)
+                        .with_timing_cache(true)
+                        .with_timing_cache_path(&folder);
+                }
                 // SAFETY: as above.
                 let provider = unsafe { provider.with_compute_stream(raw) };
                 // What TensorRT does not take stays on the GPU.
@@ -147,11 +168,13 @@ impl Provider {
 }
 
 /// Opens the first session on the provider that was asked for, or on the best that works; returns which, and why
-/// the better ones did not. What it does on a GPU is counted in `counters`.
+/// the better ones did not. What it does on a GPU is counted in `counters`; what takes long is said to `progress`.
 pub(super) fn open(
     environment: &Environment,
     config: &Config,
     counters: &Arc<Counters>,
+    cache: &mut Cache,
+    progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<(Provider, Session, Vec<String>), EngineError> {
     let mut refused = Vec::new();
     let missing = |reason| EngineError::Gpu { device: config.device.to_string(), reason };
@@ -170,7 +193,10 @@ pub(super) fn open(
         let opened = device(config.device)
             .and_then(|device| Gpu::open(&device, counters))
             .map_err(refuse)
-            .and_then(|gpu| Session::open(environment, config, *provider, Some(gpu)));
+            .and_then(|gpu| {
+                let what = loading(config, *provider);
+                watched(&what, progress, || Session::open(environment, config, *provider, Some(gpu), cache))
+            });
         match opened {
             Ok(session) => return Ok((*provider, session, refused)),
             Err(EngineError::Provider { reason, .. }) if !only => {
@@ -187,7 +213,17 @@ pub(super) fn open(
     if let (Err(reason), false) = (device(config.device), wanted.is_empty()) {
         refused = vec![reason];
     }
-    Ok((Provider::Cpu, Session::open(environment, config, Provider::Cpu, None)?, refused))
+    let session = watched(&loading(config, Provider::Cpu), progress, || {
+        Session::open(environment, config, Provider::Cpu, None, cache)
+    })?;
+    Ok((Provider::Cpu, session, refused))
+}
+
+/// What is said of a load that takes more than a second.
+pub(super) fn loading(config: &Config, provider: Provider) -> String {
+    let model = config.model.file_name().unwrap_or_default().to_string_lossy();
+    let verb = if provider == Provider::TensorRt { "building" } else { "loading" };
+    format!("{verb} {model} for {}", nick(provider))
 }
 
 /// The GPU that the NVIDIA providers use.

@@ -11,6 +11,7 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
+use super::cache::Cache;
 use super::gpu::Gpu;
 use super::shape::Input;
 use super::{Config, EngineError, Provider, Shape};
@@ -40,31 +41,38 @@ pub struct Session {
 }
 
 impl Session {
-    /// Loads the model on one provider; on a GPU provider, `gpu` is where.
+    /// Loads the model on one provider, from the cache where it has it; on a GPU provider, `gpu` is where.
     ///
     /// # Errors
     /// [`EngineError::Provider`] where the provider cannot be had, [`EngineError::Model`] where the model is refused.
-    pub fn open(
+    pub(super) fn open(
         environment: &Environment,
         config: &Config,
         provider: Provider,
         gpu: Option<Gpu>,
+        cache: &mut Cache,
     ) -> Result<Self, EngineError> {
         let Some(mut gpu) = gpu else {
-            let session = builder(environment, config.intra_threads, config.inter_threads)?
-                .commit_from_file(&config.model)
-                .map_err(|e| EngineError::Model(config.model.clone(), load_failure(&e)))?;
+            let refused = |e: &ort::Error| EngineError::Model(config.model.clone(), load_failure(e));
+            let [intra, inter] = [config.intra_threads, config.inter_threads];
+            let session =
+                cache.open(config, provider, None, |_| builder(environment, intra, inter), refused)?;
             return Ok(Self::of(session, None));
         };
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
         let mut refused = String::new();
-        for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
-            match provider.session(builder(environment, 1, 1)?, config, &gpu, graphs) {
-                Ok(session) => {
-                    gpu.allow_graphs(graphs);
-                    return Ok(Self::of(session, Some(gpu)));
+        loop {
+            for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
+                match provider.session(|| builder(environment, 1, 1), config, &gpu, graphs, cache) {
+                    Ok(session) => {
+                        gpu.allow_graphs(graphs);
+                        return Ok(Self::of(session, Some(gpu)));
+                    }
+                    Err(reason) => refused = reason,
                 }
-                Err(reason) => refused = reason,
+            }
+            if !cache.distrust() {
+                break;
             }
         }
         // What a GPU provider refuses, the CPU may still run; what the CPU refuses is no model.

@@ -60,10 +60,14 @@ impl TrtInfer {
         if setup == in_use.setup {
             return Ok(());
         }
-        let instance = Instance::open(setup).map_err(|e| e.to_string())?;
+        let instance =
+            Instance::open(setup, &|progress| self.post_progress(progress)).map_err(|e| e.to_string())?;
         // Warmed up before its first frame comes, where it takes the tensors that come now.
         let wanted = self.sink.current_caps().and_then(|caps| shape::shape(&caps, &instance.engine).ok());
-        let shape = wanted.map(|wanted| instance.shape(wanted)).transpose().map_err(|e| e.to_string())?;
+        let shape = wanted
+            .map(|wanted| instance.shape(wanted, &|progress| self.post_progress(progress)))
+            .transpose()
+            .map_err(|e| e.to_string())?;
         *lock(&self.next) = Next { instance: Some(Arc::clone(&instance)), _shape: shape, ..Next::default() };
         if let Some(place) = lock(&self.place).as_ref() {
             place.replace(&instance);
@@ -126,7 +130,9 @@ impl TrtInfer {
 
     fn take_over(&self, next: &Arc<Instance>, incoming: &gst::CapsRef) -> Result<(), Refusal> {
         let wanted = shape::shape(incoming, &next.engine).map_err(Refusal::Input)?;
-        let shape = next.shape(wanted).map_err(|e| Refusal::Final(e.to_string()))?;
+        let shape = next
+            .shape(wanted, &|progress| self.post_progress(progress))
+            .map_err(|e| Refusal::Final(e.to_string()))?;
         let caps = self.outgoing(next, &shape, incoming);
         ask(&self.src, &caps, &next.engine.info).map_err(Refusal::Final)?;
         {

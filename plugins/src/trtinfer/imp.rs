@@ -13,7 +13,7 @@ use super::negotiate::Latency;
 use super::owner::Tally;
 use super::running::{Negotiated, Running};
 use super::settings::{self, Settings, Wrong};
-use crate::engine::Provider;
+use crate::engine::{Progress, Provider};
 use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, notice, stats};
@@ -67,10 +67,13 @@ impl TrtInfer {
         // Let go of before the next one loads: both might not fit in memory.
         self.close();
         let instance = place
-            .open(setup)
+            .open(setup, &|progress| self.post_progress(progress))
             .map_err(|why| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")))?;
         let (config, engine) = (&instance.setup.config, &instance.engine);
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
+        for warning in &engine.warnings {
+            gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
+        }
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
@@ -105,6 +108,10 @@ impl TrtInfer {
             }
         }
         stats
+    }
+
+    pub(super) fn post_progress(&self, progress: Progress) {
+        progress.post(self.obj().upcast_ref());
     }
 
     /// Lets go of the instance.

@@ -12,7 +12,7 @@ use super::batcher::{Batcher, Rules};
 use super::imp::CAT;
 use super::owner::Job;
 use super::worker;
-use crate::engine::{Config, Engine, EngineError, Provider, Shape};
+use crate::engine::{Config, Engine, EngineError, Progress, Provider, Shape};
 use crate::nick::nick;
 use crate::stats::nanoseconds;
 use crate::sync::lock;
@@ -81,9 +81,9 @@ impl Instance {
     ///
     /// # Errors
     /// Those of [`Engine::open`].
-    pub fn open(setup: Setup) -> Result<Arc<Self>, EngineError> {
+    pub fn open(setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Self>, EngineError> {
         let counters = Arc::<Counters>::default();
-        let engine = Engine::open(&setup.config, &counters)?;
+        let engine = Engine::open(&setup.config, &counters, progress)?;
         let rules = Rules { size: engine.batch, min: setup.min_batch, timeout: setup.timeout };
         let batcher = Arc::new(Batcher::new(rules));
         let cores = if engine.provider == Provider::Cpu { setup.config.intra_threads } else { 0 };
@@ -124,13 +124,17 @@ impl Instance {
     ///
     /// # Errors
     /// The model does not run with it.
-    pub fn shape(&self, wanted: Shape) -> Result<Arc<Shape>, EngineError> {
+    pub fn shape(
+        &self,
+        wanted: Shape,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Arc<Shape>, EngineError> {
         let mut shapes = lock(&self.shapes);
         shapes.retain(|shape| shape.strong_count() > 0);
         if let Some(known) = shapes.iter().filter_map(Weak::upgrade).find(|shape| shape.fits(&wanted)) {
             return Ok(known);
         }
-        let (shape, run) = self.engine.warm_up(wanted)?;
+        let (shape, run) = self.engine.warm_up(wanted, progress)?;
         gst::debug!(CAT, "a run of {} frames takes {run:?}", self.engine.batch);
         self.run_ns.store(nanoseconds(run), Ordering::Relaxed);
         shapes.push(Arc::downgrade(&shape));
@@ -180,7 +184,7 @@ impl Place {
     ///
     /// # Errors
     /// The instance that is there was opened with something else; or the model cannot be loaded.
-    pub fn open(&self, setup: Setup) -> Result<Arc<Instance>, String> {
+    pub fn open(&self, setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Instance>, String> {
         // Held while the model loads: who comes meanwhile waits for it.
         let mut current = lock(&self.current);
         if let Some(instance) = current.upgrade() {
@@ -195,7 +199,7 @@ impl Place {
                 (None, Some(_)) => (),
             }
         }
-        let instance = Instance::open(setup).map_err(|e| e.to_string())?;
+        let instance = Instance::open(setup, progress).map_err(|e| e.to_string())?;
         *current = Arc::downgrade(&instance);
         Ok(instance)
     }

@@ -23,7 +23,10 @@ impl TrtInfer {
         let prepared = (|| -> Result<_, String> {
             let running = self.running().ok_or("there is no model")?;
             let wanted = shape::shape(incoming, &running.instance.engine)?;
-            let shape = running.instance.shape(wanted).map_err(|e| e.to_string())?;
+            let shape = running
+                .instance
+                .shape(wanted, &|progress| self.post_progress(progress))
+                .map_err(|e| e.to_string())?;
             Ok((running, shape))
         })();
         match prepared {

@@ -303,7 +303,7 @@ pub(super) fn properties() -> Vec<glib::ParamSpec> {
         file(
             "engine-cache",
             "Engine cache",
-            "The folder where TensorRT keeps its engines and timings; not set, it is cudainfer/tensorrt in the user's cache folder",
+            "The folder for what makes the next start quicker: TensorRT's engines, models that were optimised for the CPU; not set, it is cudainfer in the user's cache folder; none keeps nothing",
         ),
         stats::param_spec(
             "; busy-ns, nanoseconds in ONNX Runtime, added up over the workers; batches that had a frame of this element, and batched-frames, all frames of those; dropped frames (leaky); batch-limit, frames of a batch at most for now, and step-downs, how often it became less for want of memory; device-memory-used and device-memory-total, bytes of the GPU. A run of the model on the GPU counts as one launch",

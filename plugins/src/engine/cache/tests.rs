@@ -1,0 +1,129 @@
+//! What is kept when, with fakes for ONNX Runtime and TensorRT.
+
+use std::fs;
+
+use super::*;
+
+/// A cache and an entry in a folder of its own.
+fn cache(name: &str) -> (PathBuf, Cache, Entry) {
+    let root = std::env::temp_dir().join(format!("cudainfer-cache-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&root);
+    let (cache, entry) = again(&root);
+    (root, cache, entry)
+}
+
+/// The same in the next process.
+fn again(root: &Path) -> (Cache, Entry) {
+    let key = Key { name: "model-0123456789ab".into(), text: "model: 1\n".into() };
+    let cache = Cache {
+        root: Some(root.to_owned()),
+        shapes: String::new(),
+        found: None,
+        hit: false,
+        warnings: Vec::new(),
+        pending: None,
+        distrusted: false,
+    };
+    (cache, Entry::new(root, key))
+}
+
+/// What TensorRT does: it takes the engine in the folder or builds one; says whether it built.
+fn tensorrt(folder: Option<&Path>) -> Result<bool, ()> {
+    let engine = folder.unwrap().join("model_sm90.engine");
+    match fs::read_to_string(&engine) {
+        Ok(text) if text == "engine" => Ok(false),
+        Ok(_) => Err(()),
+        Err(_) => fs::write(engine, "engine").map(|()| true).map_err(|_| ()),
+    }
+}
+
+#[test]
+fn an_engine_is_built_once_and_in_the_cache_when_the_session_is_ready() {
+    let (root, mut cache, entry) = cache("engines");
+    assert_eq!(cache.engines(entry.clone(), tensorrt), Ok(true));
+    assert!(!cache.hit && entry.check() == Ok(false));
+    cache.finish();
+    assert_eq!(entry.check(), Ok(true));
+    let (mut next, entry) = again(&root);
+    assert_eq!(next.engines(entry.clone(), tensorrt), Ok(false));
+    assert!(next.hit && next.warnings().is_empty());
+    // One for another size, by a later run.
+    fs::write(next.pending.as_ref().unwrap().work.file("other.engine"), "engine").unwrap();
+    drop(next);
+    assert!(entry.check() == Ok(true) && entry.folder().join("other.engine").exists());
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn what_a_refused_session_has_built_serves_the_next_attempt_and_is_never_published_alone() {
+    let (root, mut cache, entry) = cache("attempts");
+    let refused = cache.engines(entry.clone(), |folder| tensorrt(folder).and(Err::<bool, ()>(())));
+    assert_eq!(refused, Err(()));
+    assert_eq!(cache.engines(entry.clone(), tensorrt), Ok(false));
+    assert!(!cache.hit, "it was built a moment ago");
+    drop(cache);
+    assert_eq!(entry.check(), Ok(true));
+    entry.discard();
+    let (mut cache, entry) = again(&root);
+    assert!(cache.engines(entry.clone(), |folder| tensorrt(folder).and(Err::<bool, ()>(()))).is_err());
+    assert!(!cache.distrust(), "nothing came from the cache");
+    drop(cache);
+    assert_eq!(entry.check(), Ok(false));
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn engines_that_are_damaged_or_refused_are_built_anew_with_one_warning() {
+    for (name, published, part) in
+        [("damaged", "engine", "model_sm90.engine"), ("refused", "of another version", "refused")]
+    {
+        let (root, _, entry) = cache(name);
+        let work = entry.work().unwrap();
+        fs::write(work.file("model_sm90.engine"), published).unwrap();
+        entry.publish(&work).unwrap();
+        if name == "damaged" {
+            fs::write(entry.folder().join("model_sm90.engine"), "engin").unwrap();
+        }
+        let (mut cache, entry) = again(&root);
+        let mut session = cache.engines(entry.clone(), tensorrt);
+        if session.is_err() {
+            assert!(cache.distrust());
+            session = cache.engines(entry.clone(), tensorrt);
+        }
+        assert_eq!(session, Ok(true), "{name}");
+        let warnings = cache.warnings();
+        assert!(warnings.len() == 1 && warnings[0].contains(part), "{name}: {warnings:?}");
+        assert!(warnings[0].contains(&entry.folder().display().to_string()), "{warnings:?}");
+        cache.finish();
+        let (mut next, entry) = again(&root);
+        assert_eq!(next.engines(entry, tensorrt), Ok(false), "{name}");
+        fs::remove_dir_all(root).unwrap();
+    }
+}
+
+#[test]
+fn a_graph_that_cannot_be_saved_is_loaded_without() {
+    let (root, mut cache, entry) = cache("full");
+    let load = |graph: Graph<'_>| match graph {
+        Graph::Save(path) => {
+            fs::write(path, "half").unwrap();
+            Err(())
+        }
+        Graph::Saved(_) => Err(()),
+        Graph::Model => Ok(()),
+    };
+    assert_eq!(cache.graph(entry.clone(), load), Ok(()));
+    assert!(!cache.hit && cache.warnings().is_empty());
+    drop(cache);
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "nothing half is left, {entry:?}");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_stops_nothing() {
+    let (mut cache, entry) = again(Path::new("/proc/cudainfer"));
+    assert_eq!(cache.engines(entry.clone(), |folder| Ok::<_, ()>(folder.is_none())), Ok(true));
+    assert_eq!(cache.graph(entry, |graph| Ok::<_, ()>(matches!(graph, Graph::Model))), Ok(true));
+    assert!(cache.warnings().is_empty());
+}

@@ -1,0 +1,129 @@
+//! Word of work that takes long: a model that loads, an engine that is built.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use gst::prelude::*;
+
+/// Work that takes no longer is not worth a word; and so often there is one.
+const EVERY: Duration = Duration::from_secs(1);
+/// The messages' code.
+const CODE: &str = "model";
+
+/// How far work is, with a text for the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// Begun (and a second old), going on, through, failed.
+    pub stage: gst::ProgressType,
+    /// What is done, and for how long.
+    pub text: String,
+}
+
+impl Progress {
+    /// Posts it as an element's message.
+    pub fn post(&self, element: &gst::Element) {
+        let text = format!("{}: {}", element.name(), self.text);
+        let message = gst::message::Progress::builder(self.stage, CODE, &text).src(element).build();
+        // Refused only where nobody listens.
+        let _ = element.post_message(message);
+    }
+}
+
+/// Does `job`, in this thread. If that takes longer than a second, `report` hears of it every second from another thread,
+/// and of the end; `what` begins the texts: `loading nanodet.onnx for cpu`.
+///
+/// # Errors
+/// The job's.
+pub fn watched<T, E>(
+    what: &str,
+    report: &(dyn Fn(Progress) + Sync),
+    job: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    watched_every(EVERY, what, report, job)
+}
+
+fn watched_every<T, E>(
+    every: Duration,
+    what: &str,
+    report: &(dyn Fn(Progress) + Sync),
+    job: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let began = Instant::now();
+    let say = &|stage, words: String| report(Progress { stage, text: format!("{what}{words}") });
+    let (working, wait) = channel::<()>();
+    std::thread::scope(|scope| {
+        let ticker = scope.spawn(move || {
+            let mut stage = gst::ProgressType::Start;
+            // Until the job's end of the channel goes, also where the job panics.
+            while wait.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                say(stage, format!(", {} s", began.elapsed().as_secs()));
+                stage = gst::ProgressType::Continue;
+            }
+            stage == gst::ProgressType::Continue
+        });
+        let working = working;
+        let done = job();
+        drop(working);
+        if ticker.join().unwrap_or(false) {
+            let seconds = began.elapsed().as_secs_f64();
+            match done {
+                Ok(_) => say(gst::ProgressType::Complete, format!(" took {seconds:.1} s")),
+                Err(_) => say(gst::ProgressType::Error, format!(" failed after {seconds:.1} s")),
+            }
+        }
+        done
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// What is said about a job of so many ticks.
+    fn said(ticks: f64, result: Result<u8, ()>) -> Vec<Progress> {
+        gst::init().unwrap();
+        let tick = Duration::from_millis(80);
+        let said = Mutex::new(Vec::new());
+        let done = watched_every(tick, "loading a.onnx", &|p| said.lock().unwrap().push(p), || {
+            std::thread::sleep(tick.mul_f64(ticks));
+            result
+        });
+        assert_eq!(done, result);
+        said.into_inner().unwrap()
+    }
+
+    #[test]
+    fn a_slow_job_is_said_to_begin_to_go_on_and_to_end_and_a_quick_one_not_at_all() {
+        use gst::ProgressType::{Complete, Continue, Error, Start};
+        let stages = |said: &[Progress]| said.iter().map(|p| p.stage).collect::<Vec<_>>();
+        let slow = said(3.5, Ok(1));
+        assert_eq!(stages(&slow), [Start, Continue, Continue, Complete]);
+        assert_eq!(slow[0].text, "loading a.onnx, 0 s");
+        assert_eq!(slow[3].text, "loading a.onnx took 0.3 s");
+        let failing = said(1.5, Err(()));
+        assert_eq!(stages(&failing), [Start, Error]);
+        assert_eq!(failing[1].text, "loading a.onnx failed after 0.1 s");
+        assert_eq!(said(0.0, Ok(1)), []);
+    }
+
+    #[test]
+    fn a_job_that_panics_does_not_leave_the_ticker_behind() {
+        let panicked = std::panic::catch_unwind(|| watched::<(), ()>("", &|_| (), || panic!("on purpose")));
+        assert!(panicked.is_err());
+    }
+
+    #[test]
+    fn a_message_names_its_element() {
+        gst::init().unwrap();
+        let pipeline = gst::Pipeline::with_name("line");
+        let text = "building a.onnx for tensorrt, 12 s".to_owned();
+        Progress { stage: gst::ProgressType::Continue, text }.post(pipeline.upcast_ref());
+        let message = pipeline.bus().unwrap().pop_filtered(&[gst::MessageType::Progress]).unwrap();
+        let gst::MessageView::Progress(progress) = message.view() else { panic!("{message:?}") };
+        let (stage, code, text) = progress.get();
+        assert!(stage == gst::ProgressType::Continue && code == "model", "{message:?}");
+        assert_eq!(text, "line: building a.onnx for tensorrt, 12 s");
+    }
+}

@@ -1,0 +1,50 @@
+//! scripts/prebuild, with the plugin that was built with this test.
+
+use std::fs;
+use std::process::Output;
+
+use cudainfer_tests::{fetched, model, root, scratch};
+
+use crate::plugin::{command, text};
+
+fn prebuild(arguments: &[&str]) -> Output {
+    let script = root().join("scripts/prebuild").display().to_string();
+    command("timeout", &[]).args(["20", "python3", &script]).args(arguments).output().unwrap()
+}
+
+#[test]
+fn prebuild_fills_the_cache_once_and_says_where() {
+    let (folder, model) = (scratch("prebuild").join("cache"), fetched("models/posenet.onnx"));
+    let arguments = [model.as_str(), "--provider", "cpu", "--cache", folder.to_str().unwrap()];
+    let first = prebuild(&arguments);
+    assert!(first.status.success(), "{first:?}");
+    let said = text(&first.stdout);
+    let entry =
+        fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).find(|p| !p.ends_with("models")).unwrap();
+    for part in [&format!("built: {}", entry.display()), "provider: cpu", "the first start took", "takes"] {
+        assert!(said.contains(part), "'{part}' is not in {said}");
+    }
+    let again = text(&prebuild(&arguments).stdout);
+    assert!(again.contains(&format!("it was there already: {}", entry.display())), "{again}");
+}
+
+#[test]
+fn prebuild_says_in_a_sentence_what_is_wrong_and_fails() {
+    let not_onnx = model("not-onnx");
+    let posenet = fetched("models/posenet.onnx");
+    let mut wrong = vec![
+        (vec!["/nowhere/a.onnx"], "the model file '/nowhere/a.onnx' cannot be read"),
+        (vec![not_onnx.as_str()], "it is not an ONNX model, or it was cut off"),
+        (vec![&posenet, "--cache", "/proc/cudainfer", "--provider", "cpu"], "cannot be written"),
+    ];
+    if cudainfer_kernels::device::probe().is_err() {
+        wrong.push((vec![&posenet, "--provider", "tensorrt"], "provider=tensorrt does not work here"));
+    }
+    for (arguments, part) in wrong {
+        let output = prebuild(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+        let said = text(&output.stderr);
+        assert!(said.starts_with("prebuild: ") && said.contains(part), "{arguments:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+    }
+}
