@@ -1,8 +1,9 @@
 // Maxima of confidence maps, and where between the cells they lie: kernels/src/peaks.
 //
-// Layout: `elements` values of T, dense. Channels lie side by side `step` at a time: 1 (nchw, a row is one channel) or
-// all of them (nhwc). So the cell to the right is `step` elements on, the one below `width * step`, in both layouts,
-// and an element's number tells its channel and cell.
+// Layout: `elements` values of T, dense; a batch's frames one behind the other, as if they were channels. Channels lie
+// side by side `step` at a time: 1 (nchw, a row is one channel) or all of a frame's (nhwc). So the cell to the right is
+// `step` elements on, the one below `width * step`, in both layouts, and an element's number tells its frame, channel
+// and cell.
 //
 // local_*: a thread loads `vectors` times 16 bytes (128 threads side by side) and compares with the gate, which almost
 // nothing passes. What does is dealt out among the block's threads, for it comes in clusters: one cell a thread, which
@@ -10,23 +11,24 @@
 // global_*: a thread takes the greatest of up to 8 elements of one channel, a warp (nchw) or thread (nhwc) offers it to
 // the channel, and the last block to finish refines and appends each channel's.
 //
-// Bytes: the map, once; 32 a peak. Shape: blocks of 128 threads; local as many as 128 * vectors * 16 bytes cover the
-// map, global as many a plane as 128 * 8 elements cover it. One launch.
+// Bytes: the maps, once; 32 a peak. Shape: blocks of 128 threads; local as many as 128 * vectors * 16 bytes cover the
+// maps, global as many a plane as 128 * 8 elements cover it. One launch.
 //
 // Appending: a count in device memory hands out places, the first `near_size` in the host's pinned memory, the others
 // in device memory. A record carries the launch's number, so that the host sees which ones are there without the
-// count. Two headers take turns, and a launch clears the other one: nothing else has to. Order is up to the host.
+// count. Two headers take turns, each with the frames' counts of values that are not finite, and a launch clears the
+// other one: nothing else has to. Order is up to the host.
 #include "prelude.cuh"
 
 struct alignas(32) Found {
-    uint32_t element;  // NONE: not a peak; the header has a count of values that are not finite
+    uint32_t element;  // NONE: not a peak; there are values that are not finite
     float value;
     double dx, dy;
     uint64_t launch;
 };
 
 struct alignas(16) Header {
-    uint32_t found, non_finite, blocks_done, unused;
+    uint32_t found, non_finite, blocks_done, unused;  // of all frames
 };
 
 struct Params {
@@ -34,10 +36,13 @@ struct Params {
     Found* near;
     Found* far;
     Header* headers;
-    uint64_t* best;  // global: by channel, 0 is none; all 0 between launches
+    uint32_t* non_finite;  // [2][frames]
+    uint64_t* best;        // global: by channel, 0 is none; all 0 between launches
     uint64_t launch;
     uint32_t near_size, far_size;
-    uint32_t elements, channels, width, height, step;
+    uint32_t frames, frame_elements;  // frames there is room for, and the elements of each
+    uint32_t elements, channels;      // of all frames together
+    uint32_t width, height, step;
     uint32_t head;     // local: elements before the first address that 16 divides
     uint32_t vectors;  // local: a thread's loads
     uint32_t lanes;    // global: threads side by side, a multiple of step
@@ -80,11 +85,37 @@ __device__ __forceinline__ void put(const Params& p, uint32_t at, uint32_t eleme
     *to = Found{element, value, dx, dy, p.launch};
 }
 
-// All threads of a warp call it. Its first count appends a record, so that the host knows to ask for the header.
-__device__ void count_non_finite(const Params& p, uint32_t bad) {
-    if (!__any_sync(~0u, bad)) return;
-    for (int d = 16; d; d /= 2) bad += __shfl_down_sync(~0u, bad, d);
-    if (threadIdx.x % 32 == 0 && atomicAdd(&p.headers[p.launch & 1].non_finite, bad) == 0) {
+// Adds what a warp has seen to its frames' counts, all its threads calling: bit b of a thread's stands for element
+// first + b / run * jump + b % run, and `other` is one more or NONE. True for the thread that made the launch's first
+// count. Not inlined, because it is hardly ever needed.
+__device__ __noinline__ bool add_non_finite(Header* header, uint32_t* counts, uint32_t frame_elements, uint32_t bits,
+                                            uint32_t first, uint32_t run, uint32_t jump, uint32_t other) {
+    bool is_first = false;
+    for (uint32_t b = 0; b <= 32; ++b) {
+        const bool bad = b < 32 ? bits >> b & 1 : other != NONE;
+        const uint32_t frame = (b < 32 ? first + b / run * jump + b % run : other) / frame_elements;
+        // A turn a frame: one nearly always, more where small maps meet.
+        uint32_t left = __ballot_sync(~0u, bad);
+        while (left) {
+            const uint32_t leader = __ffs(left) - 1, its = __shfl_sync(~0u, frame, leader);
+            const uint32_t same = __ballot_sync(~0u, bad && frame == its);
+            if (threadIdx.x % 32 == leader) {
+                atomicAdd(&counts[its], __popc(same));
+                is_first |= atomicAdd(&header->non_finite, __popc(same)) == 0;
+            }
+            left &= ~same;
+        }
+    }
+    return is_first;
+}
+
+// All threads of a warp call it. The launch's first count appends a record, so that the host knows to ask for them.
+__device__ __forceinline__ void count_non_finite(const Params& p, uint32_t bits, uint32_t first, uint32_t run,
+                                                 uint32_t jump, uint32_t other) {
+    if (!__any_sync(~0u, bits != 0 || other != NONE)) return;
+    const uint32_t turn = p.launch & 1;
+    uint32_t* counts = p.non_finite + turn * p.frames;
+    if (add_non_finite(p.headers + turn, counts, p.frame_elements, bits, first, run, jump, other)) {
         put(p, reserve(p), NONE, 0, 0, 0);
     }
 }
@@ -170,7 +201,11 @@ __device__ __forceinline__ void report(const Params& p, const Place<T>& place, u
 }
 
 __device__ __forceinline__ void clear_next_header(const Params& p) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) p.headers[~p.launch & 1] = Header{0, 0, 0, 0};
+    if (blockIdx.x) return;
+    const uint32_t turn = ~p.launch & 1;
+    if (threadIdx.x == 0) p.headers[turn] = Header{0, 0, 0, 0};
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < p.frames; i += THREADS) p.non_finite[turn * p.frames + i] = 0;
 }
 
 template <typename T, bool LOGITS>
@@ -199,7 +234,7 @@ __device__ __forceinline__ void local(const Params& p) {
             for (uint32_t e = 0; e < N; ++e) {
                 const float v = lane_of<T>(raw[u], e);
                 if (v >= p.gate) high |= 1u << (u * N + e);
-                if (!finite(v)) ++bad;
+                if (!finite(v)) bad |= 1u << (u * N + e);
             }
         }
     }
@@ -214,13 +249,14 @@ __device__ __forceinline__ void local(const Params& p) {
     // The first block takes what is before the loads, the last one what is after them: threads 0 to 7, and from 8 on.
     const bool before = blockIdx.x == 0 && threadIdx.x < p.head;
     const uint32_t after = p.head + size * N + threadIdx.x - 8;
+    uint32_t bad_there = NONE;
     if (before || (blockIdx.x == gridDim.x - 1 && threadIdx.x >= 8 && after < p.elements)) {
         const int i = before ? int(threadIdx.x) - int(p.head) : int(after - start);
         const float v = value_of(map[i]);
         if (v >= p.gate) passed[atomicAdd(&count, 1)] = i;
-        if (!finite(v)) ++bad;
+        if (!finite(v)) bad_there = start + i;
     }
-    count_non_finite(p, bad);
+    count_non_finite(p, bad, start + threadIdx.x * N, N, THREADS * N, bad_there);
     __syncthreads();
     const uint32_t n = count;
     for (uint32_t k = threadIdx.x; k < n; k += THREADS) {
@@ -257,13 +293,13 @@ __device__ __forceinline__ void global(const Params& p) {
     for (uint32_t j = 0; j < EACH; ++j) {
         const uint32_t i = first + j * p.lanes;
         const float v = values[j];
-        if (!finite(v)) ++bad;
+        if (!finite(v)) bad |= 1u << j;
         if (i < size && finite(v) && v >= p.gate) {
             const uint64_t key = key_of(v, plane * size + i);
             best = key > best ? key : best;
         }
     }
-    count_non_finite(p, bad);
+    count_non_finite(p, bad, plane * size + first, 1, p.lanes, NONE);
     if (p.step == 1) {
         for (int d = 16; d; d /= 2) {
             const uint64_t other = __shfl_down_sync(~0u, best, d);

@@ -10,9 +10,11 @@
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`track`] | a frame's detections | stable identities over time |
+//! | [`convert`] | a tensor | the same values in the other float type |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
 
 pub mod associate;
+pub mod convert;
 pub mod detect;
 pub mod device;
 pub mod draw;

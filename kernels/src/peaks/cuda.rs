@@ -1,4 +1,4 @@
-//! The search on the GPU: `cuda/peaks.cu`, one launch a map.
+//! The search on the GPU: `cuda/peaks.cu`, one launch for the maps of a batch.
 //!
 //! The kernel writes what it finds, refined but in no order, straight to pinned memory. [`CudaPeaks::finish`] waits for
 //! it, and brings it into order, applies `top_k` and maps it to the frame by the CPU's own code. So everything is the
@@ -22,17 +22,21 @@ const MOST: usize = 4;
 const EACH: usize = 8;
 /// Loads under way that keep a large GPU's memory busy: with more, threads take several each.
 const MANY_THREADS: usize = 1 << 16;
-/// Records in pinned memory, more than maps with anything to see in them give. What is beyond is fetched afterwards.
+/// Records in pinned memory, more than maps with anything to see in them give: for a few frames, and for each of many.
+/// What is beyond is fetched afterwards.
 const NEAR: usize = 8192;
-/// Values a map may have: the kernels count elements, rounded up to what a block takes, in 32 bits.
+const NEAR_A_FRAME: usize = 1024;
+/// Values a map may have, and those of a batch together: the kernels count elements, rounded up to what a block takes, in
+/// 32 bits.
 const MOST_VALUES: usize = 1 << 28;
+const MOST_VALUES_OF_ALL: usize = 1 << 31;
 
 /// `Found` of the kernels as four words: element and value, dx, dy, launch.
 type Record = [u64; 4];
 const RECORD: usize = size_of::<Record>();
 /// The element of a record that is no peak, but says that there are values that are not finite.
 const NONE: u32 = u32::MAX;
-/// `Header` of the kernels: records, values that are not finite, blocks done, unused.
+/// `Header` of the kernels, of which the host reads the first: how many records there are.
 type Header = [u32; 4];
 
 /// `Params` of the kernels, whose fields are explained there.
@@ -43,10 +47,13 @@ struct Arguments {
     near: u64,
     far: u64,
     headers: u64,
+    non_finite: u64,
     best: u64,
     launch: u64,
     near_size: u32,
     far_size: u32,
+    frames: u32,
+    frame_elements: u32,
     elements: u32,
     channels: u32,
     width: u32,
@@ -58,11 +65,12 @@ struct Arguments {
     gate: f32,
     refinement: u32,
 }
-const _: () = assert!(size_of::<Arguments>() == 96);
+const _: () = assert!(size_of::<Arguments>() == 112);
 
-/// Finds the peaks of one output of a model that lies in device memory: [`super::PeakFinder`] on the GPU.
+/// Finds the peaks of one output of a model that lies in device memory: [`super::PeakFinder`] on the GPU, for all frames
+/// of a batch at once. A frame alone is a batch of one.
 ///
-/// One map is under way at a time, and all of them in one stream, or in streams that wait for each other. A launch has
+/// One batch is under way at a time, and all of them in one stream, or in streams that wait for each other. A launch has
 /// its number in its parameters, so it cannot be recorded in a [`crate::device::Graph`].
 #[derive(Debug)]
 pub struct CudaPeaks {
@@ -71,20 +79,25 @@ pub struct CudaPeaks {
     /// Where the kernel writes records, and where those that find no room there go.
     near: Pinned,
     far: Memory,
-    /// Two, in turns.
+    /// Two, in turns, and behind them twice a count a frame of values that are not finite. On the host for fetching.
     headers: Memory,
     header: Pinned,
-    /// [`Mode::Global`]: a key a channel.
+    /// Frames that there is room for.
+    frames: usize,
+    /// [`Mode::Global`]: a key a channel of each frame.
     best: Memory,
     done: Event,
     launch: u64,
-    pending: Option<(Shape, Affine)>,
-    candidates: Vec<Candidate<(f64, f64)>>,
+    pending: Option<Shape>,
+    /// One a frame that is under way; so are the candidates.
+    to_frame: Vec<Affine>,
+    candidates: Vec<Vec<Candidate<(f64, f64)>>>,
 }
 
 impl CudaPeaks {
-    /// Prepares for the output `map` of a network whose input is `input` (width, height) pixels. Memory for a map with
-    /// open dimensions is allocated when the first one arrives.
+    /// Prepares for the output `map` of a network, as one frame's is described, whose input is `input` (width, height)
+    /// pixels. Memory for a map with open dimensions is allocated when the first one arrives, and that for batches when
+    /// there is a larger one than before.
     ///
     /// # Errors
     /// As [`super::PeakFinder::new`], and [`PeaksError::TooLarge`] or [`PeaksError::Device`].
@@ -104,23 +117,23 @@ impl CudaPeaks {
             Activation::Sigmoid => "logits",
         };
         let kernel = format!("{mode}_{}_{values}", map.ty);
-        let headers = stream.allocate(2 * size_of::<Header>())?;
-        stream.fill(headers.slice(), 0)?;
         let mut this = Self {
             kernel: Kernel::load(stream.context(), "peaks", &kernel)?,
             near: stream.pin(NEAR * RECORD)?,
             far: stream.allocate(0)?,
-            header: stream.pin(headers.bytes())?,
-            headers,
+            headers: stream.allocate(0)?,
+            header: stream.pin(0)?,
+            frames: 0,
             best: stream.allocate(0)?,
             done: Event::new(stream.context())?,
             launch: 0,
             pending: None,
+            to_frame: Vec::new(),
             candidates: Vec::new(),
             announced,
         };
         if let Some(shape) = this.announced.shape {
-            this.fit(stream, &shape)?;
+            this.fit(stream, &shape, 1)?;
         }
         Ok(this)
     }
@@ -131,20 +144,36 @@ impl CudaPeaks {
     }
 
     /// Enqueues the search in `map`; [`CudaPeaks::finish`] has the peaks. What was started before and not finished is
-    /// given up. `to_frame` leads from the input tensor's pixels to the frame's.
+    /// given up.
+    ///
+    /// The first of the map's four dimensions counts the frames: as many as there are `to_frame`, each of which leads from
+    /// the input tensor's pixels to its frame's, or more, which are not looked at. A map of three is one frame's.
     ///
     /// # Errors
-    /// As [`super::PeakFinder::run`], and [`PeaksError::TooLarge`] or [`PeaksError::Device`].
+    /// As [`super::PeakFinder::run`] for one frame's map, [`PeaksError::Rows`] where it holds too few, and
+    /// [`PeaksError::TooLarge`] or [`PeaksError::Device`].
     pub fn start(
         &mut self,
         stream: &Stream,
         map: &DeviceTensor<'_>,
-        to_frame: &Affine,
+        to_frame: &[Affine],
     ) -> Result<(), PeaksError> {
         self.pending = None;
-        let shape = self.announced.read(map.name, map.ty, &map.dims)?;
-        self.fit(stream, &shape)?;
-        let (arguments, blocks) = self.arguments(map, &shape);
+        let (frames, first) = match *map.dims {
+            [frames, _, _, _] => (frames, map.row(0).unwrap_or(*map)),
+            _ => (1, *map),
+        };
+        let shape = self.announced.read(first.name, first.ty, &first.dims)?;
+        let wanted = to_frame.len();
+        if frames < wanted {
+            let got = TensorDesc::fixed(map.name, map.ty, &map.dims);
+            return Err(PeaksError::Rows { got: got.to_string(), wanted });
+        }
+        if wanted == 0 {
+            return Ok(());
+        }
+        self.fit(stream, &shape, wanted)?;
+        let (arguments, blocks) = self.arguments(map, &shape, wanted);
         let [grid, block] = [[blocks, 1, 1], [number(THREADS), 1, 1]];
         // SAFETY: `Arguments` mirrors the kernel's struct. The map has as many values as its dimensions say, the
         // records and headers as many as the arguments say; all of it stays: `self` waits for the device when dropped,
@@ -152,67 +181,94 @@ impl CudaPeaks {
         unsafe { stream.launch(&self.kernel, grid, block, 0, &arguments) }?;
         self.launch = arguments.launch;
         stream.record(&self.done)?;
-        self.pending = Some((shape, *to_frame));
+        self.to_frame.clear();
+        self.to_frame.extend_from_slice(to_frame);
+        self.pending = Some(shape);
         Ok(())
     }
 
-    /// Waits for the map that was started last and replaces `peaks` by its own, as [`super::PeakFinder::run`] does.
-    /// If none was, there are none. It waits once; once more for maps with values that are not finite, and for each
-    /// 8192 peaks (before [`Params::top_k`]) beyond the first 8192, which counts as a fallback.
+    /// Waits for the batch that was started last and replaces `peaks` by those of its frames, each as
+    /// [`super::PeakFinder::run`] does, and returns what else happened, frame by frame. If none was started, there are
+    /// none. It waits once; once more for maps with values that are not finite, and for each 8192 peaks (before
+    /// [`Params::top_k`]; 1024 a frame, in larger batches) beyond the first 8192, which counts as a fallback.
     ///
     /// # Errors
-    /// [`PeaksError::Device`], also for faults of earlier work.
-    pub fn finish(&mut self, stream: &Stream, peaks: &mut Vec<Peak>) -> Result<Outcome, PeaksError> {
-        peaks.clear();
-        let Some((shape, to_frame)) = self.pending.take() else { return Ok(Outcome::default()) };
+    /// [`PeaksError::Device`], also for faults of earlier work; there are then no peaks.
+    pub fn finish(
+        &mut self,
+        stream: &Stream,
+        peaks: &mut Vec<Vec<Peak>>,
+    ) -> Result<Vec<Outcome>, PeaksError> {
+        let frames = if self.pending.is_some() { self.to_frame.len() } else { 0 };
+        peaks.resize_with(frames, Vec::new);
+        peaks.iter_mut().for_each(Vec::clear);
+        let Some(shape) = self.pending.take() else { return Ok(Vec::new()) };
         stream.wait_on_host(&self.done)?;
-        self.candidates.clear();
-        let (found, marked) = self.collect(NEAR, &shape);
+        self.candidates.resize_with(frames, Vec::new);
+        self.candidates.iter_mut().for_each(Vec::clear);
+        let near = self.near.bytes() / RECORD;
+        let (found, marked) = self.collect(near, &shape);
         stream.counters().device_to_host.add_size(found * RECORD);
-        let mut non_finite = 0;
-        if marked || found == NEAR {
+        let mut non_finite = Vec::new();
+        if marked || found == near {
             stream.counters().fallbacks.add(1);
             non_finite = self.fetch(stream, &shape)?;
         }
         let params = &self.announced.params;
-        let truncated = choose(&mut self.candidates, params, &shape, &to_frame, |found| found.at, peaks);
-        Ok(Outcome { non_finite, truncated })
+        let rows = peaks.iter_mut().zip(&mut self.candidates).zip(&self.to_frame).enumerate();
+        let outcomes = rows.map(|(frame, ((peaks, candidates), to_frame))| Outcome {
+            non_finite: non_finite.get(frame).map_or(0, |count| *count as usize),
+            truncated: choose(candidates, params, &shape, to_frame, |found| found.at, peaks),
+        });
+        Ok(outcomes.collect())
     }
 
     /// [`CudaPeaks::start`] and [`CudaPeaks::finish`].
     ///
     /// # Errors
-    /// As they say.
+    /// As they say; there are then no peaks.
     pub fn run(
         &mut self,
         stream: &Stream,
         map: &DeviceTensor<'_>,
-        to_frame: &Affine,
-        peaks: &mut Vec<Peak>,
-    ) -> Result<Outcome, PeaksError> {
+        to_frame: &[Affine],
+        peaks: &mut Vec<Vec<Peak>>,
+    ) -> Result<Vec<Outcome>, PeaksError> {
         peaks.clear();
         self.start(stream, map, to_frame)?;
         self.finish(stream, peaks)
     }
 
-    /// Makes room for all records that a map of this shape can give.
-    fn fit(&mut self, stream: &Stream, shape: &Shape) -> Result<(), PeaksError> {
+    /// Makes room for all records that so many maps of this shape can give.
+    fn fit(&mut self, stream: &Stream, shape: &Shape, frames: usize) -> Result<(), PeaksError> {
         let Shape { channels, width, height, .. } = *shape;
         let values = width.checked_mul(height).and_then(|cells| cells.checked_mul(channels));
-        if values.is_none_or(|values| values > MOST_VALUES) {
+        let of_all = values.filter(|values| *values <= MOST_VALUES).and_then(|v| v.checked_mul(frames));
+        if of_all.is_none_or(|values| values > MOST_VALUES_OF_ALL) {
             return Err(PeaksError::TooLarge(self.announced.map.to_string()));
+        }
+        if self.frames < frames {
+            self.frames = 0;
+            self.headers = stream.allocate(2 * (size_of::<Header>() + frames * size_of::<u32>()))?;
+            stream.fill(self.headers.slice(), 0)?;
+            self.header = stream.pin(self.headers.bytes())?;
+            self.frames = frames;
+        }
+        let near = NEAR.max(frames * NEAR_A_FRAME) * RECORD;
+        if self.near.bytes() < near {
+            self.near = stream.pin(near)?;
         }
         let most = match self.announced.params.mode {
             // Of two neighbours one is not a maximum, so a tile of 2x2 cells has one at most.
-            Mode::Local => channels * width.div_ceil(2) * height.div_ceil(2),
-            Mode::Global => channels,
+            Mode::Local => frames * channels * width.div_ceil(2) * height.div_ceil(2),
+            Mode::Global => frames * channels,
         };
         // One more for the record that is no peak.
-        let far = (most + 1).saturating_sub(NEAR) * RECORD;
+        let far = ((most + 1) * RECORD).saturating_sub(self.near.bytes());
         if self.far.bytes() < far {
             self.far = stream.allocate(far)?;
         }
-        let best = channels * size_of::<u64>();
+        let best = frames * channels * size_of::<u64>();
         if self.announced.params.mode == Mode::Global && self.best.bytes() < best {
             self.best = stream.allocate(best)?;
             stream.fill(self.best.slice(), 0)?;
@@ -221,9 +277,10 @@ impl CudaPeaks {
     }
 
     /// What to launch, and in how many blocks.
-    fn arguments(&self, map: &DeviceTensor<'_>, shape: &Shape) -> (Arguments, u32) {
-        let Shape { channels, width, height, layout, .. } = *shape;
+    fn arguments(&self, map: &DeviceTensor<'_>, shape: &Shape, frames: usize) -> (Arguments, u32) {
+        let Shape { width, height, layout, .. } = *shape;
         let Params { mode, refinement, .. } = self.announced.params;
+        let channels = frames * shape.channels;
         let elements = channels * width * height;
         let step = step(shape);
         let load = 16 / map.ty.size();
@@ -248,10 +305,13 @@ impl CudaPeaks {
             near: self.near.pointer(),
             far: self.far.pointer(),
             headers: self.headers.pointer(),
+            non_finite: self.headers.pointer() + 2 * size_of::<Header>() as u64,
             best: self.best.pointer(),
             launch: self.launch + 1,
-            near_size: number(NEAR),
+            near_size: number(self.near.bytes() / RECORD),
             far_size: number(self.far.bytes() / RECORD),
+            frames: number(self.frames),
+            frame_elements: number(elements / frames.max(1)),
             elements: number(elements),
             channels: number(channels),
             width: number(width),
@@ -276,6 +336,7 @@ impl CudaPeaks {
         let records = self.near.as_slice().chunks_exact(RECORD).take(most);
         let records = records.map(bytemuck::pod_read_unaligned::<Record>);
         let (cells, step) = (shape.width * shape.height, step(shape));
+        let frame_elements = cells * shape.channels;
         let (mut count, mut marked) = (0, false);
         for [word, dx, dy, _] in records.take_while(|record| record[3] == self.launch) {
             count += 1;
@@ -284,9 +345,10 @@ impl CudaPeaks {
                 marked = true;
                 continue;
             }
-            let element = element as usize;
+            let (frame, element) = (element as usize / frame_elements, element as usize % frame_elements);
             let (plane, within) = (element / (cells * step), element % (cells * step));
-            self.candidates.push(Candidate {
+            let Some(candidates) = self.candidates.get_mut(frame) else { continue };
+            candidates.push(Candidate {
                 channel: plane * step + within % step,
                 cell: within / step,
                 value: f32::from_bits(bits),
@@ -296,16 +358,21 @@ impl CudaPeaks {
         (count, marked)
     }
 
-    /// Fetches what did not fit into the pinned memory; returns the number of values that are not finite.
-    fn fetch(&mut self, stream: &Stream, shape: &Shape) -> Result<usize, DeviceError> {
+    /// Fetches what did not fit into the pinned memory; returns the number of values that are not finite, by frame.
+    fn fetch(&mut self, stream: &Stream, shape: &Shape) -> Result<Vec<u32>, DeviceError> {
         stream.start_download(self.headers.slice(), &self.header)?;
         stream.record(&self.done)?;
         stream.wait_on_host(&self.done)?;
-        let [even, odd]: [Header; 2] = bytemuck::pod_read_unaligned(self.header.as_slice());
-        let [found, non_finite, ..] = if self.launch.is_multiple_of(2) { even } else { odd };
-        let more = (found as usize).saturating_sub(NEAR).min(self.far.bytes() / RECORD);
-        for first in (0..more).step_by(NEAR) {
-            let count = (more - first).min(NEAR);
+        let (headers, counts) = self.header.as_slice().split_at(2 * size_of::<Header>());
+        let [even, odd]: [Header; 2] = bytemuck::pod_read_unaligned(headers);
+        let (even_counts, odd_counts) = counts.split_at(counts.len() / 2);
+        let even_turn = self.launch.is_multiple_of(2);
+        let ([found, ..], counts) = if even_turn { (even, even_counts) } else { (odd, odd_counts) };
+        let non_finite = counts.chunks_exact(size_of::<u32>()).map(bytemuck::pod_read_unaligned).collect();
+        let near = self.near.bytes() / RECORD;
+        let more = (found as usize).saturating_sub(near).min(self.far.bytes() / RECORD);
+        for first in (0..more).step_by(near) {
+            let count = (more - first).min(near);
             let from = self.far.pointer() + (first * RECORD) as u64;
             // SAFETY: so many records lie there, in memory that `self` holds, and the stream is waited for.
             let records = unsafe { DeviceSlice::from_raw(from, count * RECORD) };
@@ -314,7 +381,7 @@ impl CudaPeaks {
             stream.wait_on_host(&self.done)?;
             self.collect(count, shape);
         }
-        Ok(non_finite as usize)
+        Ok(non_finite)
     }
 }
 
@@ -326,7 +393,7 @@ fn step(shape: &Shape) -> usize {
     }
 }
 
-/// For numbers of at most [`MOST_VALUES`] or so.
+/// For numbers of at most [`MOST_VALUES_OF_ALL`] or so.
 fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -151,6 +151,17 @@ pub enum PeaksError {
     /// More than one frame.
     #[error("confidence map '{0}' holds {1} frames; hand over one frame's map at a time")]
     Batch(String, usize),
+    /// Fewer frames than a batch has.
+    #[error(
+        "confidence map '{got}' does not hold the {wanted} frames of the batch; hand over one with that many along its \
+         first dimension"
+    )]
+    Rows {
+        /// What came.
+        got: String,
+        /// How many frames it is to hold.
+        wanted: usize,
+    },
     /// A dimension or size of 0.
     #[error("confidence map '{0}' for a {1}x{2} input has a size of 0; give every size at least 1")]
     Empty(String, usize, usize),
@@ -190,7 +201,10 @@ pub enum PeaksError {
     #[error("a top-k of 0 keeps no peak; set it to 1 or more")]
     TopK,
     /// More than the GPU's side counts.
-    #[error("confidence map '{0}' has more than 2^28 values; use a smaller one, or compute on the CPU")]
+    #[error(
+        "confidence map '{0}' has more than 2^28 values, or a batch of them 2^31; use a smaller one or smaller batches, \
+         or compute on the CPU"
+    )]
     TooLarge(String),
     /// The GPU failed.
     #[error(transparent)]

@@ -270,7 +270,8 @@ fn great_logits_stay_apart_and_thresholds_are_in_scores() {
 
 #[test]
 fn half_precision_maps_and_open_dimensions_work() {
-    let (dims, data) = laid_out(&map_of(2, 24, 18, gaussian(5.0, 7.0, 2.0)), Layout::Nchw);
+    let map = map_of(2, 24, 18, |c, y, x| gaussian(4.0 + c as f64, 7.0, 2.0)(c, y, x));
+    let (dims, data) = laid_out(&map, Layout::Nchw);
     let bytes: Vec<u8> = data.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
     let open: TensorDesc = "m:float16:?x?x?x?".parse().unwrap();
     let mut finder = PeakFinder::new(&open, [72, 96], Params::default()).unwrap();
@@ -284,6 +285,10 @@ fn half_precision_maps_and_open_dimensions_work() {
     let two = TensorView::new("m", TensorType::Float16, &[2, 1, 24, 18], &bytes).unwrap();
     assert!(matches!(finder.run(&two, &Affine::IDENTITY, &mut peaks), Err(PeaksError::Batch(_, 2))));
     assert!(peaks.is_empty());
+    for (row, x) in [18.0, 22.0].into_iter().enumerate() {
+        finder.run(&two.row(row).unwrap(), &Affine::IDENTITY, &mut peaks).unwrap();
+        assert_eq!(peaks, [Peak { channel: 0, x, y: 30.0, score: 1.0 }]);
+    }
 }
 
 #[test]

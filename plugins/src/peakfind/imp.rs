@@ -120,9 +120,12 @@ impl State {
         let Some(Side::Gpu(finder, _)) = &mut self.side else { return Err("there is no finder".into()) };
         maps.read(stream, |views| {
             let [map, ..] = views else { return Err("there are no maps".into()) };
-            stream.sampled(|| Ok(finder.start(stream, map, &set.to_frame)?))
+            stream.sampled(|| Ok(finder.start(stream, map, &[set.to_frame])?))
         })?;
-        Ok(finder.finish(stream, &mut self.peaks)?)
+        let mut peaks = vec![std::mem::take(&mut self.peaks)];
+        let outcomes = finder.finish(stream, &mut peaks)?;
+        self.peaks = peaks.pop().unwrap_or_default();
+        Ok(outcomes.first().copied().unwrap_or_default())
     }
 }
 

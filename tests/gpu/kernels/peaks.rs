@@ -1,5 +1,7 @@
 //! The operation `peaks`.
 
+mod batch;
+
 use cudainfer_kernels::device::{DeviceSlice, DeviceTensor, Memory, Stream};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::peaks::{
@@ -85,13 +87,44 @@ impl Map {
         DeviceTensor::new("maps", self.ty, &self.dims, memory.slice()).unwrap()
     }
 
+    /// One frame's peaks: a batch of one.
+    fn on_gpu(
+        &self,
+        finder: &mut CudaPeaks,
+        stream: &Stream,
+        memory: &Memory,
+    ) -> Result<(Vec<Peak>, Outcome), PeaksError> {
+        alone(finder, stream, &self.on_device(memory), &LETTERBOX)
+    }
+
     fn on_cpu(&self, input: [usize; 2], params: Params) -> (Vec<Peak>, Outcome) {
+        self.on_cpu_to(&LETTERBOX, input, params)
+    }
+
+    fn on_cpu_to(&self, to_frame: &Affine, input: [usize; 2], params: Params) -> (Vec<Peak>, Outcome) {
         let mut peaks = Vec::new();
         let view = TensorView::new("maps", self.ty, &self.dims, &self.bytes).unwrap();
         let mut finder = PeakFinder::new(&self.desc(), input, params).unwrap();
-        let outcome = finder.run(&view, &LETTERBOX, &mut peaks).unwrap();
+        let outcome = finder.run(&view, to_frame, &mut peaks).unwrap();
         (peaks, outcome)
     }
+}
+
+/// What a batch of one gives.
+fn alone(
+    finder: &mut CudaPeaks,
+    stream: &Stream,
+    map: &DeviceTensor<'_>,
+    to_frame: &Affine,
+) -> Result<(Vec<Peak>, Outcome), PeaksError> {
+    let mut peaks = vec![vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }]; 3];
+    let outcomes = finder.run(stream, map, &[*to_frame], &mut peaks)?;
+    assert_eq!((peaks.len(), outcomes.len()), (1, 1));
+    Ok((peaks.remove(0), outcomes[0]))
+}
+
+fn bits(peaks: &[Peak]) -> Vec<(u32, [u32; 3])> {
+    peaks.iter().map(|p| (p.channel, [p.x, p.y, p.score].map(f32::to_bits))).collect()
 }
 
 /// Everything is equal; but with logits the refinement weighs by sigmoids whose last bit may differ: places by 1e-4
@@ -138,9 +171,8 @@ fn compare(stream: &Stream, dims: [usize; 3], fills: &[(&str, Fill)]) {
                     let what = format!("{name} {dims:?} {ty}");
                     let want = map.on_cpu(input, params);
                     for _ in 0..3 {
-                        let mut peaks = vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }];
-                        let outcome = finder.run(stream, &map.on_device(&memory), &LETTERBOX, &mut peaks);
-                        assert_same(&(peaks, outcome.unwrap()), &want, &params, &what);
+                        let got = map.on_gpu(&mut finder, stream, &memory).unwrap();
+                        assert_same(&got, &want, &params, &what);
                     }
                 });
             }
@@ -192,9 +224,8 @@ fn plateaus_give_one_peak_at_their_first_cell() {
         let map = Map::new(&data, [5, 9, 9], layout, TensorType::Float32);
         let params = Params { layout: Some(layout), ..params };
         let mut finder = CudaPeaks::new(&map.desc(), [9, 9], params, &stream).unwrap();
-        let mut peaks = Vec::new();
         let memory = upload(&stream, &map.bytes);
-        finder.run(&stream, &map.on_device(&memory), &Affine::IDENTITY, &mut peaks).unwrap();
+        let (peaks, _) = alone(&mut finder, &stream, &map.on_device(&memory), &Affine::IDENTITY).unwrap();
         let places: Vec<_> = peaks.iter().map(|p| (p.channel, p.x, p.y)).collect();
         assert_eq!(places, [(0, 0.5, 0.5), (1, 2.5, 3.5), (2, 8.5, 0.5), (3, 2.5, 2.5), (4, 8.5, 1.5)]);
     }
@@ -219,9 +250,8 @@ fn maps_may_begin_at_any_element() {
             for mode in [Mode::Local, Mode::Global] {
                 let params = Params { mode, layout: Some(Layout::Nchw), ..Params::default() };
                 let mut finder = CudaPeaks::new(&map.desc(), [44, 52], params, &stream).unwrap();
-                let mut peaks = Vec::new();
-                let outcome = finder.run(&stream, &tensor, &LETTERBOX, &mut peaks).unwrap();
-                assert_same(&(peaks, outcome), &map.on_cpu([44, 52], params), &params, "at any element");
+                let got = alone(&mut finder, &stream, &tensor, &LETTERBOX).unwrap();
+                assert_same(&got, &map.on_cpu([44, 52], params), &params, "at any element");
             }
         }
     }
@@ -238,10 +268,8 @@ fn a_hundred_runs_give_the_same_bits() {
         let params = Params { refinement: Refinement::Integral, activation, ..Params::default() };
         let mut finder = CudaPeaks::new(&map.desc(), [384, 384], params, &stream).unwrap();
         let mut run = || {
-            let mut peaks = Vec::new();
-            let outcome = finder.run(&stream, &map.on_device(&memory), &LETTERBOX, &mut peaks).unwrap();
-            let bits = peaks.iter().map(|p| (p.channel, [p.x, p.y, p.score].map(f32::to_bits)));
-            (bits.collect::<Vec<_>>(), outcome)
+            let (peaks, outcome) = map.on_gpu(&mut finder, &stream, &memory).unwrap();
+            (bits(&peaks), outcome)
         };
         let first = run();
         assert!((0..100).all(|_| run() == first));
@@ -298,8 +326,7 @@ fn maxima_and_their_centres_of_mass_are_those_of_the_definition() {
             ..Params::default()
         };
         let mut finder = CudaPeaks::new(&map.desc(), [dims[2], dims[1]], params, &stream).unwrap();
-        let mut peaks = Vec::new();
-        finder.run(&stream, &map.on_device(&memory), &Affine::IDENTITY, &mut peaks).unwrap();
+        let (peaks, _) = alone(&mut finder, &stream, &map.on_device(&memory), &Affine::IDENTITY).unwrap();
         let want = reference(&data, dims, f64::from(threshold));
         assert_eq!(peaks.len(), want.len());
         for (g, w) in peaks.iter().zip(&want) {
@@ -322,24 +349,25 @@ fn a_map_costs_one_launch_one_wait_and_no_allocation() {
         // Open dimensions: the first map allocates.
         let open = "maps:float32:?x?x?x?".parse().unwrap();
         let mut finder = CudaPeaks::new(&open, [384, 384], params, &stream).unwrap();
-        let (mut peaks, want) = (Vec::new(), map.on_cpu([384, 384], params));
-        finder.run(&stream, &map.on_device(&memory), &LETTERBOX, &mut peaks).unwrap();
+        let want = map.on_cpu([384, 384], params);
+        map.on_gpu(&mut finder, &stream, &memory).unwrap();
         let counters = stream.counters();
         counters.reset();
         for _ in 0..10 {
-            let outcome = finder.run(&stream, &map.on_device(&memory), &LETTERBOX, &mut peaks).unwrap();
-            assert_same(&(peaks.clone(), outcome), &want, &params, "counted");
+            let got = map.on_gpu(&mut finder, &stream, &memory).unwrap();
+            assert_same(&got, &want, &params, "counted");
         }
         assert_eq!((counters.launches.get(), counters.host_waits.get()), (10, 10));
         assert_eq!((counters.allocations.get(), counters.fallbacks.get()), (0, 0));
-        assert_eq!(counters.device_to_host.get(), 10 * 32 * peaks.len() as u64);
+        assert_eq!(counters.device_to_host.get(), 10 * 32 * want.0.len() as u64);
         // The last one that was started counts, and it only once.
         for _ in 0..3 {
-            finder.start(&stream, &map.on_device(&memory), &LETTERBOX).unwrap();
+            finder.start(&stream, &map.on_device(&memory), &[LETTERBOX]).unwrap();
         }
-        let outcome = finder.finish(&stream, &mut peaks).unwrap();
-        assert_same(&(peaks.clone(), outcome), &want, &params, "thrice");
-        assert_eq!(finder.finish(&stream, &mut peaks), Ok(Outcome::default()));
+        let mut peaks = Vec::new();
+        let outcomes = finder.finish(&stream, &mut peaks).unwrap();
+        assert_same(&(peaks.concat(), outcomes[0]), &want, &params, "thrice");
+        assert_eq!(finder.finish(&stream, &mut peaks), Ok(vec![]));
         assert!(peaks.is_empty());
     }
 }
@@ -355,13 +383,18 @@ fn what_the_cpu_refuses_is_refused() {
     assert!(matches!(new("m:float32:1x2x8x8", Params { top_k: 0, ..p }), Err(PeaksError::TopK)));
     assert!(matches!(new("m:float32:1x99999x99999x64", p), Err(PeaksError::TooLarge(_))));
     let memory = upload(&stream, &[0; 2 * 8 * 8 * 4]);
-    let mut peaks = vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }];
-    let mut refused = |text: &str, dims: &[usize]| {
-        let map = DeviceTensor::new("m", TensorType::Float32, dims, memory.slice()).unwrap();
-        new(text, p).unwrap().run(&stream, &map, &LETTERBOX, &mut peaks).unwrap_err()
+    let mut peaks = vec![vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }]];
+    let mut refused = |text: &str, dims: &[usize], frames: usize| {
+        let bytes = memory.slice().first(4 * dims.iter().product::<usize>());
+        let map = DeviceTensor::new("m", TensorType::Float32, dims, bytes).unwrap();
+        new(text, p).unwrap().run(&stream, &map, &vec![LETTERBOX; frames], &mut peaks).unwrap_err()
     };
-    assert!(matches!(refused("m:float32:1x2x8x8", &[1, 2, 4, 16]), PeaksError::Changed { .. }));
-    assert!(matches!(refused("m:float32:?x?x?x?", &[2, 1, 8, 8]), PeaksError::Batch(_, 2)));
-    assert!(matches!(refused("m:float16:1x2x8x8", &[1, 2, 8, 8]), PeaksError::Changed { .. }));
+    assert!(matches!(refused("m:float32:1x2x8x8", &[1, 2, 4, 16], 1), PeaksError::Changed { .. }));
+    assert!(matches!(refused("m:float16:1x2x8x8", &[1, 2, 8, 8], 1), PeaksError::Changed { .. }));
+    assert!(matches!(refused("m:float32:?x?x?x?", &[0, 2, 8, 8], 1), PeaksError::Empty(..)));
+    // A batch of too few; three dimensions are one frame's.
+    assert!(matches!(refused("m:float32:1x2x8x8", &[1, 2, 8, 8], 2), PeaksError::Rows { wanted: 2, .. }));
+    assert!(matches!(refused("m:float32:?x?x?x?", &[2, 1, 8, 8], 3), PeaksError::Rows { wanted: 3, .. }));
+    assert!(matches!(refused("m:float32:2x8x8", &[2, 8, 8], 2), PeaksError::Rows { wanted: 2, .. }));
     assert!(peaks.is_empty());
 }

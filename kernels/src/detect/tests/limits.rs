@@ -1,6 +1,7 @@
 //! Thresholds, filters, limits, broken values, element types and shapes that are known only at run time.
 
 use super::*;
+use crate::device::{DeviceSlice, DeviceTensor};
 
 const INPUT: [usize; 2] = [640, 640];
 
@@ -250,4 +251,46 @@ fn parameters_out_of_range_are_refused_by_name() {
         assert!(message.contains(name), "{message}");
     }
     assert!(Detector::new(decoder, ok()).is_ok());
+}
+
+#[test]
+fn rows_of_a_batch_are_frames() {
+    let at = |x: f32, confidence: f32| [x, 0.0, x + 9.0, 9.0, confidence, 0.0];
+    let frames =
+        [[at(10.0, 0.9), at(30.0, 0.4)], [at(50.0, 0.1), at(70.0, 0.8)], [at(0.0, 0.0), at(0.0, 0.0)]];
+    let batch = Tensor::new("output0", &[3, 2, 6], frames.as_flattened().as_flattened());
+    let decoder = choose(&[rows(&frames[0]).desc()], INPUT, Some(DecoderKind::EndToEnd), &Hints::default());
+    let mut detector = Detector::new(decoder.unwrap(), Params::default()).unwrap();
+    let mut found = vec![];
+    let places = [vec![10.0, 30.0], vec![70.0], vec![]];
+    for (i, wanted) in places.into_iter().enumerate() {
+        let row = batch.view().row(i).unwrap();
+        detector.run(&[row], &Affine::IDENTITY, INPUT, &mut found).unwrap();
+        assert_eq!(found.iter().map(|d| d.rect.x).collect::<Vec<_>>(), wanted);
+    }
+    let error = detector.run(&[batch.view()], &Affine::IDENTITY, INPUT, &mut found).unwrap_err();
+    assert!(matches!(error, DetectError::Shape { .. }), "{error}");
+}
+
+#[test]
+fn a_batch_on_the_gpu_may_be_padded_but_not_short() {
+    let decoder =
+        choose(&["o:float32:1x?x7".parse().unwrap()], INPUT, Some(DecoderKind::Yolov5), &Hints::default());
+    let decoder = decoder.unwrap();
+    let layout = |dims: &[usize], rows: usize| {
+        // SAFETY: nobody reads it.
+        let data = unsafe { DeviceSlice::from_raw(4096, 4 * dims.iter().product::<usize>()) };
+        let tensor = DeviceTensor::new("o", TensorType::Float32, dims, data).unwrap();
+        decoder.layout(&[tensor], rows).map(|layout| layout.anchors())
+    };
+    assert_eq!(layout(&[4, 9, 7], 4), Ok(9));
+    assert_eq!(layout(&[4, 9, 7], 3), Ok(9));
+    assert_eq!(layout(&[9, 7], 1), Ok(9));
+    for dims in [&[2, 9, 7][..], &[9, 7], &[4, 9, 8]] {
+        let text = layout(dims, 3).unwrap_err().to_string();
+        assert!(
+            text.contains(&format!("{dims:?}")) && text.contains("[1, N, 7] for each of 3 frames"),
+            "{text}"
+        );
+    }
 }

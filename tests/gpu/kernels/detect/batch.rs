@@ -8,9 +8,10 @@ use super::{Case, MODES, Nms, Random, Scene, Tensor, alone, bits, cases, device,
 
 /// Frames of several sizes, each placed differently in the input tensor.
 fn row(i: usize) -> Row {
+    let i = i % 30;
     let k = i as f64;
     let to_frame = Affine { scale: [1.5 + 0.125 * k, 2.0 - 0.0625 * k], offset: [-3.0 * k, 10.5 + k] };
-    Row { to_frame, frame: [900 + 70 * i, 1300 - 40 * (i % 30)] }
+    Row { to_frame, frame: [900 + 70 * i, 1300 - 40 * i] }
 }
 
 /// Frames of one model in device memory, one behind the other, and two rows of NaN behind them.
