@@ -78,6 +78,12 @@ pub fn has_tensors(caps: &gst::CapsRef) -> bool {
     caps.features(0).is_some_and(|f| f.contains(FEATURE))
 }
 
+/// The frames' width and height; 0 where the caps do not say.
+pub fn frame_size(caps: &gst::CapsRef) -> [usize; 2] {
+    let size = |field| usize::try_from(caps.structure(0)?.get::<i32>(field).ok()?).ok();
+    ["width", "height"].map(|field| size(field).unwrap_or(0))
+}
+
 /// The same caps, all with the tensor feature.
 pub fn with_feature(caps: &gst::Caps) -> gst::Caps {
     map(caps, |s, features| {

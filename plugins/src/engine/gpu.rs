@@ -9,6 +9,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use cudainfer_kernels::convert::CudaConvert;
 use cudainfer_kernels::device::{
     Context, Counters, Device, DeviceSlice, Event, Graph, Pinned, SharedMemory, Stream,
 };
@@ -44,6 +45,9 @@ pub struct Gpu {
     /// Whether ONNX Runtime can be recorded.
     graphs: bool,
     staging: Staging,
+    /// For tensors from the host that are converted.
+    scratch: Option<SharedMemory>,
+    convert: CudaConvert,
     running: VecDeque<Event>,
     reached: Vec<Event>,
 }
@@ -100,13 +104,15 @@ impl Gpu {
         let stream = Arc::new(Stream::new(&context, counters).map_err(|e| e.to_string())?);
         Ok(Self {
             allocator: TensorAllocator::new(&stream).map_err(|e| e.to_string())?,
-            stream,
             batch: 1,
             shapes: Vec::new(),
             graphs: false,
             staging: Staging::default(),
+            scratch: None,
+            convert: CudaConvert::new(&stream).map_err(|e| e.to_string())?,
             running: VecDeque::new(),
             reached: Vec::new(),
+            stream,
         })
     }
 
@@ -167,10 +173,11 @@ impl Gpu {
         let stream = Arc::clone(&self.stream);
         let shape = Arc::clone(&shaped.shape);
         let rows = shape.rows(images.len());
-        let near = |image: &gst::BufferRef| self.near(image).map(|memory| memory.slice().pointer());
         // A frame alone is used where it lies.
         let alone = match images {
-            [image] if rows == 1 => near(image),
+            [image] if rows == 1 && shape.is_given() => {
+                near(&stream, image).map(|memory| memory.slice().pointer())
+            }
             _ => None,
         };
         let index = self.slot(shaped, alone)?;
@@ -179,7 +186,7 @@ impl Gpu {
         let way = slot.ways.iter_mut().find(|way| way.rows == rows);
         let way = way.ok_or_else(|| EngineError::Run("a run has no binding".into()))?;
         let lone = match (&slot.input, images) {
-            (Place::At(_), [image]) => self.near(image),
+            (Place::At(_), [image]) => near(&stream, image),
             _ => None,
         };
         if let Place::Own(memory) = &slot.input {
@@ -240,12 +247,6 @@ impl Gpu {
             .collect()
     }
 
-    /// The memory of an image that lies on this GPU. One on another GPU comes by way of the host, as from there.
-    fn near<'a>(&self, image: &'a gst::BufferRef) -> Option<DeviceMemory<'a>> {
-        let near = |memory: &DeviceMemory<'_>| memory.context().handle() == self.stream.context().handle();
-        device_memory(image).filter(near)
-    }
-
     /// Enqueues the copies of the images to a slot's memory.
     fn gather(
         &mut self,
@@ -255,19 +256,33 @@ impl Gpu {
     ) -> Result<(), EngineError> {
         let stream = Arc::clone(&self.stream);
         let size = shape.image_bytes();
+        let convert = |from: DeviceSlice<'_>, to| {
+            let done = self.convert.start(&stream, from, shape.given, to, shape.image.ty);
+            done.map_err(|e| EngineError::Run(e.to_string()))
+        };
         memory.begin_write(&stream)?;
         for (row, image) in images.iter().enumerate() {
             let place = memory.slice().after(row * size).first(size);
-            match self.near(image) {
-                Some(near) => {
-                    near.begin_read(&stream)?;
-                    stream.copy_on_device(near.slice(), place)?;
-                    near.end_read(&stream)?;
-                }
-                None => {
-                    stream.counters().fallbacks.add(1);
-                    self.staging.upload(&stream, image, place)?;
-                }
+            if let Some(near) = near(&stream, image) {
+                near.begin_read(&stream)?;
+                let converted = convert(near.slice(), place);
+                near.end_read(&stream)?;
+                converted?;
+                continue;
+            }
+            stream.counters().fallbacks.add(1);
+            if shape.is_given() {
+                self.staging.upload(&stream, image, place)?;
+            } else {
+                let bytes = shape.given_bytes();
+                let fits = |memory: &SharedMemory| memory.slice().bytes() == bytes;
+                let scratch = match self.scratch.take().filter(fits) {
+                    Some(scratch) => scratch,
+                    None => SharedMemory::new(&stream, bytes)?,
+                };
+                self.staging.upload(&stream, image, scratch.slice())?;
+                convert(scratch.slice(), place)?;
+                self.scratch = Some(scratch);
             }
         }
         memory.end_write(&stream)?;
@@ -376,6 +391,12 @@ impl Gpu {
         }
         Ok(())
     }
+}
+
+/// The memory of an image that lies on the stream's GPU. One on another GPU comes by way of the host, as from there.
+fn near<'a>(stream: &Stream, image: &'a gst::BufferRef) -> Option<DeviceMemory<'a>> {
+    let near = |memory: &DeviceMemory<'_>| memory.context().handle() == stream.context().handle();
+    device_memory(image).filter(near)
 }
 
 impl Staging {

@@ -126,6 +126,22 @@ impl ImageInput {
         }
     }
 
+    /// Whether frames may bring their tensor in this type: the model's own, and one float for another.
+    pub fn takes(&self, ty: TensorType) -> bool {
+        let is_float = |ty| matches!(ty, TensorType::Float32 | TensorType::Float16);
+        ty == self.ty || is_float(ty) && is_float(self.ty)
+    }
+
+    /// As [`ImageInput::required`], in the types that are converted.
+    pub fn convertible(&self) -> impl Iterator<Item = gst::Structure> {
+        let others = TensorType::ALL.into_iter().filter(|ty| *ty != self.ty && self.takes(*ty));
+        others.map(|ty| {
+            let mut structure = self.required();
+            structure.set("tensor-type", ty.name());
+            structure
+        })
+    }
+
     /// The caps fields that an input tensor must have.
     pub fn required(&self) -> gst::Structure {
         let mut s = gst::Structure::builder("required")

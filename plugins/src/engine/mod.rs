@@ -189,7 +189,7 @@ impl Engine {
     }
 
     fn run_all_sizes(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), EngineError> {
-        let zeros = gst::Buffer::from_slice(vec![0; shape.image_bytes()]);
+        let zeros = gst::Buffer::from_slice(vec![0; shape.given_bytes()]);
         let images = vec![zeros.as_ref(); self.batch];
         let first = self.sessions.first().ok_or_else(|| EngineError::Run("there is no session".into()))?;
         if !shape.is_known() {

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
+use cudainfer_kernels::convert::convert;
 use cudainfer_kernels::device::Stream;
-use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 use ort::environment::Environment;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
@@ -159,8 +160,8 @@ impl Session {
             .map(|image| image.map_readable().map_err(|e| EngineError::Run(e.to_string())))
             .collect::<Result<Vec<_>, _>>()?;
         let bytes = match maps.as_slice() {
-            [one] if rows == 1 => one.as_slice(),
-            many => gather(&mut self.gathered, many, shape.image_bytes(), rows),
+            [one] if rows == 1 && shape.is_given() => one.as_slice(),
+            many => gather(&mut self.gathered, many, shape, rows)?,
         };
         let image = Input {
             name: &shape.image.name,
@@ -194,20 +195,26 @@ impl Session {
     }
 }
 
-/// The images one behind the other, and zeros for the rows that are left.
+/// The images one behind the other, in the model's type, and zeros for the rows that are left.
 fn gather<'a>(
     gathered: &'a mut Vec<u128>,
     images: &[gst::BufferMap<'_, gst::buffer::Readable>],
-    bytes: usize,
+    shape: &Shape,
     rows: usize,
-) -> &'a [u8] {
+) -> Result<&'a [u8], EngineError> {
+    let bytes = shape.image_bytes();
     gathered.resize((rows * bytes).div_ceil(size_of::<u128>()), 0);
     let (used, left) = bytemuck::cast_slice_mut::<u128, u8>(gathered).split_at_mut(images.len() * bytes);
     for (row, image) in used.chunks_exact_mut(bytes.max(1)).zip(images) {
-        row.copy_from_slice(image);
+        let dims = shape.image_dims(1);
+        TensorView::new(&shape.image.name, shape.given, &dims, image)
+            .map_err(|e| EngineError::Run(e.to_string()))
+            .and_then(|image| {
+                convert(&image, shape.image.ty, row).map_err(|e| EngineError::Run(e.to_string()))
+            })?;
     }
     left.fill(0);
-    &bytemuck::cast_slice(gathered)[..rows * bytes]
+    Ok(&bytemuck::cast_slice(gathered)[..rows * bytes])
 }
 
 /// ONNX Runtime's failure of a run.

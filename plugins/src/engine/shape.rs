@@ -12,8 +12,10 @@ use crate::meta::tensor::Tensor;
 /// dimension, if they have a batch, is 1.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// The tensor that each frame brings.
+    /// The tensor that the model wants of each frame.
     pub image: TensorDesc,
+    /// The type in which frames bring it; float32 and float16 are converted.
+    pub given: TensorType,
     /// Inputs other than the image.
     pub constants: Vec<Constant>,
     /// What comes out; dimensions that depend on the picture are open.
@@ -54,9 +56,19 @@ impl Shape {
         self.fixed.unwrap_or(frames)
     }
 
-    /// Bytes of a frame's tensor.
+    /// Bytes of a frame's tensor, as the model wants it.
     pub fn image_bytes(&self) -> usize {
         bytes(&self.image)
+    }
+
+    /// Bytes of a frame's tensor, as it comes.
+    pub fn given_bytes(&self) -> usize {
+        self.image_bytes() / self.image.ty.size() * self.given.size()
+    }
+
+    /// Whether frames bring what the model wants as it is.
+    pub fn is_given(&self) -> bool {
+        self.given == self.image.ty
     }
 
     /// The image's dimensions in a run of so many rows.
@@ -90,7 +102,7 @@ impl Shape {
         let constants = |shape: &Self| -> Vec<_> {
             shape.constants.iter().map(|c| (c.desc.name.clone(), c.dims.clone(), c.data.clone())).collect()
         };
-        self.image == other.image && constants(self) == constants(other)
+        (&self.image, self.given) == (&other.image, other.given) && constants(self) == constants(other)
     }
 }
 
@@ -135,6 +147,7 @@ mod tests {
         let desc = |name: &str, dims: &[usize]| TensorDesc::fixed(name, TensorType::UInt8, dims);
         Shape {
             image: desc("image", &[1, 3, 4, 4]),
+            given: TensorType::UInt8,
             constants: vec![
                 Constant { desc: desc("size", &[1, 2]), dims: vec![1, 2], data: vec![4, 5], batched: true },
                 Constant { desc: desc("iou", &[1]), dims: vec![1], data: vec![7], batched: false },

@@ -74,15 +74,13 @@ impl GpuNms {
         let params = settings.params(&info)?;
         // Wrong parameters are said now, not with the first frame.
         Detector::new(decoder.clone(), params.clone()).map_err(|e| e.to_string())?;
-        let s = incaps.structure(0).ok_or("the caps are empty")?;
-        let size = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok()).unwrap_or(0);
         Ok(State {
             key: format!("{decoder:?} {params:?}"),
             decoder,
             params,
             side: None,
             info,
-            frame: [size("width"), size("height")],
+            frame: caps::frame_size(incaps),
             found: Vec::new(),
         })
     }

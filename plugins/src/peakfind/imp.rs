@@ -1,7 +1,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counters, Stream};
-use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Params, Peak, PeakFinder};
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::glib;
@@ -17,8 +17,9 @@ use crate::device::{self, Results};
 use crate::engine::ModelInfo;
 use crate::fusedpreproc::Layout;
 use crate::memory::order;
+use crate::meta::batch::Batch;
 use crate::meta::object::{KeypointsParam, Object, objects};
-use crate::meta::tensor::{Failure, OnDevice, TensorSet};
+use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats};
@@ -32,6 +33,9 @@ struct State {
     /// The maps as the caps announce them, and the size of the network's input.
     announced: (TensorDesc, [usize; 2]),
     params: Params,
+    /// All that points depend on besides the maps.
+    key: String,
+    frame: [usize; 2],
     side: Option<Side>,
     info: ModelInfo,
     peaks: Vec<Peak>,
@@ -69,19 +73,32 @@ impl PeakFind {
         let params = settings.params(&info);
         // Wrong parameters are said now, not with the first frame.
         PeakFinder::new(map, model.input, params).map_err(|e| e.to_string())?;
-        Ok(State { announced: (map.clone(), model.input), params, side: None, info, peaks: Vec::new() })
+        Ok(State {
+            key: format!("{map:?} {params:?}"),
+            announced: (map.clone(), model.input),
+            params,
+            frame: caps::frame_size(incaps),
+            side: None,
+            info,
+            peaks: Vec::new(),
+        })
     }
 
     /// Returns how many values are to be warned of, once.
-    fn find(&self, state: &mut State, set: &mut TensorSet) -> Result<usize, String> {
-        let (wanted, _) = &state.announced;
-        set.tensors.retain(|t| t.desc.name == wanted.name);
-        if set.tensors.is_empty() {
-            return Err(format!("a frame came without the tensor '{}'", wanted.name));
-        }
-        let outcome = match self.device.on_device(&set.tensors, &self.counters)? {
-            Some((maps, stream)) => state.find_on_gpu(set, &maps, &stream).map_err(|e| e.to_string())?,
-            None => state.find_on_cpu(set)?,
+    fn find(&self, state: &mut State, set: &TensorSet) -> Result<usize, String> {
+        let name = &state.announced.0.name;
+        let missing = || format!("a frame came without the tensor '{name}'");
+        let (batch, row) = set.batch(state.frame);
+        let maps = batch.tensors().iter().find(|t| t.desc.name == *name).ok_or_else(missing)?;
+        let outcome = match self.device.on_device(std::slice::from_ref(maps), &self.counters)? {
+            Some((maps, stream)) => {
+                state.find_on_gpu(&batch, row, &maps, &stream).map_err(|e| e.to_string())?
+            }
+            None => {
+                let map = set.tensors.iter().find(|t| t.desc.name == *name).ok_or_else(missing)?;
+                let map = map.clone();
+                state.find_on_cpu(&map, &set.to_frame)?
+            }
         };
         let mut stats = lock(&self.stats);
         let first_non_finite = stats.non_finite == 0 && outcome.non_finite > 0;
@@ -94,8 +111,7 @@ impl PeakFind {
 }
 
 impl State {
-    fn find_on_cpu(&mut self, set: &TensorSet) -> Result<Outcome, String> {
-        let [map, ..] = set.tensors.as_slice() else { return Err("there are no maps".into()) };
+    fn find_on_cpu(&mut self, map: &Tensor, to_frame: &Affine) -> Result<Outcome, String> {
         let mapped = map.map().map_err(|e| e.to_string())?;
         let view = mapped.view().map_err(|e| e.to_string())?;
         if !matches!(self.side, Some(Side::Cpu(_))) {
@@ -103,29 +119,37 @@ impl State {
             self.side = Some(Side::Cpu(Box::new(finder.map_err(|e| e.to_string())?)));
         }
         let Some(Side::Cpu(finder)) = &mut self.side else { return Err("there is no finder".into()) };
-        finder.run(&view, &set.to_frame, &mut self.peaks).map_err(|e| e.to_string())
+        finder.run(&view, to_frame, &mut self.peaks).map_err(|e| e.to_string())
     }
 
-    /// The one place where the host waits for the GPU: here results become metadata.
+    /// The one place where the host waits for the GPU: here results become metadata. Whichever frame of a batch comes first
+    /// has all of it searched.
     fn find_on_gpu(
         &mut self,
-        set: &TensorSet,
+        batch: &Batch,
+        row: usize,
         maps: &OnDevice<'_>,
         stream: &Arc<Stream>,
     ) -> Result<Outcome, Failure> {
-        if !matches!(&self.side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
-            let finder = CudaPeaks::new(&self.announced.0, self.announced.1, self.params, stream)?;
-            self.side = Some(Side::Gpu(Box::new(finder), Arc::clone(stream)));
-        }
-        let Some(Side::Gpu(finder, _)) = &mut self.side else { return Err("there is no finder".into()) };
-        maps.read(stream, |views| {
-            let [map, ..] = views else { return Err("there are no maps".into()) };
-            stream.sampled(|| Ok(finder.start(stream, map, &[set.to_frame])?))
+        let Self { announced: (map, input), params, key, side, peaks, .. } = self;
+        let found = batch.once(key, || {
+            if !matches!(side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
+                let finder = CudaPeaks::new(map, *input, *params, stream)?;
+                *side = Some(Side::Gpu(Box::new(finder), Arc::clone(stream)));
+            }
+            let Some(Side::Gpu(finder, _)) = side else { return Err("there is no finder".into()) };
+            let to_frame: Vec<Affine> = batch.rows().iter().map(|row| row.to_frame).collect();
+            maps.read(stream, |views| {
+                let [map, ..] = views else { return Err("there are no maps".into()) };
+                stream.sampled(|| Ok(finder.start(stream, map, &to_frame)?))
+            })?;
+            let mut found = Vec::new();
+            let outcomes = finder.finish(stream, &mut found)?;
+            Ok::<_, Failure>(found.into_iter().zip(outcomes).collect::<Vec<_>>())
         })?;
-        let mut peaks = vec![std::mem::take(&mut self.peaks)];
-        let outcomes = finder.finish(stream, &mut peaks)?;
-        self.peaks = peaks.pop().unwrap_or_default();
-        Ok(outcomes.first().copied().unwrap_or_default())
+        let (of_row, outcome) = found.get(row).ok_or("the batch has no such frame")?;
+        peaks.clone_from(of_row);
+        Ok(*outcome)
     }
 }
 
@@ -348,7 +372,7 @@ impl BaseTransformImpl for PeakFind {
         let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let found = TensorSet::take(buffer)
             .ok_or_else(|| "a frame came without its tensors".to_owned())
-            .and_then(|mut set| self.find(state, &mut set));
+            .and_then(|set| self.find(state, &set));
         if found.is_ok() && !state.peaks.is_empty() {
             let (object, outline) = object(&state.peaks, &state.info, objects(buffer).len());
             object.put(buffer, &outline);

@@ -9,6 +9,7 @@ use super::imp::{CAT, TrtInfer};
 use super::instance::Instance;
 use super::running::{Negotiated, Running};
 use super::shape;
+use crate::caps;
 use crate::engine::{ModelInfo, Shape};
 use crate::sync::lock;
 
@@ -145,7 +146,7 @@ impl TrtInfer {
             owner.lane.push_event(gst::event::Caps::new(&caps));
             *running = Some(Running { owner, instance: Arc::clone(next), client });
         }
-        *lock(&self.negotiated) = Some(Negotiated { shape, frame: shape::frame_size(incoming) });
+        *lock(&self.negotiated) = Some(Negotiated { shape, frame: caps::frame_size(incoming) });
         *lock(&self.instance) = Some(Arc::clone(next));
         *lock(&self.next) = Next::default();
         gst::info!(CAT, imp = self, "{} from now on", next.setup.config.model.display());

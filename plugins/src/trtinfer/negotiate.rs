@@ -33,8 +33,9 @@ impl TrtInfer {
             Ok((running, shape)) => {
                 let caps = self.outgoing(&running.instance, &shape, incoming);
                 gst::info!(CAT, imp = self, "frames carry {caps}");
-                *lock(&self.negotiated) = Some(Negotiated { shape, frame: shape::frame_size(incoming) });
+                *lock(&self.negotiated) = Some(Negotiated { shape, frame: caps::frame_size(incoming) });
                 self.update_latency(incoming);
+                self.check_timeout(&running.instance);
                 running.owner.lane.push_event(gst::event::Caps::new(&caps))
             }
             Err(why) => {
@@ -43,6 +44,24 @@ impl TrtInfer {
                 false
             }
         }
+    }
+
+    /// Warns of a timeout where nothing is live.
+    fn check_timeout(&self, instance: &Instance) {
+        let mut query = gst::query::Latency::new();
+        if instance.setup.timeout.is_zero() || !self.sink.peer_query(&mut query) || query.result().0 {
+            return;
+        }
+        gst::element_imp_warning!(
+            self,
+            gst::ResourceError::Settings,
+            (
+                "{}: batch-timeout={} is of no use here: nothing before this element is live, so frames come as fast as \
+                 they are taken and fill batches by themselves; leave it out",
+                self.obj().name(),
+                instance.setup.timeout.as_nanos()
+            )
+        );
     }
 
     /// The caps of what an instance makes of frames with these.
@@ -107,6 +126,9 @@ impl TrtInfer {
             for engine in self.next().iter().chain(&in_use).map(|instance| &instance.engine) {
                 accepted.append(caps::with_fields(&frames, &engine.input.preferred(&engine.info)));
                 accepted.append(caps::with_fields(&frames, &engine.input.required()));
+                for fields in engine.input.convertible() {
+                    accepted.append(caps::with_fields(&frames, &fields));
+                }
             }
             accepted.append(caps::with_feature(&frames));
             accepted.append(frames);

@@ -23,10 +23,11 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<Shape, Strin
     let int = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok());
     let text = |field| s.get::<&str>(field).unwrap_or("?");
     let (width, height) = (int("tensor-width").unwrap_or(0), int("tensor-height").unwrap_or(0));
+    let given = text("tensor-type").parse().ok().filter(|ty| wanted.takes(*ty));
     let fits = wanted.width.is_none_or(|w| w == width)
         && wanted.height.is_none_or(|h| h == height)
         && int("tensor-channels") == Some(wanted.channels)
-        && text("tensor-type") == wanted.ty.name()
+        && given.is_some()
         && text("tensor-layout") == nick(wanted.layout);
     if !fits || width == 0 || height == 0 {
         return Err(format!(
@@ -38,7 +39,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<Shape, Strin
             text("tensor-layout"),
         ));
     }
-    let sizes = [[width, height], frame_size(caps)];
+    let sizes = [[width, height], caps::frame_size(caps)];
     let constants = engine
         .inputs
         .iter()
@@ -47,18 +48,11 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<Shape, Strin
         .collect::<Result<_, _>>()?;
     Ok(Shape {
         image: TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &wanted.dims(width, height)),
+        given: given.unwrap_or(wanted.ty),
         constants,
         outputs: outputs(engine)?,
         fixed: wanted.batch,
     })
-}
-
-/// The frames' width and height.
-pub(super) fn frame_size(caps: &gst::CapsRef) -> [usize; 2] {
-    let size = |field| {
-        caps.structure(0).and_then(|s| s.get::<i32>(field).ok()).and_then(|v| usize::try_from(v).ok())
-    };
-    ["width", "height"].map(|field| size(field).unwrap_or(0))
 }
 
 /// The outputs' descriptions for a frame alone, as far as the model tells them.

@@ -65,7 +65,7 @@ fn prepare(mut job: Job) -> Option<Prepared> {
     let wanted = &job.shape.image;
     let image = set.as_ref().and_then(|set| {
         let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
-        given.filter(|t| (t.desc.ty, &t.desc.dims) == (wanted.ty, &wanted.dims)).map(|t| t.data.clone())
+        given.filter(|t| (t.desc.ty, &t.desc.dims) == (job.shape.given, &wanted.dims)).map(|t| t.data.clone())
     });
     match (set, image) {
         (Some(set), Some(image)) => Some(Prepared { job, set, image }),
