@@ -1,8 +1,8 @@
 //! The bare session loop: the model alone, on a tensor that lies on the GPU, as often as it runs. What a pipeline reaches
 //! is measured against this (lines.py).
 //!
-//! `session MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`, ONNX Runtime
-//! with IO binding and nothing else.
+//! `session [--batch N] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`, ONNX
+//! Runtime with IO binding and nothing else. Rates are of frames, times of runs. A batch lies in one piece: it is not gathered.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -13,7 +13,7 @@ use std::time::Instant;
 use cudainfer_kernels::device::{Choice, Counters};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use gst::prelude::*;
-use gstcudainfer::engine::{Config, Engine, Input, Precision, Provider};
+use gstcudainfer::engine::{Config, Engine, Precision, Provider, Shape};
 use gstcudainfer::memory::tensor::{TensorAllocator, device_memory};
 
 /// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
@@ -21,14 +21,20 @@ const AHEAD: usize = 4;
 
 fn main() {
     gst::init().unwrap();
-    for model in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
-        for graphs in [true, false] {
-            measure(&model, graphs);
+    let mut arguments = std::env::args().skip(1);
+    let mut batch = 1;
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--batch" => batch = arguments.next().unwrap().parse().unwrap(),
+            model if !model.starts_with('-') => {
+                [true, false].iter().for_each(|graphs| measure(model, batch, *graphs))
+            }
+            _ => (),
         }
     }
 }
 
-fn measure(model: &str, graphs: bool) {
+fn measure(model: &str, batch: usize, graphs: bool) {
     let config = Config {
         model: PathBuf::from(model),
         labels: None,
@@ -40,14 +46,26 @@ fn measure(model: &str, graphs: bool) {
         graphs,
         library: None,
         sessions: 1,
-        threads: 1,
+        intra_threads: 1,
+        inter_threads: 1,
+        batch: None,
+        memory_limit: 0,
     };
     let counters = Arc::new(Counters::default());
     let engine = Engine::open(&config, &counters, &|_| ()).unwrap();
     let mut session = engine.sessions[0].lock().unwrap();
     let stream = Arc::clone(session.stream().unwrap());
     let desc = &engine.inputs[0];
-    let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(1)).collect();
+    let mut dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(1)).collect();
+    dims[0] = batch;
+    // The whole batch as what trtinfer takes for one frame.
+    let shape = Arc::new(Shape {
+        image: TensorDesc::fixed(&desc.name, desc.ty, &dims),
+        given: desc.ty,
+        constants: Vec::new(),
+        outputs: fixed(&engine.outputs, batch),
+        fixed: None,
+    });
     let pool =
         TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
     let images: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();
@@ -57,11 +75,10 @@ fn measure(model: &str, graphs: bool) {
     let mut runs = std::collections::VecDeque::new();
     let mut times = Vec::new();
     let mut last = Instant::now();
-    let (warm_up, measured) = (50, 1000);
+    let (warm_up, measured) = (50, (2000 / batch).clamp(100, 1000));
     for n in 0..warm_up + measured {
         let image = &images[n % AHEAD];
-        let input = Input { name: &desc.name, ty: desc.ty, dims: &dims, data: image };
-        runs.push_back(session.run(&[input], &fixed(&engine.outputs)).unwrap());
+        runs.push_back(session.run(&shape, &[image]).unwrap());
         if runs.len() == AHEAD {
             let outputs = runs.pop_front().unwrap();
             device_memory(&outputs[0].data).unwrap().wait_written(&stream).unwrap();
@@ -73,11 +90,14 @@ fn measure(model: &str, graphs: bool) {
     }
     let total: f64 = times.iter().sum();
     times.sort_by(f64::total_cmp);
-    let name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
+    let mut name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
+    if batch > 1 {
+        name += &format!(", batch {batch}");
+    }
     println!(
         "{{\"row\": \"{name}\", \"who\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
         if graphs { "session loop, CUDA graph" } else { "session loop, IO binding" },
-        times.len() as f64 / total * 1e3,
+        (batch * times.len()) as f64 / total * 1e3,
         times[times.len() / 2],
         times[times.len() * 95 / 100],
     );
@@ -105,7 +125,10 @@ fn fill(stream: &cudainfer_kernels::device::Stream, image: &gst::Buffer, ty: Ten
     stream.synchronize().unwrap();
 }
 
-fn fixed(outputs: &[TensorDesc]) -> Vec<TensorDesc> {
-    let dims = |desc: &TensorDesc| desc.dims.iter().map(|d| Some(d.unwrap_or(1))).collect();
+fn fixed(outputs: &[TensorDesc], batch: usize) -> Vec<TensorDesc> {
+    let dims = |desc: &TensorDesc| {
+        let rest = desc.dims.iter().skip(1).map(|d| Some(d.unwrap_or(1)));
+        std::iter::once(Some(batch)).chain(rest).collect()
+    };
     outputs.iter().map(|desc| TensorDesc { dims: dims(desc), ..desc.clone() }).collect()
 }

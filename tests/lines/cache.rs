@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cudainfer_kernels::device::Choice;
+use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_tests::{fetched, run, scratch};
-use gstcudainfer::engine::{Config, Engine, Input, Precision, Provider};
+use gstcudainfer::engine::{Config, Engine, Precision, Provider, Shape};
 
 /// How a model is opened on the CPU with a cache in this folder.
 fn config(model: &str, cache: &Path) -> Config {
@@ -22,7 +23,10 @@ fn config(model: &str, cache: &Path) -> Config {
         graphs: true,
         library: None,
         sessions: 1,
-        threads: 1,
+        intra_threads: 1,
+        inter_threads: 1,
+        batch: None,
+        memory_limit: 0,
     }
 }
 
@@ -36,12 +40,18 @@ fn results(engine: &Engine) -> Vec<Vec<u8>> {
     let dims = image.dims(image.width.unwrap_or(64), image.height.unwrap_or(64));
     let values = (0..dims.iter().product::<usize>()).map(|i| (i * 7919 % 1009) as f32 / 1009.0);
     let data = gst::Buffer::from_slice(values.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>());
-    let input = [Input { name: &image.name, ty: image.ty, dims: &dims, data: &data }];
+    let shape = Shape {
+        image: TensorDesc::fixed(&image.name, image.ty, &dims),
+        given: image.ty,
+        constants: Vec::new(),
+        outputs: engine.outputs.clone(),
+        fixed: image.batch,
+    };
     let all: Vec<Vec<Vec<u8>>> = engine
         .sessions
         .iter()
         .map(|session| {
-            let outputs = session.lock().unwrap().run_on_host(&input).unwrap();
+            let outputs = session.lock().unwrap().run_on_host(&shape, &[&data]).unwrap();
             outputs.iter().map(|output| output.data.map_readable().unwrap().to_vec()).collect()
         })
         .collect();
@@ -158,7 +168,7 @@ fn another_model_under_the_same_name_is_not_taken_for_the_one_that_is_kept() {
     assert!(open(&config).cached);
     // Both are there now; and threads make no difference.
     fs::copy(fetched("models/posenet.onnx"), &model).unwrap();
-    let back = open(&Config { threads: 2, ..config });
+    let back = open(&Config { intra_threads: 2, ..config });
     assert!(back.cached);
     assert_eq!(results(&back), posenet);
     assert_eq!(entries(&folder).len(), 2);

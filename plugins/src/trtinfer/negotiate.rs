@@ -87,7 +87,8 @@ impl TrtInfer {
         let timeout = running.instance.setup.timeout;
         let own = gst::ClockTime::from_nseconds(nanoseconds(timeout)) + 2 * run;
         let room = duration(incoming, running.owner.lane.limit()).max(own);
-        let changed = std::mem::replace(&mut *lock(&self.latency), Latency { own, room }).own != own;
+        let now = Latency { own, room };
+        let changed = std::mem::replace(&mut *lock(&self.latency), now) != now;
         if changed {
             // A live pipeline has asked before there were caps.
             self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
@@ -211,7 +212,7 @@ impl TrtInfer {
 }
 
 /// What this element says of its latency.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Latency {
     /// How long a frame takes at most.
     pub own: gst::ClockTime,
