@@ -1,8 +1,9 @@
 //! The bare session loop: the model alone, on a tensor that lies on the GPU, as often as it runs. What a pipeline reaches
 //! is measured against this (lines.py).
 //!
-//! `session MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`, ONNX Runtime
-//! with IO binding and nothing else.
+//! `session [--batch N] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`,
+//! ONNX Runtime with IO binding and nothing else. N is what open dimensions become (default: 1); frames are counted by the
+//! input's first dimension, and with `--batch` the rows say it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -21,14 +22,20 @@ const AHEAD: usize = 4;
 
 fn main() {
     gst::init().unwrap();
-    for model in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
-        for graphs in [true, false] {
-            measure(&model, graphs);
+    let mut words = std::env::args().skip(1);
+    let mut batch = None;
+    while let Some(word) = words.next() {
+        if word == "--batch" {
+            batch = words.next().map(|n| n.parse().unwrap());
+        } else if !word.starts_with('-') {
+            for graphs in [true, false] {
+                measure(&word, graphs, batch);
+            }
         }
     }
 }
 
-fn measure(model: &str, graphs: bool) {
+fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     let config = Config {
         model: PathBuf::from(model),
         labels: None,
@@ -47,7 +54,8 @@ fn measure(model: &str, graphs: bool) {
     let mut session = engine.sessions[0].lock().unwrap();
     let stream = Arc::clone(session.stream().unwrap());
     let desc = &engine.inputs[0];
-    let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(1)).collect();
+    let open = batch.unwrap_or(1);
+    let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(open)).collect();
     let pool =
         TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
     let images: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();
@@ -57,11 +65,12 @@ fn measure(model: &str, graphs: bool) {
     let mut runs = std::collections::VecDeque::new();
     let mut times = Vec::new();
     let mut last = Instant::now();
-    let (warm_up, measured) = (50, 1000);
+    // Runs of large batches are long.
+    let (warm_up, measured) = (50, (1000 / dims[0]).max(150));
     for n in 0..warm_up + measured {
         let image = &images[n % AHEAD];
         let input = Input { name: &desc.name, ty: desc.ty, dims: &dims, data: image };
-        runs.push_back(session.run(&[input], &fixed(&engine.outputs)).unwrap());
+        runs.push_back(session.run(&[input], &fixed(&engine.outputs, open)).unwrap());
         if runs.len() == AHEAD {
             let outputs = runs.pop_front().unwrap();
             device_memory(&outputs[0].data).unwrap().wait_written(&stream).unwrap();
@@ -74,10 +83,11 @@ fn measure(model: &str, graphs: bool) {
     let total: f64 = times.iter().sum();
     times.sort_by(f64::total_cmp);
     let name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
+    let batch = batch.map_or_else(String::new, |_| format!(" \"batch\": {},", dims[0]));
     println!(
-        "{{\"row\": \"{name}\", \"who\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
+        "{{\"row\": \"{name}\",{batch} \"who\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
         if graphs { "session loop, CUDA graph" } else { "session loop, IO binding" },
-        times.len() as f64 / total * 1e3,
+        (times.len() * dims[0]) as f64 / total * 1e3,
         times[times.len() / 2],
         times[times.len() * 95 / 100],
     );
@@ -105,7 +115,7 @@ fn fill(stream: &cudainfer_kernels::device::Stream, image: &gst::Buffer, ty: Ten
     stream.synchronize().unwrap();
 }
 
-fn fixed(outputs: &[TensorDesc]) -> Vec<TensorDesc> {
-    let dims = |desc: &TensorDesc| desc.dims.iter().map(|d| Some(d.unwrap_or(1))).collect();
+fn fixed(outputs: &[TensorDesc], open: usize) -> Vec<TensorDesc> {
+    let dims = |desc: &TensorDesc| desc.dims.iter().map(|d| Some(d.unwrap_or(open))).collect();
     outputs.iter().map(|desc| TensorDesc { dims: dims(desc), ..desc.clone() }).collect()
 }
