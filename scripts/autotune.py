@@ -66,6 +66,11 @@ class Row:
     p99_ms: float | None = None
 
 
+def has_gpu() -> bool:
+    """Whether the machine shows one of NVIDIA's."""
+    return any(Path(device).exists() for device in ("/dev/nvidiactl", "/dev/dxg"))
+
+
 def shapes(cores: int) -> list[tuple[int, int]]:
     """Sessions and threads of each that use `cores`, and one that leaves a core to the rest of the line."""
     pairs = {(workers, max(1, cores // workers)) for workers in (1, 2, 4, cores) if workers <= min(cores, 8)}
@@ -179,12 +184,13 @@ def plot(rows: list[Row], chosen: dict[str, Row], model: str, file: Path) -> Non
         xlabel="frames a second, fed as fast as they are taken",
         ylabel=f"delay in trtinfer at {LOAD:.0%} of that, ms",
     )
+    axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.margins(x=0.15)
     axes.grid(alpha=0.3)
     axes.legend()
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file)
+    # Names reach over the edge.
+    figure.savefig(file, bbox_inches="tight")
 
 
 class Tuner:
@@ -199,7 +205,7 @@ class Tuner:
         inference = serving.element(str(self.given.model), setting.properties(self.known) | shared)
         # On a GPU, frames lie where a decoder of NVIDIA's would have left them.
         source = self.source
-        if setting.provider != "cpu":
+        if setting.provider != "cpu" and has_gpu():
             source += " ! cudainferupload ! video/x-raw(memory:CUDAMemory)"
         line = f"fusedpreproc ! {inference} ! fakesink sync=false"
         options = {"streams": self.given.streams, "keep": KEEP, "warm_up": WARM_UP_S, "seconds": self.given.seconds}
@@ -254,8 +260,7 @@ def main() -> None:
     if given.streams < 1 or given.seconds <= 0:
         raise pipeline.PipelineError("--streams and --seconds want numbers above 0")
     known = pipeline.properties("trtinfer")
-    gpu = any(Path(device).exists() for device in ("/dev/nvidiactl", "/dev/dxg"))
-    providers = [given.provider] if given.provider else [*(GPU_PROVIDERS if gpu else ()), "cpu"]
+    providers = [given.provider] if given.provider else [*(GPU_PROVIDERS if has_gpu() else ()), "cpu"]
     cores = len(os.sched_getaffinity(0))
     try:
         sizes = batches(given.model, known, given.streams)
