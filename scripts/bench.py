@@ -1,4 +1,5 @@
-"""Times detect-track against bench_loop.py, in turns. Started by scripts/bench.
+"""Times detect-track against bench_loop.py, in turns, then several files at once (bench_streams.py). Started by
+scripts/bench.
 
 Both sides decode, detect and track and throw the frames away. Both clocks start with everything loaded and end with the
 last frame: the pipeline's is gst-launch's own, from PLAYING to the end of the stream.
@@ -22,8 +23,10 @@ import sys
 import threading
 from pathlib import Path
 
+import bench_streams
 import onnxruntime
 import pipeline
+import serving
 
 TICK = os.sysconf("SC_CLK_TCK")
 ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
@@ -106,17 +109,35 @@ def processor() -> str:
     return names[0] if names else platform.processor()
 
 
+def numbers(text: str) -> list[int]:
+    """Numbers from 1 on, with commas between them; none of an empty text."""
+    found = [int(word) for word in text.split(",") if word]
+    if min(found, default=1) < 1:
+        raise ValueError(text)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--video", default=str(pipeline.ROOT / ".cache/video/vtest.avi"))
     parser.add_argument("--model", default=str(pipeline.ROOT / ".cache/models/nanodet.onnx"))
+    parser.add_argument(
+        "--streams", type=numbers, default=[1, 4], metavar="N,N...", help="files at once (default: 1,4)"
+    )
+    parser.add_argument("--batch", type=int, default=1, help="frames of the streams in one run (default: 1)")
+    parser.add_argument("--workers", type=int, help="sessions at once (default: one a thread, at most 4)")
+    parser.add_argument("--rounds-of-streams", type=int, default=3, metavar="N")
     given = parser.parse_args()
+    given.workers = given.workers or min(given.threads, 4)
 
+    known = pipeline.properties("trtinfer")
     line = pipeline.read("detect-track").arguments({"video": given.video, "model": given.model})
     line = line[: line.index("inferpublish")] + ["fakesink"]
-    line.insert(line.index("trtinfer") + 1, f"threads={given.threads}")
+    settings = serving.on_cpu(given.workers, max(1, given.threads // given.workers), known)
+    at = line.index("trtinfer") + 1
+    line[at:at] = [f"{name}={value}" for name, value in settings.items()]
     command = pipeline.command(line)
     print(pipeline.printable(command), flush=True)
 
@@ -142,6 +163,8 @@ def main() -> None:
         f"outside   {outside:>7.1%} of the pipeline's CPU time is not ONNX Runtime's (goal: less than {GOALS['outside']:.0%})"
     )
 
+    rows = bench_streams.run(given) if given.streams else []
+
     now = datetime.datetime.now(datetime.UTC)
     result = {
         "date": now.isoformat(timespec="seconds"),
@@ -153,6 +176,7 @@ def main() -> None:
         "ratio": round(ratio, 3),
         "outside": round(outside, 4),
         "runs": runs,
+        "streams": rows,
     }
     file = pipeline.ROOT / "benches" / "results" / f"cpu-{now:%Y-%m-%d}.json"
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,17 @@
 """Runs every benchmark that needs a GPU and what users would call instead (benches/gpu/peers.py), in one go, and prints
 what came of it as tables. Started by scripts/bench --gpu.
 
-    gpu_bench.py [--no-peers] [--line-runs N] [--no-lines] [--rows FILE]... [--results FOLDER]
+    gpu_bench.py [--no-peers] [--line-runs N] [--no-lines] [--no-streams | --only-streams] [--rows FILE]...
+                 [--results FOLDER]
 
-Whole lines (benches/gpu/lines.py) are measured where there are GStreamer, ONNX Runtime and the clip that
-scripts/gpu-bundle makes; their networks are exported by PyTorch first. --rows adds rows from elsewhere: JSON objects,
+Whole lines (benches/gpu/lines.py) and many streams into one model (benches/gpu/streams.py) are measured where there are
+GStreamer, ONNX Runtime and the clip that scripts/gpu-bundle makes; their networks are exported by PyTorch first. --rows adds rows from elsewhere: JSON objects,
 one a line. A row of one operation is
     {"row", "who", "median_us", "p95_us", "bytes", "launches", "goal_us"}       (peers: without the last three)
 and one of a whole line is
     {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}   (goal: frames/s)
-(or "per_frame", the elements' counters by name, in place of the two before "goal"),
+(or "per_frame", the elements' counters by name, in place of the two before "goal"), those of many streams are as
+streams.py says,
 where `who` is cudainfer for ours. All rows and what they were measured on go to gpu-DATE.json in FOLDER (default:
 benches/results).
 
@@ -44,8 +46,12 @@ VIDEO = ROOT / ".cache" / "video" / "vtest-1080p.mp4"
 # The networks of whole lines: models.py's names, and those of the files, which name the rows.
 NANODET = ROOT / ".cache" / "models" / "nanodet.onnx"
 NETWORKS = {"yolov8n": "yolov8n-640-float16", "deeplab": "deeplabv3-resnet50-512-float16"}
+# Batches that streams.py takes of them.
+BATCHES = {"yolov8n": "1,4,16", "deeplab": "1,8"}
 # The bare session loop, which prints nothing without a model.
 SESSION = "plugins-gpu_session"
+# Feeds lines, and prints nothing without one.
+LOAD = "plugins-load"
 OURS = "cudainfer"
 FLOOR = "floor: "
 
@@ -102,8 +108,8 @@ def host_python() -> tuple[str, dict[str, str]]:
     return shutil.which("python3") or sys.executable, os.environ | {"LD_LIBRARY_PATH": own}
 
 
-def whole_lines(session: Path | None, runs: int) -> tuple[list[dict], bool]:
-    """What lines.py prints of exported networks."""
+def whole_lines(session: Path | None, load: Path | None, given: argparse.Namespace) -> tuple[list[dict], bool]:
+    """What lines.py and streams.py print of exported networks."""
     needed = [shutil.which("gst-launch-1.0") or "gst-launch-1.0", VIDEO]
     needed += [os.environ["ORT_DYLIB_PATH"]] if "ORT_DYLIB_PATH" in os.environ else []
     if missing := next((file for file in needed if not Path(file).is_file()), None):
@@ -114,13 +120,21 @@ def whole_lines(session: Path | None, runs: int) -> tuple[list[dict], bool]:
         models = []
         for name, called in NETWORKS.items():
             models.append(f"{folder}/{called}.onnx")
-            command = [python, str(BENCHES / "models.py"), name, "--video", str(VIDEO), models[-1]]
-            if subprocess.run(command, env=env, stdout=sys.stderr).returncode != 0:
+            batches = "1" if given.no_streams else BATCHES[name]
+            command = [python, str(BENCHES / "models.py"), name, "--batch", batches, "--video", str(VIDEO), models[-1]]
+            if subprocess.run(command, env=env, stdout=sys.stderr, check=False).returncode != 0:
                 return [], False
-        models += [str(NANODET)] if NANODET.is_file() else []
-        told = ["--session", str(session)] if session else []
-        command = [sys.executable, str(BENCHES / "lines.py"), "--video", str(VIDEO), "--runs", str(runs)]
-        return output_of([*command, *told, *models])
+        shared = ["--video", str(VIDEO)] + (["--session", str(session)] if session else [])
+        found, good = [], True
+        if load and not given.no_streams:
+            command = [sys.executable, str(BENCHES / "streams.py"), "--load", str(load)]
+            found, good = output_of([*command, *shared, *models])
+        if not given.only_streams:
+            models += [str(NANODET)] if NANODET.is_file() else []
+            command = [sys.executable, str(BENCHES / "lines.py"), "--runs", str(given.line_runs)]
+            printed, ended = output_of([*command, *shared, *models])
+            found, good = found + printed, good and ended
+        return found, good
 
 
 def key(row: str) -> str:
@@ -179,7 +193,7 @@ def operations(rows: list[dict]) -> list[str]:
 
 def lines(rows: list[dict]) -> list[str]:
     """The table of whole lines; none if there is no such row."""
-    rows = [row for row in rows if "fps" in row]
+    rows = [row for row in rows if "fps" in row and "batch" not in row]
     if not rows:
         return []
     table = [
@@ -206,6 +220,26 @@ def lines(rows: list[dict]) -> list[str]:
     return table
 
 
+def streams(rows: list[dict]) -> list[str]:
+    """The table of many streams into one model, with the bare loop's rows; none if there is no such row."""
+    rows = [row for row in rows if "fps" in row and "batch" in row]
+    if not rows:
+        return []
+    table = [
+        "",
+        "| model | frames from | streams | batch | frames/s | of the bare loop | p50 ms | p99 ms | frames a batch | goals |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        share = f"{row['of_bare']:.0%}" if "of_bare" in row else ""
+        shown = (row.get(name) for name in ("p50_ms", "p99_ms", "mean_batch"))
+        numbers = ["" if value is None else f"{value:.6g}" for value in shown]
+        goals = "<br>".join(goal(told["met"], told["goal"]) for told in row.get("goals", []))
+        cells = [row["row"], row.get("source", row["who"]), row.get("streams", ""), row["batch"], f"{row['fps']:g}", share]
+        table.append(f"| {' | '.join(map(str, [*cells, *numbers, goals]))} |")
+    return table
+
+
 def notable(row: dict) -> bool:
     """What --from shows: floors, lines, and what has a goal or a peer."""
     shown = row["row"].startswith(FLOOR) or "fps" in row or row.get("goal_us") is not None
@@ -218,6 +252,8 @@ def main() -> int:
     )
     parser.add_argument("--no-peers", action="store_true", help="ours alone")
     parser.add_argument("--no-lines", action="store_true", help="operations alone")
+    parser.add_argument("--no-streams", action="store_true", help="one stream alone")
+    parser.add_argument("--only-streams", action="store_true", help="many streams alone")
     parser.add_argument("--line-runs", type=int, default=3, metavar="N", help="runs of each whole line (default: 3)")
     parser.add_argument("--rows", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="FOLDER")
@@ -227,21 +263,21 @@ def main() -> int:
         told = json.loads(given.former.read_text())
         compared = [merged for merged in by_row(told["rows"]).values() if any(map(notable, merged))]
         rows = [row for merged in compared for row in merged]
-        print("\n".join(operations(rows) + lines(rows)))
+        print("\n".join(operations(rows) + lines(rows) + streams(rows)))
         return 0
 
     found, good = [], True
     programs = gpu_programs.programs("bench")
-    session = programs.pop(SESSION, None)
-    for path in programs.values():
+    session, load = programs.pop(SESSION, None), programs.pop(LOAD, None)
+    for path in [] if given.only_streams else programs.values():
         printed, ended = output_of([str(path), "--bench"])
         found, good = found + printed, good and ended
-    if not given.no_peers:
+    if not given.no_peers and not given.only_streams:
         python, env = host_python()
         printed, ended = output_of([python, str(BENCHES / "peers.py")], env)
         found, good = found + printed, good and ended
     if not given.no_lines:
-        printed, ended = whole_lines(session, given.line_runs)
+        printed, ended = whole_lines(session, load, given)
         found, good = found + printed, good and ended
     for file in given.rows:
         found += [value for line in file.read_text().splitlines() for value in objects(line)]
@@ -251,7 +287,7 @@ def main() -> int:
         measured_on |= value.get("versions", {})
     rows = [value for value in found if "row" in value]
     print("\n".join([f"{name}: {value}" for name, value in measured_on.items()]), end="\n\n")
-    print("\n".join(operations(rows) + lines(rows)))
+    print("\n".join(operations(rows) + lines(rows) + streams(rows)))
     given.results.mkdir(parents=True, exist_ok=True)
     file = given.results / f"gpu-{measured_on['date'][:10]}.json"
     file.write_text(json.dumps(measured_on | {"rows": rows}, indent=1) + "\n")

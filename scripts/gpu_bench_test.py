@@ -74,5 +74,37 @@ class Lines(unittest.TestCase):
         self.assertEqual(gpu_bench.lines([]), [])
 
 
+class Streams(unittest.TestCase):
+    ROWS = (
+        {"row": "yolo", "batch": 16, "who": "session loop", "fps": 3000.0, "median_ms": 5.3, "p95_ms": 5.4},
+        {
+            "row": "yolo",
+            "who": "cudainfer",
+            "source": "decoded before",
+            "streams": 64,
+            "batch": 16,
+            "fps": 2910.0,
+            "of_bare": 0.97,
+            "p50_ms": 20.0,
+            "p99_ms": 25.0,
+            "mean_batch": 15.9,
+            "goals": [{"goal": "a", "met": True}, {"goal": "b", "met": False}],
+        },
+    )
+
+    def test_they_have_a_table_of_their_own_with_the_bare_loop(self):
+        self.assertEqual(
+            gpu_bench.streams(list(self.ROWS))[3:],
+            [
+                "| yolo | session loop |  | 16 | 3000 |  |  |  |  |  |",
+                "| yolo | decoded before | 64 | 16 | 2910 | 97% | 20 | 25 | 15.9 | a: met<br>b: **missed** |",
+            ],
+        )
+        self.assertEqual(gpu_bench.lines(list(self.ROWS)), [])
+
+    def test_lines_of_one_stream_are_not_among_them(self):
+        self.assertEqual(gpu_bench.streams([{"row": "yolo", "who": "loop", "fps": 100.0}]), [])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,4 +1,4 @@
-"""The programs that need a GPU: the tests and benchmarks that have `gpu` in their name.
+"""The programs that need a GPU: the tests and benchmarks that have `gpu` in their name, and `load`, which feeds lines.
 
     gpu_programs.py test|bench      prints NAME and PATH of each, built by cargo
 
@@ -32,16 +32,22 @@ def unpacked(kind: str) -> dict[str, Path]:
 
 def built(kind: str) -> dict[str, Path]:
     """Builds them, which takes minutes the first time."""
-    command = ["cargo", kind, "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"]
-    command += ["--bench", "*gpu*"] if kind == "bench" else ["--release", "--test", "*gpu*"]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        sys.exit(f"cargo could not build the programs: {' '.join(command)}")
+    told = ["--locked", "--message-format=json-render-diagnostics"]
+    commands = [["cargo", kind, "--workspace", "--no-run", *told]]
+    if kind == "bench":
+        commands[0] += ["--bench", "*gpu*"]
+        commands += [["cargo", "build", "--release", "--package", "gst-plugin-cudainfer", "--example", "load", *told]]
+    else:
+        commands[0] += ["--release", "--test", "*gpu*"]
     found = {}
-    for message in map(json.loads, done.stdout.splitlines()):
-        if message["reason"] == "compiler-artifact" and message["executable"]:
-            crate = Path(message["manifest_path"]).parent.name
-            found[f"{crate}-{message['target']['name']}"] = Path(message["executable"])
+    for command in commands:
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"cargo could not build the programs: {' '.join(command)}")
+        for message in map(json.loads, done.stdout.splitlines()):
+            if message["reason"] == "compiler-artifact" and message["executable"]:
+                crate = Path(message["manifest_path"]).parent.name
+                found[f"{crate}-{message['target']['name']}"] = Path(message["executable"])
     return dict(sorted(found.items()))
 
 

@@ -1,4 +1,5 @@
-"""The launch lines of pipelines/: reading, filling in and starting them. Used by run, demo, evaluate and bench.
+"""The launch lines of pipelines/: reading, filling in and starting them. Used by run, demo, evaluate, bench, quantize and
+autotune.
 
 A pipelines/NAME.launch file is a header of lines that begin with '#', then one launch line that may be broken anywhere.
 The header's first line says what the pipeline does. A line of it that looks like
@@ -14,12 +15,16 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PIPELINES = ROOT / "pipelines"
 KEY = re.compile(r"#\s+([a-z][a-z0-9-]*)=(\S*)\s+(\S.*)")
+# What gst-launch-1.0 and gst-inspect-1.0 print.
+ERROR = re.compile(r"^(?:ERROR: from element \S*?(\w+)|WARNING: (erroneous pipeline)): (.*)$", re.MULTILINE)
+PROPERTY = re.compile(r"^  ([a-z][a-z0-9-]*) +: ", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9-]*)\}")
 
 
@@ -95,11 +100,37 @@ def printable(command: list[str]) -> str:
     return " ".join(words).replace(" ! ", " \\\n  ! ")
 
 
+def built() -> Path:
+    """The folder of the release build."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+
+
 def environment() -> dict[str, str]:
     """The environment in which GStreamer finds the release build of the plugin; a GST_PLUGIN_PATH that is set stays."""
     if "GST_PLUGIN_PATH" in os.environ:
         return dict(os.environ)
-    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+    folder = built()
     if not (folder / "libgstcudainfer.so").is_file():
         raise PipelineError("the plugin is not built: run cargo build --release, or set GST_PLUGIN_PATH to its folder")
     return {**os.environ, "GST_PLUGIN_PATH": str(folder)}
+
+
+def run(arguments: list[str]) -> None:
+    """Runs a launch line to its end, in silence; what goes wrong is raised as the first error's sentence."""
+    done = subprocess.run(
+        command(arguments, "-q"), env=environment(), check=False, capture_output=True, text=True, errors="replace"
+    )
+    if done.returncode != 0:
+        error = ERROR.search(done.stdout + done.stderr)
+        if not error:
+            raise PipelineError(f"{printable(command(arguments))} failed: {done.stderr.strip()}")
+        # Our elements' sentences begin with their names.
+        raise PipelineError(
+            error[3] if error[1] and error[3].startswith(error[1]) else f"{error[1] or error[2]}: {error[3]}"
+        )
+
+
+def properties(element: str) -> set[str]:
+    """The names of an element's properties."""
+    done = subprocess.run(["gst-inspect-1.0", element], env=environment(), check=False, capture_output=True, text=True)
+    return set(PROPERTY.findall(done.stdout))

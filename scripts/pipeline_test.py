@@ -61,5 +61,27 @@ class OwnPipelines(unittest.TestCase):
             self.assertNotRegex(" ".join(read.arguments({})), pipeline.PLACEHOLDER, name)
 
 
+class Errors(unittest.TestCase):
+    def told(self, output: str) -> str:
+        done = mock.Mock(returncode=1, stdout="", stderr=output)
+        with (
+            mock.patch.object(pipeline.subprocess, "run", return_value=done),
+            mock.patch.object(pipeline, "environment", return_value={}),
+            self.assertRaises(pipeline.PipelineError) as caught,
+        ):
+            pipeline.run(["fakesrc", "!", "fakesink"])
+        return str(caught.exception)
+
+    def test_an_elements_sentence_is_told_and_begins_with_its_name_once(self):
+        ours = "ERROR: from element /GstPipeline:pipeline0/GstTrtInfer:trtinfer0: trtinfer0: the model is none\nMore:\n"
+        self.assertEqual(self.told(ours), "trtinfer0: the model is none")
+        other = "ERROR: from element /GstPipeline:pipeline0/GstTypeFindElement:typefind: This is text\n" + ours
+        self.assertEqual(self.told(other), "typefind: This is text")
+
+    def test_a_line_that_cannot_be_parsed_and_one_that_dies_are_told(self):
+        self.assertIn('no element "x"', self.told('WARNING: erroneous pipeline: no element "x"\n'))
+        self.assertIn("fakesrc", self.told(""))
+
+
 if __name__ == "__main__":
     unittest.main()

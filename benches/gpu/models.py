@@ -1,10 +1,10 @@
 """The networks that are measured, with random weights: the structure is what takes the time.
 
-    models.py NAME [--batch N] [--type float16|float32] [--video VIDEO] FILE.onnx
+    models.py NAME [--batch N,N...] [--type float16|float32] [--video VIDEO] FILE.onnx
 
 NAME is deeplab (torchvision's DeepLabV3-ResNet50, 512x512, without the auxiliary head) or yolov8n (640x640; input
 'images', output 'output0' [N, 84, 8400]). On VIDEO, some hundred of yolov8n's 8400 anchors
-pass a confidence of 0.25. The ONNX file is for what runs ONNX models: ONNX Runtime, `trtinfer`.
+pass a confidence of 0.25. Batches above 1 go to files of their own, FILE-batchN.onnx. The ONNX file is for what runs ONNX models: ONNX Runtime, `trtinfer`.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def export(model: nn.Module, side: int, batch: int, kind: torch.dtype, file: str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=SIDES)
-    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--batch", default="1", metavar="N,N...")
     parser.add_argument("--type", choices=["float16", "float32"], default="float16")
     parser.add_argument("--video")
     parser.add_argument("file")
@@ -228,7 +228,9 @@ def main() -> None:
     side = SIDES[given.name]
     frames = from_video(given.video, side) if given.video else None
     model = deeplab() if given.name == "deeplab" else yolov8n(frames)
-    export(model, side, given.batch, getattr(torch, given.type), given.file)
+    for batch in map(int, given.batch.split(",")):
+        file = given.file if batch == 1 else f"{given.file.removesuffix('.onnx')}-batch{batch}.onnx"
+        export(model, side, batch, getattr(torch, given.type), file)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 //! The bare session loop: the model alone, on a tensor that lies on the GPU, as often as it runs. What a pipeline reaches
 //! is measured against this (lines.py).
 //!
-//! `session [--batch N] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`, ONNX
-//! Runtime with IO binding and nothing else. Rates are of frames, times of runs. A batch lies in one piece: it is not gathered.
+//! `session [--batch N] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`,
+//! ONNX Runtime with IO binding and nothing else. N is what open dimensions become (default: 1); frames are counted by the
+//! input's first dimension, and with `--batch` the rows say it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -21,20 +22,20 @@ const AHEAD: usize = 4;
 
 fn main() {
     gst::init().unwrap();
-    let mut arguments = std::env::args().skip(1);
-    let mut batch = 1;
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--batch" => batch = arguments.next().unwrap().parse().unwrap(),
-            model if !model.starts_with('-') => {
-                [true, false].iter().for_each(|graphs| measure(model, batch, *graphs))
+    let mut words = std::env::args().skip(1);
+    let mut batch = None;
+    while let Some(word) = words.next() {
+        if word == "--batch" {
+            batch = words.next().map(|n| n.parse().unwrap());
+        } else if !word.starts_with('-') {
+            for graphs in [true, false] {
+                measure(&word, graphs, batch);
             }
-            _ => (),
         }
     }
 }
 
-fn measure(model: &str, batch: usize, graphs: bool) {
+fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     let config = Config {
         model: PathBuf::from(model),
         labels: None,
@@ -56,14 +57,14 @@ fn measure(model: &str, batch: usize, graphs: bool) {
     let mut session = engine.sessions[0].lock().unwrap();
     let stream = Arc::clone(session.stream().unwrap());
     let desc = &engine.inputs[0];
-    let mut dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(1)).collect();
-    dims[0] = batch;
-    // The whole batch as what trtinfer takes for one frame.
+    let open = batch.unwrap_or(1);
+    let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(open)).collect();
+    // The whole batch, in one piece, as what trtinfer takes for one frame.
     let shape = Arc::new(Shape {
         image: TensorDesc::fixed(&desc.name, desc.ty, &dims),
         given: desc.ty,
         constants: Vec::new(),
-        outputs: fixed(&engine.outputs, batch),
+        outputs: fixed(&engine.outputs, open),
         fixed: None,
     });
     let pool =
@@ -75,7 +76,8 @@ fn measure(model: &str, batch: usize, graphs: bool) {
     let mut runs = std::collections::VecDeque::new();
     let mut times = Vec::new();
     let mut last = Instant::now();
-    let (warm_up, measured) = (50, (2000 / batch).clamp(100, 1000));
+    // Runs of large batches are long.
+    let (warm_up, measured) = (50, (1000 / dims[0]).max(150));
     for n in 0..warm_up + measured {
         let image = &images[n % AHEAD];
         runs.push_back(session.run(&shape, &[image]).unwrap());
@@ -90,14 +92,12 @@ fn measure(model: &str, batch: usize, graphs: bool) {
     }
     let total: f64 = times.iter().sum();
     times.sort_by(f64::total_cmp);
-    let mut name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
-    if batch > 1 {
-        name += &format!(", batch {batch}");
-    }
+    let name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
+    let batch = batch.map_or_else(String::new, |_| format!(" \"batch\": {},", dims[0]));
     println!(
-        "{{\"row\": \"{name}\", \"who\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
+        "{{\"row\": \"{name}\",{batch} \"who\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
         if graphs { "session loop, CUDA graph" } else { "session loop, IO binding" },
-        (batch * times.len()) as f64 / total * 1e3,
+        (times.len() * dims[0]) as f64 / total * 1e3,
         times[times.len() / 2],
         times[times.len() * 95 / 100],
     );
@@ -125,10 +125,7 @@ fn fill(stream: &cudainfer_kernels::device::Stream, image: &gst::Buffer, ty: Ten
     stream.synchronize().unwrap();
 }
 
-fn fixed(outputs: &[TensorDesc], batch: usize) -> Vec<TensorDesc> {
-    let dims = |desc: &TensorDesc| {
-        let rest = desc.dims.iter().skip(1).map(|d| Some(d.unwrap_or(1)));
-        std::iter::once(Some(batch)).chain(rest).collect()
-    };
+fn fixed(outputs: &[TensorDesc], open: usize) -> Vec<TensorDesc> {
+    let dims = |desc: &TensorDesc| desc.dims.iter().map(|d| Some(d.unwrap_or(open))).collect();
     outputs.iter().map(|desc| TensorDesc { dims: dims(desc), ..desc.clone() }).collect()
 }

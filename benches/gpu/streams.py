@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Many streams into one shared model, against the bare session loop at the same batch.
+
+streams.py --load PROGRAM [--session PROGRAM] --video FILE DETECTOR.onnx [SEGMENTATION.onnx]
+
+For each MODEL.onnx of batch 1 there are MODEL-batchN.onnx beside it, as models.py writes them. PROGRAM is `load`
+(plugins/examples/load.rs), which feeds and counts. NVDEC is the bound of lines that decode, so the goals are for frames
+that were decoded before: they lie in CUDA memory and are repeated.
+
+Prints one JSON object a row: {"row", "who", "source", "streams", "batch", "fps", "p50_ms", "p99_ms", "mean_batch", "of_bare",
+"goals"}, the last a list of {"goal", "met"}; rows of the session loop have no source and no streams.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+BARE = "session loop, IO binding"
+DECODE = "filesrc location={video} ! qtdemux ! h264parse ! nvh264dec"
+# Through system memory, so that no frame of the decoder's own pool is kept.
+SOURCES = {
+    "decoded before": DECODE + " ! cudadownload ! video/x-raw ! cudainferupload ! video/x-raw(memory:CUDAMemory)",
+    "NVDEC": DECODE,
+}
+KEEP = 16
+# Streams and batch of the small detector by source.
+ROWS = {
+    "decoded before": [(1, 1), (4, 1), (16, 1), (1, 4), (4, 4), (16, 4), (16, 16), (64, 16)],
+    "NVDEC": [(1, 1), (4, 4), (16, 16), (64, 16)],
+}
+# Those of them that are run again with a live source, at this share of the frames a second that they reached.
+PACED = [(1, 1), (16, 16)]
+LOAD = 0.8
+SEGMENTATION = (8, 8)
+# A batch that is not full waits so long, in nanoseconds: some runs of a small network.
+TIMEOUT = 3_000_000
+# The clip is short: NVDEC is through it in two seconds.
+SECONDS = {"warm-up": 0.4, "seconds": 1.6}
+# No row needs longer; one that does hangs.
+LIMIT_S = 90
+LEAST_OF_BARE = {1: 0.90}
+LEAST_OF_BARE_BATCHED = 0.95
+LEAST_GAIN = 4.0
+MOST_SPREAD = 1.3
+
+
+def batched(model: Path, batch: int) -> Path:
+    """The file of a batch, as models.py names it."""
+    return model if batch == 1 else model.with_name(f"{model.stem}-batch{batch}.onnx")
+
+
+def line(model: Path, batch: int, detector: bool) -> str:
+    together = f" batch-size={batch} batch-timeout={TIMEOUT}" if batch > 1 else ""
+    behind = " ! gpunms ! tracker" if detector else ""
+    inference = f"trtinfer model={batched(model, batch)} provider=cuda instance=bench{together}"
+    return f"fusedpreproc ! {inference}{behind} ! fakesink sync=false"
+
+
+def goal(text: str, met: bool) -> dict:
+    return {"goal": text, "met": met}
+
+
+def of_bare(batch: int, fps: float, bare: float) -> dict:
+    least = LEAST_OF_BARE.get(batch, LEAST_OF_BARE_BATCHED)
+    return goal(f"≥ {least:.0%} of the bare loop", fps >= least * bare)
+
+
+class Bench:
+    def __init__(self, given: argparse.Namespace):
+        self.given = given
+        self.bare: dict[tuple[str, int], float] = {}
+        self.rates: dict[tuple[int, int], float] = {}
+        self.failed = False
+
+    def session(self, model: Path, batch: int) -> None:
+        """The bare loop's rows."""
+        if not self.given.session:
+            return
+        command = [self.given.session, "--batch", str(batch), str(batched(model, batch))]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=LIMIT_S)
+        self.failed |= done.returncode != 0
+        for row in map(json.loads, done.stdout.splitlines()):
+            if row["who"] == BARE:
+                self.bare[model.stem, batch] = row["fps"]
+            print(json.dumps(row | {"row": model.stem}), flush=True)
+
+    def measure(
+        self, model: Path, source: str, streams: int, batch: int, detector: bool, rate: float = 0.0
+    ) -> dict | None:
+        """A row, or None with the reason on standard error."""
+        options = {"streams": streams, **SECONDS}
+        if source != "NVDEC":
+            options["keep"] = KEEP
+        if rate:
+            options["rate"] = round(rate, 1)
+        words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
+        command = [
+            self.given.load,
+            *words,
+            SOURCES[source].format(video=self.given.video),
+            line(model, batch, detector),
+        ]
+        failure = ""
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+            failure = done.stderr if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            failure = f"it did not end in {LIMIT_S} s"
+        if failure:
+            print(f"{source}, {streams} streams, batch {batch}: {failure}", file=sys.stderr, flush=True)
+            self.failed = True
+            return None
+        told = json.loads(done.stdout.splitlines()[-1])
+        row = {"row": model.stem, "who": "cudainfer", "source": source, "streams": streams, "batch": batch}
+        row |= {name: round(told[name], 3) for name in ("fps", "p50_ms", "p99_ms")}
+        if told.get("batches"):
+            row["mean_batch"] = round(told["batched_frames"] / told["batches"], 2)
+        row["goals"] = []
+        if (bare := self.bare.get((model.stem, batch))) and not rate:
+            row["of_bare"] = round(told["fps"] / bare, 3)
+        return row
+
+    def detector(self, model: Path) -> None:
+        for batch in sorted({batch for rows in ROWS.values() for _, batch in rows}):
+            self.session(model, batch)
+        for source, rows in ROWS.items():
+            for streams, batch in rows:
+                row = self.measure(model, source, streams, batch, detector=True)
+                if row and source != "NVDEC":
+                    self.hold(row)
+                if row:
+                    print(json.dumps(row), flush=True)
+        for streams, batch in PACED:
+            if rate := self.rates.get((streams, batch)):
+                row = self.measure(model, "decoded before", streams, batch, detector=True, rate=LOAD * rate)
+                if row:
+                    row["source"] = f"live, {LOAD:.0%} load"
+                    spread = row["p99_ms"] / row["p50_ms"]
+                    row["goals"] = [goal(f"p99/p50 of {spread:.2f} ≤ {MOST_SPREAD}", spread <= MOST_SPREAD)]
+                    print(json.dumps(row), flush=True)
+
+    def hold(self, row: dict) -> None:
+        """Holds a row of the detector against its goals."""
+        streams, batch, fps = row["streams"], row["batch"], row["fps"]
+        self.rates[streams, batch] = fps
+        if bare := self.bare.get((row["row"], batch)):
+            row["goals"].append(of_bare(batch, fps, bare))
+        if (streams, batch) == (16, 16) and (one := self.rates.get((1, 1))):
+            gain = f"≥ {LEAST_GAIN:g} x one stream at batch 1 ({fps / one:.1f} x)"
+            row["goals"].append(goal(gain, fps >= LEAST_GAIN * one))
+
+    def segmentation(self, model: Path) -> None:
+        streams, batch = SEGMENTATION
+        self.session(model, batch)
+        row = self.measure(model, "decoded before", streams, batch, detector=False)
+        if row and (bare := self.bare.get((model.stem, batch))):
+            row["goals"].append(of_bare(batch, row["fps"], bare))
+        if row:
+            print(json.dumps(row), flush=True)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--video", required=True, help="H.264 in MP4, of two seconds at NVDEC's speed or more")
+    options.add_argument("--load", required=True, help="the program that feeds and counts")
+    options.add_argument("--session", help="the bare session loop's program")
+    options.add_argument("detector", type=Path)
+    options.add_argument("segmentation", type=Path, nargs="?")
+    given = options.parse_args()
+    bench = Bench(given)
+    bench.detector(given.detector)
+    if given.segmentation:
+        bench.segmentation(given.segmentation)
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
