@@ -202,9 +202,9 @@ def deeplab() -> nn.Module:
 
 
 def export(model: nn.Module, side: int, batch: int, kind: torch.dtype, file: str) -> None:
-    """Writes `model` as ONNX, for this batch and type only; on the GPU where there is one."""
+    """Writes `model` as ONNX, for this type and batch only, 0 for any batch; on the GPU where there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    images = torch.zeros(batch, 3, side, side, dtype=kind, device=device)
+    images = torch.zeros(batch or 2, 3, side, side, dtype=kind, device=device)
     with torch.no_grad():
         torch.onnx.export(
             model.to(device, kind),
@@ -212,6 +212,7 @@ def export(model: nn.Module, side: int, batch: int, kind: torch.dtype, file: str
             file,
             input_names=["images"],
             output_names=["output0"],
+            dynamic_axes=None if batch else {"images": {0: "batch"}, "output0": {0: "batch"}},
             opset_version=OPSET,
             dynamo=False,
         )
@@ -229,7 +230,7 @@ def main() -> None:
     frames = from_video(given.video, side) if given.video else None
     model = deeplab() if given.name == "deeplab" else yolov8n(frames)
     for batch in map(int, given.batch.split(",")):
-        file = given.file if batch == 1 else f"{given.file.removesuffix('.onnx')}-batch{batch}.onnx"
+        file = given.file if batch == 1 else f"{given.file.removesuffix('.onnx')}-batch{batch or 's'}.onnx"
         export(model, side, batch, getattr(torch, given.type), file)
 
 
