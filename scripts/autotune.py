@@ -45,13 +45,13 @@ class Setting:
     workers: int = 0
     threads: int = 0
 
-    def properties(self, known: set[str]) -> dict[str, object]:
-        """As trtinfer wants them; `known` are those that it has."""
+    def properties(self) -> dict[str, object]:
+        """As trtinfer wants them."""
         found: dict[str, object] = {"provider": self.provider}
         if self.batch > 1:
             found |= {"batch-size": self.batch, "batch-timeout": self.timeout_ms * 1_000_000}
         if self.workers:
-            found |= serving.on_cpu(self.workers, self.threads, known)
+            found |= {"workers": self.workers, "intra-threads": self.threads}
         return found
 
 
@@ -79,10 +79,8 @@ def shapes(cores: int) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
-def batches(model: Path, known: set[str], streams: int) -> list[int]:
+def batches(model: Path, streams: int) -> list[int]:
     """Batches to try: the model's own if it is fixed."""
-    if "batch-size" not in known:
-        return [1]
     graph = onnx.load(model, load_external_data=False).graph
     constants = {tensor.name for tensor in graph.initializer}
     images = [given.type.tensor_type.shape for given in graph.input if given.name not in constants]
@@ -150,10 +148,10 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def paste(row: Row, known: set[str], streams: int = 1) -> str:
+def paste(row: Row, streams: int = 1) -> str:
     """The properties as one types them, the same in each of `streams` streams."""
-    shared = {"instance": "shared"} if streams > 1 and "instance" in known else {}
-    return " ".join(f"{name}={value}" for name, value in (row.setting.properties(known) | shared).items())
+    shared = {"instance": "shared"} if streams > 1 else {}
+    return " ".join(f"{name}={value}" for name, value in (row.setting.properties() | shared).items())
 
 
 def plot(rows: list[Row], chosen: dict[str, Row], model: str, file: Path) -> None:
@@ -196,13 +194,13 @@ def plot(rows: list[Row], chosen: dict[str, Row], model: str, file: Path) -> Non
 class Tuner:
     """Measures settings of a model on frames of a video."""
 
-    def __init__(self, given: argparse.Namespace, known: set[str]):
-        self.given, self.known = given, known
+    def __init__(self, given: argparse.Namespace):
+        self.given = given
         self.source = f'filesrc location="{given.video}" ! decodebin ! videoconvert'
 
     def load(self, setting: Setting, rate: float = 0.0) -> dict:
-        shared = {"instance": "autotune"} if self.given.streams > 1 and "instance" in self.known else {}
-        inference = serving.element(str(self.given.model), setting.properties(self.known) | shared)
+        shared = {"instance": "autotune"} if self.given.streams > 1 else {}
+        inference = serving.element(str(self.given.model), setting.properties() | shared)
         # On a GPU, frames lie where a decoder of NVIDIA's would have left them.
         source = self.source
         if setting.provider != "cpu" and has_gpu():
@@ -232,14 +230,14 @@ def tune(tuner: Tuner, providers: list[str], sizes: list[int], cores: int, requi
                     raise
                 print(f"{provider}, batch {setting.batch}: left out: {error}", flush=True)
                 break
-            print(f"{paste(rows[-1], tuner.known)}: {rows[-1].fps:.1f} frames/s", flush=True)
+            print(f"{paste(rows[-1])}: {rows[-1].fps:.1f} frames/s", flush=True)
     fastest = {replace(row.setting, timeout_ms=0): row.fps for row in rows}
     timed = []
     for setting in finalists(rows):
         timed.append(tuner.delay(setting, fastest[replace(setting, timeout_ms=0)]))
         row = timed[-1]
         print(
-            f"{paste(row, tuner.known)}: p50 {row.p50_ms:.1f} ms, p99 {row.p99_ms:.1f} ms at {LOAD:.0%} load",
+            f"{paste(row)}: p50 {row.p50_ms:.1f} ms, p99 {row.p99_ms:.1f} ms at {LOAD:.0%} load",
             flush=True,
         )
     done = {row.setting for row in timed}
@@ -259,11 +257,10 @@ def main() -> None:
             raise pipeline.PipelineError(f"there is no file '{file}'")
     if given.streams < 1 or given.seconds <= 0:
         raise pipeline.PipelineError("--streams and --seconds want numbers above 0")
-    known = pipeline.properties("trtinfer")
     providers = [given.provider] if given.provider else [*(GPU_PROVIDERS if has_gpu() else ()), "cpu"]
     cores = len(os.sched_getaffinity(0))
     try:
-        sizes = batches(given.model, known, given.streams)
+        sizes = batches(given.model, given.streams)
     except Exception as error:  # protobuf's own, which is no ValueError
         raise pipeline.PipelineError(f"'{given.model}' is no ONNX model: {error}") from error
 
@@ -276,11 +273,11 @@ def main() -> None:
         f"then about {len(second)} at {LOAD:.0%} load: some {minutes:.1f} minutes",
         flush=True,
     )
-    rows = tune(Tuner(given, known), providers, sizes, cores, given.provider is not None)
+    rows = tune(Tuner(given), providers, sizes, cores, given.provider is not None)
     chosen = choose(rows)
     print(f"\n{table(rows)}\n")
     for name, row in chosen.items():
-        print(f"{name + ':':<22}{paste(row, known, given.streams)}")
+        print(f"{name + ':':<22}{paste(row, given.streams)}")
     out = pipeline.ROOT / "out" / f"autotune-{given.model.stem}"
     plot(rows, chosen, given.model.name, out.with_name(out.name + ".svg"))
     result = {
@@ -289,7 +286,7 @@ def main() -> None:
         "cores": cores,
         "rows": [asdict(row) for row in rows],
     }
-    result |= {name: paste(row, known, given.streams) for name, row in chosen.items()}
+    result |= {name: paste(row, given.streams) for name, row in chosen.items()}
     out.with_name(out.name + ".json").write_text(json.dumps(result, indent=1) + "\n")
     print(f"\n{out}.svg\n{out}.json")
 

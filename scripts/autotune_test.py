@@ -13,8 +13,6 @@ import pipeline
 from autotune import Row, Setting
 from onnx import TensorProto, helper
 
-KNOWN = {"batch-size", "workers", "intra-threads", "instance"}
-
 
 def saved(folder: str, dims: list) -> Path:
     image = helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)
@@ -27,15 +25,15 @@ def saved(folder: str, dims: list) -> Path:
 
 class Settings(unittest.TestCase):
     def test_the_properties_are_those_that_count(self):
-        self.assertEqual(Setting("cuda").properties(KNOWN), {"provider": "cuda"})
+        self.assertEqual(Setting("cuda").properties(), {"provider": "cuda"})
         setting = Setting("cpu", 4, 2, 2, 1)
         found = {"provider": "cpu", "batch-size": 4, "batch-timeout": 2_000_000, "workers": 2, "intra-threads": 1}
-        self.assertEqual(setting.properties(KNOWN), found)
+        self.assertEqual(setting.properties(), found)
 
     def test_streams_are_told_to_share(self):
         row = Row(Setting("cuda", 4), 1.0)
-        self.assertTrue(autotune.paste(row, KNOWN, streams=2).endswith(" instance=shared"))
-        self.assertNotIn("instance", autotune.paste(row, KNOWN, streams=1))
+        self.assertTrue(autotune.paste(row, streams=2).endswith(" instance=shared"))
+        self.assertNotIn("instance", autotune.paste(row, streams=1))
 
     def test_sessions_and_threads_use_the_cores_and_no_more(self):
         self.assertEqual(autotune.shapes(1), [(1, 1)])
@@ -45,9 +43,9 @@ class Settings(unittest.TestCase):
 
 
 class Batches(unittest.TestCase):
-    def of(self, dims: list, known: set[str] = KNOWN, streams: int = 1) -> list[int]:
+    def of(self, dims: list, streams: int = 1) -> list[int]:
         with tempfile.TemporaryDirectory() as folder:
-            return autotune.batches(saved(folder, dims), known, streams)
+            return autotune.batches(saved(folder, dims), streams)
 
     def test_a_fixed_batch_is_the_only_one(self):
         self.assertEqual(self.of([4, 3, 8, 8]), [4])
@@ -56,9 +54,6 @@ class Batches(unittest.TestCase):
     def test_an_open_one_is_tried_as_far_as_the_streams_can_fill_it(self):
         self.assertEqual(self.of(["n", 3, 8, 8]), [1, 2, 4])
         self.assertEqual(self.of(["n", 3, 8, 8], streams=8), [1, 2, 4, 8, 16])
-
-    def test_a_trtinfer_without_batches_gets_none(self):
-        self.assertEqual(self.of(["n", 3, 8, 8], known=set()), [1])
 
 
 class Choice(unittest.TestCase):
@@ -88,7 +83,7 @@ class Tuning(unittest.TestCase):
                 raise pipeline.PipelineError("no driver")
             return Row(setting, 10.0 * setting.batch)
 
-        tuner = mock.Mock(known=KNOWN)
+        tuner = mock.Mock()
         tuner.throughput.side_effect = throughput
         tuner.delay.side_effect = lambda setting, fps: Row(setting, fps, None, 1.0, 2.0)
         return tuner

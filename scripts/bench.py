@@ -26,7 +26,6 @@ from pathlib import Path
 import bench_streams
 import onnxruntime
 import pipeline
-import serving
 
 TICK = os.sysconf("SC_CLK_TCK")
 ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
@@ -132,12 +131,10 @@ def main() -> None:
     given = parser.parse_args()
     given.workers = given.workers or min(given.threads, 4)
 
-    known = pipeline.properties("trtinfer")
     line = pipeline.read("detect-track").arguments({"video": given.video, "model": given.model})
     line = line[: line.index("inferpublish")] + ["fakesink"]
-    settings = serving.on_cpu(given.workers, max(1, given.threads // given.workers), known)
     at = line.index("trtinfer") + 1
-    line[at:at] = [f"{name}={value}" for name, value in settings.items()]
+    line[at:at] = [f"workers={given.workers}", f"intra-threads={max(1, given.threads // given.workers)}"]
     command = pipeline.command(line)
     print(pipeline.printable(command), flush=True)
 

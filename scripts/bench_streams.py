@@ -60,13 +60,12 @@ def bare_loop(given: argparse.Namespace, streams: int | None = None) -> float:
 
 def run(given: argparse.Namespace) -> list[dict]:
     """Measures and prints a row for each number of streams."""
-    known = pipeline.properties("trtinfer")
-    settings = serving.on_cpu(given.workers, max(1, given.threads // given.workers), known)
-    wanted = {"instance": "bench", "batch-size": given.batch}
-    if missing := wanted.keys() - known:
-        print(f"this trtinfer has no {' and no '.join(sorted(missing))}: one stream, one frame a batch", flush=True)
-        given.streams, given.batch = [1], 1
-    settings |= {name: value for name, value in wanted.items() if name in known}
+    settings = {
+        "instance": "bench",
+        "batch-size": given.batch,
+        "workers": given.workers,
+        "intra-threads": max(1, given.threads // given.workers),
+    }
     line = f"fusedpreproc ! {serving.element(given.model, settings)} ! {BEHIND}"
     source = " ".join(decoding(given.video))
     decode = decoding_alone(given.video, 200)

@@ -22,9 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PIPELINES = ROOT / "pipelines"
 KEY = re.compile(r"#\s+([a-z][a-z0-9-]*)=(\S*)\s+(\S.*)")
-# What gst-launch-1.0 and gst-inspect-1.0 print.
+# What gst-launch-1.0 prints.
 ERROR = re.compile(r"^(?:ERROR: from element \S*?(\w+)|WARNING: (erroneous pipeline)): (.*)$", re.MULTILINE)
-PROPERTY = re.compile(r"^  ([a-z][a-z0-9-]*) +: ", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9-]*)\}")
 
 
@@ -128,9 +127,3 @@ def run(arguments: list[str]) -> None:
         raise PipelineError(
             error[3] if error[1] and error[3].startswith(error[1]) else f"{error[1] or error[2]}: {error[3]}"
         )
-
-
-def properties(element: str) -> set[str]:
-    """The names of an element's properties."""
-    done = subprocess.run(["gst-inspect-1.0", element], env=environment(), check=False, capture_output=True, text=True)
-    return set(PROPERTY.findall(done.stdout))

@@ -16,13 +16,6 @@ def element(model: str, settings: dict[str, object]) -> str:
     return " ".join([f'trtinfer model="{model}"', *(f"{name}={value}" for name, value in settings.items())])
 
 
-def on_cpu(workers: int, threads: int, known: set[str]) -> dict[str, object]:
-    """Properties for `workers` sessions of `threads` threads each; `known` are those that trtinfer has."""
-    return {"workers": workers} | (
-        {"intra-threads": threads} if "intra-threads" in known else {"threads": workers * threads}
-    )
-
-
 def load(source: str, line: str, **options: float) -> dict:
     """What `load` prints of a source and a line; its options by name: streams, keep, rate, warm_up, seconds."""
     words = [str(word) for name, value in options.items() for word in ("--" + name.replace("_", "-"), value)]

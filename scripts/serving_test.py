@@ -10,10 +10,6 @@ import serving
 
 
 class Lines(unittest.TestCase):
-    def test_the_threads_of_one_run_are_given_where_trtinfer_takes_them(self):
-        self.assertEqual(serving.on_cpu(2, 3, {"workers", "intra-threads"}), {"workers": 2, "intra-threads": 3})
-        self.assertEqual(serving.on_cpu(2, 3, {"workers", "threads"}), {"workers": 2, "threads": 6})
-
     def test_an_element_has_its_properties(self):
         self.assertEqual(serving.element("a b.onnx", {"workers": 2}), 'trtinfer model="a b.onnx" workers=2')
 
