@@ -1,18 +1,22 @@
-//! A session's side on the GPU: runs are enqueued in a stream, on tensors in device memory.
+//! A session's side on the GPU: runs are enqueued in a stream, on memory of its own at fixed addresses.
 //!
-//! Inputs and outputs have fixed addresses: a [`Slot`] is one place for the input with outputs of its own. The input of a single
-//! frame is used where it lies; batches, and tensors from the host, are put together in the slot's own memory. Once the session is
-//! warm, a slot's run is recorded as a CUDA graph, where the model allows it, and from then on launched as one and not
-//! waited for.
+//! A run gathers the frames' tensors, which may lie on the GPU or on the host and be of another float type, runs the model, and
+//! copies its outputs to pooled memory, which is the frames' as long as they want it. The copies take some microseconds; for
+//! them, it does not matter to the model where tensors lie, so that its run is recorded as a CUDA graph once for each number of
+//! rows, where the model allows it, and from then on launched as one and not waited for.
+//!
+//! After a run of another number of rows ONNX Runtime prepares every convolution anew, which takes a second for a small detector.
+//! So only powers of two are run (and the largest batch), all of them recorded when warming up; a batch in between is padded. Without recording,
+//! every run has the largest batch's rows.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use cudainfer_kernels::convert::CudaConvert;
 use cudainfer_kernels::device::{
-    Context, Counters, Device, DeviceSlice, Event, Graph, Pinned, SharedMemory, Stream,
+    Context, Counters, Device, DeviceSlice, Event, Graph, Memory, Pinned, SharedMemory, Stream,
 };
+use cudainfer_kernels::tensor::TensorDesc;
 use ort::session::RunOptions;
 
 use super::binding::Binding;
@@ -24,9 +28,7 @@ use crate::meta::tensor::Tensor;
 
 /// Runs of a number of rows before graphs are recorded: ONNX Runtime chooses algorithms and allocates its memory in the first.
 pub(super) const WARM_UP: usize = 2;
-/// Slots of a shape at most; their outputs and graphs take device memory.
-const MAX_SLOTS: usize = 24;
-/// Shapes at most that slots are kept for.
+/// Shapes at most that memory and graphs are kept for.
 const MAX_SHAPES: usize = 4;
 /// Runs that may be under way on the GPU before the thread that enqueues them waits.
 const MAX_RUNNING: usize = 8;
@@ -46,45 +48,38 @@ pub struct Gpu {
     graphs: bool,
     staging: Staging,
     /// For tensors from the host that are converted.
-    scratch: Option<SharedMemory>,
+    scratch: Option<Memory>,
     convert: CudaConvert,
     running: VecDeque<Event>,
     reached: Vec<Event>,
 }
 
-/// What runs of one shape need.
+/// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
 #[derive(Debug)]
 struct Shaped {
     shape: Arc<Shape>,
-    /// The other inputs' elements, by the number of rows.
-    constants: HashMap<usize, Vec<SharedMemory>>,
-    slots: Vec<Slot>,
-    /// How many runs of a number of rows there were.
-    runs: HashMap<usize, usize>,
+    /// Room for the largest batch.
+    input: Memory,
+    outputs: Vec<Output>,
+    /// By the number of rows.
+    ways: HashMap<usize, Way>,
 }
 
-/// A place for the input, and the outputs that belong to it.
+/// An output: where the model writes it, and where it is kept.
 #[derive(Debug)]
-struct Slot {
-    input: Place,
-    outputs: Vec<Arc<SharedMemory>>,
-    ways: Vec<Way>,
+struct Output {
+    memory: Memory,
+    pool: Vec<Arc<SharedMemory>>,
 }
 
-#[derive(Debug)]
-enum Place {
-    /// A frame's tensor, used where it lies.
-    At(u64),
-    /// The slot's own memory, for as many rows as a run may have.
-    Own(SharedMemory),
-}
-
-/// How a slot runs so many rows.
+/// How so many rows are run.
 #[derive(Debug)]
 struct Way {
-    rows: usize,
     binding: Binding,
     graph: Option<Graph>,
+    runs: usize,
+    /// The other inputs' elements, which the binding reads.
+    _constants: Vec<Memory>,
 }
 
 /// Pinned memory in turns, for images that come from the host.
@@ -137,6 +132,21 @@ impl Gpu {
         self.limit(BUSY)
     }
 
+    /// The numbers of rows that are run, where the model leaves them open.
+    pub(super) fn sizes(&self) -> Vec<usize> {
+        if !self.graphs {
+            return vec![self.batch];
+        }
+        let powers = (0..).map(|power| 1 << power).take_while(|size| *size < self.batch);
+        powers.chain([self.batch]).collect()
+    }
+
+    /// Rows of a run of so many frames.
+    pub(super) fn rows(&self, shape: &Shape, frames: usize) -> usize {
+        let fits = |size: &usize| *size >= frames;
+        shape.fixed.or_else(|| self.sizes().into_iter().find(fits)).unwrap_or(frames)
+    }
+
     /// Enqueues a run. The outputs, whose dimensions are known, are in device memory, and not written yet: their memory says
     /// when.
     pub(super) fn run(
@@ -146,22 +156,30 @@ impl Gpu {
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, EngineError> {
         self.limit(MAX_RUNNING)?;
-        let mut shaped = self.shaped(shape);
         // Taken out, so that `self` can be used beside it.
+        let mut shaped = self.shaped(shape)?;
         let done = self.enqueue(session, &mut shaped, images);
         self.shapes.push(shaped);
         done
     }
 
-    fn shaped(&mut self, shape: &Arc<Shape>) -> Shaped {
+    fn shaped(&mut self, shape: &Arc<Shape>) -> Result<Shaped, EngineError> {
         if let Some(index) = self.shapes.iter().position(|s| Arc::ptr_eq(&s.shape, shape)) {
-            return self.shapes.remove(index);
+            return Ok(self.shapes.remove(index));
         }
         if self.shapes.len() >= MAX_SHAPES {
             self.shapes.remove(0);
         }
-        let shape = Arc::clone(shape);
-        Shaped { shape, constants: HashMap::new(), slots: Vec::new(), runs: HashMap::new() }
+        let most = shape.rows(self.batch);
+        let input = self.stream.allocate(shape.image_bytes() * most)?;
+        // Rows that are run without a frame.
+        self.stream.fill(input.slice(), 0)?;
+        let output = |desc| {
+            let memory = self.stream.allocate(bytes(desc) * most)?;
+            Ok(Output { memory, pool: Vec::new() })
+        };
+        let outputs = shape.outputs.iter().map(output).collect::<Result<_, EngineError>>()?;
+        Ok(Shaped { shape: Arc::clone(shape), input, outputs, ways: HashMap::new() })
     }
 
     fn enqueue(
@@ -171,32 +189,37 @@ impl Gpu {
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, EngineError> {
         let stream = Arc::clone(&self.stream);
-        let shape = Arc::clone(&shaped.shape);
-        let rows = shape.rows(images.len());
-        // A frame alone is used where it lies.
-        let alone = match images {
-            [image] if rows == 1 && shape.is_given() => {
-                near(&stream, image).map(|memory| memory.slice().pointer())
-            }
-            _ => None,
+        let rows = self.rows(&shaped.shape, images.len());
+        let mut way = match shaped.ways.remove(&rows) {
+            Some(way) => way,
+            None => self.way(session, shaped, rows)?,
         };
-        let index = self.slot(shaped, alone)?;
-        self.bind(session, shaped, index, rows, alone)?;
-        let (slot, runs) = (&mut shaped.slots[index], shaped.runs.entry(rows).or_default());
-        let way = slot.ways.iter_mut().find(|way| way.rows == rows);
-        let way = way.ok_or_else(|| EngineError::Run("a run has no binding".into()))?;
-        let lone = match (&slot.input, images) {
-            (Place::At(_), [image]) => near(&stream, image),
-            _ => None,
+        self.gather(&shaped.shape, &shaped.input, images)?;
+        let ran = self.launch(session, &mut way);
+        shaped.ways.insert(rows, way);
+        ran?;
+        let outputs = shaped.shape.outputs.iter().zip(&mut shaped.outputs);
+        let kept = outputs
+            .map(|(desc, output)| {
+                let kept = output.keep(&stream, bytes(desc) * rows)?;
+                let data = self.allocator.buffer(&kept, bytes(desc) * rows);
+                let data = data.ok_or_else(|| EngineError::Run("an output has no stream".into()))?;
+                Ok(Tensor { desc: TensorDesc::fixed(&desc.name, desc.ty, &batch_dims(desc, rows)), data })
+            })
+            .collect::<Result<_, EngineError>>()?;
+        let event = match self.reached.pop() {
+            Some(event) => event,
+            None => Event::new(stream.context())?,
         };
-        if let Place::Own(memory) = &slot.input {
-            self.gather(&shape, memory, images)?;
-        }
-        if let Some(memory) = &lone {
-            memory.begin_read(&stream)?;
-        }
-        slot.outputs.iter().try_for_each(|output| output.begin_write(&stream))?;
-        if self.graphs && *runs >= WARM_UP && way.graph.is_none() {
+        stream.record(&event)?;
+        self.running.push_back(event);
+        Ok(kept)
+    }
+
+    /// Enqueues the model's run: its graph, which is recorded first if it is time.
+    fn launch(&mut self, session: &mut ort::session::Session, way: &mut Way) -> Result<(), EngineError> {
+        let stream = Arc::clone(&self.stream);
+        if self.graphs && way.runs >= WARM_UP && way.graph.is_none() {
             let options = options(true)?;
             let recorded = Graph::record(&stream, || way.binding.run(session, &options).map_err(failed));
             match recorded {
@@ -217,41 +240,16 @@ impl Gpu {
             }
         };
         // The first runs take longer by far, which would be all that a mean shows.
-        let ran = if *runs < WARM_UP { run() } else { stream.sampled(run) };
-        // In any case: part of the work may have been enqueued.
-        slot.outputs.iter().try_for_each(|output| output.end_write(&stream))?;
-        if let Some(memory) = &lone {
-            memory.end_read(&stream)?;
-        }
-        ran?;
-        *runs += 1;
-        let event = match self.reached.pop() {
-            Some(event) => event,
-            None => Event::new(stream.context())?,
-        };
-        stream.record(&event)?;
-        self.running.push_back(event);
-        shape
-            .outputs
-            .iter()
-            .zip(&slot.outputs)
-            .map(|(desc, memory)| {
-                let dims = batch_dims(desc, rows);
-                let data = self.allocator.buffer(memory, bytes(desc) * rows);
-                let data = data.ok_or_else(|| EngineError::Run("an output has no stream".into()))?;
-                Ok(Tensor {
-                    desc: cudainfer_kernels::tensor::TensorDesc::fixed(&desc.name, desc.ty, &dims),
-                    data,
-                })
-            })
-            .collect()
+        if way.runs < WARM_UP { run() } else { stream.sampled(run) }?;
+        way.runs += 1;
+        Ok(())
     }
 
-    /// Enqueues the copies of the images to a slot's memory.
+    /// Enqueues the copies of the images to where the model reads them, converted if need be.
     fn gather(
         &mut self,
         shape: &Shape,
-        memory: &SharedMemory,
+        input: &Memory,
         images: &[&gst::BufferRef],
     ) -> Result<(), EngineError> {
         let stream = Arc::clone(&self.stream);
@@ -260,9 +258,8 @@ impl Gpu {
             let done = self.convert.start(&stream, from, shape.given, to, shape.image.ty);
             done.map_err(|e| EngineError::Run(e.to_string()))
         };
-        memory.begin_write(&stream)?;
         for (row, image) in images.iter().enumerate() {
-            let place = memory.slice().after(row * size).first(size);
+            let place = input.slice().after(row * size).first(size);
             if let Some(near) = near(&stream, image) {
                 near.begin_read(&stream)?;
                 let converted = convert(near.slice(), place);
@@ -275,103 +272,46 @@ impl Gpu {
                 self.staging.upload(&stream, image, place)?;
             } else {
                 let bytes = shape.given_bytes();
-                let fits = |memory: &SharedMemory| memory.slice().bytes() == bytes;
-                let scratch = match self.scratch.take().filter(fits) {
+                let scratch = match self.scratch.take().filter(|scratch| scratch.bytes() == bytes) {
                     Some(scratch) => scratch,
-                    None => SharedMemory::new(&stream, bytes)?,
+                    None => stream.allocate(bytes)?,
                 };
                 self.staging.upload(&stream, image, scratch.slice())?;
                 convert(scratch.slice(), place)?;
                 self.scratch = Some(scratch);
             }
         }
-        memory.end_write(&stream)?;
         Ok(())
     }
 
-    /// A slot whose outputs nobody uses; a new one if there is none.
-    fn slot(&self, shaped: &mut Shaped, alone: Option<u64>) -> Result<usize, EngineError> {
-        let serves = |slot: &Slot| match (&slot.input, alone) {
-            (Place::At(address), Some(alone)) => *address == alone,
-            (Place::Own(_), None) => true,
-            _ => false,
-        };
-        let free = |slot: &Slot| slot.outputs.iter().all(|output| Arc::strong_count(output) == 1);
-        if let Some(index) = shaped.slots.iter().position(|slot| serves(slot) && free(slot)) {
-            return Ok(index);
-        }
-        let most = if alone.is_some() { 1 } else { shaped.shape.rows(self.batch) };
-        let output = |desc| SharedMemory::new(&self.stream, bytes(desc) * most).map(Arc::new);
-        let outputs = shaped.shape.outputs.iter().map(output).collect::<Result<_, _>>()?;
-        let input = match alone {
-            Some(address) => Place::At(address),
-            None => {
-                let memory = SharedMemory::new(&self.stream, shaped.shape.image_bytes() * most)?;
-                // Rows that a model with a fixed batch runs without a frame.
-                memory.begin_write(&self.stream)?;
-                self.stream.fill(memory.slice(), 0)?;
-                memory.end_write(&self.stream)?;
-                Place::Own(memory)
-            }
-        };
-        if shaped.slots.len() >= MAX_SLOTS {
-            // The oldest goes; whoever still has outputs of it keeps them.
-            shaped.slots.remove(0);
-        }
-        shaped.slots.push(Slot { input, outputs, ways: Vec::new() });
-        Ok(shaped.slots.len() - 1)
-    }
-
-    /// Binds a slot's memory for so many rows, if it is not yet.
-    fn bind(
-        &self,
-        session: &ort::session::Session,
-        shaped: &mut Shaped,
-        index: usize,
-        rows: usize,
-        alone: Option<u64>,
-    ) -> Result<(), EngineError> {
-        let Shaped { shape, constants, slots, .. } = shaped;
-        let slot = &mut slots[index];
-        if slot.ways.iter().any(|way| way.rows == rows) {
-            return Ok(());
-        }
-        let constants = match constants.entry(rows) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let uploaded = shape.constants(rows).map(|input| self.upload(&input.data));
-                place.insert(uploaded.collect::<Result<_, _>>()?)
-            }
-        };
+    /// Binds a shape's memory for so many rows.
+    fn way(&self, session: &ort::session::Session, shaped: &Shaped, rows: usize) -> Result<Way, EngineError> {
+        let Shaped { shape, input, outputs, .. } = shaped;
         let mut binding = Binding::new(session, self.stream.context().device().ordinal).map_err(failed)?;
-        let size = shape.image_bytes() * rows;
-        let memory = match (&slot.input, alone) {
-            (Place::Own(memory), _) => memory.slice().first(size),
-            // SAFETY: the frame's tensor is as large as the caps say, which `Session::run` was given; the slot is run only
-            // while a frame's tensor lies there.
-            (Place::At(address), _) => unsafe { DeviceSlice::from_raw(*address, size) },
-        };
         let image = &shape.image;
-        // SAFETY: the memory is as large as `image_dims` says and stays as long as the slot is run with it.
+        let memory = input.slice().first(shape.image_bytes() * rows);
+        // SAFETY: the memory is as large as `image_dims` says and stays as long as `shaped`, which keeps the binding.
         unsafe { binding.input(&image.name, image.ty, &shape.image_dims(rows), memory) }.map_err(failed)?;
-        for (input, memory) in shape.constants(rows).zip(&*constants) {
-            // SAFETY: `constants` keeps the memory as long as the slots, and it holds what the input holds.
+        let mut constants = Vec::new();
+        for input in shape.constants(rows) {
+            let memory = self.upload(&input.data)?;
+            // SAFETY: the way keeps the memory as long as the binding, and it holds what the input holds.
             unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;
+            constants.push(memory);
         }
-        for (desc, memory) in shape.outputs.iter().zip(&slot.outputs) {
+        for (desc, output) in shape.outputs.iter().zip(outputs) {
             let dims = batch_dims(desc, rows);
-            // SAFETY: the slot keeps the memory as long as the binding, and it has room for that many rows.
-            unsafe { binding.output(&desc.name, desc.ty, &dims, memory.slice()) }.map_err(failed)?;
+            // SAFETY: as for the image; there is room for the largest batch.
+            unsafe { binding.output(&desc.name, desc.ty, &dims, output.memory.slice()) }.map_err(failed)?;
         }
-        slot.ways.push(Way { rows, binding, graph: None });
-        Ok(())
+        Ok(Way { binding, graph: None, runs: 0, _constants: constants })
     }
 
     /// An input that stays the same, in memory of our own: ONNX Runtime's would be used again by what is recorded.
-    fn upload(&self, data: &[u8]) -> Result<SharedMemory, EngineError> {
+    fn upload(&self, data: &[u8]) -> Result<Memory, EngineError> {
         let mut pinned = self.stream.pin(data.len())?;
         pinned.as_mut_slice().copy_from_slice(data);
-        let memory = SharedMemory::new(&self.stream, data.len())?;
+        let memory = self.stream.allocate(data.len())?;
         self.stream.start_upload(&pinned, memory.slice())?;
         self.stream.synchronize()?;
         Ok(memory)
@@ -390,6 +330,26 @@ impl Gpu {
             self.reached.extend(self.running.pop_front());
         }
         Ok(())
+    }
+}
+
+impl Output {
+    /// Enqueues the copy of the first `bytes` to memory that nobody else has.
+    fn keep(&mut self, stream: &Stream, bytes: usize) -> Result<Arc<SharedMemory>, EngineError> {
+        let free = self.pool.iter().find(|memory| Arc::strong_count(memory) == 1);
+        let kept = match free {
+            Some(memory) => Arc::clone(memory),
+            None => {
+                let memory = Arc::new(SharedMemory::new(stream, self.memory.bytes())?);
+                self.pool.push(Arc::clone(&memory));
+                memory
+            }
+        };
+        kept.begin_write(stream)?;
+        let copied = stream.copy_on_device(self.memory.slice().first(bytes), kept.slice());
+        kept.end_write(stream)?;
+        copied?;
+        Ok(kept)
     }
 }
 

@@ -200,21 +200,19 @@ impl Engine {
             }
         }
         let shape = Arc::new(shape);
-        let sizes = match (shape.fixed, self.provider) {
-            (None, Provider::Cpu) => vec![1, self.batch],
-            (None, _) => (1..=self.batch).collect(),
-            (Some(_), _) => vec![self.batch],
-        };
         let mut took = Duration::ZERO;
         for session in &self.sessions {
             let mut session = lock(session);
-            for frames in &sizes {
-                for _ in 0..if self.provider == Provider::Cpu { 1 } else { gpu::WARM_UP } {
+            let sizes = shape.fixed.map_or_else(|| session.sizes(self.batch), |_| vec![self.batch]);
+            for frames in sizes {
+                // Once more, when all is chosen, allocated and recorded: that is how long it takes.
+                for _ in 0..=if self.provider == Provider::Cpu { 0 } else { gpu::WARM_UP + 1 } {
                     let started = Instant::now();
-                    let outputs = session.run(&shape, &images[..*frames])?;
+                    let rows = session.rows(&shape, frames);
+                    let outputs = session.run(&shape, &images[..frames])?;
                     session.finish()?;
                     took = started.elapsed();
-                    row(&outputs, 0, shape.rows(*frames))?;
+                    row(&outputs, 0, rows)?;
                 }
             }
         }

@@ -106,8 +106,21 @@ impl Session {
         }
     }
 
+    /// The numbers of frames whose runs differ, so that it pays to warm them up.
+    pub(super) fn sizes(&self, batch: usize) -> Vec<usize> {
+        self.gpu.as_ref().map_or_else(|| vec![1, batch], Gpu::sizes)
+    }
+
+    /// Rows of a run of so many frames: at least as many; those beyond are padding.
+    pub fn rows(&self, shape: &Shape, frames: usize) -> usize {
+        match &self.gpu {
+            Some(gpu) if shape.is_known() => gpu.rows(shape, frames),
+            _ => shape.rows(frames),
+        }
+    }
+
     /// Runs the model once on frames of the same shape, given by their image tensors. Returns the outputs of the whole
-    /// batch, of as many rows as [`Shape::rows`] says. On a GPU, where all their dimensions are known, the run is only
+    /// batch, of as many rows as [`Session::rows`] says. On a GPU, where all their dimensions are known, the run is only
     /// enqueued and the outputs stay in device memory.
     ///
     /// # Errors

@@ -15,6 +15,8 @@ pub(super) struct Rules {
     pub min: usize,
     /// How long a frame waits for more. Without any, a batch is what is there when the model is free.
     pub timeout: Duration,
+    /// Frames under way that keep the model busy, of all elements together.
+    pub in_flight: usize,
 }
 
 /// Something that is inferred in batches.
@@ -49,7 +51,8 @@ struct Inner<J> {
 
 #[derive(Debug, Default)]
 struct Seat {
-    limit: usize,
+    /// Frames that the element has under way at most, if it says so.
+    limit: Option<usize>,
     /// It sends nothing more for now, so that nobody needs to wait for it.
     done: bool,
 }
@@ -84,13 +87,20 @@ impl<J: Job> Batcher<J> {
         self.rules
     }
 
-    /// An element joins that has at most `limit` frames under way.
-    pub fn join(&self, limit: usize) -> Client {
+    /// An element joins that has at most `limit` frames under way, or its share of what keeps the model busy.
+    pub fn join(&self, limit: Option<usize>) -> Client {
         let mut inner = self.lock();
         inner.next += 1;
         let client = Client(inner.next);
         inner.clients.insert(client, Seat { limit, done: false });
         client
+    }
+
+    /// Frames that the element may have under way at most, with as many elements as there are now.
+    pub fn limit(&self, client: Client) -> usize {
+        let inner = self.lock();
+        let set = inner.clients.get(&client).and_then(|seat| seat.limit);
+        set.unwrap_or_else(|| inner.share(&self.rules))
     }
 
     /// An element leaves. Its frames that wait go at once.
@@ -186,13 +196,24 @@ enum Due {
     Never,
 }
 
+/// Frames that an element may have under way, however many share the model: one that is inferred and one that comes.
+const LEAST: usize = 2;
+
 impl<J: Job> Inner<J> {
+    fn share(&self, rules: &Rules) -> usize {
+        rules.in_flight.div_ceil(self.clients.len().max(1)).max(LEAST)
+    }
+
     fn due(&self, rules: &Rules, now: Instant) -> Due {
         let Some(first) = self.waiting.front() else { return Due::Never };
         let batch = || self.waiting.iter().filter(|other| other.job.fits(&first.job));
         // More than all elements together may have under way will not come.
         let more = self.clients.iter().map(|(client, seat)| {
-            if seat.done { self.waiting.iter().filter(|w| w.client == *client).count() } else { seat.limit }
+            if seat.done {
+                self.waiting.iter().filter(|w| w.client == *client).count()
+            } else {
+                seat.limit.unwrap_or_else(|| self.share(rules))
+            }
         });
         let enough = self.size.min(more.sum::<usize>().max(1));
         let count = batch().take(self.size).count();
@@ -237,7 +258,7 @@ mod tests {
     }
 
     fn batcher(size: usize, min: usize, timeout: Duration) -> Batcher<Number> {
-        Batcher::new(Rules { size, min, timeout })
+        Batcher::new(Rules { size, min, timeout, in_flight: 3 * size })
     }
 
     fn numbers(batch: Option<Vec<Number>>) -> Vec<u32> {
@@ -247,7 +268,7 @@ mod tests {
     #[test]
     fn a_full_batch_goes_at_once_and_in_the_order_of_arrival() {
         let queue = batcher(3, 0, LONG);
-        let [a, b] = [queue.join(8), queue.join(8)];
+        let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
         for n in 0..7 {
             queue.submit(if n % 2 == 0 { a } else { b }, 0, Number(n));
         }
@@ -260,7 +281,7 @@ mod tests {
     #[test]
     fn a_partial_batch_goes_at_the_deadline_of_its_oldest_frame() {
         let queue = batcher(4, 0, Duration::from_millis(60));
-        let a = queue.join(8);
+        let a = queue.join(Some(8));
         let start = Instant::now();
         queue.submit(a, 0, Number(0));
         std::thread::scope(|scope| {
@@ -277,11 +298,11 @@ mod tests {
     #[test]
     fn without_a_timeout_nothing_waits_and_enough_frames_do_not_either() {
         let queue = batcher(4, 0, Duration::ZERO);
-        let a = queue.join(8);
+        let a = queue.join(Some(8));
         queue.submit(a, 0, Number(0));
         assert_eq!(numbers(queue.take()), [0]);
         let queue = batcher(4, 2, LONG);
-        let a = queue.join(8);
+        let a = queue.join(Some(8));
         (0..3).for_each(|n| queue.submit(a, 0, Number(n)));
         assert_eq!(numbers(queue.take()), [0, 1, 2]);
     }
@@ -289,7 +310,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_more_frames_than_there_can_be() {
         let queue = batcher(8, 0, LONG);
-        let [a, b] = [queue.join(2), queue.join(3)];
+        let [a, b] = [queue.join(Some(2)), queue.join(Some(3))];
         (0..2).for_each(|n| queue.submit(a, 0, Number(n)));
         (2..5).for_each(|n| queue.submit(b, 0, Number(n)));
         assert_eq!(numbers(queue.take()), [0, 1, 2, 3, 4]);
@@ -306,9 +327,22 @@ mod tests {
     }
 
     #[test]
+    fn elements_share_what_keeps_the_model_busy() {
+        let queue = batcher(8, 0, LONG);
+        let first = queue.join(None);
+        assert_eq!(queue.limit(first), 24);
+        let others = [(); 3].map(|()| queue.join(None));
+        assert_eq!((queue.limit(first), queue.limit(queue.join(Some(7)))), (6, 7));
+        others.iter().for_each(|other| queue.leave(*other));
+        assert_eq!(queue.limit(first), 12);
+        let many: Vec<_> = (0..60).map(|_| queue.join(None)).collect();
+        assert_eq!(queue.limit(many[59]), LEAST);
+    }
+
+    #[test]
     fn a_batch_is_of_frames_that_fit_each_other_and_priority_comes_first() {
         let queue = batcher(2, 1, LONG);
-        let a = queue.join(8);
+        let a = queue.join(Some(8));
         for (priority, n) in [(0, 1), (0, 101), (0, 2), (5, 102), (0, 3)] {
             queue.submit(a, priority, Number(n));
         }
@@ -321,7 +355,7 @@ mod tests {
     #[test]
     fn batches_shrink_when_memory_is_short_and_grow_again() {
         let queue = batcher(12, 1, LONG);
-        let a = queue.join(64);
+        let a = queue.join(Some(64));
         (0..20).for_each(|n| queue.submit(a, 0, Number(n)));
         assert_eq!(queue.take().unwrap().len(), 12);
         assert_eq!((queue.step_down(12), queue.step_down(6), queue.size()), (Some(6), Some(3), 3));
@@ -333,7 +367,7 @@ mod tests {
     #[test]
     fn a_stopped_queue_lets_go_of_everything() {
         let queue = batcher(4, 0, LONG);
-        let a = queue.join(8);
+        let a = queue.join(Some(8));
         queue.submit(a, 0, Number(1));
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| queue.take());

@@ -142,7 +142,7 @@ impl TrtInfer {
             // What waits there goes at once.
             instance.batcher.leave(*client);
             let owner = Arc::clone(owner);
-            let client = next.batcher.join(owner.lane.limit());
+            let client = next.batcher.join(self.in_flight());
             owner.lane.push_event(gst::event::Caps::new(&caps));
             *running = Some(Running { owner, instance: Arc::clone(next), client });
         }

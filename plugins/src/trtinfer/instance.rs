@@ -84,7 +84,10 @@ impl Instance {
     pub fn open(setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Self>, EngineError> {
         let counters = Arc::<Counters>::default();
         let engine = Engine::open(&setup.config, &counters, progress)?;
-        let rules = Rules { size: engine.batch, min: setup.min_batch, timeout: setup.timeout };
+        // What all workers run, on a GPU the one that runs and the one behind it, and another to fill meanwhile.
+        let runs = if engine.provider == Provider::Cpu { engine.sessions.len() } else { 2 };
+        let in_flight = runs * engine.batch + engine.batch.max(2);
+        let rules = Rules { size: engine.batch, min: setup.min_batch, timeout: setup.timeout, in_flight };
         let batcher = Arc::new(Batcher::new(rules));
         let cores = if engine.provider == Provider::Cpu { setup.config.intra_threads } else { 0 };
         let workers = engine
@@ -111,12 +114,6 @@ impl Instance {
             shapes: Mutex::default(),
             workers: Mutex::new(workers),
         }))
-    }
-
-    /// Frames that an element has under way at most, if it does not say: two runs, and another to fill meanwhile.
-    pub fn in_flight(&self) -> usize {
-        let runs = if self.engine.provider == Provider::Cpu { self.engine.sessions.len() } else { 2 };
-        runs * self.engine.batch + self.engine.batch.max(2)
     }
 
     /// The shape, complete and warmed up: the one that is known already if there is an equal one, so that frames of all elements

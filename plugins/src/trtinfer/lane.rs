@@ -43,7 +43,6 @@ struct Inner<F> {
     epoch: u64,
     /// Frames in the lane or being pushed.
     frames: usize,
-    limit: usize,
     /// Whether an item is on its way downstream.
     pushing: bool,
     flushing: bool,
@@ -84,14 +83,13 @@ pub(super) struct Lane<F> {
 }
 
 impl<F> Lane<F> {
-    /// A lane that holds at most `limit` frames.
-    pub fn new(limit: usize) -> Self {
+    /// An empty lane.
+    pub fn new() -> Self {
         let inner = Inner {
             slots: VecDeque::new(),
             front: 0,
             epoch: 0,
             frames: 0,
-            limit: limit.max(1),
             pushing: false,
             flushing: false,
             stopped: false,
@@ -108,15 +106,15 @@ impl<F> Lane<F> {
         self.changed.wait(guard).unwrap_or_else(|e| e.into_inner())
     }
 
-    /// A place for a frame that comes in; waits while the lane is full. [`Lane::finish`] or [`Lane::give_up`] must follow.
+    /// A place for a frame that comes in; waits while there are as many as `limit` says. [`Lane::finish`] or [`Lane::give_up`] must follow.
     ///
     /// # Errors
     /// Flushing, or what downstream said.
-    pub fn enter(&self) -> Result<Ticket, FlowError> {
+    pub fn enter(&self, limit: impl Fn() -> usize) -> Result<Ticket, FlowError> {
         let mut inner = self.lock();
         loop {
             inner.open()?;
-            if inner.frames < inner.limit {
+            if inner.frames < limit().max(1) {
                 return Ok(inner.enter());
             }
             inner = self.wait(inner);
@@ -127,10 +125,10 @@ impl<F> Lane<F> {
     ///
     /// # Errors
     /// As [`Lane::enter`].
-    pub fn try_enter(&self) -> Result<Option<Ticket>, FlowError> {
+    pub fn try_enter(&self, limit: usize) -> Result<Option<Ticket>, FlowError> {
         let mut inner = self.lock();
         inner.open()?;
-        Ok((inner.frames < inner.limit).then(|| inner.enter()))
+        Ok((inner.frames < limit.max(1)).then(|| inner.enter()))
     }
 
     /// Whether the frame is still wanted: no flush has passed since it came in.
@@ -240,11 +238,6 @@ impl<F> Lane<F> {
         }
     }
 
-    /// Frames that it holds at most.
-    pub fn limit(&self) -> usize {
-        self.lock().limit
-    }
-
     /// What downstream said.
     pub fn flow(&self) -> Result<FlowSuccess, FlowError> {
         self.lock().flow
@@ -311,7 +304,7 @@ mod tests {
     #[test]
     fn frames_leave_in_order_whatever_order_they_are_finished_in() {
         gst::init().unwrap();
-        let lane = Arc::new(Lane::new(8));
+        let lane = Arc::new(Lane::new());
         let (sender, receiver) = std::sync::mpsc::channel::<(Ticket, u64)>();
         let receiver = Arc::new(Mutex::new(receiver));
         let workers: Vec<_> = (0..3)
@@ -332,7 +325,7 @@ mod tests {
             let lane = lane.clone();
             std::thread::spawn(move || {
                 for n in 0..200u64 {
-                    sender.send((lane.enter().unwrap(), n)).unwrap();
+                    sender.send((lane.enter(|| 8).unwrap(), n)).unwrap();
                     if n == 99 {
                         assert!(lane.push_event(gst::event::FlushStart::new()));
                     }
@@ -362,35 +355,35 @@ mod tests {
 
     #[test]
     fn a_flush_drops_what_is_being_inferred_and_frees_a_full_lane() {
-        let lane = Arc::new(Lane::new(1));
-        let old = lane.enter().unwrap();
+        let lane = Arc::new(Lane::new());
+        let old = lane.enter(|| 1).unwrap();
         assert!(lane.wants(old));
-        assert_eq!(lane.try_enter(), Ok(None));
+        assert_eq!(lane.try_enter(1), Ok(None));
         let blocked = {
             let lane = lane.clone();
-            std::thread::spawn(move || lane.enter())
+            std::thread::spawn(move || lane.enter(|| 1))
         };
         std::thread::sleep(Duration::from_millis(20));
         assert!(lane.flush_start().is_empty());
         assert_eq!(blocked.join().unwrap(), Err(FlowError::Flushing));
         lane.flush_stop();
         assert!(!lane.wants(old));
-        let new = lane.enter().unwrap();
+        let new = lane.enter(|| 1).unwrap();
         lane.finish(old, Ok(1));
         lane.finish(new, Ok(3));
         assert!(matches!(lane.pop(), Some(Item::Frame(Ok(3)))));
         lane.pushed(Err(FlowError::Eos));
-        assert_eq!(lane.enter(), Err(FlowError::Eos));
+        assert_eq!(lane.enter(|| 1), Err(FlowError::Eos));
     }
 
     #[test]
     fn frames_that_are_given_up_leave_no_gap() {
-        let lane = Lane::new(3);
-        let tickets: HashMap<u32, Ticket> = (0..3).map(|n| (n, lane.enter().unwrap())).collect();
+        let lane = Lane::new();
+        let tickets: HashMap<u32, Ticket> = (0..3).map(|n| (n, lane.enter(|| 3).unwrap())).collect();
         lane.give_up(tickets[&0]);
         assert!(!lane.wants(tickets[&0]));
-        let last = lane.try_enter().unwrap().unwrap();
-        assert_eq!(lane.try_enter(), Ok(None));
+        let last = lane.try_enter(3).unwrap().unwrap();
+        assert_eq!(lane.try_enter(3), Ok(None));
         lane.finish(tickets[&0], Ok(0));
         lane.finish(tickets[&2], Ok(2));
         assert_eq!(lane.drop_oldest_done(), Some(2));
@@ -402,7 +395,7 @@ mod tests {
             lane.pushed(Ok(FlowSuccess::Ok));
         }
         assert_eq!(lane.lock().frames, 0);
-        lane.give_up(lane.enter().unwrap());
+        lane.give_up(lane.enter(|| 3).unwrap());
         let empty = std::thread::scope(|scope| {
             let popping = scope.spawn(|| lane.pop().is_none());
             let drained = lane.drain();
@@ -415,8 +408,8 @@ mod tests {
     #[test]
     fn a_flush_hands_back_the_sticky_events_that_nobody_would_send_again() {
         gst::init().unwrap();
-        let lane = Lane::<u32>::new(8);
-        lane.enter().unwrap();
+        let lane = Lane::<u32>::new();
+        lane.enter(|| 8).unwrap();
         let caps = gst::event::Caps::new(&gst::Caps::new_empty_simple("video/x-raw"));
         assert!(lane.push_event(caps.clone()));
         assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
@@ -428,38 +421,38 @@ mod tests {
     }
     /// Sends one frame through; downstream answers `flow`.
     fn pass(lane: &Lane<u32>, flow: Result<FlowSuccess, FlowError>) {
-        lane.finish(lane.enter().unwrap(), Ok(1));
+        lane.finish(lane.enter(|| 8).unwrap(), Ok(1));
         assert!(lane.pop().is_some());
         lane.pushed(flow);
     }
 
     #[test]
     fn a_push_that_outlasts_a_flush_leaves_no_failure_behind() {
-        let lane = Lane::new(2);
-        lane.finish(lane.enter().unwrap(), Ok(1));
+        let lane = Lane::new();
+        lane.finish(lane.enter(|| 2).unwrap(), Ok(1));
         assert!(lane.pop().is_some());
         let _ = lane.flush_start();
         lane.flush_stop();
-        lane.enter().unwrap();
+        lane.enter(|| 2).unwrap();
         lane.pushed(Err(FlowError::Flushing));
         assert_eq!(lane.flow(), Ok(FlowSuccess::Ok));
-        lane.enter().unwrap();
+        lane.enter(|| 2).unwrap();
         assert_eq!(lane.lock().frames, 2);
     }
 
     #[test]
     fn a_new_segment_ends_eos_and_a_new_link_ends_not_linked() {
         gst::init().unwrap();
-        let lane = Lane::new(2);
+        let lane = Lane::new();
         pass(&lane, Err(FlowError::Eos));
-        assert_eq!(lane.enter(), Err(FlowError::Eos));
+        assert_eq!(lane.enter(|| 2), Err(FlowError::Eos));
         lane.relinked();
-        assert_eq!(lane.enter(), Err(FlowError::Eos));
+        assert_eq!(lane.enter(|| 2), Err(FlowError::Eos));
         assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
         assert!(lane.pop().is_some());
         lane.pushed_event();
         pass(&lane, Err(FlowError::NotLinked));
-        assert_eq!(lane.enter(), Err(FlowError::NotLinked));
+        assert_eq!(lane.enter(|| 2), Err(FlowError::NotLinked));
         lane.relinked();
         pass(&lane, Ok(FlowSuccess::Ok));
     }

@@ -86,7 +86,7 @@ impl TrtInfer {
         let run = gst::ClockTime::from_nseconds(running.instance.run_ns.load(Ordering::Relaxed));
         let timeout = running.instance.setup.timeout;
         let own = gst::ClockTime::from_nseconds(nanoseconds(timeout)) + 2 * run;
-        let room = duration(incoming, running.owner.lane.limit()).max(own);
+        let room = duration(incoming, running.limit()).max(own);
         let now = Latency { own, room };
         let changed = std::mem::replace(&mut *lock(&self.latency), now) != now;
         if changed {
@@ -162,7 +162,7 @@ impl TrtInfer {
     /// Asks whoever makes the frames for as many as are under way in this element.
     fn reserve(&self, query: &mut gst::QueryRef) -> bool {
         let gst::QueryViewMut::Allocation(allocation) = query.view_mut() else { return true };
-        let held = self.running().map_or(0, |running| running.owner.lane.limit());
+        let held = self.running().map_or(0, |running| running.limit());
         let held = u32::try_from(held).unwrap_or(u32::MAX);
         let pools: Vec<_> = allocation.allocation_pools().collect();
         for (index, (pool, size, min, max)) in (0..).zip(&pools) {

@@ -39,22 +39,20 @@ impl TrtInfer {
     pub(super) fn start(&self) -> Result<(), gst::LoggableError> {
         let instance =
             lock(&self.instance).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
-        let limit = self.in_flight(&instance);
         let owner = Arc::new(Owner {
             element: self.obj().downgrade(),
-            lane: Lane::new(limit),
+            lane: Lane::new(),
             counters: Arc::clone(&self.counters),
             tally: Arc::clone(&self.tally),
         });
-        let client = instance.batcher.join(limit);
+        let client = instance.batcher.join(self.in_flight());
         *lock(&self.running) = Some(Running { owner: Arc::clone(&owner), instance, client });
         self.start_task(&owner)
     }
 
-    /// Frames that this element holds at most.
-    pub(super) fn in_flight(&self, instance: &Instance) -> usize {
-        let set = usize::try_from(lock(&self.settings).max_in_flight).ok();
-        set.filter(|n| *n > 0).unwrap_or_else(|| instance.in_flight())
+    /// Frames that this element holds at most, if the user says so.
+    pub(super) fn in_flight(&self) -> Option<usize> {
+        usize::try_from(lock(&self.settings).max_in_flight).ok().filter(|n| *n > 0)
     }
 
     pub(super) fn start_task(&self, owner: &Arc<Owner>) -> Result<(), gst::LoggableError> {
@@ -180,10 +178,10 @@ impl TrtInfer {
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
         let lane = &running.owner.lane;
         match leaky {
-            Leaky::No => lane.enter().map(Some),
-            Leaky::Upstream => lane.try_enter(),
+            Leaky::No => lane.enter(|| running.limit()).map(Some),
+            Leaky::Upstream => lane.try_enter(running.limit()),
             Leaky::Downstream => loop {
-                if let Some(ticket) = lane.try_enter()? {
+                if let Some(ticket) = lane.try_enter(running.limit())? {
                     return Ok(Some(ticket));
                 }
                 if let Some(job) = running.instance.batcher.take_back(running.client) {
@@ -235,6 +233,11 @@ impl TrtInfer {
 }
 
 impl Running {
+    /// Frames that the element holds at most.
+    pub fn limit(&self) -> usize {
+        self.instance.batcher.limit(self.client)
+    }
+
     /// Takes back all frames that wait: nobody wants them any more.
     pub fn take_back(&self) {
         while let Some(job) = self.instance.batcher.take_back(self.client) {

@@ -150,8 +150,11 @@ fn infer(
     let first = batch.first().ok_or_else(|| EngineError::Run("there is no frame".into()))?;
     let shape = &first.job.shape;
     let images: Vec<&gst::BufferRef> = batch.iter().map(|one| one.image.as_ref()).collect();
-    let outputs = lock(session).run(shape, &images)?;
-    let rows = shape.rows(images.len());
+    let (outputs, rows) = {
+        let mut session = lock(session);
+        let rows = session.rows(shape, images.len());
+        (session.run(shape, &images)?, rows)
+    };
     let parts = (0..images.len()).map(|index| row(&outputs, index, rows)).collect::<Result<_, _>>()?;
     Ok((outputs, parts))
 }
