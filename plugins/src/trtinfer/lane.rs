@@ -46,6 +46,8 @@ struct Inner<F> {
     limit: usize,
     /// Whether an item is on its way downstream.
     pushing: bool,
+    /// Whether a frame was given up behind the one that was pushed last.
+    gap: bool,
     flushing: bool,
     stopped: bool,
     /// What downstream said last.
@@ -93,6 +95,7 @@ impl<F> Lane<F> {
             frames: 0,
             limit: limit.max(1),
             pushing: false,
+            gap: false,
             flushing: false,
             stopped: false,
             flow: Ok(FlowSuccess::Ok),
@@ -202,6 +205,7 @@ impl<F> Lane<F> {
                     Some(Slot::Done(frame)) => return Some(Item::Frame(frame)),
                     _ => {
                         inner.pushing = false;
+                        inner.gap = true;
                         // Somebody may wait for the lane to be empty.
                         self.changed.notify_all();
                         continue;
@@ -210,6 +214,11 @@ impl<F> Lane<F> {
             }
             inner = self.wait(inner);
         }
+    }
+
+    /// Whether frames were given up between the last that asked this and the one that is to be pushed.
+    pub fn take_gap(&self) -> bool {
+        std::mem::take(&mut self.lock().gap)
     }
 
     /// An event has been pushed.
@@ -268,6 +277,7 @@ impl<F> Lane<F> {
         inner.front += inner.slots.len() as u64;
         inner.epoch += 1;
         inner.frames = 0;
+        inner.gap = false;
         let dropped = std::mem::take(&mut inner.slots);
         self.changed.notify_all();
         drop(inner);
@@ -399,6 +409,7 @@ mod tests {
         lane.finish(last, Ok(3));
         for n in [1, 3] {
             assert!(matches!(lane.pop(), Some(Item::Frame(Ok(m))) if m == n));
+            assert_eq!([lane.take_gap(), lane.take_gap()], [true, false], "0 and 2 are missing");
             lane.pushed(Ok(FlowSuccess::Ok));
         }
         assert_eq!(lane.lock().frames, 0);
