@@ -39,7 +39,7 @@ pub struct TrtInfer {
     /// What this element adds to the pipeline's; known with the caps.
     pub(super) latency: Mutex<Latency>,
     pub(super) live: AtomicBool,
-    /// Whether a frame was lost since the last one that was marked.
+    /// Whether a frame was lost before the one that comes next.
     pub(super) dropped: AtomicBool,
     /// The thread that pushed last.
     pub(super) task: Mutex<Option<ThreadId>>,

@@ -45,6 +45,8 @@ struct Inner<F> {
     frames: usize,
     /// Whether an item is on its way downstream.
     pushing: bool,
+    /// Whether a frame was given up behind the one that was pushed last.
+    gap: bool,
     flushing: bool,
     stopped: bool,
     /// What downstream said last.
@@ -91,6 +93,7 @@ impl<F> Lane<F> {
             epoch: 0,
             frames: 0,
             pushing: false,
+            gap: false,
             flushing: false,
             stopped: false,
             flow: Ok(FlowSuccess::Ok),
@@ -200,6 +203,7 @@ impl<F> Lane<F> {
                     Some(Slot::Done(frame)) => return Some(Item::Frame(frame)),
                     _ => {
                         inner.pushing = false;
+                        inner.gap = true;
                         // Somebody may wait for the lane to be empty.
                         self.changed.notify_all();
                         continue;
@@ -208,6 +212,11 @@ impl<F> Lane<F> {
             }
             inner = self.wait(inner);
         }
+    }
+
+    /// Whether frames were given up between the last that asked this and the one that is to be pushed.
+    pub fn take_gap(&self) -> bool {
+        std::mem::take(&mut self.lock().gap)
     }
 
     /// An event has been pushed.
@@ -261,6 +270,7 @@ impl<F> Lane<F> {
         inner.front += inner.slots.len() as u64;
         inner.epoch += 1;
         inner.frames = 0;
+        inner.gap = false;
         let dropped = std::mem::take(&mut inner.slots);
         self.changed.notify_all();
         drop(inner);
@@ -392,6 +402,7 @@ mod tests {
         lane.finish(last, Ok(3));
         for n in [1, 3] {
             assert!(matches!(lane.pop(), Some(Item::Frame(Ok(m))) if m == n));
+            assert_eq!([lane.take_gap(), lane.take_gap()], [true, false], "0 and 2 are missing");
             lane.pushed(Ok(FlowSuccess::Ok));
         }
         assert_eq!(lane.lock().frames, 0);

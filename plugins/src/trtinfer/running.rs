@@ -104,8 +104,7 @@ impl TrtInfer {
             }
             Some(Item::Frame(Ok(mut buffer))) if lane.flow().is_ok() => {
                 self.announce_latency();
-                let leaky = lock(&self.settings).leaky;
-                if leaky == Leaky::Downstream && self.dropped.swap(false, Ordering::Relaxed) {
+                if lane.take_gap() {
                     buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
                 }
                 let flow = self.src.push(buffer);
@@ -162,10 +161,11 @@ impl TrtInfer {
             (settings.leaky, settings.priority)
         };
         let Some(ticket) = self.enter(&running, leaky)? else {
+            self.dropped.store(true, Ordering::Relaxed);
             self.drop_frame(&buffer);
             return Ok(gst::FlowSuccess::Ok);
         };
-        if leaky == Leaky::Upstream && self.dropped.swap(false, Ordering::Relaxed) {
+        if self.dropped.swap(false, Ordering::Relaxed) {
             buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
         }
         let Running { owner, instance, client } = running;
@@ -199,7 +199,6 @@ impl TrtInfer {
 
     /// Counts a frame that is lost, and says so.
     fn drop_frame(&self, buffer: &gst::BufferRef) {
-        self.dropped.store(true, Ordering::Relaxed);
         let dropped = self.tally.dropped.fetch_add(1, Ordering::Relaxed) + 1;
         let segment = self.sink.sticky_event::<gst::event::Segment>(0);
         let segment = segment.and_then(|event| event.segment().downcast_ref::<gst::ClockTime>().cloned());

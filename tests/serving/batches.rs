@@ -1,0 +1,181 @@
+//! Batches fill, and a frame's results do not depend on who was in its batch.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use cudainfer_tests::{Line, buffers, model, run, scratch};
+use gst::prelude::*;
+use gstcudainfer::meta::tensor::TensorSet;
+
+use crate::stream::{Stream, alone, ms, retried, together};
+
+/// What inferpublish writes of 40 moving pictures.
+fn records(model_name: &str, properties: &str) -> String {
+    let path = scratch("records").join("records.jsonl");
+    run(&format!(
+        "videotestsrc num-buffers=40 pattern=smpte animation-mode=frames foreground-color=0xffff0000 \
+         ! video/x-raw,format=RGB,width=40,height=30,framerate=25/1 ! videobalance name=b hue=0.2 \
+         ! fusedpreproc ! trtinfer model={} {properties} ! gpunms confidence=0.2 ! tracker \
+         ! inferpublish location={} ! fakesink",
+        model(model_name),
+        path.display()
+    ))
+    .succeeds();
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn results_are_those_of_each_frame_alone_whatever_the_batches_are() {
+    let _together = together();
+    let alone = records("detector-batch", "batch-size=1 workers=1");
+    assert_eq!(alone.lines().count(), 40);
+    assert!(alone.contains("\"red\"") && alone.contains("\"blue\""), "{alone}");
+    for properties in [
+        "batch-size=2 batch-timeout=20000000",
+        "batch-size=7 batch-timeout=20000000 max-in-flight=20 workers=1",
+        "batch-size=8 workers=3",
+    ] {
+        assert_eq!(records("detector-batch", properties), alone, "{properties}");
+    }
+    // Four rows, always, of which the last are empty where frames lack.
+    for properties in ["", "batch-size=4 batch-timeout=20000000", "batch-size=3", "batch-size=1", "workers=1"]
+    {
+        assert_eq!(records("detector-fixed-batch", properties), alone, "{properties}");
+    }
+}
+
+#[test]
+fn a_batch_brings_each_frame_its_own_constants_and_shares_those_that_all_have() {
+    let _together = together();
+    for properties in ["batch-size=1", "batch-size=4 batch-timeout=20000000 max-in-flight=8"] {
+        let frames = buffers(&format!(
+            "videotestsrc num-buffers=9 pattern=red ! video/x-raw,format=RGB,width=24,height=16 ! fusedpreproc \
+             ! trtinfer model={} {properties} ! fakesink name=out",
+            model("constants-batch")
+        ));
+        assert_eq!(frames.len(), 9);
+        for frame in &frames {
+            let set = TensorSet::of(frame).unwrap();
+            let values = |name: &str| {
+                let tensor = set.tensors.iter().find(|t| t.desc.name == name).unwrap();
+                assert_eq!(tensor.desc.dims[0], Some(1), "{name}: a frame's part has one row");
+                tensor.map().unwrap().view().unwrap().to_f32().into_owned()
+            };
+            assert!(values("scaled").iter().zip([2.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-5));
+            let size = set.tensors.iter().find(|t| t.desc.name == "size_again").unwrap();
+            let map = size.data.map_readable().unwrap();
+            let numbers: Vec<i64> =
+                map.as_slice().chunks_exact(8).map(|b| i64::from_ne_bytes(b.try_into().unwrap())).collect();
+            assert_eq!(numbers, [16, 24]);
+        }
+    }
+}
+
+/// Runs with a frame of any of these streams, and frames of those runs.
+fn filled(streams: &[Stream]) -> f64 {
+    let sum = |field: &str| streams.iter().map(|stream| stream.count(field)).sum::<u64>() as f64;
+    sum("batched-frames") / sum("batches")
+}
+
+#[test]
+fn one_stream_fills_batches_by_itself_and_counts_them() {
+    let _together = together();
+    for (model_name, properties) in [
+        ("detector-batch", "batch-size=4 batch-timeout=2000000000 max-in-flight=16"),
+        ("detector-fixed-batch", "batch-timeout=2000000000 max-in-flight=16"),
+    ] {
+        let stream = Stream::new(model_name, properties);
+        stream.begin();
+        (0..42).for_each(|number| stream.push(number));
+        stream.end();
+        // Ten full ones and what is left at the end.
+        assert_eq!((stream.count("batches"), stream.count("batched-frames")), (11, 42), "{model_name}");
+        assert_eq!(stream.count("batch-limit"), 4);
+        assert_eq!(stream.count("step-downs"), 0);
+    }
+}
+
+#[test]
+fn four_files_fill_the_batches_of_the_model_that_they_share() {
+    let _alone = alone();
+    const FRAMES: u64 = 48;
+    for properties in
+        ["batch-timeout=20000000 workers=1", "workers=1", "batch-timeout=20000000 workers=2 max-in-flight=2"]
+    {
+        let streams: Vec<_> = (0..4)
+            .map(|_| Stream::new("detector-slow", &format!("instance=files batch-size=4 {properties}")))
+            .collect();
+        streams.iter().for_each(Stream::begin);
+        std::thread::scope(|scope| {
+            for stream in &streams {
+                scope.spawn(|| {
+                    (0..FRAMES).for_each(|number| stream.push(number));
+                    stream.end();
+                });
+            }
+        });
+        for stream in &streams {
+            assert_eq!(stream.numbers(), (0..FRAMES).collect::<Vec<_>>(), "{properties}");
+        }
+        let filled = filled(&streams);
+        assert!(filled > 3.0, "{properties}: {filled} frames a batch");
+    }
+}
+
+#[test]
+fn a_live_source_gets_partial_batches_at_the_deadline() {
+    const TIMEOUT: Duration = ms(50);
+    let _alone = alone();
+    retried("latency", || {
+        let line = Line::new(&format!(
+            "videotestsrc is-live=true num-buffers=60 ! video/x-raw,format=RGB,width=16,height=16,framerate=50/1 \
+             ! fusedpreproc ! trtinfer name=infer model={} batch-size=8 batch-timeout={} max-in-flight=16 \
+             ! gpunms ! fakesink name=out sync=false",
+            model("detector-batch"),
+            TIMEOUT.as_nanos()
+        ));
+        let times = |element: &str| {
+            let times = Arc::new(Mutex::new(HashMap::new()));
+            let all = times.clone();
+            line.watch(element, move |buffer, _| {
+                all.lock().unwrap().insert(buffer.pts(), Instant::now());
+            });
+            times
+        };
+        let (came, went) = (times("infer"), times("out"));
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        let (came, went) = (came.lock().unwrap(), went.lock().unwrap());
+        assert_eq!((came.len(), went.len()), (60, 60));
+        let mut took: Vec<_> = came.iter().map(|(pts, at)| went[pts] - *at).collect();
+        took.sort();
+        // Two or three frames come in that time; the oldest waits all of it.
+        let stats = line.element("infer").property::<gst::Structure>("stats");
+        let count = |field| stats.get::<u64>(field).unwrap() as f64;
+        let filled = count("batched-frames") / count("batches");
+        if !(2.0..=4.0).contains(&filled) {
+            return Err(format!("{filled} frames a batch"));
+        }
+        let longest = took[59];
+        match (TIMEOUT..TIMEOUT + ms(15)).contains(&longest) {
+            true => Ok(()),
+            false => Err(format!("the slowest frame took {longest:?}")),
+        }
+    });
+}
+
+#[test]
+fn enough_frames_go_before_the_deadline() {
+    let _together = together();
+    let stream = Stream::new(
+        "detector-batch",
+        "batch-size=8 min-batch-size=3 batch-timeout=30000000000 max-in-flight=16 workers=1",
+    );
+    stream.begin();
+    for round in 0..3u64 {
+        (3 * round..3 * round + 3).for_each(|number| stream.push(number));
+        stream.wait_for(usize::try_from(3 * round + 3).unwrap());
+    }
+    assert_eq!((stream.count("batches"), stream.count("batched-frames")), (3, 9));
+}

@@ -1,0 +1,231 @@
+//! A stream that a test pushes frame by frame, and what comes out of it. Each frame's brightness follows from its number, and the
+//! detectors' confidence from the brightness: a result that ended up on another's frame is seen.
+
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use cudainfer_tests::{Line, filled, model, until};
+use gst::prelude::*;
+use gst::{ClockTime, FlowError, FlowSuccess};
+use gstcudainfer::meta::object::objects;
+
+/// Caps of the frames.
+pub const CAPS: &str = "video/x-raw,format=RGB,width=8,height=8,framerate=100/1";
+
+static NOISE: RwLock<()> = RwLock::new(());
+
+/// Held by tests that only want to be right, which run at the same time.
+pub fn together() -> RwLockReadGuard<'static, ()> {
+    NOISE.read().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Held by tests that measure time or count threads: nothing runs beside them.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    NOISE.write().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Does something again where it fails because the machine was busy: three times at most.
+#[track_caller]
+pub fn retried(what: &str, mut passes: impl FnMut() -> Result<(), String>) {
+    let failures: Vec<_> = (0..3).map_while(|_| passes().err()).collect();
+    assert!(failures.len() < 3, "{what}: {failures:?}");
+}
+
+/// Something that came out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Out {
+    /// A frame.
+    Frame(Frame),
+    /// A serialized event, by its type, or its structure's name.
+    Event(String),
+}
+
+/// A frame that came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Its number, from its time.
+    pub number: u64,
+    /// When it came.
+    pub at: Instant,
+    /// Whether it says that frames are missing before it.
+    pub discont: bool,
+    /// The label of its first object.
+    pub label: String,
+}
+
+/// A detector's line that a test pushes into; everything happens in the test's thread up to trtinfer.
+pub struct Stream {
+    /// `pre` is fusedpreproc, `infer` trtinfer, `out` the sink.
+    pub line: Line,
+    /// What the frames are pushed on.
+    pub pad: gst::Pad,
+    out: Arc<Mutex<Vec<Out>>>,
+}
+
+/// A frame's brightness: over the threshold, under white.
+fn brightness(number: u64) -> u8 {
+    u8::try_from(110 + number * 37 % 139).unwrap()
+}
+
+impl Stream {
+    /// A line whose trtinfer has these properties besides the model.
+    pub fn new(model_name: &str, properties: &str) -> Self {
+        Self::with(&format!(
+            "trtinfer name=infer model={} {properties} ! gpunms name=nms ! fakesink name=out async=false",
+            model(model_name)
+        ))
+    }
+
+    /// A line of these elements behind fusedpreproc; `out` is its last one.
+    pub fn with(elements: &str) -> Self {
+        let line = Line::new(&format!("fusedpreproc name=pre ! {elements}"));
+        let pad = gst::Pad::builder(gst::PadDirection::Src).build();
+        pad.set_active(true).unwrap();
+        pad.link(&line.element("pre").static_pad("sink").unwrap()).unwrap();
+        let out = Arc::new(Mutex::new(Vec::new()));
+        let seen = out.clone();
+        line.element("out").static_pad("sink").unwrap().add_probe(
+            gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM | gst::PadProbeType::EVENT_FLUSH,
+            move |_, info| {
+                let one = match &info.data {
+                    Some(gst::PadProbeData::Buffer(buffer)) => Out::Frame(frame(buffer)),
+                    Some(gst::PadProbeData::Event(event)) => Out::Event(event.structure().map_or_else(
+                        || event.type_().name().to_string(),
+                        |s| match event.type_() {
+                            gst::EventType::CustomDownstream => s.name().to_string(),
+                            other => other.name().to_string(),
+                        },
+                    )),
+                    _ => return gst::PadProbeReturn::Ok,
+                };
+                seen.lock().unwrap().push(one);
+                gst::PadProbeReturn::Ok
+            },
+        );
+        Self { line, pad, out }
+    }
+
+    /// Plays, and begins the stream.
+    pub fn begin(&self) {
+        self.line.pipeline.set_state(gst::State::Playing).unwrap();
+        self.announce(CAPS);
+    }
+
+    /// Stream-start, caps and segment.
+    pub fn announce(&self, caps: &str) {
+        static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let id = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.event(gst::event::StreamStart::new(&id.to_string()));
+        self.event(gst::event::Caps::new(&caps.parse().unwrap()));
+        self.segment();
+    }
+
+    /// A segment from 0 on.
+    pub fn segment(&self) {
+        self.event(gst::event::Segment::new(&gst::FormattedSegment::<ClockTime>::new()));
+    }
+
+    /// Pushes a frame.
+    pub fn try_push(&self, number: u64) -> Result<FlowSuccess, FlowError> {
+        self.pad.push(filled(8 * 8 * 3, brightness(number), number))
+    }
+
+    /// Pushes a frame, which must be taken.
+    #[track_caller]
+    pub fn push(&self, number: u64) {
+        let flow = self.try_push(number);
+        assert_eq!(flow, Ok(FlowSuccess::Ok), "frame {number}: {:?}", self.said());
+    }
+
+    /// Sends an event.
+    pub fn event(&self, event: gst::Event) -> bool {
+        self.pad.push_event(event)
+    }
+
+    /// Flushes, and begins a segment.
+    pub fn flush(&self) {
+        assert!(self.event(gst::event::FlushStart::new()));
+        assert!(self.event(gst::event::FlushStop::new(true)));
+        self.segment();
+    }
+
+    /// Ends the stream and waits until the end is through.
+    #[track_caller]
+    pub fn end(&self) {
+        self.event(gst::event::Eos::new());
+        self.line.wait().succeeds();
+    }
+
+    /// Everything that came out.
+    pub fn out(&self) -> MutexGuard<'_, Vec<Out>> {
+        self.out.lock().unwrap()
+    }
+
+    /// The frames that came out.
+    pub fn frames(&self) -> Vec<Frame> {
+        let frames = |one: &Out| if let Out::Frame(frame) = one { Some(frame.clone()) } else { None };
+        self.out().iter().filter_map(frames).collect()
+    }
+
+    /// The numbers of the frames that came out.
+    pub fn numbers(&self) -> Vec<u64> {
+        self.frames().iter().map(|frame| frame.number).collect()
+    }
+
+    /// Waits until so many frames came out.
+    #[track_caller]
+    pub fn wait_for(&self, count: usize) {
+        until(&format!("{count} frames"), || self.frames().len() >= count);
+    }
+
+    /// A count of trtinfer's.
+    pub fn count(&self, field: &str) -> u64 {
+        let stats = self.line.element("infer").property::<gst::Structure>("stats");
+        stats.get(field).unwrap_or_else(|e| panic!("{e}: {stats}"))
+    }
+
+    /// What trtinfer's model is.
+    pub fn model(&self) -> String {
+        self.line.element("infer").property("model")
+    }
+
+    /// Names another model.
+    pub fn set_model(&self, name: &str) {
+        self.line.element("infer").set_property("model", model(name));
+    }
+
+    /// The sentences of warnings and errors that were posted and not yet read.
+    pub fn said(&self) -> Vec<String> {
+        let said = |message: gst::Message| match message.view() {
+            gst::MessageView::Warning(warning) => Some(warning.error().to_string()),
+            gst::MessageView::Error(error) => Some(error.error().to_string()),
+            _ => None,
+        };
+        // That the CPU is used is no news.
+        let news = |text: &String| !text.contains("no GPU is used");
+        let bus = self.line.pipeline.bus().unwrap();
+        std::iter::from_fn(|| bus.pop()).filter_map(said).filter(news).collect()
+    }
+}
+
+/// What is to be known of a frame; its object must be its own.
+fn frame(buffer: &gst::Buffer) -> Frame {
+    let number = buffer.pts().unwrap().mseconds() / 10;
+    let found = objects(buffer);
+    let wanted = f32::from(brightness(number)) / 255.0;
+    for detection in found.iter().map(|object| object.detection.as_ref().unwrap()) {
+        let got = detection.confidence;
+        assert!((got - wanted).abs() < 1e-4, "frame {number} has {got}, which is not its own {wanted}");
+    }
+    Frame {
+        number,
+        at: Instant::now(),
+        discont: buffer.flags().contains(gst::BufferFlags::DISCONT),
+        label: found.first().map_or_else(String::new, |object| object.label.clone()),
+    }
+}
+
+/// Milliseconds.
+pub const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
