@@ -65,7 +65,7 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
         given: desc.ty,
         constants: Vec::new(),
         outputs: fixed(&engine.outputs, open),
-        fixed: None,
+        fixed: Some(1),
     });
     let pool =
         TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();

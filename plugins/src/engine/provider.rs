@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::{Choice, Counters, Device, Resolved, Stream};
 use ort::environment::Environment;
+use ort::ep::cuda::ConvAlgorithmSearch;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::builder::SessionBuilder;
 
@@ -127,6 +128,9 @@ impl Provider {
         let cuda = || {
             let tf32 = has_float16_weights(&config.model);
             let cuda = ep::CUDA::default().with_device_id(device).with_tf32(tf32).with_cuda_graph(graphs);
+            // Trying all algorithms doubles the time of a start and finds nothing faster: YOLOv8n on an H200 runs at 1086
+            // frames a second instead of 1054, DeepLabV3 the same.
+            let cuda = cuda.with_conv_algorithm_search(ConvAlgorithmSearch::Heuristic);
             let cuda = match config.memory_limit {
                 0 => cuda,
                 limit => cuda.with_memory_limit(limit),

@@ -9,7 +9,12 @@
 //! | `tracking` | `id` (uint64), `age` (uint, frames), `state` (string), `x`, `y`, `w`, `h` (double: the filter's box) |
 //! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels) |
 
+#![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]
+
+use std::sync::LazyLock;
+
 use cudainfer_kernels::geometry::Rect;
+use gst::glib::Quark;
 use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta as Roi};
 
 /// What a detector says of an object.
@@ -64,46 +69,79 @@ pub struct Object {
     pub keypoints: Option<KeypointsParam>,
 }
 
-fn set_rect(builder: gst::structure::Builder, rect: &Rect) -> gst::structure::Builder {
-    let Rect { x, y, w, h } = *rect;
-    builder
-        .field("x", f64::from(x))
-        .field("y", f64::from(y))
-        .field("w", f64::from(w))
-        .field("h", f64::from(h))
+/// The fields' names, and empty parameters to copy. GLib finds a name's number under a lock that all threads of the process
+/// share: with hundreds of objects a frame, several streams would do little else.
+struct Names {
+    x: Quark,
+    y: Quark,
+    w: Quark,
+    h: Quark,
+    confidence: Quark,
+    label_id: Quark,
+    id: Quark,
+    age: Quark,
+    state: Quark,
+    detection: gst::Structure,
+    tracking: gst::Structure,
+    keypoints: Quark,
 }
 
-fn rect_of(s: &gst::StructureRef) -> Option<Rect> {
-    let get = |name| s.get::<f64>(name).ok().map(|v| v as f32);
-    Some(Rect { x: get("x")?, y: get("y")?, w: get("w")?, h: get("h")? })
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
+    x: Quark::from_str("x"),
+    y: Quark::from_str("y"),
+    w: Quark::from_str("w"),
+    h: Quark::from_str("h"),
+    confidence: Quark::from_str("confidence"),
+    label_id: Quark::from_str("label-id"),
+    id: Quark::from_str("id"),
+    age: Quark::from_str("age"),
+    state: Quark::from_str("state"),
+    detection: gst::Structure::new_empty("detection"),
+    tracking: gst::Structure::new_empty("tracking"),
+    keypoints: Quark::from_str("keypoints"),
+});
+
+fn set_rect(s: &mut gst::Structure, names: &Names, rect: &Rect) {
+    let Rect { x, y, w, h } = *rect;
+    for (name, value) in [(names.x, x), (names.y, y), (names.w, w), (names.h, h)] {
+        s.set_by_quark(name, f64::from(value));
+    }
+}
+
+fn rect_of(s: &gst::StructureRef, names: &Names) -> Option<Rect> {
+    let get = |name| s.get_by_quark::<f64>(name).ok().map(|v| v as f32);
+    Some(Rect { x: get(names.x)?, y: get(names.y)?, w: get(names.w)?, h: get(names.h)? })
 }
 
 impl DetectionParam {
     fn to_structure(&self) -> gst::Structure {
-        set_rect(gst::Structure::builder("detection"), &self.rect)
-            .field("confidence", f64::from(self.confidence))
-            .field("label-id", self.label_id)
-            .build()
+        let mut s = NAMES.detection.clone();
+        set_rect(&mut s, &NAMES, &self.rect);
+        s.set_by_quark(NAMES.confidence, f64::from(self.confidence));
+        s.set_by_quark(NAMES.label_id, self.label_id);
+        s
     }
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
-        let confidence = s.get::<f64>("confidence").ok()? as f32;
-        Some(Self { rect: rect_of(s)?, confidence, label_id: s.get("label-id").unwrap_or(0) })
+        let confidence = s.get_by_quark::<f64>(NAMES.confidence).ok()? as f32;
+        let label_id = s.get_by_quark(NAMES.label_id).unwrap_or(0);
+        Some(Self { rect: rect_of(s, &NAMES)?, confidence, label_id })
     }
 }
 
 impl TrackingParam {
     fn to_structure(&self) -> gst::Structure {
-        set_rect(gst::Structure::builder("tracking"), &self.rect)
-            .field("id", self.id)
-            .field("age", self.age)
-            .field("state", self.state.as_str())
-            .build()
+        let mut s = NAMES.tracking.clone();
+        set_rect(&mut s, &NAMES, &self.rect);
+        s.set_by_quark(NAMES.id, self.id);
+        s.set_by_quark(NAMES.age, self.age);
+        s.set_by_quark(NAMES.state, self.state.as_str());
+        s
     }
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
-        let (id, age) = (s.get("id").ok()?, s.get("age").ok()?);
-        Some(Self { id, age, state: s.get("state").ok()?, rect: rect_of(s)? })
+        let (id, age) = (s.get_by_quark(NAMES.id).ok()?, s.get_by_quark(NAMES.age).ok()?);
+        Some(Self { id, age, state: s.get_by_quark(NAMES.state).ok()?, rect: rect_of(s, &NAMES)? })
     }
 }
 
@@ -154,11 +192,13 @@ impl Object {
     fn of(meta: &VideoRegionOfInterestMeta) -> Self {
         let mut object = Self { id: meta.id(), label: meta.roi_type().to_owned(), ..Self::default() };
         for param in meta.params() {
-            match param.name().as_str() {
-                "detection" => object.detection = DetectionParam::from_structure(param),
-                "tracking" => object.tracking = TrackingParam::from_structure(param),
-                "keypoints" => object.keypoints = KeypointsParam::from_structure(param),
-                _ => (),
+            let name = param.name_quark();
+            if name == NAMES.detection.name_quark() {
+                object.detection = DetectionParam::from_structure(param);
+            } else if name == NAMES.tracking.name_quark() {
+                object.tracking = TrackingParam::from_structure(param);
+            } else if name == NAMES.keypoints {
+                object.keypoints = KeypointsParam::from_structure(param);
             }
         }
         object
