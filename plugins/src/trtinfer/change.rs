@@ -9,11 +9,12 @@ use super::imp::{CAT, TrtInfer};
 use super::instance::Instance;
 use super::running::{Negotiated, Running};
 use super::shape;
+use crate::caps;
 use crate::engine::{ModelInfo, Shape};
 use crate::sync::lock;
 
-/// Frames that may still come with the old model's tensors after what is before was asked for others.
-const PATIENCE: usize = 64;
+/// Frames that may still come with the old model's tensors after what is before was asked for others: more than a queue holds.
+const PATIENCE: usize = 256;
 
 /// An instance that is to replace the one in use.
 #[derive(Default)]
@@ -33,6 +34,20 @@ enum Refusal {
     Input(String),
     /// Anything else.
     Final(String),
+}
+
+impl Refusal {
+    fn why(self) -> String {
+        let (Self::Input(why) | Self::Final(why)) = self;
+        why
+    }
+}
+
+/// Caps with the tensors that the instance wants, as far as it does not leave them open.
+fn expected(incoming: &gst::Caps, instance: &Instance) -> gst::Caps {
+    let mut wanted = instance.engine.input.required();
+    wanted.filter_map_in_place(|_, value| (!value.is::<gst::IntRange<i32>>()).then_some(value));
+    caps::with_fields(incoming, &wanted)
 }
 
 impl TrtInfer {
@@ -58,17 +73,33 @@ impl TrtInfer {
         let Some(in_use) = lock(&self.instance).clone() else { return Ok(()) };
         let setup = self.setup().map_err(|wrong| wrong.why)?;
         if setup == in_use.setup {
+            self.forget_next(&in_use);
             return Ok(());
         }
         let instance = Instance::open(setup).map_err(|e| e.to_string())?;
-        // Warmed up before its first frame comes, where it takes the tensors that come now.
-        let wanted = self.sink.current_caps().and_then(|caps| shape::shape(&caps, &instance.engine).ok());
-        let shape = wanted.map(|wanted| instance.shape(wanted)).transpose().map_err(|e| e.to_string())?;
+        // Warmed up before its first frame comes, and refused before anybody is asked for other tensors.
+        let suited = self.sink.current_caps().map(|caps| self.suits(&instance, &expected(&caps, &instance)));
+        let shape = suited.transpose().map_err(Refusal::why)?.map(|(shape, _)| shape);
+        let in_use = lock(&self.instance);
+        // The element has been stopped meanwhile; if it has been started again, then with this model.
+        if in_use.as_ref().is_none_or(|in_use| in_use.setup == instance.setup) {
+            return Ok(());
+        }
         *lock(&self.next) = Next { instance: Some(Arc::clone(&instance)), _shape: shape, ..Next::default() };
         if let Some(place) = lock(&self.place).as_ref() {
             place.replace(&instance);
         }
         Ok(())
+    }
+
+    /// What is in use stays.
+    fn forget_next(&self, in_use: &Arc<Instance>) {
+        let next = std::mem::take(&mut *lock(&self.next));
+        if let Some(place) = lock(&self.place).as_ref() {
+            place.replace(in_use);
+        }
+        // Outside of the locks: its workers are waited for.
+        drop(next);
     }
 
     /// Between two frames: takes over the instance that is to replace the one in use, if there is one.
@@ -86,9 +117,10 @@ impl TrtInfer {
                     waited
                 };
                 match waited {
-                    None => {
-                        self.sink.push_event(gst::event::Reconfigure::new());
-                    }
+                    None => match self.suits(&next, &expected(&incoming, &next)) {
+                        Ok(_) => drop(self.sink.push_event(gst::event::Reconfigure::new())),
+                        Err(refusal) => self.keep_model(&refusal.why()),
+                    },
                     Some(PATIENCE) => self.keep_model(&why),
                     Some(_) => (),
                 }
@@ -113,7 +145,7 @@ impl TrtInfer {
 
     /// As [`TrtInfer::follow`], with caps that have just come; false if the instance in use is to look at them.
     pub(super) fn follow_with(&self, incoming: &gst::CapsRef) -> bool {
-        let Some(next) = self.next() else { return false };
+        let Some(next) = self.next().or_else(|| self.belated(incoming)) else { return false };
         match self.take_over(&next, incoming) {
             Ok(()) => true,
             Err(Refusal::Input(_)) => false,
@@ -124,11 +156,24 @@ impl TrtInfer {
         }
     }
 
-    fn take_over(&self, next: &Arc<Instance>, incoming: &gst::CapsRef) -> Result<(), Refusal> {
+    /// The instance for whose tensors nobody waited any longer, where they have come after all and are no others'.
+    fn belated(&self, incoming: &gst::CapsRef) -> Option<Arc<Instance>> {
+        let in_use = lock(&self.instance).clone()?;
+        shape::shape(incoming, &in_use.engine).is_err().then(|| lock(&self.next).instance.clone()).flatten()
+    }
+
+    /// Whether the instance could work with frames of these caps, and so could what is behind: the shape, and the caps of what
+    /// it makes.
+    fn suits(&self, next: &Instance, incoming: &gst::CapsRef) -> Result<(Arc<Shape>, gst::Caps), Refusal> {
         let wanted = shape::shape(incoming, &next.engine).map_err(Refusal::Input)?;
         let shape = next.shape(wanted).map_err(|e| Refusal::Final(e.to_string()))?;
         let caps = self.outgoing(next, &shape, incoming);
         ask(&self.src, &caps, &next.engine.info).map_err(Refusal::Final)?;
+        Ok((shape, caps))
+    }
+
+    fn take_over(&self, next: &Arc<Instance>, incoming: &gst::CapsRef) -> Result<(), Refusal> {
+        let (shape, caps) = self.suits(next, incoming)?;
         {
             let mut running = lock(&self.running);
             let Some(Running { owner, instance, client }) = running.as_ref() else { return Ok(()) };
@@ -136,11 +181,20 @@ impl TrtInfer {
             instance.batcher.leave(*client);
             let owner = Arc::clone(owner);
             let client = next.batcher.join(owner.lane.limit());
-            owner.lane.push_event(gst::event::Caps::new(&caps));
+            self.announce(&owner.lane, next, &caps);
             *running = Some(Running { owner, instance: Arc::clone(next), client });
         }
         *lock(&self.negotiated) = Some(Negotiated { shape, frame: shape::frame_size(incoming) });
-        *lock(&self.instance) = Some(Arc::clone(next));
+        let before = lock(&self.instance).replace(Arc::clone(next));
+        if let Some(before) = before {
+            // Another element's change is this one's, too, unless it has been told to change as well.
+            let (old, new) = (&before.setup.config, &next.setup.config);
+            let mut settings = lock(&self.settings);
+            if settings.model.as_ref() == Some(&old.model) && settings.labels == old.labels {
+                settings.model = Some(new.model.clone());
+                settings.labels.clone_from(&new.labels);
+            }
+        }
         *lock(&self.next) = Next::default();
         gst::info!(CAT, imp = self, "{} from now on", next.setup.config.model.display());
         self.update_latency(incoming);
