@@ -1,5 +1,7 @@
 //! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cudainfer_tests::{model, scratch, until};
@@ -229,6 +231,7 @@ fn the_last_of_several_quick_changes_counts() {
         (vec!["detector-larger", "detector-retrained"], "rot"),
         (vec!["not-onnx", "detector-retrained"], "rot"),
         (vec!["detector-retrained", "detector-larger", "detector-retrained"], "rot"),
+        (vec!["detector-larger", "detector-batch", "detector-retrained"], "rot"),
     ] {
         let stream = Stream::new("detector-batch", "batch-size=2");
         stream.begin();
@@ -262,6 +265,53 @@ fn a_change_that_is_taken_back_before_a_frame_comes_changes_nothing() {
     std::thread::sleep(ms(100));
     end_with(&stream, 1, 20, &["red"]);
     assert_eq!(stream.model(), model("detector-batch"));
+}
+
+#[test]
+fn tensors_that_were_asked_for_may_come_when_they_are_no_longer_wanted() {
+    let _together = together();
+    for (last, label) in [("detector-batch", "red"), ("detector-retrained", "rot")] {
+        // The tensors for the larger model wait in the queue while it is given up.
+        let stream = Stream::with(&format!(
+            "queue name=q max-size-buffers=200 max-size-time=0 ! trtinfer name=infer model={} max-in-flight=1 ! gpunms \
+             ! fakesink name=out async=false",
+            model("detector-batch")
+        ));
+        stream.begin();
+        (0..5).for_each(|number| stream.push(number));
+        stream.wait_for(5);
+        stream.set_model("detector-larger");
+        let infer = stream.line.element("infer");
+        let asked = Arc::new(AtomicBool::new(false));
+        let noted = asked.clone();
+        infer.static_pad("sink").unwrap().add_probe(gst::PadProbeType::EVENT_UPSTREAM, move |_, info| {
+            if let Some(gst::PadProbeData::Event(event)) = &info.data {
+                let reconfigure = event.type_() == gst::EventType::Reconfigure;
+                noted.fetch_or(reconfigure, Ordering::SeqCst);
+            }
+            gst::PadProbeReturn::Ok
+        });
+        let mut next = 5;
+        until("tensors are asked for", || {
+            stream.push(next);
+            next += 1;
+            asked.load(Ordering::SeqCst)
+        });
+        stream.wait_for(usize::try_from(next).unwrap());
+        let pad = stream.line.element("q").static_pad("src").unwrap();
+        let held = pad.add_probe(gst::PadProbeType::BLOCK_DOWNSTREAM, |_, _| gst::PadProbeReturn::Ok);
+        (next..next + 5).for_each(|number| stream.push(number));
+        stream.set_model(last);
+        std::thread::sleep(ms(200));
+        pad.remove_probe(held.unwrap());
+        let next = push_until(&stream, next + 5, label);
+        (next..next + 60).for_each(|number| stream.push(number));
+        stream.end();
+        assert_eq!(stream.numbers(), (0..next + 60).collect::<Vec<_>>());
+        assert_eq!(stream.frames().last().unwrap().label, label);
+        assert_eq!(stream.model(), model(last));
+        assert_eq!(stream.said(), [""; 0]);
+    }
 }
 
 #[test]

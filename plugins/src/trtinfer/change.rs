@@ -24,6 +24,10 @@ pub(super) struct Next {
     _shape: Option<Arc<Shape>>,
     /// Frames since what is before was asked for other tensors.
     waited: Option<usize>,
+    /// Whose tensors those are: they may still come when something else is to replace the one in use by then.
+    asked: Option<Arc<Instance>>,
+    /// It was another element that changed the model.
+    foreign: bool,
     /// It is not tried again.
     refused: bool,
 }
@@ -85,21 +89,27 @@ impl TrtInfer {
         if in_use.as_ref().is_none_or(|in_use| in_use.setup == instance.setup) {
             return Ok(());
         }
-        *lock(&self.next) = Next { instance: Some(Arc::clone(&instance)), _shape: shape, ..Next::default() };
-        if let Some(place) = lock(&self.place).as_ref() {
-            place.replace(&instance);
-        }
+        let next = Next { instance: Some(Arc::clone(&instance)), _shape: shape, ..Next::default() };
+        let before = self.replace_next(next, &instance);
+        drop(in_use);
+        drop(before);
         Ok(())
     }
 
     /// What is in use stays.
     fn forget_next(&self, in_use: &Arc<Instance>) {
-        let next = std::mem::take(&mut *lock(&self.next));
+        drop(self.replace_next(Next::default(), in_use));
+    }
+
+    /// Something else is to be in use, `wanted`. Returns what was to be before, to be dropped outside of all locks: its workers are
+    /// waited for.
+    fn replace_next(&self, next: Next, wanted: &Arc<Instance>) -> Next {
         if let Some(place) = lock(&self.place).as_ref() {
-            place.replace(in_use);
+            place.replace(wanted);
         }
-        // Outside of the locks: its workers are waited for.
-        drop(next);
+        let mut current = lock(&self.next);
+        let asked = current.asked.take();
+        std::mem::replace(&mut *current, Next { asked, ..next })
     }
 
     /// Between two frames: takes over the instance that is to replace the one in use, if there is one.
@@ -118,7 +128,10 @@ impl TrtInfer {
                 };
                 match waited {
                     None => match self.suits(&next, &expected(&incoming, &next)) {
-                        Ok(_) => drop(self.sink.push_event(gst::event::Reconfigure::new())),
+                        Ok(_) => {
+                            lock(&self.next).asked = Some(next);
+                            self.sink.push_event(gst::event::Reconfigure::new());
+                        }
                         Err(refusal) => self.keep_model(&refusal.why()),
                     },
                     Some(PATIENCE) => self.keep_model(&why),
@@ -138,28 +151,30 @@ impl TrtInfer {
         let mut next = lock(&self.next);
         if next.instance.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &current)) {
             // Another element of the same instance has changed the model.
-            *next = Next { instance: Some(Arc::clone(&current)), ..Next::default() };
+            let asked = next.asked.take();
+            *next = Next { instance: Some(Arc::clone(&current)), asked, foreign: true, ..Next::default() };
         }
         (!next.refused).then_some(current)
     }
 
     /// As [`TrtInfer::follow`], with caps that have just come; false if the instance in use is to look at them.
     pub(super) fn follow_with(&self, incoming: &gst::CapsRef) -> bool {
-        let Some(next) = self.next().or_else(|| self.belated(incoming)) else { return false };
-        match self.take_over(&next, incoming) {
-            Ok(()) => true,
-            Err(Refusal::Input(_)) => false,
-            Err(Refusal::Final(why)) => {
+        let taken = |next: Option<Arc<Instance>>| match next.map(|next| self.take_over(&next, incoming)) {
+            Some(Ok(())) => true,
+            None | Some(Err(Refusal::Input(_))) => false,
+            Some(Err(Refusal::Final(why))) => {
                 self.keep_model(&why);
                 false
             }
-        }
+        };
+        taken(self.next()) || taken(self.belated(incoming))
     }
 
-    /// The instance for whose tensors nobody waited any longer, where they have come after all and are no others'.
+    /// The instance that what is before was asked to make these tensors for, where they are not for the one in use.
     fn belated(&self, incoming: &gst::CapsRef) -> Option<Arc<Instance>> {
         let in_use = lock(&self.instance).clone()?;
-        shape::shape(incoming, &in_use.engine).is_err().then(|| lock(&self.next).instance.clone()).flatten()
+        let strange = shape::shape(incoming, &in_use.engine).is_err();
+        lock(&self.next).asked.clone().filter(|_| strange)
     }
 
     /// Whether the instance could work with frames of these caps, and so could what is behind: the shape, and the caps of what
@@ -186,21 +201,41 @@ impl TrtInfer {
         }
         *lock(&self.negotiated) = Some(Negotiated { shape, frame: shape::frame_size(incoming) });
         let before = lock(&self.instance).replace(Arc::clone(next));
-        if let Some(before) = before {
-            // Another element's change is this one's, too, unless it has been told to change as well.
-            let (old, new) = (&before.setup.config, &next.setup.config);
-            let mut settings = lock(&self.settings);
-            if settings.model.as_ref() == Some(&old.model) && settings.labels == old.labels {
-                settings.model = Some(new.model.clone());
-                settings.labels.clone_from(&new.labels);
-            }
-        }
-        *lock(&self.next) = Next::default();
+        let done = self.taken_over(next, before);
+        drop(done);
         gst::info!(CAT, imp = self, "{} from now on", next.setup.config.model.display());
         self.update_latency(incoming);
         self.obj().notify("model");
         self.obj().notify("active-provider");
         Ok(())
+    }
+
+    /// After `taken` has replaced the one `before`. Returns what is not needed any more.
+    fn taken_over(
+        &self,
+        taken: &Arc<Instance>,
+        before: Option<Arc<Instance>>,
+    ) -> (Next, Option<Arc<Instance>>) {
+        let wanted = lock(&self.place).as_ref().and_then(|place| place.current());
+        let mut next = lock(&self.next);
+        next.asked = None;
+        if wanted.is_some_and(|wanted| !Arc::ptr_eq(&wanted, taken)) {
+            // It was in use only for the tensors that came: something else is to follow, or the one before again.
+            next.waited = None;
+            next.instance = next.instance.take().or(before);
+            return Default::default();
+        }
+        let next = std::mem::take(&mut *next);
+        if let Some(before) = before.as_ref().filter(|_| next.foreign) {
+            let (old, new) = (&before.setup.config, &taken.setup.config);
+            let mut settings = lock(&self.settings);
+            // Unless this element has been told to change as well.
+            if settings.model.as_ref() == Some(&old.model) && settings.labels == old.labels {
+                settings.model = Some(new.model.clone());
+                settings.labels.clone_from(&new.labels);
+            }
+        }
+        (next, before)
     }
 
     /// Says that the model in use stays, and why.
