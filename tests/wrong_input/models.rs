@@ -32,7 +32,6 @@ fn a_file_that_is_no_model_or_only_half_of_one_is_told_apart_from_a_model() {
 fn a_model_whose_input_takes_no_picture_says_what_would_serve() {
     for (name, parts) in [
         ("rank3", ["3 dimensions", "[N,C,H,W] or [N,H,W,C]"]),
-        ("batch4", ["batch is 4", "export the model with a batch of 1 or an open one"]),
         ("channels5", ["5 channels", "1 and 3 serve"]),
         ("double", ["none of its inputs takes an image", "float32, float16, uint8 or int8"]),
         ("two-images", ["several inputs could take the image", "[input] name ="]),

@@ -80,10 +80,18 @@ impl Instance {
     /// Loads the model and starts its workers.
     ///
     /// # Errors
-    /// Those of [`Engine::open`].
+    /// Those of [`Engine::open`]; a minimum above the batch that comes of the model.
     pub fn open(setup: Setup) -> Result<Arc<Self>, EngineError> {
         let counters = Arc::<Counters>::default();
         let engine = Engine::open(&setup.config, &counters)?;
+        if setup.min_batch > engine.batch {
+            let why = format!(
+                "min-batch-size={} is more than a run's frames, {} here: no batch would ever be large enough; set batch-size \
+                 or a smaller minimum",
+                setup.min_batch, engine.batch
+            );
+            return Err(EngineError::Model(setup.config.model, why));
+        }
         let rules = Rules { size: engine.batch, min: setup.min_batch, timeout: setup.timeout };
         let batcher = Arc::new(Batcher::new(rules));
         let cores = if engine.provider == Provider::Cpu { setup.config.intra_threads } else { 0 };
