@@ -1,1 +1,473 @@
-//! TODO
+//! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cudainfer_tests::{model, scratch, until};
+use gst::prelude::*;
+
+use crate::stream::{Frame, Stream, alone, ms, retried, together};
+
+/// Pushes frames from `next` on until a frame with this label comes out; returns the number of the next frame.
+#[track_caller]
+fn push_until(stream: &Stream, mut next: u64, label: &str) -> u64 {
+    until(label, || {
+        stream.push(next);
+        next += 1;
+        stream.frames().last().is_some_and(|frame| frame.label == label)
+    });
+    next
+}
+
+/// Pushes `count` more frames and ends; all frames since the first must have come, with these labels one behind the other.
+#[track_caller]
+fn end_with(stream: &Stream, next: u64, count: u64, labels: &[&str]) -> Vec<Frame> {
+    (next..next + count).for_each(|number| stream.push(number));
+    stream.end();
+    assert_eq!(stream.numbers(), (0..next + count).collect::<Vec<_>>());
+    let frames = stream.frames();
+    let mut seen: Vec<_> = frames.iter().map(|frame| frame.label.as_str()).collect();
+    seen.dedup();
+    assert_eq!(seen, labels);
+    frames
+}
+
+#[test]
+fn other_labels_take_over_between_two_frames() {
+    let _together = together();
+    for properties in [
+        "",
+        "batch-size=4 batch-timeout=20000000 max-in-flight=8",
+        "batch-size=3 workers=3 max-in-flight=16",
+        "leaky=downstream max-in-flight=32",
+    ] {
+        let stream = Stream::new("detector-batch", properties);
+        stream.begin();
+        (0..10).for_each(|number| stream.push(number));
+        stream.set_model("detector-retrained");
+        let next = push_until(&stream, 10, "rot");
+        assert_eq!(stream.model(), model("detector-retrained"));
+        end_with(&stream, next, 10, &["red", "rot"]);
+        assert_eq!(stream.said(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_model_that_takes_one_frame_a_run_gives_way_to_one_that_takes_several() {
+    let _together = together();
+    let stream = Stream::new("detector", "");
+    stream.begin();
+    for (wanted, label, count) in [("detector-retrained", "rot", 5), ("detector-fixed-batch", "red", 9)] {
+        let next = stream.frames().len() as u64;
+        stream.set_model(wanted);
+        let next = push_until(&stream, next, label);
+        (next..next + count).for_each(|number| stream.push(number));
+        stream.wait_for(usize::try_from(next + count).unwrap());
+    }
+    let next = stream.frames().len() as u64;
+    end_with(&stream, next, 3, &["red", "rot", "red"]);
+}
+
+#[test]
+fn loading_a_model_holds_no_frame_up() {
+    let _alone = alone();
+    retried("the longest gap", || {
+        let stream = Stream::new("detector-slow", "workers=1 max-in-flight=3");
+        stream.begin();
+        (0..40).for_each(|number| stream.push(number));
+        let started = Instant::now();
+        stream.set_model("detector-slow-retrained");
+        let set = started.elapsed();
+        let next = push_until(&stream, 40, "rot");
+        let frames = end_with(&stream, next, 40, &["red", "rot"]);
+        let mut gaps: Vec<_> = frames.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+        gaps.sort();
+        let (median, longest) = (gaps[gaps.len() / 2], gaps[gaps.len() - 1]);
+        eprintln!("a frame takes {median:?}, the longest gap is {longest:?}, setting the property {set:?}");
+        // The model that loads takes a core from the one that runs, on a machine of two.
+        match longest < 4 * median && set < ms(10) {
+            true => Ok(()),
+            false => Err(format!("{longest:?} at a median of {median:?}, set within {set:?}")),
+        }
+    });
+}
+
+#[test]
+fn a_file_that_is_no_model_leaves_the_old_one_running_with_a_sentence() {
+    let _together = together();
+    let stream = Stream::new("detector-batch", "");
+    stream.begin();
+    let mut next = 0;
+    for (wanted, parts) in [
+        ("/nowhere/x.onnx".to_owned(), ["/nowhere/x.onnx", "No such file"]),
+        (model("not-onnx"), ["not-onnx.onnx", "not an ONNX model"]),
+        (model("bool-output"), ["bool-output.onnx", "no output"]),
+        (String::new(), ["set model=", "goes on"]),
+    ] {
+        stream.line.element("infer").set_property("model", &wanted);
+        let mut said = Vec::new();
+        until("a warning", || {
+            stream.push(next);
+            next += 1;
+            said.extend(stream.said());
+            !said.is_empty()
+        });
+        assert_eq!(said.len(), 1, "{said:?}");
+        for part in
+            parts.iter().chain(&["infer: the model", "is not taken over", "detector-batch.onnx' goes on"])
+        {
+            assert!(said[0].contains(part), "no '{part}': {}", said[0]);
+        }
+        assert_eq!(stream.model(), model("detector-batch"));
+    }
+    end_with(&stream, next, 10, &["red"]);
+}
+
+#[test]
+fn a_model_with_another_input_is_fed_by_what_is_before_it() {
+    let _together = together();
+    for properties in ["", "batch-size=4 batch-timeout=20000000 max-in-flight=9"] {
+        let stream = Stream::new("detector-batch", properties);
+        stream.begin();
+        (0..10).for_each(|number| stream.push(number));
+        stream.set_model("detector-larger");
+        let next = push_until(&stream, 10, "red96");
+        (next..next + 5).for_each(|number| stream.push(number));
+        stream.set_model("detector-batch");
+        let next = push_until(&stream, next + 5, "red");
+        end_with(&stream, next, 5, &["red", "red96", "red"]);
+        assert_eq!(stream.said(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_model_with_another_input_is_taken_over_behind_a_queue_that_is_full_of_frames() {
+    let _together = together();
+    let stream = Stream::with(&format!(
+        "queue max-size-buffers=200 max-size-time=0 ! trtinfer name=infer model={} ! gpunms ! fakesink name=out async=false",
+        model("detector-batch")
+    ));
+    // Held back until the queue holds more frames than anybody expects.
+    let pad = stream.line.element("infer").static_pad("src").unwrap();
+    let blocked =
+        pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, |_, _| gst::PadProbeReturn::Ok);
+    stream.begin();
+    (0..150).for_each(|number| stream.push(number));
+    stream.set_model("detector-larger");
+    std::thread::sleep(ms(200));
+    pad.remove_probe(blocked.unwrap());
+    let next = push_until(&stream, 150, "red96");
+    end_with(&stream, next, 5, &["red", "red96"]);
+    assert_eq!(stream.said(), [""; 0]);
+}
+
+#[test]
+fn an_input_that_cannot_be_had_leaves_the_old_model_running() {
+    let _together = together();
+    let stream = Stream::new("detector-batch", "");
+    for size in ["width", "height"] {
+        stream.line.element("pre").set_property(size, 64u32);
+    }
+    stream.begin();
+    stream.set_model("detector-larger");
+    let (mut said, mut next) = (Vec::new(), 0);
+    until("a warning", || {
+        stream.push(next);
+        next += 1;
+        said.extend(stream.said());
+        !said.is_empty()
+    });
+    assert_eq!(said.len(), 1, "{said:?}");
+    for part in ["is not taken over", "wants 3x96x96", "offers 3x64x64"] {
+        assert!(said[0].contains(part), "{said:?}");
+    }
+    assert_eq!(stream.model(), model("detector-batch"));
+    end_with(&stream, next, 100, &["red"]);
+}
+
+#[test]
+fn a_model_of_another_task_is_refused_by_what_is_behind() {
+    let _together = together();
+    for (wanted, properties) in [
+        // The same input; another one; and one whose batch is the only one it takes.
+        ("heat-maps-64", ""),
+        ("heat-maps-batch", ""),
+        ("heat-maps-batch", "batch-size=3 batch-timeout=20000000 max-in-flight=8"),
+        ("without-rows", "batch-size=2 max-in-flight=8"),
+    ] {
+        let stream = Stream::new("detector-batch", properties);
+        stream.begin();
+        (0..10).for_each(|number| stream.push(number));
+        stream.set_model(wanted);
+        let (mut said, mut next) = (Vec::new(), 10);
+        until("a warning", || {
+            stream.push(next);
+            next += 1;
+            said.extend(stream.said());
+            !said.is_empty()
+        });
+        (next..next + 20).for_each(|number| stream.push(number));
+        said.extend(stream.said());
+        assert_eq!(said.len(), 1, "{said:?}");
+        let why =
+            if wanted == "without-rows" { "does not tell whose is what" } else { "nms: no decoder fits" };
+        for part in ["is not taken over", "detector-batch.onnx' goes on", why] {
+            assert!(said[0].contains(part), "no '{part}': {}", said[0]);
+        }
+        assert_eq!(stream.model(), model("detector-batch"));
+        // And one that does fit is taken over as if nothing had been.
+        stream.set_model("detector-retrained");
+        let next = push_until(&stream, next + 20, "rot");
+        end_with(&stream, next, 5, &["red", "rot"]);
+    }
+}
+
+#[test]
+fn the_last_of_several_quick_changes_counts() {
+    let _together = together();
+    for (quick, label) in [
+        (vec!["detector-retrained", "detector-larger"], "red96"),
+        (vec!["detector-larger", "detector-retrained"], "rot"),
+        (vec!["not-onnx", "detector-retrained"], "rot"),
+        (vec!["detector-retrained", "detector-larger", "detector-retrained"], "rot"),
+        (vec!["detector-larger", "detector-batch", "detector-retrained"], "rot"),
+    ] {
+        let stream = Stream::new("detector-batch", "batch-size=2");
+        stream.begin();
+        (0..5).for_each(|number| stream.push(number));
+        quick.iter().for_each(|name| stream.set_model(name));
+        let mut next = push_until(&stream, 5, label);
+        // Whatever was under way has come to its end.
+        (0..50).for_each(|_| {
+            stream.push(next);
+            next += 1;
+            std::thread::sleep(ms(4));
+        });
+        stream.end();
+        assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
+        assert_eq!(stream.frames().last().unwrap().label, label, "{quick:?}");
+        assert_eq!(stream.model(), model(quick.last().unwrap()));
+    }
+}
+
+#[test]
+fn a_change_that_is_taken_back_before_a_frame_comes_changes_nothing() {
+    let _together = together();
+    let stream = Stream::new("detector-batch", "");
+    stream.begin();
+    stream.push(0);
+    stream.wait_for(1);
+    stream.set_model("detector-retrained");
+    // It has been loaded, and no frame has come yet that it could take over at.
+    std::thread::sleep(ms(300));
+    stream.set_model("detector-batch");
+    std::thread::sleep(ms(100));
+    end_with(&stream, 1, 20, &["red"]);
+    assert_eq!(stream.model(), model("detector-batch"));
+}
+
+#[test]
+fn tensors_that_were_asked_for_may_come_when_they_are_no_longer_wanted() {
+    let _together = together();
+    for (last, label) in [("detector-batch", "red"), ("detector-retrained", "rot")] {
+        // The tensors for the larger model wait in the queue while it is given up.
+        let stream = Stream::with(&format!(
+            "queue name=q max-size-buffers=200 max-size-time=0 ! trtinfer name=infer model={} max-in-flight=1 ! gpunms \
+             ! fakesink name=out async=false",
+            model("detector-batch")
+        ));
+        stream.begin();
+        (0..5).for_each(|number| stream.push(number));
+        stream.wait_for(5);
+        stream.set_model("detector-larger");
+        let infer = stream.line.element("infer");
+        let asked = Arc::new(AtomicBool::new(false));
+        let noted = asked.clone();
+        infer.static_pad("sink").unwrap().add_probe(gst::PadProbeType::EVENT_UPSTREAM, move |_, info| {
+            if let Some(gst::PadProbeData::Event(event)) = &info.data {
+                let reconfigure = event.type_() == gst::EventType::Reconfigure;
+                noted.fetch_or(reconfigure, Ordering::SeqCst);
+            }
+            gst::PadProbeReturn::Ok
+        });
+        let mut next = 5;
+        until("tensors are asked for", || {
+            stream.push(next);
+            next += 1;
+            asked.load(Ordering::SeqCst)
+        });
+        stream.wait_for(usize::try_from(next).unwrap());
+        let pad = stream.line.element("q").static_pad("src").unwrap();
+        let held = pad.add_probe(gst::PadProbeType::BLOCK_DOWNSTREAM, |_, _| gst::PadProbeReturn::Ok);
+        (next..next + 5).for_each(|number| stream.push(number));
+        stream.set_model(last);
+        std::thread::sleep(ms(200));
+        pad.remove_probe(held.unwrap());
+        let next = push_until(&stream, next + 5, label);
+        (next..next + 60).for_each(|number| stream.push(number));
+        stream.end();
+        assert_eq!(stream.numbers(), (0..next + 60).collect::<Vec<_>>());
+        assert_eq!(stream.frames().last().unwrap().label, label);
+        assert_eq!(stream.model(), model(last));
+        assert_eq!(stream.said(), [""; 0]);
+    }
+}
+
+#[test]
+fn frames_that_are_still_inside_keep_the_labels_of_their_model() {
+    let _together = together();
+    // The frames of the first model, and the caps before them, are still inside when the second is taken over.
+    let stream = Stream::with(&format!(
+        "trtinfer name=infer model={} max-in-flight=40 ! gpunms ! fakesink name=out async=false",
+        model("detector-batch")
+    ));
+    let pad = stream.line.element("infer").static_pad("src").unwrap();
+    let blocked = pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::EVENT_DOWNSTREAM, |_, _| {
+        gst::PadProbeReturn::Ok
+    });
+    stream.begin();
+    (0..5).for_each(|number| stream.push(number));
+    stream.set_model("detector-retrained");
+    let mut next = 5;
+    until("the model", || {
+        stream.push(next);
+        next += 1;
+        std::thread::sleep(ms(20));
+        stream.count("frames") > 5 && next > 20
+    });
+    pad.remove_probe(blocked.unwrap());
+    let frames = end_with(&stream, next, 3, &["red", "rot"]);
+    assert!(frames[4].label == "red");
+}
+
+#[test]
+fn labels_set_before_the_model_belong_to_it() {
+    let _together = together();
+    let labels = scratch("labels").join("labels.txt");
+    std::fs::write(&labels, "rouge\nbleu\n").unwrap();
+    let stream = Stream::new("detector-batch", "");
+    stream.begin();
+    (0..5).for_each(|number| stream.push(number));
+    stream.line.element("infer").set_property("labels", labels.display().to_string());
+    (5..10).for_each(|number| stream.push(number));
+    stream.set_model("detector-retrained");
+    let next = push_until(&stream, 10, "rouge");
+    end_with(&stream, next, 5, &["red", "rouge"]);
+}
+
+#[test]
+fn a_shared_model_is_changed_for_all_who_share_it() {
+    let _together = together();
+    let streams = [(); 3]
+        .map(|()| Stream::new("detector-batch", "instance=changing batch-size=3 batch-timeout=5000000"));
+    streams.iter().for_each(Stream::begin);
+    let mut next = 0;
+    let mut round = || {
+        streams.iter().for_each(|stream| stream.push(next));
+        next += 1;
+    };
+    (0..10).for_each(|_| round());
+    for (wanted, label) in
+        [("detector-retrained", "rot"), ("detector-larger", "red96"), ("detector-batch", "red")]
+    {
+        streams[1].set_model(wanted);
+        until(label, || {
+            round();
+            streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == label))
+        });
+        for stream in &streams {
+            assert_eq!(stream.model(), model(wanted));
+        }
+    }
+    streams[0].set_model("detector-retrained");
+    until("rot", || {
+        round();
+        streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == "rot"))
+    });
+    for stream in &streams {
+        stream.end();
+        assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
+        assert_eq!(stream.said(), [""; 0]);
+    }
+    // One that comes later says what is in use now; one that comes back, too.
+    streams[2].line.reach(gst::State::Ready);
+    streams[2].out().clear();
+    streams[2].begin();
+    streams[2].push(0);
+    let late = Stream::new("detector-retrained", "instance=changing batch-size=3 batch-timeout=5000000");
+    late.begin();
+    late.push(0);
+    for stream in [&late, &streams[2]] {
+        stream.end();
+        assert_eq!(stream.frames()[0].label, "rot");
+    }
+}
+
+#[test]
+fn a_shared_model_is_refused_by_those_whom_it_does_not_suit_and_all_go_on() {
+    let _together = together();
+    let streams = [(); 2]
+        .map(|()| Stream::new("detector-batch", "instance=refusing batch-size=2 batch-timeout=5000000"));
+    streams.iter().for_each(Stream::begin);
+    streams[0].set_model("heat-maps-batch");
+    let mut next = 0;
+    let mut said = Vec::new();
+    until("a warning", || {
+        streams.iter().for_each(|stream| stream.push(next));
+        next += 1;
+        said.extend(streams[0].said());
+        !said.is_empty()
+    });
+    assert!(said[0].contains("no decoder fits"), "{said:?}");
+    streams[1].set_model("detector-retrained");
+    until("rot", || {
+        streams.iter().for_each(|stream| stream.push(next));
+        next += 1;
+        streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == "rot"))
+    });
+    for stream in &streams {
+        end_with(stream, next, 0, &["red", "rot"]);
+    }
+}
+
+#[test]
+fn in_ready_and_null_the_model_is_simply_another() {
+    let _together = together();
+    let stream = Stream::new("detector-batch", "");
+    for (state, wanted, label) in [
+        (gst::State::Null, "detector-retrained", "rot"),
+        (gst::State::Ready, "detector-larger", "red96"),
+        (gst::State::Ready, "detector", "red"),
+    ] {
+        stream.line.reach(state);
+        stream.set_model(wanted);
+        stream.out().clear();
+        stream.begin();
+        (0..5).for_each(|number| stream.push(number));
+        stream.end();
+        assert_eq!(stream.numbers(), [0, 1, 2, 3, 4]);
+        assert!(stream.frames().iter().all(|frame| frame.label == label));
+    }
+    assert_eq!(stream.said(), [""; 0]);
+}
+
+#[test]
+fn a_line_can_be_stopped_while_another_model_loads() {
+    let _together = together();
+    for wait in [0, 1, 5, 20] {
+        let stream = Stream::new("detector-batch", "");
+        stream.begin();
+        stream.push(0);
+        stream.set_model("detector-slow");
+        std::thread::sleep(Duration::from_millis(wait));
+        stream.line.stop();
+        // And started again with it.
+        stream.out().clear();
+        stream.begin();
+        stream.push(1);
+        stream.end();
+        assert_eq!(stream.numbers(), [1]);
+        assert_eq!(stream.model(), model("detector-slow"));
+    }
+}

@@ -1,1 +1,173 @@
-//! TODO
+//! Sixteen streams share a model, and one of them after the other is ended, flushed, stalled, stopped or replaced, in an order
+//! drawn from a fixed seed. The ones left alone neither stop nor lose anything.
+
+use gst::prelude::*;
+use std::time::Instant;
+
+use crate::stream::{Stream, alone};
+
+const STREAMS: usize = 16;
+const STEPS: usize = 10_000;
+/// Frames that each holds.
+const IN_FLIGHT: u64 = 4;
+const SEED: u64 = 20_261_121;
+
+/// Knuth's generator.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+}
+
+/// A stream, and what must have come out of it.
+struct One {
+    stream: Stream,
+    /// Numbers of the frames pushed since it began or was flushed.
+    pushed: u64,
+    stalled: Option<gst::PadProbeId>,
+    plays: bool,
+}
+
+impl One {
+    fn new() -> Self {
+        let stream = Stream::new(
+            "detector-batch",
+            &format!("instance=many batch-size=8 batch-timeout=1000000 max-in-flight={IN_FLIGHT} workers=2"),
+        );
+        stream.begin();
+        Self { stream, pushed: 0, stalled: None, plays: true }
+    }
+
+    fn pad(&self) -> gst::Pad {
+        self.stream.line.element("nms").static_pad("src").unwrap()
+    }
+
+    /// Pushes frames; as many as there is room for, if nothing leaves.
+    fn push(&mut self, count: u64) {
+        for _ in 0..count {
+            let inside = self.pushed - self.stream.frames().len() as u64;
+            if !self.plays || (self.stalled.is_some() && inside >= IN_FLIGHT) {
+                return;
+            }
+            self.stream.push(self.pushed);
+            self.pushed += 1;
+        }
+    }
+
+    fn stall(&mut self) {
+        let block = gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER;
+        self.stalled = self.pad().add_probe(block, |_, _| gst::PadProbeReturn::Ok);
+    }
+
+    fn go_on(&mut self) {
+        if let Some(probe) = self.stalled.take() {
+            self.pad().remove_probe(probe);
+        }
+    }
+
+    /// What came is what was pushed, in order, up to somewhere.
+    fn is_in_order(&self) {
+        let numbers = self.stream.numbers();
+        assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
+    }
+
+    /// All has come.
+    fn is_complete(&self) {
+        let count = usize::try_from(self.pushed).unwrap();
+        self.stream.wait_for(count);
+        self.is_in_order();
+        assert_eq!(self.stream.frames().len(), count);
+    }
+
+    /// What was inside may be lost; begins at 0 again.
+    fn forget(&mut self) {
+        self.is_in_order();
+        self.stream.out().clear();
+        self.pushed = 0;
+    }
+
+    fn null(&mut self) {
+        self.go_on();
+        self.stream.line.stop();
+        self.forget();
+        self.plays = false;
+    }
+
+    fn play(&mut self) {
+        if !self.plays {
+            self.stream.begin();
+            self.plays = true;
+        }
+    }
+}
+
+#[test]
+fn sixteen_streams_share_a_model_through_ten_thousand_random_operations() {
+    let _alone = alone();
+    println!("seed {SEED}");
+    let mut draw = Draw(SEED);
+    let mut streams: Vec<_> = (0..STREAMS).map(|_| One::new()).collect();
+    let (mut frames, started) = (0, Instant::now());
+    for step in 0..STEPS {
+        let index = draw.below(STREAMS);
+        let one = &mut streams[index];
+        match draw.below(40) {
+            // Removed and added again.
+            0 => {
+                one.null();
+                *one = One::new();
+            }
+            // Stopped, until it is drawn again.
+            1 => one.null(),
+            2 => {
+                one.null();
+                one.play();
+            }
+            // Paused, and played on with everything that was inside.
+            3 if one.plays => {
+                one.stream.line.pipeline.set_state(gst::State::Paused).unwrap();
+                one.stream.line.pipeline.set_state(gst::State::Playing).unwrap();
+            }
+            // Ended, with all its frames, and started again.
+            4 | 5 if one.plays => {
+                one.go_on();
+                one.stream.end();
+                one.is_complete();
+                frames += one.pushed;
+                one.null();
+                one.play();
+            }
+            6..9 if one.plays => {
+                one.go_on();
+                one.stream.flush();
+                one.forget();
+            }
+            // Not everybody at once.
+            9 if one.plays && one.stalled.is_none() => one.stall(),
+            10..13 => one.go_on(),
+            13..15 => one.play(),
+            _ => one.push(3),
+        }
+        streams[(index + step) % STREAMS].push(1);
+        if step % 200 == 199 {
+            // Everybody goes on.
+            for one in streams.iter_mut().filter(|one| one.plays && one.stalled.is_none()) {
+                one.push(1);
+                one.is_complete();
+            }
+        }
+    }
+    for one in &mut streams {
+        one.go_on();
+        if one.plays {
+            one.is_complete();
+            frames += one.pushed;
+            assert_eq!(one.stream.said(), [""; 0]);
+        }
+    }
+    eprintln!("{STEPS} operations, {frames} frames that were seen to their end, in {:?}", started.elapsed());
+    assert!(frames > 1000, "{frames}");
+}

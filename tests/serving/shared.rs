@@ -1,1 +1,200 @@
-//! TODO
+//! One model for several elements, pipelines and threads.
+
+use cudainfer_tests::{model, until};
+use gst::prelude::*;
+
+use crate::stream::{Stream, alone, together};
+
+/// Worker threads of all models in this process.
+fn workers() -> usize {
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(entry.ok()?.path().join("comm")).ok()
+    };
+    let is_worker =
+        |name: &String| name.strip_prefix("trtinfer:").is_some_and(|rest| rest.trim().parse::<u32>().is_ok());
+    std::fs::read_dir("/proc/self/task").unwrap().filter_map(name).filter(is_worker).count()
+}
+
+#[test]
+fn pipelines_in_several_threads_share_one_model_and_it_leaves_with_the_last() {
+    let _alone = alone();
+    assert_eq!(workers(), 0);
+    let streams: Vec<_> = std::thread::scope(|scope| {
+        let open = || {
+            let stream = Stream::new("detector-batch", "instance=threads batch-size=2 workers=2");
+            stream.begin();
+            (0..20).for_each(|number| stream.push(number));
+            stream.wait_for(20);
+            stream
+        };
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(workers(), 2);
+    for (left, stream) in streams.iter().enumerate() {
+        assert_eq!(stream.numbers(), (0..20).collect::<Vec<_>>());
+        assert_eq!(workers(), 2, "{left} have left");
+        stream.line.stop();
+    }
+    until("the workers are gone", || workers() == 0);
+    // And the name is free for another.
+    let other = Stream::new("detector-retrained", "instance=threads batch-size=3 workers=1");
+    other.begin();
+    other.push(0);
+    other.end();
+    assert_eq!((other.frames()[0].label.as_str(), workers()), ("rot", 1));
+}
+
+#[test]
+fn without_a_name_each_element_has_its_own_model() {
+    let _alone = alone();
+    let streams = [(); 2].map(|()| Stream::new("detector-batch", "workers=1"));
+    streams.iter().for_each(Stream::begin);
+    assert_eq!(workers(), 2);
+}
+
+#[test]
+fn a_model_that_was_replaced_leaves_when_its_last_frame_is_done() {
+    let _alone = alone();
+    let stream = Stream::new("detector-batch", "workers=2");
+    stream.begin();
+    stream.push(0);
+    stream.set_model("detector-retrained");
+    let mut next = 1;
+    until("the new model", || {
+        stream.push(next);
+        next += 1;
+        stream.frames().last().is_some_and(|frame| frame.label == "rot")
+    });
+    until("the old workers are gone", || workers() == 2);
+    // One that is refused does not stay.
+    stream.set_model("heat-maps-64");
+    until("a warning", || !stream.said().is_empty());
+    until("the refused model is gone", || workers() == 2);
+    stream.line.stop();
+    until("the workers are gone", || workers() == 0);
+}
+
+#[test]
+fn settings_that_differ_from_those_in_use_are_named() {
+    let _together = together();
+    let common = "instance=conflict batch-size=4";
+    let first = Stream::new("detector-batch", common);
+    first.begin();
+    for (properties, what, theirs, ours) in [
+        ("instance=conflict batch-size=8", "batch-size", "4", "8"),
+        ("instance=conflict", "batch-size", "4", "(the model's)"),
+        ("instance=conflict batch-size=4 batch-timeout=5000000", "batch-timeout", "0", "5000000"),
+        ("instance=conflict batch-size=4 min-batch-size=2", "min-batch-size", "0", "2"),
+        ("instance=conflict batch-size=4 provider=cpu", "provider", "auto", "cpu"),
+        ("instance=conflict batch-size=4 device=cpu", "device", "auto", "cpu"),
+        ("instance=conflict batch-size=4 intra-threads=7", "workers", "", ""),
+        ("instance=conflict batch-size=4 inter-threads=3", "inter-threads", "1", "3"),
+        ("instance=conflict batch-size=4 labels=/nowhere/labels", "labels", "", "/nowhere/labels"),
+    ] {
+        let second = Stream::new("detector-batch", properties);
+        assert!(second.line.pipeline.set_state(gst::State::Playing).is_err(), "{properties}");
+        let report = second.line.wait();
+        let said = report.fails_with(&["infer: instance=conflict is in use with", "name another instance"]);
+        if !theirs.is_empty() || !ours.is_empty() {
+            assert!(
+                said.contains(&format!("{what}={theirs}, and this element says {what}={ours}: ")),
+                "{said}"
+            );
+        }
+    }
+    let other = Stream::new("detector-retrained", common);
+    assert!(other.line.pipeline.set_state(gst::State::Playing).is_err());
+    other.line.wait().fails_with(&[
+        &format!("model={}", model("detector-batch")),
+        &format!("this element says model={}", model("detector-retrained")),
+    ]);
+    // What each element has for itself may differ.
+    let third =
+        Stream::new("detector-batch", &format!("{common} priority=3 max-in-flight=9 leaky=downstream"));
+    third.begin();
+    for stream in [&first, &third] {
+        stream.push(0);
+        stream.end();
+        assert_eq!(stream.numbers(), [0]);
+    }
+    // When the first has left, anything goes.
+    for stream in [&first, &third] {
+        stream.line.stop();
+    }
+    other.begin();
+    other.push(0);
+    other.end();
+}
+
+#[test]
+fn a_stalled_stream_does_not_hold_the_others_up() {
+    let _together = together();
+    let streams = [(); 3].map(|()| {
+        Stream::new("detector-batch", "instance=stalled batch-size=8 batch-timeout=20000000 max-in-flight=4")
+    });
+    streams.iter().for_each(Stream::begin);
+    let pad = streams[0].line.element("nms").static_pad("src").unwrap();
+    let blocked =
+        pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, |_, _| gst::PadProbeReturn::Ok);
+    // As many as fit in.
+    (0..4).for_each(|number| streams[0].push(number));
+    for stream in &streams[1..] {
+        (0..100).for_each(|number| stream.push(number));
+        stream.end();
+        assert_eq!(stream.numbers(), (0..100).collect::<Vec<_>>());
+    }
+    assert_eq!(streams[0].numbers(), [0; 0]);
+    pad.remove_probe(blocked.unwrap());
+    streams[0].end();
+    assert_eq!(streams[0].numbers(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_full_batch_does_not_wait_for_frames_of_another_size() {
+    let _alone = alone();
+    let streams = [(); 2].map(|()| {
+        Stream::new(
+            "detector-any-size",
+            "instance=sizes batch-size=4 batch-timeout=3000000000 max-in-flight=8 workers=1",
+        )
+    });
+    // 64x64 and 32x32.
+    streams[0].line.element("pre").set_property("width", 64u32);
+    streams[0].line.element("pre").set_property("height", 64u32);
+    streams.iter().for_each(Stream::begin);
+    let started = std::time::Instant::now();
+    streams[0].push(0);
+    (0..40).for_each(|number| streams[1].push(number));
+    streams[1].wait_for(40);
+    assert!(started.elapsed() < crate::stream::ms(1500), "{:?}", started.elapsed());
+    assert_eq!(streams[0].numbers(), [0; 0]);
+    // Nor does an end.
+    (40..42).for_each(|number| streams[1].push(number));
+    streams[1].end();
+    assert!(started.elapsed() < crate::stream::ms(2000), "{:?}", started.elapsed());
+    streams[0].end();
+}
+
+#[test]
+fn a_higher_priority_goes_first() {
+    let _alone = alone();
+    let of = |priority: i32| {
+        Stream::new(
+            "detector-slow",
+            &format!("instance=priority batch-size=1 workers=1 max-in-flight=8 priority={priority}"),
+        )
+    };
+    let (low, high) = (of(-1), of(5));
+    low.begin();
+    high.begin();
+    (0..8).for_each(|number| low.push(number));
+    (0..8).for_each(|number| high.push(number));
+    high.wait_for(8);
+    // The one that ran when they came, and those that had run before.
+    let before = low.frames().len();
+    assert!(before < 6, "{before} frames of the lower priority");
+    low.end();
+    high.end();
+    assert_eq!(low.numbers(), (0..8).collect::<Vec<_>>());
+}

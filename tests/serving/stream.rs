@@ -1,6 +1,7 @@
 //! A stream that a test pushes frame by frame, and what comes out of it. Each frame's brightness follows from its number, and the
 //! detectors' confidence from the brightness: a result that ended up on another's frame is seen.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,8 @@ pub struct Stream {
     pub line: Line,
     /// What the frames are pushed on.
     pub pad: gst::Pad,
+    /// Whether it says that it is live.
+    pub live: Arc<AtomicBool>,
     out: Arc<Mutex<Vec<Out>>>,
 }
 
@@ -79,7 +82,17 @@ impl Stream {
     /// A line of these elements behind fusedpreproc; `out` is its last one.
     pub fn with(elements: &str) -> Self {
         let line = Line::new(&format!("fusedpreproc name=pre ! {elements}"));
-        let pad = gst::Pad::builder(gst::PadDirection::Src).build();
+        let live = Arc::new(AtomicBool::new(false));
+        let is_live = live.clone();
+        let pad = gst::Pad::builder(gst::PadDirection::Src)
+            .query_function(move |pad, parent, query| {
+                if let gst::QueryViewMut::Latency(latency) = query.view_mut() {
+                    latency.set(is_live.load(Ordering::SeqCst), ClockTime::ZERO, ClockTime::NONE);
+                    return true;
+                }
+                gst::Pad::query_default(pad, parent, query)
+            })
+            .build();
         pad.set_active(true).unwrap();
         pad.link(&line.element("pre").static_pad("sink").unwrap()).unwrap();
         let out = Arc::new(Mutex::new(Vec::new()));
@@ -102,7 +115,7 @@ impl Stream {
                 gst::PadProbeReturn::Ok
             },
         );
-        Self { line, pad, out }
+        Self { line, pad, live, out }
     }
 
     /// Plays, and begins the stream.
@@ -113,8 +126,8 @@ impl Stream {
 
     /// Stream-start, caps and segment.
     pub fn announce(&self, caps: &str) {
-        static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-        let id = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let id = COUNT.fetch_add(1, Ordering::Relaxed);
         self.event(gst::event::StreamStart::new(&id.to_string()));
         self.event(gst::event::Caps::new(&caps.parse().unwrap()));
         self.segment();
@@ -176,6 +189,14 @@ impl Stream {
     #[track_caller]
     pub fn wait_for(&self, count: usize) {
         until(&format!("{count} frames"), || self.frames().len() >= count);
+    }
+
+    /// The latency that the sink is told: whether it is live, and how long it is.
+    pub fn latency(&self) -> (bool, Duration) {
+        let mut query = gst::query::Latency::new();
+        assert!(self.line.element("out").static_pad("sink").unwrap().peer_query(&mut query));
+        let (live, min, _) = query.result();
+        (live, min.into())
     }
 
     /// A count of trtinfer's.

@@ -1,6 +1,7 @@
 //! Everything that a user can get wrong: each is one sentence on the bus that says what to do, and nothing hangs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
+mod batches;
 mod frames;
 mod library;
 mod models;

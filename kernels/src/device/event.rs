@@ -1,10 +1,17 @@
 //! Events: marks in a stream that other streams, or the host, can wait for.
 
-use std::{ptr, sync::Arc};
+use std::{
+    ptr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use cudarc::driver::sys::{self, CUevent_flags, CUresult};
 
 use super::{Context, DeviceError};
+
+/// How long a thread that waits stays awake.
+const AWAKE: Duration = Duration::from_micros(40);
 
 /// A mark in a stream. A new one counts as reached. See [`super::Stream::record`] and [`super::Stream::wait`].
 #[derive(Debug)]
@@ -24,7 +31,9 @@ impl Event {
     /// # Errors
     /// [`DeviceError::Call`] if the driver cannot make one.
     pub fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
-        Self::with_flags(context, CUevent_flags::CU_EVENT_DISABLE_TIMING)
+        let flags =
+            CUevent_flags::CU_EVENT_DISABLE_TIMING as u32 | CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
+        Self::with_flags(context, flags)
     }
 
     /// An event that takes a time stamp, for [`Event::nanoseconds_since`].
@@ -32,14 +41,14 @@ impl Event {
     /// # Errors
     /// As [`Event::new`].
     pub fn with_time(context: &Arc<Context>) -> Result<Self, DeviceError> {
-        Self::with_flags(context, CUevent_flags::CU_EVENT_DEFAULT)
+        Self::with_flags(context, CUevent_flags::CU_EVENT_DEFAULT as u32)
     }
 
-    fn with_flags(context: &Arc<Context>, flags: CUevent_flags) -> Result<Self, DeviceError> {
+    fn with_flags(context: &Arc<Context>, flags: u32) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
         let mut raw = ptr::null_mut();
         // SAFETY: the pointer is to a live handle.
-        unsafe { sys::cuEventCreate(&raw mut raw, flags as u32) }
+        unsafe { sys::cuEventCreate(&raw mut raw, flags) }
             .result()
             .map_err(DeviceError::call("cuEventCreate"))?;
         Ok(Self { context: Arc::clone(context), raw })
@@ -66,11 +75,18 @@ impl Event {
         }
     }
 
-    /// The calling thread waits until the mark is reached. [`super::Stream::wait_on_host`] counts it, too.
+    /// The calling thread waits until the mark is reached. [`super::Stream::wait_on_host`] counts it, too. At first it looks again
+    /// and again, because short work is over before a thread could fall asleep; then it sleeps, and leaves its core to others.
     ///
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
+        let started = Instant::now();
+        while started.elapsed() < AWAKE {
+            if self.done()? {
+                return Ok(());
+            }
+        }
         let _entered = self.context.enter()?;
         // SAFETY: the event lives.
         unsafe { sys::cuEventSynchronize(self.raw) }.result().map_err(DeviceError::call("cuEventSynchronize"))

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gst::prelude::*;
 
 use super::{EngineError, Sidecar, sidecar, sidecar_path};
+use crate::caps::MODEL;
 
 /// The model's sidecar, shared.
 #[derive(Clone, Debug, Default, glib::Boxed)]
@@ -25,22 +26,27 @@ impl std::ops::Deref for ModelInfo {
 const QUERY: &str = "cudainfer-model";
 
 impl ModelInfo {
-    /// Asks the elements before `sink`; an empty sidecar where nobody knows.
-    pub fn ask(sink: &gst::Pad) -> Self {
-        let mut query = gst::query::Custom::new(gst::Structure::new_empty(QUERY));
+    /// Asks the elements before `sink` for that of the model that made the outputs in `caps`; an empty sidecar where nobody
+    /// knows.
+    pub fn ask(sink: &gst::Pad, caps: &gst::CapsRef) -> Self {
+        let model = caps.structure(0).and_then(|s| s.get::<String>(MODEL).ok());
+        let question = gst::Structure::builder(QUERY).field_if_some("model", model).build();
+        let mut query = gst::query::Custom::new(question);
         let answered = sink.peer_query(&mut query);
         let info = query.structure().and_then(|s| s.get("info").ok());
         info.filter(|_| answered).unwrap_or_default()
     }
 
-    /// Answers [`ModelInfo::ask`]; false where the query asks something else.
-    pub fn answer(&self, query: &mut gst::QueryRef) -> bool {
+    /// Answers [`ModelInfo::ask`] with what `find` knows of the model, whose name is not given if any will do; false where it
+    /// knows nothing, or the query asks something else.
+    pub fn answer(query: &mut gst::QueryRef, find: impl FnOnce(Option<&str>) -> Option<Self>) -> bool {
         let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return false };
         let s = custom.structure_mut();
         if s.name() != QUERY {
             return false;
         }
-        s.set("info", self.clone());
+        let Some(info) = find(s.get("model").ok()) else { return false };
+        s.set("info", info);
         true
     }
 

@@ -331,7 +331,8 @@ impl BaseTransformImpl for PeakFind {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let info = self.obj().static_pad("sink").map(|sink| ModelInfo::ask(&sink)).unwrap_or_default();
+        let sink = self.obj().static_pad("sink");
+        let info = sink.map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default();
         let state = self.prepare(incaps, info).map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")

@@ -145,7 +145,7 @@ impl<J: Job> Batcher<J> {
             }
             let now = Instant::now();
             match inner.due(&self.rules, now) {
-                Due::Now => return Some(inner.batch()),
+                Due::Now(first) => return Some(inner.batch(first)),
                 Due::At(deadline) => {
                     let left = deadline.saturating_duration_since(now);
                     inner = self.changed.wait_timeout(inner, left).unwrap_or_else(|e| e.into_inner()).0;
@@ -191,7 +191,8 @@ impl<J: Job> Batcher<J> {
 }
 
 enum Due {
-    Now,
+    /// The batch of the frame at this place.
+    Now(usize),
     At(Instant),
     Never,
 }
@@ -205,8 +206,6 @@ impl<J: Job> Inner<J> {
     }
 
     fn due(&self, rules: &Rules, now: Instant) -> Due {
-        let Some(first) = self.waiting.front() else { return Due::Never };
-        let batch = || self.waiting.iter().filter(|other| other.job.fits(&first.job));
         // More than all elements together may have under way will not come.
         let more = self.clients.iter().map(|(client, seat)| {
             if seat.done {
@@ -216,20 +215,26 @@ impl<J: Job> Inner<J> {
             }
         });
         let enough = self.size.min(more.sum::<usize>().max(1));
-        let count = batch().take(self.size).count();
         let done = |waiting: &Waiting<J>| self.clients.get(&waiting.client).is_none_or(|seat| seat.done);
-        let deadline = self.waiting.iter().map(|w| w.deadline).min().unwrap_or(now);
-        if count >= enough || rules.min > 0 && count >= rules.min || deadline <= now || batch().any(done) {
-            Due::Now
-        } else {
-            Due::At(deadline)
+        // Frames that do not fit the first make batches of their own, which do not wait for its.
+        let firsts = self.waiting.iter().enumerate().filter(|(index, first)| {
+            self.waiting.iter().take(*index).all(|before| !first.job.fits(&before.job))
+        });
+        for (index, first) in firsts {
+            let batch = || self.waiting.iter().filter(|other| other.job.fits(&first.job));
+            let count = batch().take(self.size).count();
+            let due = count >= enough || rules.min > 0 && count >= rules.min;
+            if due || batch().any(|waiting| waiting.deadline <= now || done(waiting)) {
+                return Due::Now(index);
+            }
         }
+        self.waiting.iter().map(|waiting| waiting.deadline).min().map_or(Due::Never, Due::At)
     }
 
-    /// The first frame and those that fit it.
-    fn batch(&mut self) -> Vec<J> {
+    /// The frame at this place and those behind it that fit it.
+    fn batch(&mut self, first: usize) -> Vec<J> {
         let mut batch: Vec<J> = Vec::with_capacity(self.size.min(self.waiting.len()));
-        let mut index = 0;
+        let mut index = first;
         while batch.len() < self.size && index < self.waiting.len() {
             let fits = batch.first().is_none_or(|first| self.waiting[index].job.fits(first));
             match if fits { self.waiting.remove(index) } else { None } {
@@ -350,6 +355,20 @@ mod tests {
         assert_eq!(numbers(queue.take()), [1, 2]);
         assert_eq!(queue.take_back(a), Some(Number(3)));
         assert_eq!(queue.take_back(a), None);
+    }
+
+    #[test]
+    fn a_batch_that_is_due_does_not_wait_behind_one_that_is_not() {
+        let queue = batcher(2, 0, LONG);
+        let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
+        for n in [1, 101, 201, 202, 102] {
+            queue.submit(a, 0, Number(n));
+        }
+        assert_eq!(numbers(queue.take()), [101, 102]);
+        assert_eq!(numbers(queue.take()), [201, 202]);
+        queue.submit(b, 0, Number(301));
+        queue.hurry(b);
+        assert_eq!(numbers(queue.take()), [301]);
     }
 
     #[test]

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::ThreadId;
@@ -13,7 +14,7 @@ use super::negotiate::Latency;
 use super::owner::Tally;
 use super::running::{Negotiated, Running};
 use super::settings::{self, Settings, Wrong};
-use crate::engine::{Progress, Provider};
+use crate::engine::{ModelInfo, Progress, Provider};
 use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, notice, stats};
@@ -36,6 +37,8 @@ pub struct TrtInfer {
     /// From PAUSED on.
     pub(super) running: Mutex<Option<Running>>,
     pub(super) negotiated: Mutex<Option<Negotiated>>,
+    /// What is known of the latest models, by their names in the caps: who is behind may ask for one when another is in use.
+    pub(super) infos: Mutex<VecDeque<(String, ModelInfo)>>,
     /// What this element adds to the pipeline's; known with the caps.
     pub(super) latency: Mutex<Latency>,
     pub(super) live: AtomicBool,
@@ -225,6 +228,7 @@ impl ObjectSubclass for TrtInfer {
             changing: Mutex::default(),
             running: Mutex::default(),
             negotiated: Mutex::default(),
+            infos: Mutex::default(),
             latency: Mutex::default(),
             live: AtomicBool::new(false),
             dropped: AtomicBool::new(false),

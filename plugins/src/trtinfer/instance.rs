@@ -80,10 +80,18 @@ impl Instance {
     /// Loads the model and starts its workers.
     ///
     /// # Errors
-    /// Those of [`Engine::open`].
+    /// Those of [`Engine::open`]; a minimum above the batch that comes of the model.
     pub fn open(setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Self>, EngineError> {
         let counters = Arc::<Counters>::default();
         let engine = Engine::open(&setup.config, &counters, progress)?;
+        if setup.min_batch > engine.batch {
+            let why = format!(
+                "min-batch-size={} is more than a run's frames, {} here: no batch would ever be large enough; set batch-size \
+                 or a smaller minimum",
+                setup.min_batch, engine.batch
+            );
+            return Err(EngineError::Model(setup.config.model, why));
+        }
         // What all workers run, on a GPU the one that runs and the one behind it, and another to fill meanwhile.
         let runs = if engine.provider == Provider::Cpu { engine.sessions.len() } else { 2 };
         let in_flight = runs * engine.batch + engine.batch.max(2);

@@ -7,12 +7,16 @@ use gst::subclass::prelude::*;
 
 use super::imp::{CAT, TrtInfer};
 use super::instance::Instance;
+use super::lane::Lane;
 use super::running::Negotiated;
 use super::shape;
-use crate::engine::Shape;
+use crate::engine::{ModelInfo, Shape};
 use crate::stats::nanoseconds;
 use crate::sync::lock;
 use crate::{caps, notice};
+
+/// Models whose frames may be under way behind this element.
+const INFOS: usize = 16;
 
 impl TrtInfer {
     /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
@@ -36,7 +40,7 @@ impl TrtInfer {
                 *lock(&self.negotiated) = Some(Negotiated { shape, frame: caps::frame_size(incoming) });
                 self.update_latency(incoming);
                 self.check_timeout(&running.instance);
-                running.owner.lane.push_event(gst::event::Caps::new(&caps))
+                self.announce(&running.owner.lane, &running.instance, &caps)
             }
             Err(why) => {
                 *lock(&self.negotiated) = None;
@@ -77,6 +81,28 @@ impl TrtInfer {
             }
         }
         caps::with_fields(&caps::without_tensors(&incoming.to_owned()), &fields)
+    }
+
+    /// Queues caps of what the instance makes.
+    pub(super) fn announce(&self, lane: &Lane<gst::Buffer>, instance: &Instance, caps: &gst::Caps) -> bool {
+        if let Some(model) = caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok()) {
+            let mut infos = lock(&self.infos);
+            infos.retain(|(known, _)| *known != model);
+            infos.push_back((model, instance.engine.info.clone()));
+            let old = infos.len().saturating_sub(INFOS);
+            infos.drain(..old);
+        }
+        lane.push_event(gst::event::Caps::new(caps))
+    }
+
+    /// What is known of the model that caps name.
+    fn info(&self, model: Option<&str>) -> Option<ModelInfo> {
+        let named = |model: &str| {
+            let infos = lock(&self.infos);
+            infos.iter().find(|(known, _)| known == model).map(|(_, info)| info.clone())
+        };
+        let in_use = || lock(&self.instance).as_ref().map(|instance| instance.engine.info.clone());
+        model.and_then(named).or_else(in_use)
     }
 
     /// What this element adds to the pipeline's latency: the time that a frame waits for others, a run that it may have to wait
@@ -202,8 +228,7 @@ impl TrtInfer {
                 true
             }
             QueryViewMut::Custom(_) => {
-                let instance = lock(&self.instance).clone();
-                instance.is_some_and(|instance| instance.engine.info.answer(query))
+                ModelInfo::answer(query, |model| self.info(model))
                     || gst::Pad::query_default(&self.src, Some(&*self.obj()), query)
             }
             _ => gst::Pad::query_default(&self.src, Some(&*self.obj()), query),

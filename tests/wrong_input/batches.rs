@@ -1,0 +1,84 @@
+//! Batches that the model or the settings do not allow.
+
+use cudainfer_tests::{model, run};
+
+/// A line around a trtinfer called `t` with this model and these properties.
+fn line(model_name: &str, properties: &str) -> String {
+    format!(
+        "videotestsrc num-buffers=5 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc \
+         ! trtinfer name=t model={} {properties} ! fakesink",
+        model(model_name)
+    )
+}
+
+#[test]
+fn a_batch_larger_than_the_models_is_refused() {
+    run(&line("detector", "batch-size=2")).fails_with(&[
+        "t: the model",
+        "detector.onnx",
+        "batch-size=2, but it takes one frame a run",
+        "export it with an open batch dimension",
+        "batch-size=1",
+    ]);
+    run(&line("detector-fixed-batch", "batch-size=5")).fails_with(&[
+        "batch-size=5, but it takes 4 frames a run",
+        "export it with an open batch dimension",
+        "batch-size=4 or less",
+    ]);
+    for size in [1, 3, 4] {
+        run(&line("detector-fixed-batch", &format!("batch-size={size}"))).succeeds();
+    }
+    run(&line("batch4", "")).succeeds();
+}
+
+#[test]
+fn a_batch_of_nothing_is_refused() {
+    run(&line("detector-batch", "batch-size=0")).fails_with(&[
+        "t: batch-size=0",
+        "one frame at least",
+        "leave it out",
+    ]);
+}
+
+#[test]
+fn a_minimum_above_the_batch_is_refused() {
+    run(&line("detector-batch", "batch-size=4 min-batch-size=5")).fails_with(&[
+        "t: min-batch-size=5 is more than batch-size=4",
+        "no batch would ever be large enough",
+    ]);
+    // Also where the model says how large a batch is.
+    run(&line("detector-fixed-batch", "min-batch-size=5"))
+        .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than a run's frames, 4 here"]);
+    run(&line("detector-batch", "min-batch-size=2"))
+        .fails_with(&["min-batch-size=2 is more than a run's frames, 1 here", "set batch-size"]);
+    run(&line("detector-batch", "batch-size=4 min-batch-size=4")).succeeds();
+}
+
+#[test]
+fn outputs_that_do_not_tell_whose_is_what_are_refused_in_batches_only() {
+    run(&line("without-rows", "batch-size=2")).fails_with(&[
+        "t: a batch of 2 frames gives 'mean:float32:3'",
+        "first dimension would have to be 2",
+        "batch in all its outputs",
+        "batch-size=1",
+    ]);
+    run(&line("without-rows", "batch-size=1")).succeeds();
+    run(&line("without-rows", "")).succeeds();
+}
+
+#[test]
+fn elements_of_one_instance_must_agree() {
+    let model = model("detector-batch");
+    let report = run(&format!(
+        "videotestsrc ! fusedpreproc ! trtinfer name=a instance=both model={model} batch-size=2 ! fakesink \
+         videotestsrc ! fusedpreproc ! trtinfer name=b instance=both model={model} batch-size=3 ! fakesink"
+    ));
+    let said = report.fails_with(&["instance=both is in use with batch-size=", "name another instance"]);
+    assert!(said.starts_with("a: ") || said.starts_with("b: "), "{said}");
+    let report = run(&format!(
+        "videotestsrc ! fusedpreproc ! trtinfer instance=two model={model} ! fakesink \
+         videotestsrc ! fusedpreproc ! trtinfer instance=two model={} ! fakesink",
+        cudainfer_tests::model("detector")
+    ));
+    report.fails_with(&["instance=two is in use with model=", "and this element says model="]);
+}
