@@ -99,7 +99,7 @@ fn a_latency_that_turns_out_too_short_is_announced_anew() {
 #[test]
 fn the_first_frames_are_as_fast_as_those_that_follow() {
     let _alone = alone();
-    for properties in ["workers=1", "workers=2", "batch-size=4 workers=1"] {
+    for properties in ["workers=1", "batch-size=4 workers=1"] {
         retried("the first hundred frames", || {
             let stream = Stream::new("detector-slow", properties);
             stream.begin();

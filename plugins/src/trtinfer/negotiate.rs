@@ -50,13 +50,13 @@ impl TrtInfer {
         }
     }
 
-    /// Warns of a timeout where nothing is live.
+    /// Says so where a timeout is set and nothing is live.
     fn check_timeout(&self, instance: &Instance) {
         let mut query = gst::query::Latency::new();
         if instance.setup.timeout.is_zero() || !self.sink.peer_query(&mut query) || query.result().0 {
             return;
         }
-        gst::element_imp_warning!(
+        gst::element_imp_info!(
             self,
             gst::ResourceError::Settings,
             (
