@@ -145,9 +145,11 @@ impl Kept {
         let streams = arguments.streams as f64;
         let interval =
             Duration::from_secs_f64(if arguments.rate > 0.0 { streams / arguments.rate } else { 0.0 });
-        let start = Instant::now() + interval.mul_f64(stream as f64 / streams);
+        let mut due = Instant::now() + interval.mul_f64(stream as f64 / streams);
         for (n, frame) in (0u32..).zip(self.frames.iter().cycle()) {
-            std::thread::sleep((start + interval * n).saturating_duration_since(Instant::now()));
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            // As a camera, it does not make up for what it could not deliver.
+            due = Instant::now().max(due + interval);
             let mut frame = frame.copy();
             if let Some(frame) = frame.get_mut() {
                 frame.set_pts(gst::ClockTime::from_mseconds(40) * u64::from(n));

@@ -33,9 +33,7 @@ impl Event {
     /// # Errors
     /// [`DeviceError::Call`] if the driver cannot make one.
     pub fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
-        let flags =
-            CUevent_flags::CU_EVENT_DISABLE_TIMING as u32 | CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
-        Self::with_flags(context, flags)
+        Self::with_flags(context, CUevent_flags::CU_EVENT_DISABLE_TIMING)
     }
 
     /// An event that takes a time stamp, for [`Event::nanoseconds_since`].
