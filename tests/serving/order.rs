@@ -14,7 +14,7 @@ fn settings() -> impl Iterator<Item = String> {
         [0, 20].map(|timeout| {
             let workers = 1 + (batch + timeout / 20) % 4;
             let in_flight = [1, 2, 3, 5, 8, 11, 16, 32][(3 * batch + timeout / 20) % 8];
-            let min = if batch % 3 == 0 { batch / 2 } else { 0 };
+            let min = if batch.is_multiple_of(3) { batch / 2 } else { 0 };
             format!(
                 "batch-size={batch} batch-timeout={timeout}000000 workers={workers} max-in-flight={in_flight} \
                  min-batch-size={min}"
