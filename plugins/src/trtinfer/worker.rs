@@ -24,7 +24,7 @@ const PATIENCE: u64 = 256;
 
 /// Runs batches until the queue is stopped. `cores` are those that a run keeps busy.
 pub(super) fn work(queue: &Batcher<Job>, session: &SharedSession, cores: usize) {
-    let mut good = 0;
+    let mut patience = Patience::default();
     loop {
         // While the GPU has enough to do, frames gather.
         if queue.rules().size > 1
@@ -37,19 +37,84 @@ pub(super) fn work(queue: &Batcher<Job>, session: &SharedSession, cores: usize) 
         batch.retain(|job| job.owner.lane.wants(job.ticket));
         let Some(first) = batch.first() else { continue };
         let instance = Arc::clone(&first.instance);
-        let jobs = batch.into_iter().filter_map(prepare).collect();
-        if run(&instance, session, cores, jobs) {
-            good += 1;
-            if good >= PATIENCE * instance.step_downs.load(Ordering::Relaxed).max(1)
-                && let Some(size) = instance.batcher.step_up()
-            {
-                gst::info!(CAT, "batches of {size} frames are tried again");
-                good = 0;
-            }
-        } else {
-            good = 0;
+        let jobs: Vec<_> = batch.into_iter().filter_map(prepare).collect();
+        if jobs.is_empty() {
+            continue;
+        }
+        let whole = run(&mut OnSession { instance: &instance, session, cores }, jobs);
+        if patience.is_over(whole, instance.step_downs.load(Ordering::Relaxed))
+            && let Some(size) = instance.batcher.step_up()
+        {
+            gst::info!(CAT, "batches of {size} frames are tried again");
         }
     }
+}
+
+/// When larger batches are tried again.
+#[derive(Debug, Default)]
+struct Patience {
+    /// Batches that went whole, one after the other.
+    good: u64,
+}
+
+impl Patience {
+    /// After a batch that went `whole` or did not; they became smaller `step_downs` times.
+    fn is_over(&mut self, whole: bool, step_downs: u64) -> bool {
+        self.good = if whole { self.good + 1 } else { 0 };
+        let over = self.good >= PATIENCE * step_downs.max(1);
+        if over {
+            self.good = 0;
+        }
+        over
+    }
+}
+
+/// What runs batches of `J`.
+trait Runner<J> {
+    /// What comes of a batch.
+    type Output;
+
+    /// Runs the model.
+    fn infer(&mut self, batch: &[J]) -> Result<Self::Output, EngineError>;
+
+    /// Makes batches smaller, because there was not enough memory for this one; returns how large they are at most from now on, or
+    /// nothing if there is no smaller one.
+    fn shrink(&mut self, batch: &[J], why: &EngineError) -> Option<usize>;
+
+    /// Brings frames back.
+    fn finish(&mut self, batch: Vec<J>, outcome: Result<Self::Output, EngineError>);
+}
+
+/// Runs a batch, which is not empty, and brings its frames back, whatever happens; returns whether it went whole. One that does not
+/// fit in memory is run in parts. Where it fails otherwise, each frame is tried alone, so that none pays for another's fault.
+fn run<J, R: Runner<J>>(runner: &mut R, mut batch: Vec<J>) -> bool {
+    let mut size = batch.len();
+    let mut whole = true;
+    while !batch.is_empty() {
+        let mut rest = batch.split_off(size.min(batch.len()));
+        match runner.infer(&batch) {
+            Ok(output) => runner.finish(batch, Ok(output)),
+            Err(e) => {
+                whole = false;
+                let smaller = if e.is_memory() { runner.shrink(&batch, &e) } else { None };
+                if let Some(smaller) = smaller.filter(|smaller| *smaller < batch.len()) {
+                    size = smaller;
+                    batch.append(&mut rest);
+                    continue;
+                }
+                if batch.len() == 1 {
+                    runner.finish(batch, Err(e));
+                } else {
+                    gst::warning!(CAT, "a batch of {} frames failed, each is tried alone: {e}", batch.len());
+                    for one in batch {
+                        run(runner, vec![one]);
+                    }
+                }
+            }
+        }
+        batch = rest;
+    }
+    whole
 }
 
 /// A frame with the tensors that it came with.
@@ -77,67 +142,63 @@ fn prepare(mut job: Job) -> Option<Prepared> {
     }
 }
 
-/// Runs a batch and brings its frames back, whatever happens; returns whether it went as it should. One that does not fit in memory is
-/// run in parts. Where it fails otherwise, each frame is tried alone, so that none pays for another's fault.
-fn run(instance: &Arc<Instance>, session: &SharedSession, cores: usize, mut batch: Vec<Prepared>) -> bool {
-    if batch.is_empty() {
-        return true;
-    }
-    let busy = (cores > 0).then(|| cores::take(cores));
-    let started = Instant::now();
-    // A panic must not take the frames with it: their lanes would wait for them for ever.
-    let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(session, &batch)))
-        .unwrap_or_else(|_| Err(EngineError::Run("it panicked; this is a bug of cudainfer".into())));
-    let took = nanoseconds(started.elapsed());
-    drop(busy);
-    let count = batch.len();
-    if let Some(first) = batch.first() {
-        instance.counters.move_to(&first.job.owner.counters);
-    }
-    for (index, Prepared { job, .. }) in batch.iter().enumerate() {
-        let tally = &job.owner.tally;
-        let mine = |other: &Prepared| Arc::ptr_eq(&other.job.owner, &job.owner);
-        if !batch[..index].iter().any(mine) {
-            tally.batches.fetch_add(1, Ordering::Relaxed);
-            tally.batched.fetch_add(count as u64, Ordering::Relaxed);
+/// Runs batches in a session.
+struct OnSession<'a> {
+    instance: &'a Instance,
+    session: &'a SharedSession,
+    cores: usize,
+}
+
+impl Runner<Prepared> for OnSession<'_> {
+    /// The outputs of the batch, and each frame's part of them.
+    type Output = (Vec<Tensor>, Vec<Vec<Tensor>>);
+
+    fn infer(&mut self, batch: &[Prepared]) -> Result<Self::Output, EngineError> {
+        let busy = (self.cores > 0).then(|| cores::take(self.cores));
+        let started = Instant::now();
+        // A panic must not take the frames with it: their lanes would wait for them for ever.
+        let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, batch)))
+            .unwrap_or_else(|_| Err(EngineError::Run("it panicked; this is a bug of cudainfer".into())));
+        let took = nanoseconds(started.elapsed());
+        drop(busy);
+        let count = batch.len() as u64;
+        if let Some(first) = batch.first() {
+            self.instance.counters.move_to(&first.job.owner.counters);
         }
-        tally.busy_ns.fetch_add(took / count as u64, Ordering::Relaxed);
-        job.owner.counters.host_ns.add(took / count as u64);
-    }
-    match outputs {
-        Ok((outputs, mut rows)) => {
-            let places = batch.iter().map(|one| Row { to_frame: one.set.to_frame, frame: one.job.frame });
-            let outputs = Batch::new(outputs, places.collect());
-            for (index, Prepared { mut job, mut set, .. }) in batch.into_iter().enumerate() {
-                set.tensors = rows.get_mut(index).map(std::mem::take).unwrap_or_default();
-                set.batch = Some((outputs.clone(), index));
-                set.put(job.buffer.make_mut());
-                job.finish(Ok(()));
+        for (index, Prepared { job, .. }) in batch.iter().enumerate() {
+            let tally = &job.owner.tally;
+            let mine = |other: &Prepared| Arc::ptr_eq(&other.job.owner, &job.owner);
+            if !batch[..index].iter().any(mine) {
+                tally.batches.fetch_add(1, Ordering::Relaxed);
+                tally.batched.fetch_add(count, Ordering::Relaxed);
             }
-            true
+            tally.busy_ns.fetch_add(took / count, Ordering::Relaxed);
+            job.owner.counters.host_ns.add(took / count);
         }
-        Err(e)
-            if e.is_memory()
-                && let Some(size) = instance.batcher.step_down(count) =>
-        {
-            instance.step_downs.fetch_add(1, Ordering::Relaxed);
-            say_step_down(&batch, size, &e);
-            while !batch.is_empty() {
-                let rest = batch.split_off(size.min(batch.len()));
-                run(instance, session, cores, std::mem::replace(&mut batch, rest));
+        outputs
+    }
+
+    fn shrink(&mut self, batch: &[Prepared], why: &EngineError) -> Option<usize> {
+        let size = self.instance.batcher.step_down(batch.len())?;
+        self.instance.step_downs.fetch_add(1, Ordering::Relaxed);
+        say_step_down(batch, size, why);
+        Some(size)
+    }
+
+    fn finish(&mut self, batch: Vec<Prepared>, outcome: Result<Self::Output, EngineError>) {
+        let (outputs, mut rows) = match outcome {
+            Ok(outputs) => outputs,
+            Err(e) => {
+                return batch.into_iter().for_each(|Prepared { job, .. }| job.finish(Err(e.to_string())));
             }
-            false
-        }
-        Err(e) if count > 1 => {
-            gst::warning!(CAT, "a batch of {count} frames failed, each is tried alone: {e}");
-            for one in batch {
-                run(instance, session, cores, vec![one]);
-            }
-            false
-        }
-        Err(e) => {
-            batch.into_iter().for_each(|Prepared { job, .. }| job.finish(Err(e.to_string())));
-            false
+        };
+        let places = batch.iter().map(|one| Row { to_frame: one.set.to_frame, frame: one.job.frame });
+        let outputs = Batch::new(outputs, places.collect());
+        for (index, Prepared { mut job, mut set, .. }) in batch.into_iter().enumerate() {
+            set.tensors = rows.get_mut(index).map(std::mem::take).unwrap_or_default();
+            set.batch = Some((outputs.clone(), index));
+            set.put(job.buffer.make_mut());
+            job.finish(Ok(()));
         }
     }
 }
@@ -168,4 +229,137 @@ fn say_step_down(batch: &[Prepared], size: usize, why: &EngineError) {
         ("{name}: {why}. Batches have {size} frames at most from now on, until there is room again; batch-size={size} \
              would keep it so")
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::batcher::{self, Rules};
+    use super::*;
+
+    struct Number(usize);
+
+    impl batcher::Job for Number {
+        fn fits(&self, _: &Self) -> bool {
+            true
+        }
+    }
+
+    /// A machine with memory for so many frames, and a frame that always fails.
+    struct Machine {
+        queue: Batcher<Number>,
+        room: usize,
+        bad: usize,
+        step_downs: u64,
+        /// Frames of each run that was tried.
+        tried: Vec<usize>,
+        /// What came back: the frame, and of how many frames its batch was, or whether memory was the reason that it failed.
+        back: Vec<(usize, Result<usize, bool>)>,
+    }
+
+    impl Runner<Number> for Machine {
+        type Output = usize;
+
+        fn infer(&mut self, batch: &[Number]) -> Result<usize, EngineError> {
+            self.tried.push(batch.len());
+            if batch.len() > self.room {
+                Err(EngineError::Memory("full".into()))
+            } else if batch.iter().any(|Number(n)| *n == self.bad) {
+                Err(EngineError::Run("bad".into()))
+            } else {
+                Ok(batch.len())
+            }
+        }
+
+        fn shrink(&mut self, batch: &[Number], _: &EngineError) -> Option<usize> {
+            let size = self.queue.step_down(batch.len())?;
+            self.step_downs += 1;
+            Some(size)
+        }
+
+        fn finish(&mut self, batch: Vec<Number>, outcome: Result<usize, EngineError>) {
+            let outcome = outcome.map_err(|e| e.is_memory());
+            self.back.extend(batch.into_iter().map(|Number(n)| (n, outcome)));
+        }
+    }
+
+    fn machine(size: usize, room: usize, bad: usize) -> Machine {
+        let rules = Rules { size, min: 0, timeout: Duration::ZERO };
+        let (tried, back) = Default::default();
+        Machine { queue: Batcher::new(rules), room, bad, step_downs: 0, tried, back }
+    }
+
+    /// Runs `count` frames in batches as large as the queue makes them; returns whether they went whole.
+    fn frames(machine: &mut Machine, count: usize) -> Vec<bool> {
+        let client = machine.queue.join(count);
+        (0..count).for_each(|n| machine.queue.submit(client, 0, Number(n)));
+        let mut whole = Vec::new();
+        while machine.back.len() < count {
+            let batch = machine.queue.take().unwrap();
+            whole.push(run(machine, batch));
+        }
+        whole
+    }
+
+    /// All frames in order, each in a batch of so many, or none.
+    fn came(machine: &Machine) -> Vec<Result<usize, bool>> {
+        assert!(machine.back.iter().map(|(n, _)| *n).eq(0..machine.back.len()));
+        machine.back.iter().map(|(_, outcome)| *outcome).collect()
+    }
+
+    #[test]
+    fn where_memory_is_short_batches_are_halved_and_no_frame_is_lost() {
+        let mut machine = machine(8, 3, usize::MAX);
+        assert_eq!(frames(&mut machine, 13), [false, true, true, true]);
+        assert_eq!(machine.tried, [8, 4, 2, 2, 2, 2, 2, 2, 1]);
+        assert_eq!((machine.step_downs, machine.queue.size()), (2, 2));
+        let all: Vec<_> = [2; 12].into_iter().chain([1]).map(Ok).collect();
+        assert_eq!(came(&machine), all);
+    }
+
+    #[test]
+    fn a_frame_for_which_there_is_no_memory_at_all_fails_alone_with_the_reason() {
+        let mut machine = machine(4, 0, usize::MAX);
+        frames(&mut machine, 3);
+        assert_eq!(machine.queue.size(), 1);
+        assert_eq!(came(&machine), [Err(true); 3]);
+    }
+
+    #[test]
+    fn a_frame_that_fails_costs_none_of_its_batch() {
+        let mut machine = machine(4, 4, 2);
+        assert_eq!(frames(&mut machine, 5), [false, true]);
+        assert_eq!(came(&machine), [Ok(1), Ok(1), Err(false), Ok(1), Ok(1)]);
+        assert_eq!((machine.step_downs, machine.queue.size()), (0, 4), "that is not the memory's fault");
+        // Both at once.
+        let mut machine = self::machine(4, 2, 1);
+        frames(&mut machine, 4);
+        assert_eq!(came(&machine), [Ok(1), Err(false), Ok(2), Ok(2)]);
+        assert_eq!(machine.queue.size(), 2);
+    }
+
+    #[test]
+    fn larger_batches_are_tried_again_later_and_later_and_stay_when_there_is_room() {
+        let mut machine = machine(8, 4, usize::MAX);
+        let mut patience = Patience::default();
+        let mut until_tried = |machine: &mut Machine| {
+            let mut runs = 0;
+            loop {
+                machine.back.clear();
+                let whole = frames(machine, machine.queue.size()).iter().all(|whole| *whole);
+                runs += 1;
+                if patience.is_over(whole, machine.step_downs) && machine.queue.step_up().is_some() {
+                    return runs;
+                }
+            }
+        };
+        // The first run fails; the second time it has failed twice.
+        assert_eq!([until_tried(&mut machine), until_tried(&mut machine)], [PATIENCE + 1, 2 * PATIENCE + 1]);
+        assert_eq!(machine.queue.size(), 8);
+        machine.room = 8;
+        machine.back.clear();
+        assert_eq!(frames(&mut machine, 8), [true]);
+        assert_eq!((machine.queue.size(), machine.queue.step_up()), (8, None));
+    }
 }
