@@ -285,14 +285,14 @@ mod tests {
     }
 
     fn machine(size: usize, room: usize, bad: usize) -> Machine {
-        let rules = Rules { size, min: 0, timeout: Duration::ZERO };
+        let rules = Rules { size, min: 0, timeout: Duration::ZERO, in_flight: 2 * size };
         let (tried, back) = Default::default();
         Machine { queue: Batcher::new(rules), room, bad, step_downs: 0, tried, back }
     }
 
     /// Runs `count` frames in batches as large as the queue makes them; returns whether they went whole.
     fn frames(machine: &mut Machine, count: usize) -> Vec<bool> {
-        let client = machine.queue.join(count);
+        let client = machine.queue.join(Some(count));
         (0..count).for_each(|n| machine.queue.submit(client, 0, Number(n)));
         let mut whole = Vec::new();
         while machine.back.len() < count {
