@@ -75,10 +75,15 @@ fn pixels_and_raw_tensors_stay_on_the_gpu_and_only_results_are_waited_for() {
     line.wait().succeeds();
     let [preproc, infer, nms] = ["p", "t", "n"].map(|name| line.element(name));
     for element in [&preproc, &infer] {
-        for count in ["host-to-device-bytes", "device-to-host-bytes", "device-to-device-bytes", "fallbacks"] {
+        for count in ["host-to-device-bytes", "device-to-host-bytes", "fallbacks"] {
             assert_eq!(per_frame(element, count), 0.0, "{} {count}", element.name());
         }
     }
+    assert_eq!(per_frame(&preproc, "device-to-device-bytes"), 0.0);
+    // NanoDet's input and outputs, float32, to and from where it runs.
+    let copied =
+        4.0 * (3.0 * 416.0 * 416.0) + 4.0 * (52.0 * 52.0 + 26.0 * 26.0 + 13.0 * 13.0) * (80.0 + 44.0);
+    assert_eq!(per_frame(&infer, "device-to-device-bytes"), copied);
     assert_eq!(per_frame(&preproc, "host-waits"), 0.0);
     assert_eq!(per_frame(&infer, "host-waits"), 0.0);
     assert_eq!(per_frame(&preproc, "launches"), 1.0);
@@ -98,6 +103,47 @@ fn frames_from_system_memory_are_uploaded_once_and_give_the_same() {
         ))
     };
     assert_eq!(line("! cudainferupload", "cuda"), line("", "cpu"));
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn streams_that_share_a_model_find_in_batches_what_each_finds_alone() {
+    let streams = |together: &str| {
+        let line = |n: usize| {
+            format!(
+                "videotestsrc num-buffers=60 pattern=blink \
+                 ! video/x-raw,format=NV12,width={},height=480 ! cudainferupload ! fusedpreproc \
+                 ! trtinfer name=t{n} model={} provider=cuda {together} ! gpunms ! fakesink name=out{n} sync=false",
+                600 + 40 * n,
+                model("detector-batch")
+            )
+        };
+        let line = Line::new(&(0..4).map(line).collect::<Vec<_>>().join(" "));
+        let found: Vec<_> = (0..4).map(|n| Arc::new(Mutex::new((n, Vec::new())))).collect();
+        for found in &found {
+            let kept = Arc::clone(found);
+            let out = line.element(&format!("out{}", kept.lock().unwrap().0));
+            out.static_pad("sink").unwrap().add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+                kept.lock().unwrap().1.push(objects(info.buffer().unwrap()));
+                gst::PadProbeReturn::Ok
+            });
+        }
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        let stats = (0..4).map(|n| line.element(&format!("t{n}")).property::<gst::Structure>("stats"));
+        let count = |stats: &gst::Structure, name: &str| stats.get::<u64>(name).unwrap();
+        let (runs, frames) = stats.fold((0, 0), |(runs, frames), stats| {
+            (runs + count(&stats, "launches"), frames + count(&stats, "frames"))
+        });
+        let found: Vec<_> = found.iter().map(|found| std::mem::take(&mut found.lock().unwrap().1)).collect();
+        (found, frames as f64 / runs as f64)
+    };
+    let (alone, one) = streams("");
+    let (together, several) = streams("instance=shared batch-size=8 batch-timeout=20000000");
+    assert_eq!(alone.iter().map(Vec::len).collect::<Vec<_>>(), [60; 4]);
+    assert!(alone.iter().flatten().any(|objects| !objects.is_empty()));
+    assert_eq!(alone, together);
+    assert!(one <= 1.0 && several > 2.0, "{one} and {several} frames a run");
 }
 
 #[test]
