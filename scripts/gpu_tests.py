@@ -25,8 +25,14 @@ KERNELS = "kernels-gpu"
 OPTIONS = ["--ignored", "--test-threads=1", "--nocapture"]
 # Tests that are left out under a tool unless --all is given, by a part of their names: on an H200 each alone takes from
 # ten seconds to minutes under it, and others run the same kernels.
-SLOW = ["peaks::every_mode", "preproc::every_combination", "contract::a_hundred_runs"]
-SLOWER = ["peaks::large_maps", "detect::any_number", "detect::every_decoder", "suppression::all_of_25200"]
+SLOW = [
+    "peaks::every_mode",
+    "peaks::batch::rows_of_batches",
+    "detect::batch::rows_of_batches",
+    "preproc::every_combination",
+    "contract::a_hundred_runs",
+]
+SLOWER = ["peaks::large_maps", "peaks::batch::batches_with_more", "detect::any_number", "detect::every_decoder", "suppression::all_of_25200"]
 LEFT_OUT = {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW}
 # No program needs longer; one that does hangs.
 LIMIT_S = 600
