@@ -304,10 +304,17 @@ fn tensors_that_were_asked_for_may_come_when_they_are_no_longer_wanted() {
         stream.set_model(last);
         std::thread::sleep(ms(200));
         pad.remove_probe(held.unwrap());
-        let next = push_until(&stream, next + 5, label);
-        (next..next + 60).for_each(|number| stream.push(number));
+        // The queue is emptied, so that tensors can be asked for again.
+        next += 5;
+        until(label, || {
+            stream.wait_for(usize::try_from(next).unwrap());
+            stream.push(next);
+            next += 1;
+            stream.frames().last().is_some_and(|frame| frame.label == label)
+        });
+        (next..next + 5).for_each(|number| stream.push(number));
         stream.end();
-        assert_eq!(stream.numbers(), (0..next + 60).collect::<Vec<_>>());
+        assert_eq!(stream.numbers(), (0..next + 5).collect::<Vec<_>>());
         assert_eq!(stream.frames().last().unwrap().label, label);
         assert_eq!(stream.model(), model(last));
         assert_eq!(stream.said(), [""; 0]);
