@@ -91,7 +91,6 @@ def identities() -> None:
         ),
         # What trtinfer cannot feed.
         ("rank3", F32, [3, 16, 24], ""),
-        ("batch4", F32, [4, 3, 16, 24], ""),
         ("channels5", F32, [1, 5, 16, 24], ""),
         ("double", TensorProto.DOUBLE, [1, 3, 16, 24], ""),
     ]:

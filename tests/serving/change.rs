@@ -1,8 +1,6 @@
 //! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
@@ -11,7 +9,7 @@ use crate::stream::{Frame, Stream, alone, ms, retried, together};
 
 /// Pushes frames from `next` on until a frame with this label comes out; returns the number of the next frame.
 #[track_caller]
-fn push_until(stream: &Stream, mut next: u64, label: &str) -> u64 {
+pub fn push_until(stream: &Stream, mut next: u64, label: &str) -> u64 {
     until(label, || {
         stream.push(next);
         next += 1;
@@ -22,7 +20,7 @@ fn push_until(stream: &Stream, mut next: u64, label: &str) -> u64 {
 
 /// Pushes `count` more frames and ends; all frames since the first must have come, with these labels one behind the other.
 #[track_caller]
-fn end_with(stream: &Stream, next: u64, count: u64, labels: &[&str]) -> Vec<Frame> {
+pub fn end_with(stream: &Stream, next: u64, count: u64, labels: &[&str]) -> Vec<Frame> {
     (next..next + count).for_each(|number| stream.push(number));
     stream.end();
     assert_eq!(stream.numbers(), (0..next + count).collect::<Vec<_>>());
@@ -224,124 +222,6 @@ fn a_model_of_another_task_is_refused_by_what_is_behind() {
 }
 
 #[test]
-fn the_last_of_several_quick_changes_counts() {
-    let _together = together();
-    for (quick, label) in [
-        (vec!["detector-retrained", "detector-larger"], "red96"),
-        (vec!["detector-larger", "detector-retrained"], "rot"),
-        (vec!["not-onnx", "detector-retrained"], "rot"),
-        (vec!["detector-retrained", "detector-larger", "detector-retrained"], "rot"),
-        (vec!["detector-larger", "detector-batch", "detector-retrained"], "rot"),
-    ] {
-        let stream = Stream::new("detector-batch", "batch-size=2");
-        stream.begin();
-        (0..5).for_each(|number| stream.push(number));
-        quick.iter().for_each(|name| stream.set_model(name));
-        let mut next = push_until(&stream, 5, label);
-        // Whatever was under way has come to its end.
-        (0..50).for_each(|_| {
-            stream.push(next);
-            next += 1;
-            std::thread::sleep(ms(4));
-        });
-        stream.end();
-        assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
-        assert_eq!(stream.frames().last().unwrap().label, label, "{quick:?}");
-        assert_eq!(stream.model(), model(quick.last().unwrap()));
-    }
-}
-
-#[test]
-fn a_change_that_is_taken_back_before_a_frame_comes_changes_nothing() {
-    let _together = together();
-    let stream = Stream::new("detector-batch", "");
-    stream.begin();
-    stream.push(0);
-    stream.wait_for(1);
-    stream.set_model("detector-retrained");
-    // It has been loaded, and no frame has come yet that it could take over at.
-    std::thread::sleep(ms(300));
-    stream.set_model("detector-batch");
-    std::thread::sleep(ms(100));
-    end_with(&stream, 1, 20, &["red"]);
-    assert_eq!(stream.model(), model("detector-batch"));
-}
-
-#[test]
-fn tensors_that_were_asked_for_may_come_when_they_are_no_longer_wanted() {
-    let _together = together();
-    for (last, label) in [("detector-batch", "red"), ("detector-retrained", "rot")] {
-        // The tensors for the larger model wait in the queue while it is given up.
-        let stream = Stream::with(&format!(
-            "queue name=q max-size-buffers=200 max-size-time=0 ! trtinfer name=infer model={} max-in-flight=1 ! gpunms \
-             ! fakesink name=out async=false",
-            model("detector-batch")
-        ));
-        stream.begin();
-        (0..5).for_each(|number| stream.push(number));
-        stream.wait_for(5);
-        stream.set_model("detector-larger");
-        let infer = stream.line.element("infer");
-        let asked = Arc::new(AtomicBool::new(false));
-        let noted = asked.clone();
-        infer.static_pad("sink").unwrap().add_probe(gst::PadProbeType::EVENT_UPSTREAM, move |_, info| {
-            if let Some(gst::PadProbeData::Event(event)) = &info.data {
-                let reconfigure = event.type_() == gst::EventType::Reconfigure;
-                noted.fetch_or(reconfigure, Ordering::SeqCst);
-            }
-            gst::PadProbeReturn::Ok
-        });
-        let mut next = 5;
-        until("tensors are asked for", || {
-            stream.push(next);
-            next += 1;
-            asked.load(Ordering::SeqCst)
-        });
-        stream.wait_for(usize::try_from(next).unwrap());
-        let pad = stream.line.element("q").static_pad("src").unwrap();
-        let held = pad.add_probe(gst::PadProbeType::BLOCK_DOWNSTREAM, |_, _| gst::PadProbeReturn::Ok);
-        (next..next + 5).for_each(|number| stream.push(number));
-        stream.set_model(last);
-        std::thread::sleep(ms(200));
-        pad.remove_probe(held.unwrap());
-        let next = push_until(&stream, next + 5, label);
-        (next..next + 60).for_each(|number| stream.push(number));
-        stream.end();
-        assert_eq!(stream.numbers(), (0..next + 60).collect::<Vec<_>>());
-        assert_eq!(stream.frames().last().unwrap().label, label);
-        assert_eq!(stream.model(), model(last));
-        assert_eq!(stream.said(), [""; 0]);
-    }
-}
-
-#[test]
-fn frames_that_are_still_inside_keep_the_labels_of_their_model() {
-    let _together = together();
-    // The frames of the first model, and the caps before them, are still inside when the second is taken over.
-    let stream = Stream::with(&format!(
-        "trtinfer name=infer model={} max-in-flight=40 ! gpunms ! fakesink name=out async=false",
-        model("detector-batch")
-    ));
-    let pad = stream.line.element("infer").static_pad("src").unwrap();
-    let blocked = pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::EVENT_DOWNSTREAM, |_, _| {
-        gst::PadProbeReturn::Ok
-    });
-    stream.begin();
-    (0..5).for_each(|number| stream.push(number));
-    stream.set_model("detector-retrained");
-    let mut next = 5;
-    until("the model", || {
-        stream.push(next);
-        next += 1;
-        std::thread::sleep(ms(20));
-        stream.count("frames") > 5 && next > 20
-    });
-    pad.remove_probe(blocked.unwrap());
-    let frames = end_with(&stream, next, 3, &["red", "rot"]);
-    assert!(frames[4].label == "red");
-}
-
-#[test]
 fn labels_set_before_the_model_belong_to_it() {
     let _together = together();
     let labels = scratch("labels").join("labels.txt");
@@ -450,24 +330,4 @@ fn in_ready_and_null_the_model_is_simply_another() {
         assert!(stream.frames().iter().all(|frame| frame.label == label));
     }
     assert_eq!(stream.said(), [""; 0]);
-}
-
-#[test]
-fn a_line_can_be_stopped_while_another_model_loads() {
-    let _together = together();
-    for wait in [0, 1, 5, 20] {
-        let stream = Stream::new("detector-batch", "");
-        stream.begin();
-        stream.push(0);
-        stream.set_model("detector-slow");
-        std::thread::sleep(Duration::from_millis(wait));
-        stream.line.stop();
-        // And started again with it.
-        stream.out().clear();
-        stream.begin();
-        stream.push(1);
-        stream.end();
-        assert_eq!(stream.numbers(), [1]);
-        assert_eq!(stream.model(), model("detector-slow"));
-    }
 }

@@ -4,6 +4,7 @@
 mod batches;
 mod change;
 mod fault;
+mod haste;
 mod leaky;
 mod many;
 mod order;

@@ -28,7 +28,6 @@ fn a_batch_larger_than_the_models_is_refused() {
     for size in [1, 3, 4] {
         run(&line("detector-fixed-batch", &format!("batch-size={size}"))).succeeds();
     }
-    run(&line("batch4", "")).succeeds();
 }
 
 #[test]
