@@ -11,8 +11,8 @@
 //! repeated in all streams; with `--rate`, they come at so many frames a second, all streams together, one after the other
 //! (`--keep` is 32 then, if it is not given). The clock starts `--warm-up` seconds after every stream has its first
 //! result, and stops after `--seconds` or when a stream ends. Standard output gets one line of JSON: `streams`, `frames`
-//! and `seconds` counted, `fps`, `p50_ms`, `p95_ms` and `p99_ms` from a frame's arrival at trtinfer to its departure, and
-//! `batches`, `batched_frames` where trtinfer counts them.
+//! and `seconds` counted, `fps`, `p50_ms`, `p95_ms` and `p99_ms` from a frame's arrival at trtinfer to that at the line's end (where
+//! it is on a GPU, it leaves trtinfer before its results are there), and `batches`, `batched_frames` where trtinfer counts them.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -163,7 +163,7 @@ impl Kept {
     }
 }
 
-/// What went in and came out of a trtinfer.
+/// What came to a trtinfer and to the end of its line.
 #[derive(Default)]
 struct Stream {
     inside: Mutex<VecDeque<(Option<gst::ClockTime>, Instant)>>,
@@ -183,7 +183,7 @@ impl Stream {
         });
         let seen = Arc::clone(&stream);
         let both = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
-        pad("src")?.add_probe(both, move |_, info| {
+        end(pad("src")?).add_probe(both, move |_, info| {
             let now = Instant::now();
             if info.event().is_some_and(|event| event.type_() == gst::EventType::Eos) {
                 lock(&seen.ended).get_or_insert(now);
@@ -200,6 +200,16 @@ impl Stream {
             gst::PadProbeReturn::Ok
         });
         Ok(stream)
+    }
+}
+
+/// The last pad behind this one, up to where the line ends or forks.
+fn end(source: gst::Pad) -> gst::Pad {
+    let Some(sink) = source.peer() else { return source };
+    let behind = sink.parent_element().map(|element| element.src_pads()).unwrap_or_default();
+    match behind.as_slice() {
+        [next] => end(next.clone()),
+        _ => sink,
     }
 }
 

@@ -334,13 +334,14 @@ impl Gpu {
 }
 
 impl Output {
-    /// Enqueues the copy of the first `bytes` to memory that nobody else has.
+    /// Enqueues the copy of the first `bytes` to memory of that size that nobody else has.
     fn keep(&mut self, stream: &Stream, bytes: usize) -> Result<Arc<SharedMemory>, EngineError> {
-        let free = self.pool.iter().find(|memory| Arc::strong_count(memory) == 1);
+        let fits = |memory: &&Arc<SharedMemory>| memory.slice().bytes() == bytes;
+        let free = self.pool.iter().filter(fits).find(|memory| Arc::strong_count(memory) == 1);
         let kept = match free {
             Some(memory) => Arc::clone(memory),
             None => {
-                let memory = Arc::new(SharedMemory::new(stream, self.memory.bytes())?);
+                let memory = Arc::new(SharedMemory::new(stream, bytes)?);
                 self.pool.push(Arc::clone(&memory));
                 memory
             }

@@ -205,7 +205,9 @@ impl Engine {
             let mut session = lock(session);
             let sizes = shape.fixed.map_or_else(|| session.sizes(self.batch), |_| vec![self.batch]);
             for frames in sizes {
-                // Once more, when all is chosen, allocated and recorded: that is how long it takes.
+                // Once more, when all is chosen, allocated and recorded: that is how long it takes. The largest batches' outputs
+                // are kept as long as frames will keep them, so that there is memory for as many.
+                let mut kept = Vec::new();
                 for _ in 0..=if self.provider == Provider::Cpu { 0 } else { gpu::WARM_UP + 1 } {
                     let started = Instant::now();
                     let rows = session.rows(&shape, frames);
@@ -213,6 +215,7 @@ impl Engine {
                     session.finish()?;
                     took = started.elapsed();
                     row(&outputs, 0, rows)?;
+                    kept.extend((frames == self.batch).then_some(outputs));
                 }
             }
         }
