@@ -1,8 +1,8 @@
 """Measures settings of trtinfer on this machine. Started by scripts/autotune.
 
 First every setting of a small grid is fed as fast as it takes frames: frames a second. Then the best of them, each with
-some batch timeouts, are fed live at LOAD of what they reached: the delay from a frame's arrival at trtinfer to its
-departure. Frames are decoded beforehand, so decoding takes no part; what is behind trtinfer takes none either.
+some batch timeouts, are fed live at LOAD of what they reached: the delay from a frame's arrival at trtinfer to the
+line's end behind it. Frames are decoded beforehand, so decoding takes no part; what is behind trtinfer takes none either.
 """
 
 from __future__ import annotations
