@@ -11,6 +11,7 @@ mod input;
 mod libraries;
 mod library;
 mod onnx;
+mod profile;
 mod progress;
 mod provider;
 mod session;

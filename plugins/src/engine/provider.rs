@@ -7,15 +7,16 @@ use cudainfer_kernels::device::{Choice, Counters, Device, Resolved, Stream};
 use ort::environment::Environment;
 use ort::ep::cuda::ConvAlgorithmSearch;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
-use ort::session::builder::SessionBuilder;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use super::cache::Cache;
 use super::gpu::Gpu;
 use super::libraries::open_missing;
 use super::onnx::has_float16_weights;
+use super::profile::Profile;
 use super::progress::{Progress, watched};
-use super::session::words;
-use super::{Config, EngineError, Session};
+use super::session::{describe, words};
+use super::{Config, EngineError, ModelInfo, Session};
 use crate::nick::nick;
 
 /// Where a model runs.
@@ -71,9 +72,12 @@ impl Provider {
         cache: &mut Cache,
     ) -> Result<ort::session::Session, String> {
         let device = gpu.stream().context().device();
+        let new = || builder().map_err(|e| e.to_string());
+        let profile = if self == Self::TensorRt { profile(new()?, config)? } else { None };
         let prepare = |engines: Option<&Path>| {
-            let builder = builder().map_err(|e| e.to_string())?;
-            self.register(builder, &self.registrations(config, gpu.stream(), graphs, engines)?)
+            let registrations =
+                self.registrations(config, gpu.stream(), graphs, engines, profile.as_ref())?;
+            self.register(new()?, &registrations)
         };
         cache.open(config, self, Some(device), prepare, words)
     }
@@ -107,6 +111,7 @@ impl Provider {
         stream: &Stream,
         graphs: bool,
         engines: Option<&Path>,
+        profile: Option<&Profile>,
     ) -> Result<Vec<ExecutionProviderDispatch>, String> {
         fn built_in<E: ExecutionProvider + Into<ExecutionProviderDispatch>>(
             provider: E,
@@ -152,6 +157,13 @@ impl Provider {
                         .with_timing_cache(true)
                         .with_timing_cache_path(&folder);
                 }
+                if let Some(Profile { min, max }) = profile {
+                    // Full batches are what it is to be fastest with.
+                    provider = provider
+                        .with_profile_min_shapes(min)
+                        .with_profile_opt_shapes(max)
+                        .with_profile_max_shapes(max);
+                }
                 // SAFETY: as above.
                 let provider = unsafe { provider.with_compute_stream(raw) };
                 // What TensorRT does not take stays on the GPU.
@@ -169,6 +181,17 @@ impl Provider {
             Self::Cpu | Self::Auto => Vec::new(),
         })
     }
+}
+
+/// TensorRT's profile for the model, whose inputs are looked up by loading it as it is.
+fn profile(builder: SessionBuilder, config: &Config) -> Result<Option<Profile>, String> {
+    let loaded = builder
+        .with_optimization_level(GraphOptimizationLevel::Disable)
+        .map_err(|e| e.to_string())
+        .and_then(|mut builder| builder.commit_from_file(&config.model).map_err(|e| words(&e)))?;
+    let inputs = describe(loaded.inputs().iter().map(|input| (input.name(), input.dtype())));
+    let info = ModelInfo::read(&config.model, None).map_err(|e| e.to_string())?;
+    Ok(Profile::of(&inputs, &info, config.batch.unwrap_or(1)))
 }
 
 /// Opens the first session on the provider that was asked for, or on the best that works; returns which, and why

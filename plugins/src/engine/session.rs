@@ -278,7 +278,8 @@ fn load_failure(error: &ort::Error) -> String {
     words
 }
 
-fn describe<'a>(tensors: impl Iterator<Item = (&'a str, &'a ValueType)>) -> Vec<TensorDesc> {
+/// The tensors of numbers among these.
+pub(super) fn describe<'a>(tensors: impl Iterator<Item = (&'a str, &'a ValueType)>) -> Vec<TensorDesc> {
     tensors
         .filter_map(|(name, dtype)| {
             let ValueType::Tensor { ty, shape, .. } = dtype else { return None };
