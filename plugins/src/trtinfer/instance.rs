@@ -98,20 +98,8 @@ impl Instance {
         let rules = Rules { size: engine.batch, min: setup.min_batch, timeout: setup.timeout, in_flight };
         let batcher = Arc::new(Batcher::new(rules));
         let cores = if engine.provider == Provider::Cpu { setup.config.intra_threads } else { 0 };
-        let workers = engine
-            .sessions
-            .iter()
-            .enumerate()
-            .map(|(index, session)| {
-                let (batcher, session) = (Arc::clone(&batcher), Arc::clone(session));
-                std::thread::Builder::new()
-                    .name(format!("trtinfer:{index}"))
-                    .spawn(move || worker::work(&batcher, &session, cores))
-                    .map_err(|e| EngineError::Run(format!("no worker thread could be started: {e}")))
-            })
-            .collect::<Result<_, _>>()?;
         static OPENED: AtomicU64 = AtomicU64::new(0);
-        Ok(Arc::new(Self {
+        let instance = Arc::new(Self {
             number: OPENED.fetch_add(1, Ordering::Relaxed) + 1,
             setup,
             engine,
@@ -120,8 +108,18 @@ impl Instance {
             run_ns: AtomicU64::new(0),
             step_downs: AtomicU64::new(0),
             shapes: Mutex::default(),
-            workers: Mutex::new(workers),
-        }))
+            workers: Mutex::default(),
+        });
+        for (index, session) in instance.engine.sessions.iter().enumerate() {
+            let (batcher, session) = (Arc::clone(&instance.batcher), Arc::clone(session));
+            let worker = std::thread::Builder::new()
+                .name(format!("trtinfer:{index}"))
+                .spawn(move || worker::work(&batcher, &session, cores))
+                .map_err(|e| EngineError::Run(format!("no worker thread could be started: {e}")))?;
+            // Those that run end with the instance, also if a later one cannot be started.
+            lock(&instance.workers).push(worker);
+        }
+        Ok(instance)
     }
 
     /// The shape, complete and warmed up: the one that is known already if there is an equal one, so that frames of all elements
