@@ -14,7 +14,7 @@ use std::time::Instant;
 use cudainfer_kernels::device::{Choice, Counters};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use gst::prelude::*;
-use gstcudainfer::engine::{Config, Engine, Precision, Provider, Shape};
+use gstcudainfer::engine::{Config, Engine, Provider, Shape};
 use gstcudainfer::memory::tensor::{TensorAllocator, device_memory};
 
 /// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
@@ -36,22 +36,7 @@ fn main() {
 }
 
 fn measure(model: &str, graphs: bool, batch: Option<usize>) {
-    let config = Config {
-        model: PathBuf::from(model),
-        labels: None,
-        provider: Provider::Cuda,
-        device: Choice::Cuda(0),
-        precision: Precision::Model,
-        workspace: 0,
-        cache: None,
-        graphs,
-        library: None,
-        sessions: 1,
-        intra_threads: 1,
-        inter_threads: 1,
-        batch: None,
-        memory_limit: 0,
-    };
+    let config = Config { provider: Provider::Cuda, device: Choice::Cuda(0), graphs, ..Config::new(model) };
     let counters = Arc::new(Counters::default());
     let engine = Engine::open(&config, &counters, &|_| ()).unwrap();
     let mut session = engine.sessions[0].lock().unwrap();

@@ -7,26 +7,16 @@ use std::sync::Arc;
 use cudainfer_kernels::device::Choice;
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_tests::{fetched, run, scratch};
-use gstcudainfer::engine::{Config, Engine, Precision, Provider, Shape};
+use gstcudainfer::engine::{Config, Engine, Provider, Shape};
 
 /// How a model is opened on the CPU with a cache in this folder.
 fn config(model: &str, cache: &Path) -> Config {
     cudainfer_tests::init();
     Config {
-        model: model.into(),
-        labels: None,
         provider: Provider::Cpu,
         device: Choice::Cpu,
-        precision: Precision::Model,
-        workspace: 0,
         cache: Some(cache.to_owned()),
-        graphs: true,
-        library: None,
-        sessions: 1,
-        intra_threads: 1,
-        inter_threads: 1,
-        batch: None,
-        memory_limit: 0,
+        ..Config::new(model)
     }
 }
 

@@ -70,6 +70,28 @@ pub struct Config {
     pub memory_limit: usize,
 }
 
+impl Config {
+    /// The model on the provider and the device that are best, in one session of one thread.
+    pub fn new(model: impl Into<PathBuf>) -> Self {
+        Self {
+            model: model.into(),
+            labels: None,
+            provider: Provider::Auto,
+            device: Choice::Auto,
+            precision: Precision::Model,
+            workspace: 0,
+            cache: None,
+            graphs: true,
+            library: None,
+            sessions: 1,
+            intra_threads: 1,
+            inter_threads: 1,
+            batch: None,
+            memory_limit: 0,
+        }
+    }
+}
+
 /// A session and whose turn it is.
 pub type SharedSession = Arc<Mutex<Session>>;
 

@@ -138,22 +138,7 @@ mod tests {
     }
 
     fn config(model: PathBuf) -> Config {
-        Config {
-            model,
-            labels: None,
-            provider: Provider::Auto,
-            device: Choice::Cpu,
-            precision: Precision::Model,
-            workspace: 0,
-            cache: None,
-            graphs: true,
-            library: None,
-            sessions: 1,
-            intra_threads: 1,
-            inter_threads: 1,
-            batch: None,
-            memory_limit: 0,
-        }
+        Config { device: Choice::Cpu, ..Config::new(model) }
     }
 
     #[test]
