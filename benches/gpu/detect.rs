@@ -9,7 +9,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::measure::{Times, measure, row};
 
-const ROW: Row = Row { to_frame: Affine { scale: [3.0, 3.0], offset: [0.0, -420.0] }, frame: [1920, 1080] };
+const ROW: Row = Row { to_frame: Affine::upright([3.0, 3.0], [0.0, -420.0]), frame: [1920, 1080] };
 /// Inputs in turn: more than the H200's 60 MB of L2 hold.
 const ROTATED: usize = 100 << 20;
 

@@ -15,7 +15,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 
 const FRAME: [usize; 2] = [1920, 1080];
-const MAP: Affine = Affine { scale: [3.0, 3.0], offset: [0.0, -420.0] };
+const MAP: Affine = Affine::upright([3.0, 3.0], [0.0, -420.0]);
 
 struct Tensor {
     ty: TensorType,

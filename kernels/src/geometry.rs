@@ -53,32 +53,49 @@ impl Rect {
     }
 }
 
-/// The map from the input tensor's pixels to the frame's: `frame = scale * tensor + offset` on each axis.
+/// The map from the input tensor's pixels to the frame's: on each axis `scale * tensor + skew * other axis + offset`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Affine {
-    /// Frame pixels per tensor pixel, in x and y.
+    /// Frame pixels per tensor pixel: x by x, and y by y.
     pub scale: [f64; 2],
+    /// Frame pixels per tensor pixel of the other axis: x by y, and y by x. 0 where nothing is rotated.
+    pub skew: [f64; 2],
     /// Where the tensor's top-left corner lies in the frame, in x and y.
     pub offset: [f64; 2],
 }
 
 impl Affine {
     /// Tensor and frame are the same.
-    pub const IDENTITY: Self = Self { scale: [1.0, 1.0], offset: [0.0, 0.0] };
+    pub const IDENTITY: Self = Self::upright([1.0, 1.0], [0.0, 0.0]);
+
+    /// A map that rotates nothing.
+    pub const fn upright(scale: [f64; 2], offset: [f64; 2]) -> Self {
+        Self { scale, skew: [0.0, 0.0], offset }
+    }
 
     /// A point of the tensor, in the frame.
     pub fn point(&self, x: f32, y: f32) -> (f32, f32) {
+        let (x, y) = (f64::from(x), f64::from(y));
         (
-            (self.scale[0] * f64::from(x) + self.offset[0]) as f32,
-            (self.scale[1] * f64::from(y) + self.offset[1]) as f32,
+            (self.scale[0] * x + self.skew[0] * y + self.offset[0]) as f32,
+            (self.skew[1] * x + self.scale[1] * y + self.offset[1]) as f32,
         )
     }
 
-    /// A box of the tensor, in the frame.
+    /// The upright box around a box of the tensor, in the frame.
     pub fn rect(&self, rect: &Rect) -> Rect {
-        let (x, y) = self.point(rect.x, rect.y);
-        let (right, bottom) = self.point(rect.right(), rect.bottom());
-        Rect::from_corners(x, y, right, bottom)
+        let corners = [
+            (rect.x, rect.y),
+            (rect.right(), rect.y),
+            (rect.x, rect.bottom()),
+            (rect.right(), rect.bottom()),
+        ];
+        let [a, b, c, d] = corners.map(|(x, y)| self.point(x, y));
+        let edge = |pick: fn(f32, f32) -> f32, of: fn((f32, f32)) -> f32| {
+            pick(pick(of(a), of(b)), pick(of(c), of(d)))
+        };
+        let (x, y) = (|p: (f32, f32)| p.0, |p: (f32, f32)| p.1);
+        Rect::from_corners(edge(f32::min, x), edge(f32::min, y), edge(f32::max, x), edge(f32::max, y))
     }
 }
 
@@ -108,8 +125,17 @@ mod tests {
     fn a_letterboxed_box_returns_to_the_frame() {
         // 768x576 into 416x416: scale 416/768, bars of 52 rows above and below.
         let s = 768.0 / 416.0;
-        let map = Affine { scale: [s, s], offset: [0.0, -52.0 * s] };
+        let map = Affine::upright([s, s], [0.0, -52.0 * s]);
         let r = map.rect(&Rect { x: 0.0, y: 52.0, w: 416.0, h: 312.0 });
         assert!((r.x, r.y) == (0.0, 0.0) && (r.w - 768.0).abs() < 1e-3 && (r.h - 576.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_box_around_a_rotated_box_holds_its_four_corners() {
+        // A quarter turn: tensor x goes down in the frame, tensor y to the left.
+        let map = Affine { scale: [0.0, 0.0], skew: [-1.0, 1.0], offset: [10.0, 20.0] };
+        assert_eq!(map.point(2.0, 3.0), (7.0, 22.0));
+        let r = map.rect(&Rect { x: 0.0, y: 0.0, w: 4.0, h: 6.0 });
+        assert_eq!(r, Rect { x: 4.0, y: 20.0, w: 6.0, h: 4.0 });
     }
 }

@@ -186,7 +186,7 @@ fn peaks_reach_the_frame_through_the_affine() {
     let view = TensorView::new("m", TensorType::Float32, &dims, bytemuck::cast_slice(&data)).unwrap();
     let params = Params { layout: Some(Layout::Nchw), refinement: Refinement::None, ..Params::default() };
     let mut peaks = Vec::new();
-    let letterbox = Affine { scale: [2.0, 3.0], offset: [-5.0, 7.0] };
+    let letterbox = Affine::upright([2.0, 3.0], [-5.0, 7.0]);
     PeakFinder::new(&desc, [64, 64], params).unwrap().run(&view, &letterbox, &mut peaks).unwrap();
     assert_eq!(peaks, [Peak { channel: 1, x: 91.0, y: 55.0, score: 0.9 }]);
 }

@@ -72,7 +72,7 @@ impl Placement {
     /// The map from tensor to frame coordinates.
     pub fn affine(&self) -> Affine {
         let ((sx, ox), (sy, oy)) = (self.x.affine(), self.y.affine());
-        Affine { scale: [sx, sy], offset: [ox, oy] }
+        Affine::upright([sx, sy], [ox, oy])
     }
 }
 

@@ -192,10 +192,10 @@ impl TensorSet {
                 .map(|t| Tensor::from_structure(t.get::<&gst::StructureRef>().ok()?))
                 .collect::<Option<_>>()?,
             input: [size("input-width")?, size("input-height")?],
-            to_frame: Affine {
-                scale: [s.get("scale-x").ok()?, s.get("scale-y").ok()?],
-                offset: [s.get("offset-x").ok()?, s.get("offset-y").ok()?],
-            },
+            to_frame: Affine::upright(
+                [s.get("scale-x").ok()?, s.get("scale-y").ok()?],
+                [s.get("offset-x").ok()?, s.get("offset-y").ok()?],
+            ),
             batch: s.get("batch").ok().zip(row),
         })
     }

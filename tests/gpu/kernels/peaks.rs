@@ -13,7 +13,7 @@ use half::f16;
 
 use super::{Random, stream, upload};
 
-const LETTERBOX: Affine = Affine { scale: [1.7, 1.7], offset: [-11.0, 3.5] };
+const LETTERBOX: Affine = Affine::upright([1.7, 1.7], [-11.0, 3.5]);
 
 /// Values of `[c, h, w]`, channels first.
 type Fill = fn(&mut Random, [usize; 3]) -> Vec<f32>;

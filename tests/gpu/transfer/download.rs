@@ -77,7 +77,7 @@ fn all_metadata_goes_up_and_down_with_the_frame() {
             tensors: Vec::new(),
             input: [640, 384],
             batch: None,
-            to_frame: cudainfer_kernels::geometry::Affine { scale: [2.0, 3.0], offset: [4.0, 5.0] },
+            to_frame: cudainfer_kernels::geometry::Affine::upright([2.0, 3.0], [4.0, 5.0]),
         };
         tensors.put(buffer);
     }

@@ -39,7 +39,7 @@ impl Row {
     pub fn all(rows: &[geometry::Row]) -> [Self; MOST_ROWS] {
         let mut all = [Self::default(); MOST_ROWS];
         for (slot, row) in all.iter_mut().zip(rows) {
-            let geometry::Affine { scale, offset } = row.to_frame;
+            let geometry::Affine { scale, offset, .. } = row.to_frame;
             *slot = Self { scale, offset, frame: row.frame.map(|side| side as f32) };
         }
         all

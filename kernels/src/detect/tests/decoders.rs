@@ -5,7 +5,7 @@
 
 use super::*;
 
-const MAP: Affine = Affine { scale: [3.0, 2.5], offset: [-20.0, 10.0] };
+const MAP: Affine = Affine::upright([3.0, 2.5], [-20.0, 10.0]);
 const FRAME: [usize; 2] = [900, 700];
 
 /// Confidence, class and corners in tensor pixels.

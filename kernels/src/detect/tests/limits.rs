@@ -40,7 +40,7 @@ fn boxes_are_clamped_then_measured() {
         at(30.0, 30.0, 20.0, 40.0), // inside out
         at(390.0, 290.0, 600.0, 600.0),
     ]);
-    let map = Affine { scale: [2.0, 2.0], offset: [0.0, 0.0] };
+    let map = Affine::upright([2.0, 2.0], [0.0, 0.0]);
     let params = Params { min_size: [10.0, 20.0], ..Params::default() };
     let (found, outcome) = end_to_end(tensor, params, &map, [800, 600]);
     let rects: Vec<_> = found.iter().map(|d| d.rect).collect();

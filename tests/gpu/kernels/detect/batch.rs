@@ -10,7 +10,7 @@ use super::{Case, MODES, Nms, Random, Scene, Tensor, alone, bits, cases, device,
 fn row(i: usize) -> Row {
     let i = i % 30;
     let k = i as f64;
-    let to_frame = Affine { scale: [1.5 + 0.125 * k, 2.0 - 0.0625 * k], offset: [-3.0 * k, 10.5 + k] };
+    let to_frame = Affine::upright([1.5 + 0.125 * k, 2.0 - 0.0625 * k], [-3.0 * k, 10.5 + k]);
     Row { to_frame, frame: [900 + 70 * i, 1300 - 40 * i] }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 /// Another map to the frame for each.
 fn to_frame(i: usize) -> Affine {
     let k = i as f64;
-    Affine { scale: [1.0 + 0.03125 * k, 1.5 - 0.03125 * k], offset: [-3.0 * k, 10.5 + k] }
+    Affine::upright([1.0 + 0.03125 * k, 1.5 - 0.03125 * k], [-3.0 * k, 10.5 + k])
 }
 
 /// Maps of several frames in device memory, one behind the other, and two of NaN behind them.
