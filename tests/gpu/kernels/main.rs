@@ -10,6 +10,7 @@ mod memory;
 mod peaks;
 mod preproc;
 mod race;
+mod regions;
 
 use std::sync::Arc;
 
