@@ -37,7 +37,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { activation: Activation::Softmax, top_k: 1, threshold: 0.0 }
+        Self { activation: Activation::Softmax, top_k: 1, threshold: f32::NEG_INFINITY }
     }
 }
 
