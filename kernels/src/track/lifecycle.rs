@@ -2,9 +2,9 @@
 
 use super::matching::{Matcher, Rule};
 use super::motion::Motion;
+use super::seen::Seen;
 use super::{State, Track};
-use crate::associate::Costs;
-use crate::associate::is_usable;
+use crate::associate::{Costs, is_usable};
 use crate::detect::Detection;
 use crate::geometry::Rect;
 
@@ -24,11 +24,15 @@ pub(super) struct Target<M> {
     pub(super) streak: u32,
     /// Index of its detection in this frame.
     pub(super) detection: Option<usize>,
+    /// Its keypoints when they were last seen; empty if they never were.
+    pose: Vec<(f32, f32)>,
+    /// Where the filter's box had its centre then.
+    posed_at: (f32, f32),
 }
 
 impl<M: Motion> Target<M> {
-    fn new(index: usize, detection: &Detection) -> Self {
-        Self {
+    fn new(index: usize, detection: &Detection, pose: &[(f32, f32)]) -> Self {
+        let mut target = Self {
             motion: M::new(&detection.rect),
             id: 0,
             class: detection.class,
@@ -37,7 +41,27 @@ impl<M: Motion> Target<M> {
             misses: 0,
             streak: 0,
             detection: Some(index),
+            pose: Vec::new(),
+            posed_at: (0.0, 0.0),
+        };
+        target.pose(pose);
+        target
+    }
+
+    /// Remembers its keypoints; those from before, if there are none.
+    fn pose(&mut self, pose: &[(f32, f32)]) {
+        if !pose.is_empty() {
+            self.pose.clear();
+            self.pose.extend_from_slice(pose);
+            self.posed_at = centre(&self.rect());
         }
+    }
+
+    /// Appends to `out` its keypoints where they are expected, as many as there are.
+    pub(super) fn expect_pose(&self, out: &mut Vec<(f32, f32)>) {
+        let (x, y) = centre(&self.rect());
+        let (dx, dy) = (x - self.posed_at.0, y - self.posed_at.1);
+        out.extend(self.pose.iter().map(|(x, y)| (x + dx, y + dy)));
     }
 
     /// Moves one frame on. False when the estimate has become useless.
@@ -53,8 +77,9 @@ impl<M: Motion> Target<M> {
     }
 
     /// Takes detection `index` of this frame as its own.
-    pub(super) fn update(&mut self, index: usize, detection: &Detection) {
+    pub(super) fn update(&mut self, index: usize, detection: &Detection, pose: &[(f32, f32)]) {
         self.motion.update(&detection.rect);
+        self.pose(pose);
         self.class = detection.class;
         self.misses = 0;
         self.streak = self.streak.saturating_add(1);
@@ -74,6 +99,10 @@ impl<M: Motion> Target<M> {
     fn track(&self) -> Track {
         Track { id: self.id, age: self.age, state: self.state, rect: self.rect() }
     }
+}
+
+fn centre(rect: &Rect) -> (f32, f32) {
+    (rect.x + rect.w / 2.0, rect.y + rect.h / 2.0)
 }
 
 /// All objects of one tracker, oldest first.
@@ -103,18 +132,19 @@ impl<M: Motion> Targets<M> {
     /// One round of association, see [`Matcher::round`].
     pub(super) fn round(
         &mut self,
-        detections: &[Detection],
+        seen: Seen<'_>,
         open: &mut Vec<usize>,
         rule: Rule,
         costs: &mut Costs,
         takes_part: impl Fn(&Target<M>) -> bool,
     ) {
-        self.matcher.round(&mut self.all, detections, open, rule, costs, takes_part);
+        self.matcher.round(&mut self.all, seen, open, rule, costs, takes_part);
     }
 
     /// Starts an object for each detection listed in `open`.
-    pub(super) fn start(&mut self, detections: &[Detection], open: &[usize]) {
-        self.all.extend(open.iter().filter_map(|&index| Some(Target::new(index, detections.get(index)?))));
+    pub(super) fn start(&mut self, seen: Seen<'_>, open: &[usize]) {
+        let new = |&index: &usize| Some(Target::new(index, seen.get(index)?, seen.pose(index)));
+        self.all.extend(open.iter().filter_map(new));
     }
 
     /// Settles every object's state: those seen in this frame are published where `ready`, the others are lost.
