@@ -428,6 +428,7 @@ impl BaseTransformImpl for FusedPreproc {
             input: state.input,
             batch: None,
             to_frame: state.to_frame,
+            object: None,
         });
         let copied = state.copied;
         // Messages run handlers, which may call us back: no lock is held here.
@@ -439,7 +440,7 @@ impl BaseTransformImpl for FusedPreproc {
             gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
             gst::FlowError::Error
         })?;
-        set.put(buffer);
+        TensorSet::put(&[set], buffer);
         Ok(gst::FlowSuccess::Ok)
     }
 }
