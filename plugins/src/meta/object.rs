@@ -254,18 +254,31 @@ impl Object {
     fn of(meta: &VideoRegionOfInterestMeta) -> Self {
         let mut object = Self { id: meta.id(), label: meta.roi_type().to_owned(), ..Self::default() };
         for param in meta.params() {
-            let name = param.name_quark();
-            if name == NAMES.detection.name_quark() {
-                object.detection = DetectionParam::from_structure(param);
-            } else if name == NAMES.tracking.name_quark() {
-                object.tracking = TrackingParam::from_structure(param);
-            } else if name == NAMES.keypoints {
-                object.keypoints = KeypointsParam::from_structure(param);
-            } else if name == NAMES.classification {
-                object.classification = ClassificationParam::from_structure(param);
-            }
+            object.take(param);
         }
         object
+    }
+
+    /// Takes in a parameter, unless there is one of its name already. False if it is none of ours.
+    fn take(&mut self, param: &gst::StructureRef) -> bool {
+        fn fill<T>(slot: &mut Option<T>, read: impl FnOnce() -> Option<T>) -> bool {
+            if slot.is_none() {
+                *slot = read();
+            }
+            slot.is_some()
+        }
+        let name = param.name_quark();
+        if name == NAMES.detection.name_quark() {
+            fill(&mut self.detection, || DetectionParam::from_structure(param))
+        } else if name == NAMES.tracking.name_quark() {
+            fill(&mut self.tracking, || TrackingParam::from_structure(param))
+        } else if name == NAMES.keypoints {
+            fill(&mut self.keypoints, || KeypointsParam::from_structure(param))
+        } else if name == NAMES.classification {
+            fill(&mut self.classification, || ClassificationParam::from_structure(param))
+        } else {
+            false
+        }
     }
 
     fn is_ours(&self) -> bool {
@@ -274,6 +287,11 @@ impl Object {
             || self.keypoints.is_some()
             || self.classification.is_some()
     }
+}
+
+/// Whether one of our readers understands the parameter; a region that has such a one is an object.
+fn is_ours(param: &gst::StructureRef) -> bool {
+    Object::default().take(param)
 }
 
 /// The objects on a buffer that carry one of our parameters, in the order in which they were put there.
@@ -295,14 +313,11 @@ pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool 
     true
 }
 
-/// Adds what a tracker says to the objects that have a detection, one entry for each in the order of [`objects`].
+/// Adds what a tracker says to the objects, one entry for each in the order of [`objects`].
 pub fn add_tracking(buffer: &mut gst::BufferRef, tracks: impl IntoIterator<Item = Option<TrackingParam>>) {
-    let mut tracks = tracks.into_iter();
-    for mut meta in buffer.iter_meta_mut::<Roi>() {
-        if meta.param("detection").and_then(DetectionParam::from_structure).is_none() {
-            continue;
-        }
-        if let Some(track) = tracks.next().flatten() {
+    let metas = buffer.iter_meta_mut::<Roi>().filter(|meta| meta.params().any(is_ours));
+    for (mut meta, track) in metas.zip(tracks) {
+        if let Some(track) = track {
             meta.add_param(track.to_structure());
         }
     }
