@@ -328,6 +328,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tracks_go_to_the_objects_they_are_of_whatever_lies_between() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
+        let track = |id| Some(TrackingParam { id, age: 0, state: "tracked".into(), rect });
+        let points =
+            KeypointsParam { names: vec!["head".into()], x: vec![1.0], y: vec![1.0], ..Default::default() };
+        let points = KeypointsParam { score: vec![1.0], ..points };
+        // Of another element, with a parameter of the same name and other fields.
+        Roi::add(buffer, "face", (0, 0, 1, 1)).add_param(gst::Structure::new_empty("detection"));
+        Object { keypoints: Some(points.clone()), ..Object::default() }.put(buffer, &rect);
+        Roi::add(buffer, "face", (0, 0, 1, 1));
+        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+        Object { detection, ..Object::default() }.put(buffer, &rect);
+        Object { keypoints: Some(points), ..Object::default() }.put(buffer, &rect);
+        add_tracking(buffer, [track(7), None, track(8)]);
+        add_tracking(buffer, [track(9), None, None]);
+        let ids: Vec<_> = objects(buffer).iter().map(|o| o.tracking.as_ref().map(|t| t.id)).collect();
+        assert_eq!(ids, [Some(7), None, Some(8)], "the first of two trackers counts");
+    }
+
+    #[test]
     fn what_a_second_model_finds_is_read_back_from_the_object_it_was_attached_to() {
         gst::init().unwrap();
         let mut buffer = gst::Buffer::new();
