@@ -23,7 +23,7 @@ pub(super) fn step(
     costs: &mut Costs,
 ) {
     let frame = targets.begin_frame();
-    let confidence = |index: &usize| seen.get(*index).map_or(0.0, |detection| detection.confidence);
+    let confidence = |index: &usize| seen.get(*index).map_or(0.0, |one| one.detection.confidence);
     let (mut high, mut low): (Vec<usize>, Vec<usize>) =
         usable.into_iter().partition(|index| confidence(index) >= params.high_confidence);
 

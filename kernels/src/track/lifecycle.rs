@@ -2,10 +2,9 @@
 
 use super::matching::{Matcher, Rule};
 use super::motion::Motion;
-use super::seen::Seen;
+use super::seen::{One, Posture, Seen};
 use super::{State, Track};
 use crate::associate::{Costs, is_usable};
-use crate::detect::Detection;
 use crate::geometry::Rect;
 
 /// A followed object.
@@ -24,44 +23,24 @@ pub(super) struct Target<M> {
     pub(super) streak: u32,
     /// Index of its detection in this frame.
     pub(super) detection: Option<usize>,
-    /// Its keypoints when they were last seen; empty if they never were.
-    pose: Vec<(f32, f32)>,
-    /// Where the filter's box had its centre then.
-    posed_at: (f32, f32),
+    posture: Posture,
 }
 
 impl<M: Motion> Target<M> {
-    fn new(index: usize, detection: &Detection, pose: &[(f32, f32)]) -> Self {
+    fn new(index: usize, one: &One<'_>) -> Self {
         let mut target = Self {
-            motion: M::new(&detection.rect),
+            motion: M::new(&one.detection.rect),
             id: 0,
-            class: detection.class,
+            class: one.detection.class,
             state: State::Tentative,
             age: 0,
             misses: 0,
             streak: 0,
             detection: Some(index),
-            pose: Vec::new(),
-            posed_at: (0.0, 0.0),
+            posture: Posture::default(),
         };
-        target.pose(pose);
+        target.posture.take(one.pose, &target.motion.rect());
         target
-    }
-
-    /// Remembers its keypoints; those from before, if there are none.
-    fn pose(&mut self, pose: &[(f32, f32)]) {
-        if !pose.is_empty() {
-            self.pose.clear();
-            self.pose.extend_from_slice(pose);
-            self.posed_at = centre(&self.rect());
-        }
-    }
-
-    /// Appends to `out` its keypoints where they are expected, as many as there are.
-    pub(super) fn expect_pose(&self, out: &mut Vec<(f32, f32)>) {
-        let (x, y) = centre(&self.rect());
-        let (dx, dy) = (x - self.posed_at.0, y - self.posed_at.1);
-        out.extend(self.pose.iter().map(|(x, y)| (x + dx, y + dy)));
     }
 
     /// Moves one frame on. False when the estimate has become useless.
@@ -77,10 +56,11 @@ impl<M: Motion> Target<M> {
     }
 
     /// Takes detection `index` of this frame as its own.
-    pub(super) fn update(&mut self, index: usize, detection: &Detection, pose: &[(f32, f32)]) {
-        self.motion.update(&detection.rect);
-        self.pose(pose);
-        self.class = detection.class;
+    pub(super) fn update(&mut self, index: usize, one: &One<'_>) {
+        let measured = self.posture.measure(one, &self.rect());
+        self.motion.update(&measured);
+        self.posture.take(one.pose, &self.motion.rect());
+        self.class = one.detection.class;
         self.misses = 0;
         self.streak = self.streak.saturating_add(1);
         self.detection = Some(index);
@@ -96,13 +76,14 @@ impl<M: Motion> Target<M> {
         self.motion.rect()
     }
 
+    /// Appends to `out` its keypoints where they are expected.
+    pub(super) fn expect_pose(&self, out: &mut Vec<(f32, f32)>) {
+        self.posture.expect(&self.rect(), out);
+    }
+
     fn track(&self) -> Track {
         Track { id: self.id, age: self.age, state: self.state, rect: self.rect() }
     }
-}
-
-fn centre(rect: &Rect) -> (f32, f32) {
-    (rect.x + rect.w / 2.0, rect.y + rect.h / 2.0)
 }
 
 /// All objects of one tracker, oldest first.
@@ -143,7 +124,7 @@ impl<M: Motion> Targets<M> {
 
     /// Starts an object for each detection listed in `open`.
     pub(super) fn start(&mut self, seen: Seen<'_>, open: &[usize]) {
-        let new = |&index: &usize| Some(Target::new(index, seen.get(index)?, seen.pose(index)));
+        let new = |&index: &usize| Some(Target::new(index, &seen.get(index)?));
         self.all.extend(open.iter().filter_map(new));
     }
 

@@ -5,9 +5,8 @@ use std::ops::Range;
 use super::AREA_OF_BOX;
 use super::lifecycle::Target;
 use super::motion::Motion;
-use super::seen::Seen;
+use super::seen::{One, Seen};
 use crate::associate::{Assignment, Costs, Gate, Pose, assign, iou_matrix, oks_matrix};
-use crate::detect::Detection;
 use crate::device::DeviceError;
 use crate::geometry::Rect;
 
@@ -48,35 +47,35 @@ impl Matcher {
     ) {
         let mut candidates: Vec<&mut Target<M>> =
             targets.iter_mut().filter(|t| t.detection.is_none() && takes_part(t)).collect();
-        let offered: Vec<(usize, &Detection)> =
+        let offered: Vec<(usize, One<'_>)> =
             open.iter().filter_map(|&index| Some((index, seen.get(index)?))).collect();
         self.expected.clear();
         self.expected.extend(candidates.iter().map(|target| target.rect()));
         self.seen.clear();
-        self.seen.extend(offered.iter().map(|(_, detection)| detection.rect));
+        self.seen.extend(offered.iter().map(|(_, one)| one.detection.rect));
         self.points.clear();
         self.poses.clear();
-        if !seen.sigmas.is_empty() {
+        if !seen.sigmas().is_empty() {
             for target in &candidates {
                 let start = self.points.len();
                 target.expect_pose(&mut self.points);
                 self.poses.push(start..self.points.len());
             }
         }
-        self.compare(seen, &offered, costs);
+        self.compare(seen.sigmas(), &offered, costs);
         for (row, target) in self.scores.chunks_mut(offered.len().max(1)).zip(&candidates) {
-            for (score, (_, detection)) in row.iter_mut().zip(&offered) {
-                if rule.class_aware && target.class != detection.class {
+            for (score, (_, one)) in row.iter_mut().zip(&offered) {
+                if rule.class_aware && target.class != one.detection.class {
                     *score = 0.0;
                 } else if rule.weigh_confidence {
-                    *score *= detection.confidence;
+                    *score *= one.detection.confidence;
                 }
             }
         }
         assign(&self.scores, candidates.len(), offered.len(), rule.gate, &mut self.assignment);
         for &(row, col) in &self.assignment.matches {
-            if let (Some(target), Some(&(index, detection))) = (candidates.get_mut(row), offered.get(col)) {
-                target.update(index, detection, seen.pose(index));
+            if let (Some(target), Some((index, one))) = (candidates.get_mut(row), offered.get(col)) {
+                target.update(*index, one);
             }
         }
         let left = self.assignment.unmatched_cols.iter();
@@ -84,7 +83,7 @@ impl Matcher {
     }
 
     /// Fills in the scores: OKS where both have keypoints, else IoU.
-    fn compare(&mut self, seen: Seen<'_>, offered: &[(usize, &Detection)], costs: &mut Costs) {
+    fn compare(&mut self, sigmas: &[f32], offered: &[(usize, One<'_>)], costs: &mut Costs) {
         let Self { expected, points, poses, scores, .. } = self;
         let rows: Vec<Pose<'_>> = poses
             .iter()
@@ -96,9 +95,9 @@ impl Matcher {
             .collect();
         // Their areas are not used.
         let cols: Vec<Pose<'_>> =
-            offered.iter().map(|(index, _)| Pose { points: seen.pose(*index), area: 1.0 }).collect();
+            offered.iter().map(|(_, one)| Pose { points: one.pose, area: 1.0 }).collect();
         let lacks = |poses: &[Pose<'_>]| poses.iter().any(|pose| pose.points.is_empty());
-        if seen.sigmas.is_empty() || lacks(&rows) || lacks(&cols) {
+        if sigmas.is_empty() || lacks(&rows) || lacks(&cols) {
             take(
                 scores,
                 costs,
@@ -109,12 +108,12 @@ impl Matcher {
             scores.clear();
             scores.resize(rows.len() * cols.len(), 0.0);
         }
-        if seen.sigmas.is_empty() {
+        if sigmas.is_empty() {
             return;
         }
         let mut similar = Vec::new();
-        let by_cpu = |out: &mut Vec<f32>| oks_matrix(&rows, &cols, seen.sigmas, out);
-        take(&mut similar, costs, |costs| costs.oks(&rows, &cols, seen.sigmas), by_cpu);
+        let by_cpu = |out: &mut Vec<f32>| oks_matrix(&rows, &cols, sigmas, out);
+        take(&mut similar, costs, |costs| costs.oks(&rows, &cols, sigmas), by_cpu);
         for (i, (score, oks)) in scores.iter_mut().zip(similar).enumerate() {
             let [row, col] = [rows.get(i / cols.len()), cols.get(i % cols.len())];
             if [row, col].iter().flatten().all(|pose| !pose.points.is_empty()) {

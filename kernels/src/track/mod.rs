@@ -49,6 +49,21 @@ use seen::Seen;
 /// (xtcocotools, `cocoeval.py`).
 pub const AREA_OF_BOX: f32 = 0.53;
 
+/// The keypoints of a frame's detections.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Poses<'a> {
+    /// Row-major `[detections, keypoints]`, in the boxes' coordinates; a point with a coordinate that is not finite is not
+    /// there, and neither is a row that is cut off.
+    pub points: &'a [(f32, f32)],
+    /// One a keypoint, see [`COCO_SIGMAS`](crate::associate::COCO_SIGMAS); without any, boxes are compared. Later frames may
+    /// have more keypoints, at the end.
+    pub sigmas: &'a [f32],
+    /// One a detection: whether its box is no detector's, but was drawn around its points. Then the filter is told of missing
+    /// points not the smaller box that they leave, but the expected one, moved as the others have moved. False where it is
+    /// cut off.
+    pub around_points: &'a [bool],
+}
+
 /// Where a track is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -145,22 +160,19 @@ impl Tracker {
     /// Detections whose box is not finite or has no area, and those with a confidence below `min_confidence` or NaN, belong
     /// to no track.
     pub fn update(&mut self, detections: &[Detection], tracks: &mut Vec<Option<Track>>) {
-        self.update_poses(detections, &[], &[], tracks);
+        self.update_poses(detections, Poses::default(), tracks);
     }
 
     /// The same for detections with keypoints, which are compared by object keypoint similarity
     /// ([`oks_matrix`](crate::associate::oks_matrix)): the thresholds `iou` and `iou_low` mean that then.
     ///
-    /// `points` is row-major `[detections.len(), sigmas.len()]`, in the boxes' coordinates; a point with a coordinate that is
-    /// not finite is not there. `sigmas` has one value a keypoint; later frames may have more keypoints, at the end.
     /// A track's pose is expected where it was last seen, moved as the filter says that the box's centre has moved since. The
     /// object's area, which OKS relates distances to, is [`AREA_OF_BOX`] of the box that the filter expects. Where a
     /// detection or a track has no keypoints, their boxes' IoU counts.
     pub fn update_poses(
         &mut self,
         detections: &[Detection],
-        points: &[(f32, f32)],
-        sigmas: &[f32],
+        poses: Poses<'_>,
         tracks: &mut Vec<Option<Track>>,
     ) {
         tracks.clear();
@@ -168,7 +180,7 @@ impl Tracker {
         let is_used = |d: &Detection| is_usable(&d.rect) && d.confidence >= self.params.min_confidence;
         let usable =
             detections.iter().enumerate().filter(|(_, d)| is_used(d)).map(|(index, _)| index).collect();
-        let seen = Seen::new(detections, points, sigmas);
+        let seen = Seen::new(detections, poses);
         match &mut self.engine {
             Engine::Sort(targets) => {
                 sort::step(targets, &self.params, seen, usable, &mut self.costs);

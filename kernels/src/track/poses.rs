@@ -26,7 +26,8 @@ fn ids(
     sigmas: &[f32],
 ) -> Vec<u64> {
     let mut tracks = Vec::new();
-    tracker.update_poses(detections, points.as_flattened(), sigmas, &mut tracks);
+    let poses = Poses { points: points.as_flattened(), sigmas, around_points: &[] };
+    tracker.update_poses(detections, poses, &mut tracks);
     tracks.iter().map(|track| track.map_or(0, |track| track.id)).collect()
 }
 
@@ -86,6 +87,32 @@ fn missing_points_lower_the_similarity_and_missing_poses_leave_it_to_the_boxes()
 }
 
 #[test]
+fn a_box_around_points_does_not_shrink_or_jump_when_points_are_missing() {
+    for mut tracker in both() {
+        let mut tracks = Vec::new();
+        for frame in 0..30u8 {
+            let x = 3.0 * f32::from(frame);
+            let mut points = pose(x, false);
+            let mut seen = boxed(x, 0.9);
+            // From frame 10 on one side and the tail are gone, from 20 on more: what is left has other boxes.
+            if frame >= 10 {
+                (points[1], points[3]) = (NONE, NONE);
+                seen.rect = Rect { x, y: 0.0, w: 20.0, h: 45.0 };
+            }
+            if frame >= 20 {
+                points[0] = NONE;
+                seen.rect = Rect { x, y: 45.0, w: 1.0, h: 1.0 };
+            }
+            let poses = Poses { points: &points, sigmas: &SIGMAS, around_points: &[true] };
+            tracker.update_poses(&[seen], poses, &mut tracks);
+            let track = tracks[0].unwrap_or_else(|| panic!("lost in frame {frame}"));
+            assert_eq!(track.id, 1);
+            assert!(track.rect.iou(&boxed(x, 0.9).rect) > 0.8, "frame {frame}: {:?}", track.rect);
+        }
+    }
+}
+
+#[test]
 fn keypoints_may_be_added_and_their_rows_may_be_cut_off() {
     for mut tracker in both() {
         let first = [pose(0.0, false), pose(300.0, true)];
@@ -94,7 +121,8 @@ fn keypoints_may_be_added_and_their_rows_may_be_cut_off() {
         let five: Vec<(f32, f32)> =
             first.iter().flat_map(|pose| pose.iter().copied().chain([(7.0, 7.0)])).collect();
         let mut tracks = Vec::new();
-        tracker.update_poses(&detections, &five, &[0.067; 5], &mut tracks);
+        let poses = Poses { points: &five, sigmas: &[0.067; 5], around_points: &[] };
+        tracker.update_poses(&detections, poses, &mut tracks);
         assert_eq!(tracks.iter().flatten().map(|track| track.id).collect::<Vec<_>>(), [1, 2]);
         // The second's row is not whole: its box counts.
         assert_eq!(ids(&mut tracker, &detections, &first[..1], &SIGMAS), [1, 2]);

@@ -383,8 +383,7 @@ impl BaseTransformImpl for Tracker {
         state.scene.see(&objects(buffer));
         self.suit(state);
         let State { tracker, scene, tracks, .. } = state;
-        let (points, sigmas) = scene.poses();
-        tracker.update_poses(scene.detections(), points, sigmas, tracks);
+        tracker.update_poses(scene.detections(), scene.poses(), tracks);
         self.detections.add_size(tracks.len());
         self.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
         self.without_points.add_size(scene.without_points());

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cudainfer_kernels::associate::{GPU_IOU_PAIRS, GPU_OKS_DISTANCES};
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::track::Poses;
 
 use super::Similarity;
 use super::sigmas::Sigmas;
@@ -30,6 +31,9 @@ pub(super) struct Scene {
     detections: Vec<Detection>,
     /// Row-major `[detections, sigmas]`; NaN where there is none.
     points: Vec<(f32, f32)>,
+    /// For each detection whether its box is the one around its points.
+    around_points: Vec<bool>,
+    /// For each object whether it is among the detections.
     members: Vec<bool>,
     without_points: usize,
 }
@@ -58,6 +62,7 @@ impl Scene {
     /// Takes in the objects of a frame.
     pub fn see(&mut self, objects: &[Object]) {
         self.detections.clear();
+        self.around_points.clear();
         self.members.clear();
         self.without_points = 0;
         for object in objects {
@@ -65,9 +70,12 @@ impl Scene {
                 object.keypoints.as_ref().filter(|_| self.similarity != Similarity::Iou).and_then(around);
             let detection = detection(object, around.as_ref(), self.similarity);
             self.members.push(detection.is_some());
-            self.detections.extend(detection);
-            let lacks = detection.is_some() && around.is_none() && self.similarity != Similarity::Iou;
-            self.without_points += usize::from(lacks);
+            if let Some(detection) = detection {
+                self.detections.push(detection);
+                self.around_points.push(object.detection.is_none());
+                let lacks = around.is_none() && self.similarity != Similarity::Iou;
+                self.without_points += usize::from(lacks);
+            }
         }
         self.points.clear();
         if self.similarity == Similarity::Oks {
@@ -107,9 +115,14 @@ impl Scene {
         &self.detections
     }
 
-    /// Their points, and the sigmas of these, as [`cudainfer_kernels::track::Tracker::update_poses`] wants them.
-    pub fn poses(&self) -> (&[(f32, f32)], &[f32]) {
-        if self.similarity == Similarity::Oks { (&self.points, &self.sigmas) } else { (&[], &[]) }
+    /// Their points, where these are compared.
+    pub fn poses(&self) -> Poses<'_> {
+        let Self { points, sigmas, around_points, .. } = self;
+        if self.similarity == Similarity::Oks {
+            Poses { points, sigmas, around_points }
+        } else {
+            Poses::default()
+        }
     }
 
     /// For each object of the frame whether it is compared.
@@ -125,7 +138,7 @@ impl Scene {
     /// Whether there are as many as the GPU compares faster.
     pub fn is_crowd(&self) -> bool {
         let pairs = self.detections.len().saturating_mul(self.detections.len());
-        pairs >= GPU_IOU_PAIRS || pairs.saturating_mul(self.poses().1.len()) >= GPU_OKS_DISTANCES
+        pairs >= GPU_IOU_PAIRS || pairs.saturating_mul(self.poses().sigmas.len()) >= GPU_OKS_DISTANCES
     }
 }
 
@@ -242,17 +255,18 @@ mod tests {
             object(None, Some(points(&[("a", 1.0, 2.0, 1.0), ("b", 3.0, 4.0, 1.0)]))),
             object(None, Some(points(&[("c", 9.0, 9.0, 1.0), ("b", 5.0, 6.0, 1.0), ("b", 7.0, 8.0, 1.0)]))),
         ]);
-        let (found, sigmas) = scene.poses();
+        let Poses { points: found, sigmas, around_points } = scene.poses();
+        assert_eq!(around_points, [true, true]);
         assert_eq!(sigmas, [0.1, 0.2, 0.1]);
         assert_eq!(found[..2], [(1.0, 2.0), (3.0, 4.0)]);
         assert!(found[2].0.is_nan() && found[3].0.is_nan());
         assert_eq!(found[4..], [(5.0, 6.0), (9.0, 9.0)]);
         // Names keep their places.
         scene.see(&[object(None, Some(points(&[("c", 1.0, 1.0, 1.0)])))]);
-        assert_eq!((scene.poses().0.len(), scene.poses().0[2]), (3, (1.0, 1.0)));
+        assert_eq!((scene.poses().points.len(), scene.poses().points[2]), (3, (1.0, 1.0)));
         scene.reset();
         scene.see(&[object(None, Some(points(&[("c", 1.0, 1.0, 1.0)])))]);
-        assert_eq!(scene.poses(), (&[(1.0, 1.0)][..], &[0.1][..]));
+        assert_eq!((scene.poses().points, scene.poses().sigmas), (&[(1.0, 1.0)][..], &[0.1][..]));
     }
 
     #[test]
@@ -272,6 +286,6 @@ mod tests {
             let of: Vec<_> = named.iter().map(|name| (name.as_str(), 1.0, 1.0, 1.0)).collect();
             scene.see(&[object(None, Some(points(&of)))]);
         }
-        assert_eq!(scene.poses().1.len(), MOST_NAMES);
+        assert_eq!(scene.poses().sigmas.len(), MOST_NAMES);
     }
 }
