@@ -40,7 +40,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         (
             "edge",
             "[skeleton]\npoints = [\"a\", \"b\"]\nedges = [[\"a\", \"c\"]]",
-            &["line 3", "no point 'c'", "a, b"],
+            &["[skeleton]", "no point 'c'", "a, b"],
         ),
         ("number", "[skeleton]\npoints = [\"a\", \"b\"]\nedges = [[0, -1]]", &["its name or as its number"]),
         (
