@@ -9,6 +9,7 @@ use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{EngineError, Skeleton, sidecar_path};
+use crate::classify;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
 use crate::nick::from_nick;
@@ -26,6 +27,8 @@ pub struct Sidecar {
     pub peaks: Peaks,
     /// What its keypoints are called and how they belong together.
     pub skeleton: Skeleton,
+    /// How a classifier's scores are read.
+    pub classify: Classify,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
 }
@@ -125,6 +128,21 @@ pub struct Peaks {
     #[serde(deserialize_with = "nick")]
     pub grid: Option<peakfind::Grid>,
     /// Peaks below it are dropped.
+    pub threshold: Option<f32>,
+}
+
+/// `[classify]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Classify {
+    /// The output that holds the scores.
+    pub output: Option<String>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<classify::Activation>,
+    /// Classes that are kept.
+    pub top_k: Option<u32>,
+    /// Classes of a lower confidence are dropped.
     pub threshold: Option<f32>,
 }
 
@@ -248,6 +266,9 @@ impl Sidecar {
             if value.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
                 return Err(format!("{name} lies between 0 and 1"));
             }
+        }
+        if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
+            return Err("classify.top-k lies between 1 and 16".into());
         }
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());
