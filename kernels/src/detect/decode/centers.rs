@@ -63,49 +63,56 @@ pub fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
 }
 
 pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit> {
-    let mut fits = Vec::new();
-    for channels_last in [false, true] {
-        let maps: Vec<_> =
-            offer.maps.iter().map(|maps| (maps.output, Grid::of(maps, offer, channels_last))).collect();
-        for &(output, read) in &maps {
-            let Some((grid, channels)) = read else { continue };
-            let classes = offer.hints.classes.or((kind == DecoderKind::Centerface).then_some(1));
-            if channels == 0 || classes.is_some_and(|c| c != channels) {
-                continue;
-            }
-            let heat = Map { output, channels };
-            let others: Vec<_> = maps
-                .iter()
-                .filter(|(other, read)| *other != output && read.is_some_and(|(g, _)| g == grid))
-                .filter_map(|(other, read)| Some(Map { output: *other, channels: read.map(|(_, c)| c)? }))
-                .collect();
-            if let Some(fit) = roles(kind, offer, grid, heat, &others) {
-                fits.push(fit);
-            }
-        }
-    }
-    // More read outputs are a better reading.
+    let layouts = [false, true].into_iter();
+    let mut fits: Vec<_> =
+        layouts.filter_map(|channels_last| in_layout(kind, offer, channels_last)).collect();
     let most = fits.iter().map(|fit| fit.reads).max();
     fits.retain(|fit| Some(fit.reads) == most);
     fits
 }
 
+/// The reading of most outputs; of equal ones that whose heat-map comes first, as CenterNet writes it.
+fn in_layout(kind: DecoderKind, offer: &Offer<'_>, channels_last: bool) -> Option<Fit> {
+    let maps: Vec<_> = offer.maps.iter().filter_map(|maps| Grid::of(maps, offer, channels_last)).collect();
+    let classes = offer.hints.classes.or((kind == DecoderKind::Centerface).then_some(1));
+    let is_heat = |map: &Map| {
+        let others = is_size(offer, map) || is_offset(offer, map);
+        map.channels > 0 && classes.is_none_or(|c| c == map.channels) && !others
+    };
+    let readings = maps.iter().filter(|(_, map)| is_heat(map)).filter_map(|(grid, heat)| {
+        let beside = |(other, map): &&(Grid, Map)| map.output != heat.output && other == grid;
+        let others: Vec<Map> = maps.iter().filter(beside).map(|(_, map)| *map).collect();
+        roles(kind, offer, *grid, *heat, &others)
+    });
+    readings.reduce(|best, next| if next.reads > best.reads { next } else { best })
+}
+
+/// Whether the map's name says that it holds offsets.
+fn is_offset(offer: &Offer<'_>, map: &Map) -> bool {
+    map.channels == 2 && named(offer, map, &["off", "reg"])
+}
+
+/// Whether the map's name says that it holds sizes.
+fn is_size(offer: &Offer<'_>, map: &Map) -> bool {
+    matches!(map.channels, 2 | 4) && named(offer, map, &["wh", "size", "scale"])
+}
+
+fn named(offer: &Offer<'_>, map: &Map, parts: &[&str]) -> bool {
+    let name = offer.outputs[map.output].name.to_ascii_lowercase();
+    parts.iter().any(|part| name.contains(part))
+}
+
 /// Sizes, offsets and landmarks among the maps beside a heat-map: by their channels, then by their names, then in the order
 /// in which CenterNet writes them.
 fn roles(kind: DecoderKind, offer: &Offer<'_>, grid: Grid, heat: Map, others: &[Map]) -> Option<Fit> {
-    let named = |map: &Map, parts: &[&str]| {
-        let name = offer.outputs[map.output].name.to_ascii_lowercase();
-        parts.iter().any(|part| name.contains(part))
-    };
-    let is_offset = |map: &Map| map.channels == 2 && named(map, &["off", "reg"]);
-    let is_size = |map: &Map| matches!(map.channels, 2 | 4) && named(map, &["wh", "size", "scale"]);
     let sizes = others
         .iter()
-        .find(|map| is_size(map))
-        .or_else(|| others.iter().find(|map| matches!(map.channels, 2 | 4) && !is_offset(map)))?;
+        .find(|map| is_size(offer, map))
+        .or_else(|| others.iter().find(|map| matches!(map.channels, 2 | 4) && !is_offset(offer, map)))?;
     let rest = || others.iter().filter(|map| map.output != sizes.output);
-    let offsets =
-        rest().find(|map| is_offset(map)).or_else(|| rest().find(|map| map.channels == 2 && !is_size(map)));
+    let offsets = rest()
+        .find(|map| is_offset(offer, map))
+        .or_else(|| rest().find(|map| map.channels == 2 && !is_size(offer, map)));
     let face = kind == DecoderKind::Centerface;
     let is_landmarks = |map: &&Map| {
         face && offsets.is_none_or(|o| o.output != map.output)
@@ -143,8 +150,8 @@ fn roles(kind: DecoderKind, offer: &Offer<'_>, grid: Grid, heat: Map, others: &[
 }
 
 impl Grid {
-    /// The grid of `maps` and how many there are; none if it is not the input's at one stride.
-    fn of(maps: &Maps, offer: &Offer<'_>, channels_last: bool) -> Option<(Self, usize)> {
+    /// The grid and the channels of `maps`; none if it is not the input's at one stride.
+    fn of(maps: &Maps, offer: &Offer<'_>, channels_last: bool) -> Option<(Self, Map)> {
         let [a, b, c] = maps.dims;
         let (channels, rows, columns) = if channels_last { (c, a, b) } else { (a, b, c) };
         let [width, height] = offer.input;
@@ -153,7 +160,8 @@ impl Grid {
         }
         let stride = width.div_ceil(columns);
         let right = stride > 0 && width.div_ceil(stride) == columns && height.div_ceil(stride) == rows;
-        right.then_some((Self { columns, rows, stride, channels_last }, channels))
+        let map = Map { output: maps.output, channels };
+        right.then_some((Self { columns, rows, stride, channels_last }, map))
     }
 
     fn cells(&self) -> usize {
