@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
 use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
@@ -104,6 +104,14 @@ pub struct Output {
     /// Which of its classes is "nothing".
     #[serde(deserialize_with = "background")]
     pub background: Option<Background>,
+    /// Keypoints of an object, where boxes have some.
+    pub keypoints: Option<usize>,
+    /// Unit of a heat-map's sizes.
+    #[serde(deserialize_with = "size_unit")]
+    pub size_unit: Option<SizeUnit>,
+    /// Which axis a heat-map's sizes, offsets and landmarks begin with.
+    #[serde(deserialize_with = "axis_order")]
+    pub axis_order: Option<AxisOrder>,
 }
 
 /// `[peaks]`
@@ -218,6 +226,15 @@ fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Backg
         deserializer,
         &[("none", Background::None), ("first", Background::First), ("last", Background::Last)],
     )
+}
+
+fn size_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SizeUnit>, D::Error> {
+    let table = [("cells", SizeUnit::Cells), ("pixels", SizeUnit::Pixels), ("log-cells", SizeUnit::LogCells)];
+    one_of(deserializer, &table)
+}
+
+fn axis_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AxisOrder>, D::Error> {
+    one_of(deserializer, &[("xy", AxisOrder::Xy), ("yx", AxisOrder::Yx)])
 }
 
 impl Sidecar {
