@@ -9,6 +9,7 @@ mod metadata;
 mod numbers;
 mod overlay;
 mod plugin;
+mod poses;
 mod prebuild;
 mod records;
 mod regions;
