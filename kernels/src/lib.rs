@@ -8,6 +8,7 @@
 //! | [`preproc`] | a video frame | the network's input tensor and the [`geometry::Affine`] back to the frame |
 //! | [`detect`] | a detector's output tensors | boxes in frame pixels, after NMS |
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
+//! | [`group`] | confidence maps and what says which points belong together | instances: the points of each person or animal |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`convert`] | a tensor | the same values in the other float type |
@@ -20,6 +21,7 @@ pub mod device;
 pub mod draw;
 pub mod frame;
 pub mod geometry;
+pub mod group;
 pub mod peaks;
 pub mod preproc;
 pub mod tensor;
