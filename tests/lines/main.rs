@@ -8,6 +8,7 @@ mod metadata;
 mod numbers;
 mod overlay;
 mod plugin;
+mod poses;
 mod prebuild;
 mod records;
 mod regions;

@@ -36,6 +36,18 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         ("strides", "[output]\nstrides = [0]", &["strides", "above 0"]),
         ("hint", "[output]\nbackground = \"first\"", &["background", "drop it or set another decoder"]),
         ("input", "[input]\nname = \"pixels\"", &["'pixels'", "images:float32:1x3x64x64"]),
+        ("skeleton", "[skeleton]\nname = \"coco\"", &["no skeleton 'coco'", "coco-17", "points"]),
+        (
+            "edge",
+            "[skeleton]\npoints = [\"a\", \"b\"]\nedges = [[\"a\", \"c\"]]",
+            &["line 3", "no point 'c'", "a, b"],
+        ),
+        ("number", "[skeleton]\npoints = [\"a\", \"b\"]\nedges = [[0, -1]]", &["its name or as its number"]),
+        (
+            "points",
+            "[output]\nlabels = [\"a\"]\n[peaks]\nthreshold = 0.5\n[skeleton]\npoints = [\"a\", \"b\"]",
+            &["model.toml", "1 labels for a skeleton of 2 points"],
+        ),
         ("constant", "[constants]\nsize = \"image-size\"", &["input-height-width", "frame-height-width"]),
     ] {
         let report = with_sidecar(name, text);

@@ -8,7 +8,7 @@ use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
 use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
-use super::{EngineError, sidecar_path};
+use super::{EngineError, Skeleton, sidecar_path};
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
 use crate::nick::from_nick;
@@ -24,6 +24,8 @@ pub struct Sidecar {
     pub output: Output,
     /// How confidence maps are read.
     pub peaks: Peaks,
+    /// What its keypoints are called and how they belong together.
+    pub skeleton: Skeleton,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
 }
@@ -102,7 +104,7 @@ pub struct Output {
 }
 
 /// `[peaks]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
     /// The output that holds the confidence maps.
@@ -252,6 +254,23 @@ impl Sidecar {
         }
         Ok(())
     }
+
+    /// Whether labels and skeleton agree, when the labels have been read. Labels name classes where the model gives boxes,
+    /// else points.
+    pub(super) fn check_names(&self) -> Result<(), String> {
+        let (labels, points) = (&self.output.labels, &self.skeleton.points);
+        let name_points = self.peaks != Peaks::default() && self.output.decoder.is_none();
+        if !name_points || labels.is_empty() || points.is_empty() || labels == points {
+            return Ok(());
+        }
+        let different = labels.iter().zip(points).find(|(label, point)| label != point);
+        Err(match different {
+            Some((label, point)) => {
+                format!("the labels call a point '{label}' that the skeleton calls '{point}'")
+            }
+            None => format!("there are {} labels for a skeleton of {} points", labels.len(), points.len()),
+        } + ": leave the labels out, the skeleton's points are names enough")
+    }
 }
 
 /// Labels from a file, one a line; blank lines at the end do not count.
@@ -275,5 +294,23 @@ mod tests {
         assert!(error.contains("scale = 1.0"), "{error}");
         assert_eq!(checked("[input]\nscale = 1.0\nstd = [57.4, 57.1, 58.4]"), Ok(()));
         assert_eq!(checked("[input]\nmean = [0.485, 0.456, 0.406]"), Ok(()));
+    }
+
+    #[test]
+    fn labels_of_points_agree_with_the_skeleton() {
+        let checked = |labels: &str, section: &str| {
+            let skeleton = "[skeleton]\npoints = [\"head\", \"tail\"]";
+            let text = format!("[output]\nlabels = {labels}\n{section}\n{skeleton}");
+            toml::from_str::<Sidecar>(&text).unwrap().check_names()
+        };
+        let peaks = "[peaks]\nthreshold = 0.2";
+        assert_eq!(checked("[\"head\", \"tail\"]", peaks), Ok(()));
+        assert_eq!(checked("[]", peaks), Ok(()));
+        let error = checked("[\"tail\", \"head\"]", peaks).unwrap_err();
+        assert!(error.contains("call a point 'tail' that the skeleton calls 'head'"), "{error}");
+        let error = checked("[\"head\"]", peaks).unwrap_err();
+        assert!(error.contains("1 labels for a skeleton of 2 points"), "{error}");
+        // Classes of boxes that have points.
+        assert_eq!(checked("[\"mouse\"]", "decoder = \"yolov8\""), Ok(()));
     }
 }
