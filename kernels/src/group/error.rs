@@ -52,7 +52,9 @@ pub enum GroupError {
     #[error("the skeleton has no edges, and points are grouped along edges: say which points it joins")]
     NoEdges,
     /// An edge that is none.
-    #[error("the skeleton's edge {from}-{to} does not join two of its points, which are numbered from 0 to {last}")]
+    #[error(
+        "the skeleton's edge {from}-{to} does not join two of its points, which are numbered from 0 to {last}"
+    )]
     Edge {
         /// Its first end.
         from: usize,
@@ -70,7 +72,9 @@ pub enum GroupError {
         edges: usize,
     },
     /// Edges from which instances cannot be assembled.
-    #[error("the skeleton's edges go round in a circle: point them away from one root, as the network was trained")]
+    #[error(
+        "the skeleton's edges go round in a circle: point them away from one root, as the network was trained"
+    )]
     Circle,
     /// A tree is wanted.
     #[error(
@@ -87,7 +91,9 @@ pub enum GroupError {
     #[error("{0} samples a line cannot be taken: take 1 to {MOST_SAMPLES}")]
     Samples(usize),
     /// Outputs that do not lie on the same grid.
-    #[error("the {what} have {got} cells, but the confidence maps {wanted}: choose the outputs that belong together")]
+    #[error(
+        "the {what} have {got} cells, but the confidence maps {wanted}: choose the outputs that belong together"
+    )]
     Grid {
         /// Which output.
         what: &'static str,
@@ -97,7 +103,9 @@ pub enum GroupError {
         wanted: String,
     },
     /// Outputs of several types.
-    #[error("the {what} '{got}' are not {wanted} as the confidence maps: convert one of them, or compute on the CPU")]
+    #[error(
+        "the {what} '{got}' are not {wanted} as the confidence maps: convert one of them, or compute on the CPU"
+    )]
     Types {
         /// Which output.
         what: &'static str,

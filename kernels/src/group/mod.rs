@@ -19,7 +19,9 @@ pub use displacements::{
     CudaDisplacementGrouper, DisplacementGrouper, DisplacementOutputs, DisplacementParams, POSENET_TREE,
 };
 pub use error::GroupError;
-pub use paf::{CudaPafGrouper, MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConvention, PafGrouper, PafParams};
+pub use paf::{
+    CudaPafGrouper, MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConvention, PafGrouper, PafParams,
+};
 
 use crate::peaks::Shape;
 

@@ -2,8 +2,8 @@
 
 use super::grid::Shape;
 use super::{Params, PeaksError};
-use crate::preproc::Layout;
 use crate::device::DeviceTensor;
+use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
 
 /// The map that a finder was made for.

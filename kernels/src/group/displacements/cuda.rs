@@ -109,7 +109,8 @@ impl CudaDisplacementGrouper {
             let shape = self.plan.further[i].read_rows(tensor, to_frame.len());
             shape.map_err(|error| GroupError::Output(what, error))
         };
-        let further: Vec<Shape> = outputs.further().into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        let further: Vec<Shape> =
+            outputs.further().into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
         let Some((shape, records)) = self.peaks.launch(stream, &outputs.maps, to_frame)? else {
             return Ok(());
         };

@@ -31,9 +31,8 @@ impl Outputs<'_> {
     /// The cell nearest to a place, a half to the greater one. Places are relative to the first cell's centre.
     fn nearest(&self, place: [f64; 2]) -> [usize; 2] {
         let size = [self.shape.width, self.shape.height];
-        [0, 1].map(|i| {
-            (place[i] / self.shape.scale[i] + 0.5).floor().clamp(0.0, (size[i] - 1) as f64) as usize
-        })
+        [0, 1]
+            .map(|i| (place[i] / self.shape.scale[i] + 0.5).floor().clamp(0.0, (size[i] - 1) as f64) as usize)
     }
 
     /// The two values, x and y, that a field with all y before all x has at a cell.

@@ -227,10 +227,16 @@ impl DisplacementGrouper {
         let further =
             [read(0, a, &outputs.offsets)?, read(1, b, &outputs.forward)?, read(2, c, &outputs.backward)?];
         let (mut outcome, shape) = finder.find(&outputs.maps, to_frame, |peak, place| {
-            roots.push(Root { channel: peak.channel as usize, cell: place.cell, value: place.value, record: 0 });
+            roots.push(Root {
+                channel: peak.channel as usize,
+                cell: place.cell,
+                value: place.value,
+                record: 0,
+            });
         })?;
         plan.check(&shape, [&further[0], &further[1], &further[2]])?;
-        let values = [&outputs.maps, &outputs.offsets, &outputs.forward, &outputs.backward].map(TensorView::to_f32);
+        let values =
+            [&outputs.maps, &outputs.offsets, &outputs.forward, &outputs.backward].map(TensorView::to_f32);
         let [maps, offsets, forward, backward] = &values;
         let outputs = Outputs {
             maps: Field::new(maps, &shape),

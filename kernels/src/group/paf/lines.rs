@@ -72,7 +72,13 @@ impl Scale {
 }
 
 /// The line from the first end to the second, in the field whose x is `channel`.
-pub(super) fn score(field: &Field<'_>, channel: usize, [a, b]: [&End; 2], scale: &Scale, plan: &Plan) -> Line {
+pub(super) fn score(
+    field: &Field<'_>,
+    channel: usize,
+    [a, b]: [&End; 2],
+    scale: &Scale,
+    plan: &Plan,
+) -> Line {
     let params = &plan.params;
     let way = [b.at[0] - a.at[0], b.at[1] - a.at[1]];
     let length = (way[0] * way[0] + way[1] * way[1]).sqrt();

@@ -72,7 +72,8 @@ impl Plan {
         let most = usize::from(convention == PafConvention::OpenPose);
         let fits = |extra: usize| extra <= most || (self.together && channels.is_some());
         if !extra.is_some_and(fits) {
-            let and_background = if most == 1 { format!(" or {}", points + with_fields + 1) } else { String::new() };
+            let and_background =
+                if most == 1 { format!(" or {}", points + with_fields + 1) } else { String::new() };
             return Err(GroupError::Maps {
                 map: map.to_owned(),
                 got: of_maps.channels,
@@ -139,5 +140,7 @@ fn in_turn(points: usize, edges: &[[usize; 2]]) -> Vec<(usize, bool)> {
 /// As PyTorch's `linspace(0, 1, n)` in float32, which counts from both ends.
 fn evenly_spaced(n: usize) -> Vec<f32> {
     let step = if n > 1 { 1.0 / (n - 1) as f32 } else { 0.0 };
-    (0..n).map(|i| if i < n / 2 || n == 1 { step * i as f32 } else { 1.0 - step * (n - 1 - i) as f32 }).collect()
+    (0..n)
+        .map(|i| if i < n / 2 || n == 1 { step * i as f32 } else { 1.0 - step * (n - 1 - i) as f32 })
+        .collect()
 }

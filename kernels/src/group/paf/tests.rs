@@ -349,7 +349,8 @@ fn line(scene: &Scene, params: &PafParams, edge: usize, a: [usize; 2], b: [usize
         return None;
     }
     let unit = [(b[0] - a[0]) / length, (b[1] - a[1]) / length];
-    let cell = |i: usize, x: usize, y: usize| f64::from(scene.fields[((2 * edge + i) * FIELD + y) * FIELD + x]);
+    let cell =
+        |i: usize, x: usize, y: usize| f64::from(scene.fields[((2 * edge + i) * FIELD + y) * FIELD + x]);
     let last = (FIELD - 1) as f64;
     let samples: Vec<f64> = (0..params.samples)
         .map(|s| {
@@ -377,7 +378,12 @@ fn line(scene: &Scene, params: &PafParams, edge: usize, a: [usize; 2], b: [usize
 }
 
 /// The best sum of a full assignment, by trying all.
-fn best(scores: &[Vec<Option<f64>>], row: usize, left: usize, used: &mut Vec<usize>) -> (f64, Vec<(usize, usize)>) {
+fn best(
+    scores: &[Vec<Option<f64>>],
+    row: usize,
+    left: usize,
+    used: &mut Vec<usize>,
+) -> (f64, Vec<(usize, usize)>) {
     if row == scores.len() {
         return if left == 0 { (0.0, vec![]) } else { (f64::NEG_INFINITY, vec![]) };
     }
@@ -411,7 +417,8 @@ fn reference(scene: &Scene, params: &PafParams, at: &[Vec<[usize; 2]>]) -> Insta
             .map(|a| at[*to].iter().map(|b| line(scene, params, edge, *a, *b)).collect())
             .collect();
         let mut pairs: Vec<(usize, usize)> = if sleap {
-            let rows: Vec<Vec<_>> = scored.iter().map(|r| r.iter().map(|l| l.map(|l| l.0)).collect()).collect();
+            let rows: Vec<Vec<_>> =
+                scored.iter().map(|r| r.iter().map(|l| l.map(|l| l.0)).collect()).collect();
             best(&rows, 0, at[*from].len().min(at[*to].len()), &mut vec![]).1
         } else {
             let mut all: Vec<_> = (0..at[*from].len())
@@ -473,7 +480,10 @@ fn random_scenes_are_grouped_as_by_definition() {
         let points: Vec<_> = want.iter().map(|w| w.0.clone()).collect();
         assert_eq!(pixels(&got), points, "turn {turn}: {got:?} {want:?}");
         // float32 sums of ten and of three.
-        assert!(got.iter().zip(&want).all(|(g, w)| (f64::from(g.score) - w.1).abs() < 1e-5), "{got:?} {want:?}");
+        assert!(
+            got.iter().zip(&want).all(|(g, w)| (f64::from(g.score) - w.1).abs() < 1e-5),
+            "{got:?} {want:?}"
+        );
         instances += want.len();
         whole += want.iter().filter(|w| w.0.iter().flatten().count() == 4).count();
     }
