@@ -8,6 +8,7 @@
 //! | [`preproc`] | a video frame | the network's input tensor and the [`geometry::Affine`] back to the frame |
 //! | [`detect`] | a detector's output tensors | boxes in frame pixels, after NMS |
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
+//! | [`group`] | confidence maps and what says which points belong together | instances: the points of each person or animal |
 //! | [`classify`] | a classifier's scores | the best classes of each row |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`track`] | a frame's detections | stable identities over time |
@@ -22,6 +23,7 @@ pub mod device;
 pub mod draw;
 pub mod frame;
 pub mod geometry;
+pub mod group;
 pub mod peaks;
 pub mod preproc;
 pub mod tensor;

@@ -137,6 +137,46 @@ pub struct Peaks {
     pub grid: Option<peakfind::Grid>,
     /// Peaks below it are dropped.
     pub threshold: Option<f32>,
+    /// `frame`, `each`, `paf` or `displacements`.
+    #[serde(deserialize_with = "nick")]
+    pub grouping: Option<peakfind::Grouping>,
+    /// What an instance is called.
+    pub label: Option<String>,
+    /// The output that holds the part affinity fields.
+    pub pafs: Option<String>,
+    /// `sleap` or `openpose`.
+    #[serde(deserialize_with = "nick")]
+    pub paf_layout: Option<peakfind::PafLayout>,
+    /// The channel of each edge's x.
+    pub paf_channels: Option<Vec<usize>>,
+    /// Samples of a line.
+    pub samples: Option<usize>,
+    /// How long a line may be without a penalty, as a share of the input.
+    pub max_length: Option<f32>,
+    /// How much of that penalty counts.
+    pub length_weight: Option<f32>,
+    /// The least score of a line.
+    pub min_line_score: Option<f32>,
+    /// A sample above it is high.
+    pub min_sample: Option<f32>,
+    /// The share of a line's samples that must be high.
+    pub min_share: Option<f32>,
+    /// The output that holds PoseNet's offsets.
+    pub offsets: Option<String>,
+    /// The output that holds the displacements from parent to child.
+    pub forward: Option<String>,
+    /// The output that holds those from child to parent.
+    pub backward: Option<String>,
+    /// Tensor pixels around an instance's point in which another one's counts as the same.
+    pub nms_radius: Option<f32>,
+    /// The most instances of a frame.
+    pub max_poses: Option<usize>,
+    /// Points below it are left out.
+    pub min_point_score: Option<f32>,
+    /// The least points of an instance.
+    pub min_points: Option<usize>,
+    /// The least score of an instance.
+    pub min_score: Option<f32>,
 }
 
 /// `[classify]`
