@@ -43,6 +43,14 @@ pub struct Mask<D> {
     pub into_alpha: bool,
 }
 
+impl<D> Mask<D> {
+    /// The same with its data elsewhere.
+    pub fn with_data<E>(&self, data: E) -> Mask<E> {
+        let Self { width, height, rect, ink, opacity, into_alpha, .. } = *self;
+        Mask { data, width, height, rect, ink, opacity, into_alpha }
+    }
+}
+
 /// A mask's samples for painting on the GPU.
 #[derive(Clone, Copy, Debug)]
 pub enum MaskData<'a> {

@@ -12,7 +12,7 @@ use super::{EngineError, sidecar_path};
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
 use crate::nick::from_nick;
-use crate::peakfind;
+use crate::{peakfind, segmask};
 
 /// The whole file. Everything in it may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -24,6 +24,8 @@ pub struct Sidecar {
     pub output: Output,
     /// How confidence maps are read.
     pub peaks: Peaks,
+    /// How masks are made.
+    pub segment: Segment,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
 }
@@ -120,6 +122,37 @@ pub struct Peaks {
     pub grid: Option<peakfind::Grid>,
     /// Peaks below it are dropped.
     pub threshold: Option<f32>,
+}
+
+/// `[segment]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Segment {
+    /// The output that holds the logits, or the prototypes of objects' masks.
+    pub output: Option<String>,
+    /// `argmax`, `threshold`, `soft` or `instances`.
+    #[serde(deserialize_with = "nick")]
+    pub mode: Option<segmask::Mode>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<segmask::Activation>,
+    /// `nchw` or `nhwc`.
+    #[serde(deserialize_with = "nick")]
+    pub layout: Option<Layout>,
+    /// Of a channel, from here on it is seen.
+    pub threshold: Option<f32>,
+    /// The channel of `threshold` and `soft`.
+    pub channel: Option<u32>,
+    /// The class of `argmax` that is nothing, -1 for none.
+    pub background: Option<i32>,
+    /// How much of the frames before is kept.
+    pub smoothing: Option<f32>,
+    /// Radius of the opening, in cells.
+    pub opening: Option<u32>,
+    /// Radius of the closing, in cells.
+    pub closing: Option<u32>,
+    /// Smaller areas go.
+    pub min_area: Option<u32>,
 }
 
 /// What an input other than the image is given.
@@ -239,6 +272,9 @@ impl Sidecar {
             if value.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
                 return Err(format!("{name} lies between 0 and 1"));
             }
+        }
+        if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
+            return Err("segment.background is the number of a class, or -1 for none".into());
         }
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());
