@@ -16,10 +16,16 @@
 //! Softmax is `1 / sum(exp(v - v_channel))`, the sum in the channels' order and without NaN; with a single precision exp
 //! of our own, so that all of it is the same to the bit on the GPU: [`CudaSegmenter`], [`CudaResize`], [`CudaPrototypes`].
 
+mod clean;
+mod cpu;
 mod cuda;
 mod error;
+mod plan;
 mod prototypes;
 mod resize;
+#[cfg(test)]
+mod tests;
+mod value;
 
 pub use cuda::{CudaPrototypes, CudaResize, CudaSegmenter};
 pub use error::SegmentError;
@@ -28,6 +34,9 @@ pub use resize::Resize;
 
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorView};
+use clean::Cleaner;
+use cpu::State;
+use plan::Plan;
 
 /// How classes are told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,7 +113,11 @@ pub struct Outcome {
 
 /// Makes masks of one output of a model. Made once a stream: it holds the state of the smoothing.
 #[derive(Debug)]
-pub struct Segmenter {}
+pub struct Segmenter {
+    plan: Plan,
+    state: State,
+    cleaner: Cleaner,
+}
 
 impl Segmenter {
     /// Prepares for the output `logits` of a network whose input is `input` (width, height) pixels: float16 or float32,
@@ -113,18 +126,19 @@ impl Segmenter {
     /// # Errors
     /// Every [`SegmentError`] that says what is wrong with `logits` or `params`.
     pub fn new(logits: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, SegmentError> {
-        let _ = (logits, input, params);
-        unimplemented!()
+        let plan = Plan::new(logits, input, params)?;
+        let cleaner = Cleaner::new(plan.announced.shape.width, &params);
+        Ok(Self { state: State::new(&plan), cleaner, plan })
     }
 
     /// The mask's width and height, which are the tensor's.
     pub fn size(&self) -> [usize; 2] {
-        unimplemented!()
+        self.plan.size()
     }
 
     /// The number of channels.
     pub fn channels(&self) -> usize {
-        unimplemented!()
+        self.plan.announced.shape.channels
     }
 
     /// Writes the mask of the stream's next frame to `mask`, dense, one byte a cell.
@@ -133,12 +147,14 @@ impl Segmenter {
     /// [`SegmentError::Changed`] where `logits` is not what was announced, [`SegmentError::Room`] where `mask` has
     /// another size than the mask. The state is then as it was.
     pub fn run(&mut self, logits: &TensorView<'_>, mask: &mut [u8]) -> Result<Outcome, SegmentError> {
-        let _ = (logits, mask);
-        unimplemented!()
+        self.plan.check(logits.name, logits.ty, &logits.dims, mask.len())?;
+        let non_finite = cpu::run(&self.plan, logits, &mut self.state, mask);
+        self.cleaner.run(mask);
+        Ok(Outcome { non_finite })
     }
 
     /// Forgets the frames so far: the next one is the first.
     pub fn reset(&mut self) {
-        unimplemented!()
+        self.state.reset();
     }
 }
