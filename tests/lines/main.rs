@@ -4,6 +4,7 @@
 mod cache;
 mod inspect;
 mod launch;
+mod masks;
 mod metadata;
 mod numbers;
 mod overlay;
