@@ -10,6 +10,7 @@
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
 //! | [`group`] | confidence maps and what says which points belong together | instances: the points of each person or animal |
 //! | [`classify`] | a classifier's scores | the best classes of each row |
+//! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`convert`] | a tensor | the same values in the other float type |
@@ -26,5 +27,6 @@ pub mod geometry;
 pub mod group;
 pub mod peaks;
 pub mod preproc;
+pub mod segment;
 pub mod tensor;
 pub mod track;

@@ -13,7 +13,7 @@ const PEOPLE: [[f64; 4]; 3] =
     [[254.0, 220.0, 29.0, 88.0], [500.0, 157.0, 30.0, 77.0], [639.0, 240.0, 45.0, 81.0]];
 
 /// A launch file with its keys filled in, as scripts/pipeline.py does: `# key=default  help` declares `{key}`.
-fn launch(name: &str, values: &[(&str, &str)]) -> String {
+pub(super) fn launch(name: &str, values: &[(&str, &str)]) -> String {
     let text = std::fs::read_to_string(root().join("pipelines").join(format!("{name}.launch"))).unwrap();
     let (header, line): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
     let mut line = line.join(" ");
@@ -50,7 +50,7 @@ fn publish(name: &str, values: &[(&str, &str)]) -> (Vec<Value>, PathBuf) {
 }
 
 /// The drawn video holds a picture for each frame, of the source's size.
-fn is_watchable(path: &Path) {
+pub(super) fn is_watchable(path: &Path) {
     let frames = buffers(&format!(
         "filesrc location={} ! decodebin ! video/x-raw,width=768,height=576 ! fakesink name=out",
         path.display()

@@ -13,7 +13,7 @@ use crate::classify;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
 use crate::nick::from_nick;
-use crate::peakfind;
+use crate::{peakfind, segmask};
 
 /// The whole file. Everything in it may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -29,6 +29,8 @@ pub struct Sidecar {
     pub skeleton: Skeleton,
     /// How a classifier's scores are read.
     pub classify: Classify,
+    /// How masks are made.
+    pub segment: Segment,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
 }
@@ -194,6 +196,37 @@ pub struct Classify {
     pub threshold: Option<f32>,
 }
 
+/// `[segment]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Segment {
+    /// The output that holds the logits, or the prototypes of objects' masks.
+    pub output: Option<String>,
+    /// `argmax`, `threshold`, `soft` or `instances`.
+    #[serde(deserialize_with = "nick")]
+    pub mode: Option<segmask::Mode>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<segmask::Activation>,
+    /// `nchw` or `nhwc`.
+    #[serde(deserialize_with = "nick")]
+    pub layout: Option<Layout>,
+    /// Of a channel, from here on it is seen.
+    pub threshold: Option<f32>,
+    /// The channel of `threshold` and `soft`.
+    pub channel: Option<u32>,
+    /// The class of `argmax` that is nothing, -1 for none.
+    pub background: Option<i32>,
+    /// How much of the frames before is kept.
+    pub smoothing: Option<f32>,
+    /// Radius of the opening, in cells.
+    pub opening: Option<u32>,
+    /// Radius of the closing, in cells.
+    pub closing: Option<u32>,
+    /// Smaller areas go.
+    pub min_area: Option<u32>,
+}
+
 /// What an input other than the image is given.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(
@@ -326,6 +359,9 @@ impl Sidecar {
         }
         if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
             return Err("classify.top-k lies between 1 and 16".into());
+        }
+        if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
+            return Err("segment.background is the number of a class, or -1 for none".into());
         }
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());
