@@ -1,4 +1,7 @@
-"""Runs pipelines/detect-track.launch on a video, showing progress and a closing table. Started by scripts/demo."""
+"""Runs one of the pipelines on a video, showing progress and a closing table. Started by scripts/demo.
+
+    demo.py detect|pose|segment [VIDEO]
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,12 @@ from pathlib import Path
 
 import pipeline
 
-VIDEO = Path("out/demo.mp4")
-RESULTS = Path("out/demo.jsonl")
-LOG = Path("out/demo.log")
-TRACE = Path("out/demo.trace.json")
+# What is shown: the pipeline, and what its files in out/ are called.
+DEMOS = {
+    "detect": ("detect-track", "demo"),
+    "pose": ("pose-topdown", "demo-pose"),
+    "segment": ("segment", "demo-segment"),
+}
 POSITION = re.compile(r"([\d:.]+) / ([\d:.]+) \(\s*([\d.]+) ?%\)")
 PATIENCE_S = 20.0
 
@@ -41,8 +46,9 @@ class Lines:
 class Launch:
     """A running gst-launch-1.0. Its output goes to the log; its position, warnings and errors are kept."""
 
-    def __init__(self, command: list[str], environment: dict[str, str]):
+    def __init__(self, command: list[str], environment: dict[str, str], log: Path):
         self.share = 0.0
+        self.log = log
         self.complaints: list[str] = []
         self.failed_at: float | None = None
         self.process = subprocess.Popen(
@@ -53,7 +59,7 @@ class Launch:
 
     def read(self) -> None:
         keep = 0
-        with LOG.open("w") as log:
+        with self.log.open("w") as log:
             # Universal newlines also split at the carriage returns of the position.
             for line in self.process.stdout:
                 if position := POSITION.search(line):
@@ -109,9 +115,9 @@ def clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
-def table(frames: int, seconds: float) -> None:
-    """The closing table: milliseconds a frame by element, from the tracer."""
-    trace = json.loads(TRACE.read_text()) if TRACE.exists() else {}
+def table(file: Path, frames: int, seconds: float) -> None:
+    """The closing table: milliseconds a frame by element, from the tracer's report."""
+    trace = json.loads(file.read_text()) if file.exists() else {}
     seconds = trace.get("seconds", seconds)
     print(f"\n{'frames':<24}{frames:>10}")
     print(f"{'frames/s':<24}{frames / seconds:>10.1f}")
@@ -120,17 +126,19 @@ def table(frames: int, seconds: float) -> None:
         print(f"{element['factory']:<24}{element['ms_per_frame']:>10.2f}")
 
 
-def main(video: str) -> int:
-    values = {"video": video, "json": str(RESULTS), "output": str(VIDEO)}
-    command = pipeline.command(pipeline.read("detect-track").arguments(values), "-e", "--force-position")
+def main(what: str, video: str | None = None) -> int:
+    name, stem = DEMOS[what]
+    drawn, results, log, trace = (Path("out", stem + end) for end in (".mp4", ".jsonl", ".log", ".trace.json"))
+    values = {"json": str(results), "output": str(drawn)} | ({"video": video} if video else {})
+    command = pipeline.command(pipeline.read(name).arguments(values), "-e", "--force-position")
     print(pipeline.printable(command), flush=True)
-    for stale in (VIDEO, RESULTS, TRACE):
+    for stale in (drawn, results, trace):
         stale.unlink(missing_ok=True)
-    tracing = {"GST_TRACERS": f"cudainfer(json={TRACE.absolute()})", "LC_ALL": "C.UTF-8"}
-    launch = Launch(command, pipeline.environment() | tracing)
+    tracing = {"GST_TRACERS": f"cudainfer(json={trace.absolute()})", "LC_ALL": "C.UTF-8"}
+    launch = Launch(command, pipeline.environment() | tracing, log)
     # Ctrl-C reaches gst-launch too, which closes the video properly (-e) and ends.
     signal.signal(signal.SIGINT, lambda *_: None)
-    lines, progress, start = Lines(RESULTS), Progress(), time.monotonic()
+    lines, progress, start = Lines(results), Progress(), time.monotonic()
     while launch.running():
         progress.show(lines.update(), launch.share)
         time.sleep(0.1)
@@ -140,19 +148,19 @@ def main(video: str) -> int:
         print(complaint, file=sys.stderr)
     frames = lines.update()
     if launch.process.returncode != 0 or launch.failed_at:
-        print(f"demo: gst-launch-1.0 failed, see above and {LOG}", file=sys.stderr)
+        print(f"demo: gst-launch-1.0 failed, see above and {log}", file=sys.stderr)
         return launch.process.returncode if launch.process.returncode > 0 else 1
     if frames == 0:
-        print(f"demo: no frame came out of {video}: has it a video stream? See {LOG}", file=sys.stderr)
+        print(f"demo: no frame came out of {video or 'the video'}: has it a video stream? See {log}", file=sys.stderr)
         return 1
-    table(frames, seconds)
-    print(f"\n{VIDEO}\n{RESULTS}")
+    table(trace, frames, seconds)
+    print(f"\n{drawn}\n{results}")
     return 0
 
 
 if __name__ == "__main__":
     os.chdir(pipeline.ROOT)
     try:
-        sys.exit(main(sys.argv[1]))
+        sys.exit(main(*sys.argv[1:]))
     except pipeline.PipelineError as error:
         sys.exit(f"demo: {error}")

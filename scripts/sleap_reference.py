@@ -125,7 +125,9 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def network(folder: Path, name: str):
-    session = onnxruntime.InferenceSession(str(folder / f"{name}.onnx"), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(folder / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
     image = session.get_inputs()[0].name
     return lambda frames: session.run(None, {image: frames})
 
@@ -138,6 +140,7 @@ def main() -> None:
     import torch
 
     folder, frames, width, height = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    torch.set_num_threads(1)
     ops = operations()
     nets = {name: network(folder, name) for name in STRIDES}
     grouping = scorer(ops)
