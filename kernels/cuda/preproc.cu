@@ -14,7 +14,27 @@
 // Results equal the CPU twin's bit by bit: the same operations in the same order, none contracted. Weights are quotients
 // of integers, which `quotient` rounds correctly. Colours are worked out in units of 256 pixel values, where clamping
 // from below is free and rounding the same.
-#include "preproc_frame.cuh"
+#include "preproc_tensor.cuh"
+
+constexpr uint32_t FRAMES = 64;
+
+// One axis. Filled pixel i of the tensor begins at source position start + (rest + i * step) / unit: its centre for
+// POINT, the first of its two neighbours plus 1 for BILINEAR (so that it is never negative), its edge for AREA.
+struct Axis {
+    uint32_t pad, length, start, rest, step, unit;
+    uint32_t multiplier, shift;  // n / unit = n * multiplier >> 32 >> shift for n < 2^31
+    uint32_t last;               // the frame's last pixel
+    float divisor, inverse;      // of weights, and 1 / divisor
+    float middle;                // AREA: weight of a pixel that is covered whole
+};
+
+struct Parameters : Conversion {
+    Frame frames[FRAMES];
+    Axis x, y;
+    uint32_t horizontal_first;
+};
+
+static_assert(sizeof(Parameters) == 3360, "kernels/src/preproc/cuda.rs says the same");
 
 enum Mode { POINT, BILINEAR, AREA };
 
@@ -169,66 +189,6 @@ __device__ __forceinline__ void bilinear(const Parameters& p, const Frame& frame
     }
 }
 
-template <class T>
-__device__ __forceinline__ T element(const Parameters& p, float v);
-template <>
-__device__ __forceinline__ float element(const Parameters&, float v) {
-    return v;
-}
-template <>
-__device__ __forceinline__ half_t element(const Parameters&, float v) {
-    return to_half(v);
-}
-// For both integer types: adding 1.5 * 2^23 rounds, half to even, and leaves the integer in the low bits.
-template <>
-__device__ __forceinline__ uint8_t element(const Parameters& p, float v) {
-    float rounded = clamp(v, p.low, p.high) + 12582912.0f;
-    return static_cast<uint8_t>(__float_as_int(rounded) + p.zero_point);
-}
-
-template <class T>
-struct alignas(PIXELS * sizeof(T)) Vector {
-    T elements[PIXELS];
-};
-
-// Normalises and writes the thread's pixels from (x, y) on.
-template <class T>
-__device__ __forceinline__ void store(const Parameters& p, uint32_t x, uint32_t y, const float (&v)[PIXELS][3]) {
-    uint64_t image = static_cast<uint64_t>(p.width) * p.height * p.channels;
-    T* tensor = reinterpret_cast<T*>(p.tensor) + blockIdx.z * image;
-    if (p.interleaved && p.channels == 3) {
-        Vector<T> vectors[3];
-        for (uint32_t e = 0; e < 3 * PIXELS; ++e) {
-            float value = v[e / 3][e % 3] * p.factor[e % 3] + p.summand[e % 3];
-            vectors[e / PIXELS].elements[e % PIXELS] = element<T>(p, value);
-        }
-        T* out = tensor + (y * p.width + x) * 3;
-        if (p.aligned) {
-            for (uint32_t i = 0; i < 3; ++i) reinterpret_cast<Vector<T>*>(out)[i] = vectors[i];
-        } else {
-            for (uint32_t e = 0; e < 3 * PIXELS; ++e) {
-                if (x + e / 3 < p.width) out[e] = vectors[e / PIXELS].elements[e % PIXELS];
-            }
-        }
-        return;
-    }
-    for (uint32_t c = 0; c < 3; ++c) {
-        if (c >= p.channels) return;
-        Vector<T> vector;
-        for (uint32_t j = 0; j < PIXELS; ++j) {
-            vector.elements[j] = element<T>(p, v[j][c] * p.factor[c] + p.summand[c]);
-        }
-        T* out = tensor + (c * p.height + y) * p.width + x;
-        if (p.aligned) {
-            *reinterpret_cast<Vector<T>*>(out) = vector;
-        } else {
-            for (uint32_t j = 0; j < PIXELS; ++j) {
-                if (x + j < p.width) out[j] = vector.elements[j];
-            }
-        }
-    }
-}
-
 template <class Source, Color COLOR, Mode MODE>
 __device__ __forceinline__ void preproc(const Parameters& p) {
     uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS, y = blockIdx.y;
@@ -269,18 +229,7 @@ __device__ __forceinline__ void preproc(const Parameters& p) {
             }
         }
     }
-    if (p.swap) {
-        for (uint32_t j = 0; j < PIXELS; ++j) {
-            float red = v[j][0];
-            v[j][0] = v[j][2];
-            v[j][2] = red;
-        }
-    }
-    switch (p.type) {
-        case FLOAT32: return store<float>(p, x, y, v);
-        case FLOAT16: return store<half_t>(p, x, y, v);
-        default: return store<uint8_t>(p, x, y, v);  // int8, too
-    }
+    write(p, blockIdx.z, x, y, v);
 }
 
 #define KERNEL(NAME, COLOR, MODE, ...)                                                             \

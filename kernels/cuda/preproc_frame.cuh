@@ -1,9 +1,9 @@
-// The parameters of preproc.cu's kernels, and how they read a frame's pixels: from the samples of any format to channels.
+// How the kernels of preproc.cu and regions.cu read a frame's pixels: from the samples of any format to channels.
 #pragma once
 #include "prelude.cuh"
 
+// Neighbouring pixels of a tensor row that a thread makes.
 constexpr uint32_t PIXELS = 4;
-constexpr uint32_t FRAMES = 64;
 
 // Addresses and strides of the planes in which the components lie.
 struct Frame {
@@ -16,29 +16,19 @@ struct Component {
     uint32_t group, offset, half_columns, half_rows;
 };
 
-// One axis. Filled pixel i of the tensor begins at source position start + (rest + i * step) / unit: its centre for
-// POINT, the first of its two neighbours plus 1 for BILINEAR (so that it is never negative), its edge for AREA.
-struct Axis {
-    uint32_t pad, length, start, rest, step, unit;
-    uint32_t multiplier, shift;  // n / unit = n * multiplier >> 32 >> shift for n < 2^31
-    uint32_t last;               // the frame's last pixel
-    float divisor, inverse;      // of weights, and 1 / divisor
-    float middle;                // AREA: weight of a pixel that is covered whole
-};
-
-struct Parameters {
-    Frame frames[FRAMES];
+// All that does not depend on where pixels are taken from: how they are read, and how they are written. What a kernel
+// needs besides is derived from it and begins with a uint64_t.
+struct Conversion {
     uint64_t tensor;
     Component component[3];
-    Axis x, y;
     float color[5], lower[5], bias[3];  // see convert; lower = -2^23 color
     float factor[3], summand[3];
     float padding, low, high;
     int32_t zero_point;
-    uint32_t width, height, channels, interleaved, type, aligned, swap, to_luma, horizontal_first;
+    uint32_t width, height, channels, interleaved, type, aligned, swap, to_luma;
 };
 
-static_assert(sizeof(Parameters) == 3352, "kernels/src/preproc/cuda.rs says the same");
+static_assert(sizeof(Conversion) == 184, "kernels/src/preproc/conversion.rs says the same");
 
 enum Color { LUMA, RGB, MATRIX };
 
@@ -68,7 +58,7 @@ struct UnalignedWord {
     }
 };
 
-__device__ __forceinline__ const uint8_t* row_of(const Parameters& p, const Frame& frame, uint32_t c, uint32_t y) {
+__device__ __forceinline__ const uint8_t* row_of(const Conversion& p, const Frame& frame, uint32_t c, uint32_t y) {
     uint64_t at = frame.plane[c] + (y >> p.component[c].half_rows) * frame.stride[c];
     return reinterpret_cast<const uint8_t*>(at);
 }
@@ -78,17 +68,17 @@ template <class Sample, uint32_t N>
 struct Samples {
     const uint8_t* row[N];
 
-    __device__ __forceinline__ Samples(const Parameters& p, const Frame& frame, uint32_t y) {
+    __device__ __forceinline__ Samples(const Conversion& p, const Frame& frame, uint32_t y) {
         for (uint32_t c = 0; c < N; ++c) row[c] = row_of(p, frame, c, y) + p.component[c].offset;
     }
 
-    __device__ __forceinline__ void read(const Parameters& p, uint32_t x, float (&v)[3]) const {
+    __device__ __forceinline__ void read(const Conversion& p, uint32_t x, float (&v)[3]) const {
         for (uint32_t c = 0; c < N; ++c) {
             v[c] = Sample::load(row[c] + (x >> p.component[c].half_columns) * p.component[c].group);
         }
     }
 
-    __device__ __forceinline__ float luma_at(const Parameters& p, uint32_t x) const {
+    __device__ __forceinline__ float luma_at(const Conversion& p, uint32_t x) const {
         return Sample::load(row[0] + x * p.component[0].group);
     }
 };
@@ -98,27 +88,27 @@ struct Nv12 {
     const uint8_t* luma;
     const uint16_t* chroma;
 
-    __device__ __forceinline__ Nv12(const Parameters& p, const Frame& frame, uint32_t y)
+    __device__ __forceinline__ Nv12(const Conversion& p, const Frame& frame, uint32_t y)
         : luma(row_of(p, frame, 0, y)), chroma(reinterpret_cast<const uint16_t*>(row_of(p, frame, 1, y))) {}
 
-    __device__ __forceinline__ void read(const Parameters&, uint32_t x, float (&v)[3]) const {
+    __device__ __forceinline__ void read(const Conversion&, uint32_t x, float (&v)[3]) const {
         uint32_t pair = __ldg(chroma + (x >> 1));
         v[0] = raised(__ldg(luma + x));
         v[1] = raised_byte(pair, 0);
         v[2] = raised_byte(pair, 1);
     }
 
-    __device__ __forceinline__ float luma_at(const Parameters&, uint32_t x) const { return raised(__ldg(luma + x)); }
+    __device__ __forceinline__ float luma_at(const Conversion&, uint32_t x) const { return raised(__ldg(luma + x)); }
 };
 
 // Four bytes a pixel at addresses that are multiples of 4: one load.
 struct Packed {
     const uint32_t* row;
 
-    __device__ __forceinline__ Packed(const Parameters& p, const Frame& frame, uint32_t y)
+    __device__ __forceinline__ Packed(const Conversion& p, const Frame& frame, uint32_t y)
         : row(reinterpret_cast<const uint32_t*>(row_of(p, frame, 0, y))) {}
 
-    __device__ __forceinline__ void read(const Parameters& p, uint32_t x, float (&v)[3]) const {
+    __device__ __forceinline__ void read(const Conversion& p, uint32_t x, float (&v)[3]) const {
         uint32_t pixel = __ldg(row + x);
         for (uint32_t c = 0; c < 3; ++c) v[c] = raised_byte(pixel, p.component[c].offset);
     }
@@ -129,7 +119,7 @@ __device__ __forceinline__ float clamp(float v, float low, float high) {
 }
 
 // n * color[i], of n raised.
-__device__ __forceinline__ float product(const Parameters& p, float n, uint32_t i) {
+__device__ __forceinline__ float product(const Conversion& p, float n, uint32_t i) {
     return fmaf(n, p.color[i], p.lower[i]);
 }
 
@@ -141,7 +131,7 @@ __device__ __forceinline__ float limited(float v) {
 // Raised samples to channels (color.rs), in units of 256 pixel values. MATRIX: color is luma's factor,
 // red's on Cr, green's on Cb and Cr, blue's on Cb. RGB: color is luma's weights, used where the tensor is grey.
 template <Color COLOR>
-__device__ __forceinline__ void convert(const Parameters& p, float (&v)[3]) {
+__device__ __forceinline__ void convert(const Conversion& p, float (&v)[3]) {
     if (COLOR == LUMA) v[0] = limited(product(p, v[0], 0) + p.bias[0]);
     if (COLOR == RGB) {
         for (uint32_t c = 0; c < 3; ++c) v[c] = fmaf(v[c], 1.0f / 256.0f, -32768.0f);
@@ -156,7 +146,7 @@ __device__ __forceinline__ void convert(const Parameters& p, float (&v)[3]) {
 }
 
 template <Color COLOR, class Source>
-__device__ __forceinline__ void pixel(const Parameters& p, const Source& row, uint32_t x, float (&v)[3]) {
+__device__ __forceinline__ void pixel(const Conversion& p, const Source& row, uint32_t x, float (&v)[3]) {
     row.read(p, x, v);
     convert<COLOR>(p, v);
 }

@@ -106,8 +106,11 @@ impl Kept {
     }
 
     fn keep(&mut self, buffer: &gst::BufferRef) -> Result<(), Box<dyn Error>> {
-        let set = TensorSet::of(buffer).ok_or("fusedpreproc has left no tensor on the frame")?;
-        let tensor = set.tensors.first().ok_or("fusedpreproc has left no tensor on the frame")?;
+        let sets = TensorSet::of(buffer).ok_or("fusedpreproc has left no tensor on the frame")?;
+        let tensor = sets
+            .first()
+            .and_then(|set| set.tensors.first())
+            .ok_or("fusedpreproc has left no tensor on the frame")?;
         let desc = &tensor.desc;
         let dims: Option<Vec<usize>> = desc.dims.iter().copied().collect();
         self.tensor = Some(json!({ "name": desc.name, "type": desc.ty.name(), "dims": dims }));

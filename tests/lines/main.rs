@@ -10,6 +10,7 @@ mod overlay;
 mod plugin;
 mod prebuild;
 mod records;
+mod regions;
 mod stats;
 mod tensors;
 mod tracer;

@@ -11,7 +11,7 @@ use gstcudainfer::meta::tensor::TensorSet;
 
 /// The bytes of a frame's tensor called `name`.
 fn bytes(frame: &gst::BufferRef, name: &str) -> Vec<u8> {
-    let set = TensorSet::of(frame).expect("the frame carries no tensors");
+    let [set] = &TensorSet::of(frame).expect("the frame carries no tensors")[..] else { panic!("one set") };
     let tensor = set.tensors.iter().find(|t| t.desc.name == name).expect("no such tensor");
     tensor.data.map_readable().unwrap().to_vec()
 }
@@ -79,7 +79,7 @@ fn the_tensor_that_reaches_the_model_is_the_kernels_of_that_frame() {
             let (wanted, preproc) = reference(&frames[1], format, params.clone());
             assert!(wanted.iter().any(|b| *b != wanted[0]), "the picture is flat");
             assert!(bytes(&frames[1], "copy") == wanted, "{name}, {text}: the tensors differ");
-            let set = TensorSet::of(&frames[1]).unwrap();
+            let set = &TensorSet::of(&frames[1]).unwrap()[0];
             assert_eq!((set.input, set.to_frame), ([24, 16], preproc.affine()), "{name}");
         }
     }
@@ -157,7 +157,7 @@ fn inputs_beside_the_image_get_the_sidecars_value_and_outputs_keep_their_types()
     let half = bytes(&frames[0], "half");
     assert_eq!(half.len(), 3 * 16 * 24 * 2);
     assert_eq!(half::f16::from_ne_bytes([half[0], half[1]]), half::f16::ONE);
-    let set = TensorSet::of(&frames[0]).unwrap();
+    let set = &TensorSet::of(&frames[0]).unwrap()[0];
     let described: Vec<_> = set.tensors.iter().map(|t| t.desc.to_string()).collect();
     assert_eq!(described, ["mean:float32:1x3", "size_again:int64:1x2", "half:float16:1x3x16x24"]);
 }

@@ -56,7 +56,7 @@ fn a_batch_brings_each_frame_its_own_constants_and_shares_those_that_all_have() 
         ));
         assert_eq!(frames.len(), 9);
         for frame in &frames {
-            let set = TensorSet::of(frame).unwrap();
+            let set = &TensorSet::of(frame).unwrap()[0];
             let values = |name: &str| {
                 let tensor = set.tensors.iter().find(|t| t.desc.name == name).unwrap();
                 assert_eq!(tensor.desc.dims[0], Some(1), "{name}: a frame's part has one row");

@@ -48,7 +48,7 @@ fn a_model_of_one_pixel_sees_the_pictures_mean() {
          ! fusedpreproc interpolation=area resize=stretch ! trtinfer model={} ! fakesink name=out",
         model("identity-1x1")
     ));
-    let set = TensorSet::of(&frames[0]).unwrap();
+    let set = &TensorSet::of(&frames[0]).unwrap()[0];
     let map = set.tensors[0].map().unwrap();
     let values = map.view().unwrap().to_f32().into_owned();
     assert_eq!(set.input, [1, 1]);
@@ -167,11 +167,11 @@ fn a_model_that_leaves_its_size_open_follows_frames_that_change_theirs() {
          videotestsrc num-buffers=2 ! video/x-raw,width=1,height=1 ! c.",
         model("identity-dynamic")
     ));
-    let sizes: Vec<_> = frames.iter().map(|b| TensorSet::of(b).unwrap().input).collect();
+    let sizes: Vec<_> = frames.iter().map(|b| TensorSet::of(b).unwrap()[0].input).collect();
     // The frame's, rounded up to a multiple of 32.
     assert_eq!(sizes, [[64, 64], [64, 64], [128, 64], [128, 64], [32, 32], [32, 32]]);
     for frame in &frames {
-        let set = TensorSet::of(frame).unwrap();
+        let set = &TensorSet::of(frame).unwrap()[0];
         let dims: Vec<_> = set.tensors[0].desc.dims.iter().map(|d| d.unwrap()).collect();
         assert_eq!(dims, [1, 3, set.input[1], set.input[0]]);
     }

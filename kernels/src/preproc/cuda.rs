@@ -2,22 +2,19 @@
 //!
 //! There are no tables: the kernels find positions and weights from the integers in [`Axis`].
 
-use super::color::Color;
+use super::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
 use super::cpu::horizontal_first;
 use super::plan::Plan;
-use super::samples::{self, Columns};
+use super::samples::Columns;
 use super::taps::Taps;
-use super::{Interpolation, Layout, Params, PreprocError, placement};
-use crate::device::{DeviceFrame, DeviceSlice, Kernel, Stream};
-use crate::frame::{FrameFormat, PixelFormat};
+use super::{Interpolation, Params, PreprocError, placement};
+use crate::device::{DeviceFrame, DeviceSlice, Stream};
+use crate::frame::FrameFormat;
 use crate::geometry::Affine;
-use crate::tensor::TensorType;
 
 /// The most frames that [`CudaPreproc::run`] takes at once.
 pub const MAX_BATCH: usize = 64;
 
-/// Neighbouring pixels that a thread makes (`PIXELS` in the kernel).
-const PIXELS: u32 = 4;
 /// The most threads of a block.
 const THREADS: u32 = 256;
 
@@ -25,12 +22,8 @@ const THREADS: u32 = 256;
 #[derive(Debug)]
 pub struct CudaPreproc {
     plan: Plan,
-    kernel: Kernel,
-    /// Of a kernel that reads whole pixels, or samples of several bytes: what their addresses must be multiples of, and
-    /// the kernel for addresses that are not.
-    unaligned: Option<(u64, Kernel)>,
-    /// Component by component, the plane it lies in.
-    planes: [usize; 3],
+    kernels: Kernels,
+    planes: Planes,
     /// All but the addresses.
     parameters: Parameters,
 }
@@ -42,19 +35,17 @@ impl CudaPreproc {
     /// As [`super::Preproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
     pub fn new(source: FrameFormat, params: Params, stream: &Stream) -> Result<Self, PreprocError> {
         let plan = Plan::new(source, params)?;
-        let (kernels, mode) = (Kernels::new(&plan), Mode::new(&plan));
-        let load = |name| Kernel::load(stream.context(), "preproc", &format!("{name}_{}", mode.name));
-        let (planes, parameters) = parameters(&plan, &mode);
-        Ok(Self {
-            kernel: load(kernels.name)?,
-            unaligned: kernels
-                .unaligned
-                .map(|(unit, name)| Ok::<_, PreprocError>((unit, load(name)?)))
-                .transpose()?,
-            planes,
-            parameters,
-            plan,
-        })
+        let mode = Mode::new(&plan);
+        let kernels = Kernels::load(stream, "preproc", &plan, mode.name)?;
+        let (planes, conversion) = Conversion::new(&plan);
+        let parameters = Parameters {
+            conversion,
+            frames: [Source::default(); MAX_BATCH],
+            x: Axis::new(&plan.placement.x, mode.interpolation),
+            y: Axis::new(&plan.placement.y, mode.interpolation),
+            horizontal_first: u32::from(mode.horizontal_first),
+        };
+        Ok(Self { plan, kernels, planes, parameters })
     }
 
     /// The dimensions of one frame's tensor, in its layout. A batch has as many as frames, one behind the other: the
@@ -87,68 +78,26 @@ impl CudaPreproc {
         frames: &[DeviceFrame<'_>],
         tensor: DeviceSlice<'_>,
     ) -> Result<(), PreprocError> {
-        let Plan { source, params, bytes, .. } = &self.plan;
         if frames.is_empty() || frames.len() > MAX_BATCH {
             return Err(PreprocError::Batch(frames.len()));
         }
-        let wanted = bytes.saturating_mul(frames.len());
-        if tensor.bytes() != wanted {
-            return Err(PreprocError::Tensor { wanted, given: tensor.bytes() });
-        }
-        let (address, element) = (tensor.pointer(), params.ty.size() as u64);
-        if !address.is_multiple_of(element) {
-            return Err(PreprocError::Unaligned { address, ty: params.ty });
-        }
         let mut parameters = self.parameters;
+        parameters.conversion.set_tensor(&self.plan, frames.len(), tensor)?;
         let mut addresses = 0;
         for (frame, slot) in frames.iter().zip(&mut parameters.frames) {
-            frame.check(source)?;
-            let layout = frame.layout();
-            for (c, plane) in self.planes.iter().enumerate() {
-                let (address, stride) = layout[*plane];
-                slot.plane[c] = address;
-                slot.stride[c] = stride as u64;
-                addresses |= address | stride as u64;
-            }
+            frame.check(&self.plan.source)?;
+            *slot = Source::new(frame, &self.planes, &mut addresses);
         }
-        let kernel = match &self.unaligned {
-            Some((unit, kernel)) if !addresses.is_multiple_of(*unit) => kernel,
-            _ => &self.kernel,
-        };
-        let vector = u64::from(PIXELS) * element;
-        parameters.tensor = address;
-        parameters.aligned =
-            u32::from(parameters.width.is_multiple_of(PIXELS) && address.is_multiple_of(vector));
-        let groups = parameters.width.div_ceil(PIXELS);
+        let kernel = self.kernels.choose(addresses);
+        let Conversion { width, height, .. } = parameters.conversion;
+        let groups = width.div_ceil(PIXELS);
         let blocks = groups.div_ceil(THREADS);
         let threads = groups.div_ceil(blocks).next_multiple_of(32);
-        let grid = [blocks, parameters.height, narrow(frames.len())];
+        let grid = [blocks, height, narrow(frames.len())];
         // SAFETY: `Parameters` mirrors the kernel's struct. The planes were checked to hold what the taps reach, which
         // is inside the frame; the tensor to hold as many images as there are frames.
         unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &parameters) }?;
         Ok(())
-    }
-}
-
-/// The kernels' names begin with how they read a frame.
-struct Kernels {
-    name: &'static str,
-    unaligned: Option<(u64, &'static str)>,
-}
-
-impl Kernels {
-    fn new(plan: &Plan) -> Self {
-        use PixelFormat as P;
-        let (name, unaligned) = match (plan.source.pixels, plan.color) {
-            (P::P010Le, Color::Luma(..)) => ("luma16", Some((2, "luma16_unaligned"))),
-            (P::P010Le, _) => ("yuv16", Some((2, "yuv16_unaligned"))),
-            (_, Color::Luma(..)) => ("luma8", None),
-            (P::Nv12, _) => ("nv12", Some((2, "yuv8"))),
-            (_, Color::Matrix { .. }) => ("yuv8", None),
-            (P::Rgba | P::Bgra | P::Rgbx | P::Bgrx, _) => ("rgb32", Some((4, "rgb8"))),
-            _ => ("rgb8", None),
-        };
-        Self { name, unaligned }
     }
 }
 
@@ -173,69 +122,6 @@ impl Mode {
         };
         Self { name, interpolation, horizontal_first }
     }
-}
-
-/// The kernel's parameters but for addresses, and the plane of each component.
-fn parameters(plan: &Plan, mode: &Mode) -> ([usize; 3], Parameters) {
-    let Plan { source, params, placement, color, normalise, .. } = plan;
-    let Params { width, height, layout, ty, zero_point, padding, .. } = *params;
-    let (mut planes, mut components) = ([0; 3], [Component::default(); 3]);
-    for (c, component) in samples::components(source.pixels).iter().take(color.components()).enumerate() {
-        planes[c] = component.plane;
-        components[c] = Component {
-            group: narrow(component.group),
-            offset: narrow(component.offset),
-            half_columns: u32::from(component.half_columns),
-            half_rows: u32::from(component.half_rows),
-        };
-    }
-    // Channels are worked out in units of 256, from samples of ten bits in units of 4.
-    let unit = if source.pixels == PixelFormat::P010Le { 1.0 / 1024.0 } else { 1.0 / 256.0 };
-    let (color, bias) = match *color {
-        Color::Rgb => ([0.0; 5], [0.0; 3]),
-        Color::RgbToLuma([red, green, blue]) => ([red, green, blue, 0.0, 0.0], [0.0; 3]),
-        Color::Luma(factor, summand) => ([factor * unit, 0.0, 0.0, 0.0, 0.0], [summand, 0.0, 0.0]),
-        Color::Matrix { luma, red, green, blue, bias } => {
-            ([luma, red, green[0], green[1], blue].map(|factor| factor * unit), bias)
-        }
-    };
-    let channel = |c: usize| normalise.get(c).copied().unwrap_or_default();
-    let (low, high) = if ty == TensorType::UInt8 { (0.0, 255.0) } else { (-128.0, 127.0) };
-    let parameters = Parameters {
-        frames: [Source::default(); MAX_BATCH],
-        tensor: 0,
-        components,
-        x: Axis::new(&placement.x, mode.interpolation),
-        y: Axis::new(&placement.y, mode.interpolation),
-        color,
-        lower: color.map(|factor| factor * -8_388_608.0),
-        bias: bias.map(|summand| summand / 256.0),
-        factor: [0, 1, 2].map(|c| channel(c).0),
-        summand: [0, 1, 2].map(|c| channel(c).1),
-        padding: f32::from(padding),
-        low: low - zero_point as f32,
-        high: high - zero_point as f32,
-        zero_point,
-        width: narrow(width),
-        height: narrow(height),
-        channels: narrow(normalise.len()),
-        interleaved: u32::from(layout == Layout::Nhwc),
-        ty: match ty {
-            TensorType::Float32 => 0,
-            TensorType::Float16 => 1,
-            _ => 2,
-        },
-        aligned: 0,
-        swap: u32::from(*plan.order() == [2, 1, 0]),
-        to_luma: u32::from(matches!(plan.color, Color::RgbToLuma(_))),
-        horizontal_first: u32::from(mode.horizontal_first),
-    };
-    (planes, parameters)
-}
-
-/// Sizes and positions in a frame or a tensor, which are at most [`super::MAX_SIDE`] or a small multiple of it.
-fn narrow(n: impl TryInto<u32>) -> u32 {
-    n.try_into().unwrap_or(u32::MAX)
 }
 
 /// One axis, as the kernel's `Axis` says.
@@ -293,54 +179,18 @@ fn reciprocal(divisor: u32) -> (u32, u32) {
     (narrow((1u64 << (31 + bits)).div_ceil(u64::from(divisor))), bits - 1)
 }
 
-/// Where one frame's components lie.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-struct Source {
-    plane: [u64; 3],
-    stride: [u64; 3],
-}
-
-/// How a component's samples lie in its plane.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-struct Component {
-    group: u32,
-    offset: u32,
-    half_columns: u32,
-    half_rows: u32,
-}
-
 /// The kernel's `Parameters`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Parameters {
+    conversion: Conversion,
     frames: [Source; MAX_BATCH],
-    tensor: u64,
-    components: [Component; 3],
     x: Axis,
     y: Axis,
-    color: [f32; 5],
-    lower: [f32; 5],
-    bias: [f32; 3],
-    factor: [f32; 3],
-    summand: [f32; 3],
-    padding: f32,
-    low: f32,
-    high: f32,
-    zero_point: i32,
-    width: u32,
-    height: u32,
-    channels: u32,
-    interleaved: u32,
-    ty: u32,
-    aligned: u32,
-    swap: u32,
-    to_luma: u32,
     horizontal_first: u32,
 }
 
-const _: () = assert!(size_of::<Parameters>() == 3352, "cuda/preproc.cu says the same");
+const _: () = assert!(size_of::<Parameters>() == 3360, "cuda/preproc.cu says the same");
 
 #[cfg(test)]
 mod tests {

@@ -79,6 +79,11 @@ pub enum PreprocError {
     /// A batch on the GPU of no frames, or of more than [`MAX_BATCH`].
     #[error("a batch of {0} frames cannot be made in one launch; give 1 to {MAX_BATCH}")]
     Batch(usize),
+    /// A map from the tensor to the frame that cannot be followed.
+    #[error(
+        "region {0}'s map to the frame is not finite, or leads too far out of it; make its map with preproc::region"
+    )]
+    Region(usize),
     /// A tensor on the GPU whose address is not a multiple of its elements' size.
     #[error("the tensor's device address {address:#x} does not suit {ty}; align it to {} bytes", .ty.size())]
     Unaligned {

@@ -33,6 +33,7 @@
 //! its bilinear weights have an error of up to 2^-22.
 
 mod color;
+mod conversion;
 mod cpu;
 mod cuda;
 mod error;
@@ -40,6 +41,7 @@ mod horizontal;
 mod params;
 mod placement;
 mod plan;
+mod regions;
 mod rows;
 mod samples;
 mod taps;
@@ -50,6 +52,7 @@ mod writer;
 pub use cuda::{CudaPreproc, MAX_BATCH};
 pub use error::PreprocError;
 pub use params::{ChannelOrder, Interpolation, Layout, MAX_SIDE, Params, Resize};
+pub use regions::{CudaRegionPreproc, Fit, RegionPreproc, region};
 
 use self::cpu::Cpu;
 use self::plan::Plan;

@@ -21,6 +21,18 @@ pub(super) struct Component {
     wide: bool,
 }
 
+impl Component {
+    /// Its sample for pixel `x` of a row of its plane, in the 8-bit scale.
+    pub fn sample(&self, row: &[u8], x: usize) -> f32 {
+        let at = (x >> usize::from(self.half_columns)) * self.group + self.offset;
+        if self.wide {
+            f32::from(u16::from_le_bytes([row[at], row[at + 1]]) >> 6) * 0.25
+        } else {
+            f32::from(row[at])
+        }
+    }
+}
+
 /// Red, green, blue; or luma, Cb, Cr; or luma alone.
 pub(super) fn components(format: PixelFormat) -> Vec<Component> {
     let full = |plane, group, offset| Component {

@@ -409,7 +409,10 @@ impl BaseTransformImpl for GpuNms {
         let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let detected = TensorSet::take(buffer)
             .ok_or_else(|| "a frame came without its tensors".to_owned())
-            .and_then(|set| self.detect(state, &set));
+            .and_then(|sets| match &sets[..] {
+                [set @ TensorSet { object: None, .. }] => self.detect(state, set),
+                _ => Err("regions of a frame are not read here".to_owned()),
+            });
         if detected.is_ok() {
             let first = objects(buffer).len();
             for (id, detection) in (first..).zip(&state.found) {

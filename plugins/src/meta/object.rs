@@ -5,9 +5,10 @@
 //!
 //! | parameter | fields |
 //! |---|---|
-//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint) |
+//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise about the centre) where the box is rotated |
 //! | `tracking` | `id` (uint64), `age` (uint, frames), `state` (string), `x`, `y`, `w`, `h` (double: the filter's box) |
-//! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels) |
+//! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's lines) |
+//! | `classification` | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the surest first |
 
 #![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]
 
@@ -52,6 +53,28 @@ pub struct KeypointsParam {
     pub y: Vec<f64>,
     /// 0..1 where the model's maps are probabilities.
     pub score: Vec<f64>,
+    /// The skeleton's lines, as pairs of indices into the points.
+    pub edges: Vec<[u32; 2]>,
+}
+
+/// What a classifier says of an object, the surest class first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClassificationParam {
+    /// The classes' names.
+    pub labels: Vec<String>,
+    /// Their indices among the model's labels.
+    pub label_ids: Vec<u32>,
+    /// 0..1 where the model's outputs are made probabilities.
+    pub confidence: Vec<f64>,
+}
+
+/// What a second model finds in an object's region.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// Its points.
+    Keypoints(KeypointsParam),
+    /// Its classes.
+    Classification(ClassificationParam),
 }
 
 /// Everything that is known of one object of a frame.
@@ -63,10 +86,14 @@ pub struct Object {
     pub label: String,
     /// Set by gpunms.
     pub detection: Option<DetectionParam>,
+    /// By how much the detection's box is rotated about its centre, in radians, clockwise.
+    pub angle: f32,
     /// Set by tracker.
     pub tracking: Option<TrackingParam>,
-    /// Set by peakfind.
+    /// Set by peakfind and, for detectors that give points, by gpunms.
     pub keypoints: Option<KeypointsParam>,
+    /// Set by classify.
+    pub classification: Option<ClassificationParam>,
 }
 
 /// The fields' names, and empty parameters to copy. GLib finds a name's number under a lock that all threads of the process
@@ -84,6 +111,8 @@ struct Names {
     detection: gst::Structure,
     tracking: gst::Structure,
     keypoints: Quark,
+    classification: Quark,
+    angle: Quark,
 }
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
@@ -99,6 +128,8 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     detection: gst::Structure::new_empty("detection"),
     tracking: gst::Structure::new_empty("tracking"),
     keypoints: Quark::from_str("keypoints"),
+    classification: Quark::from_str("classification"),
+    angle: Quark::from_str("angle"),
 });
 
 fn set_rect(s: &mut gst::Structure, names: &Names, rect: &Rect) {
@@ -145,24 +176,72 @@ impl TrackingParam {
     }
 }
 
+/// An array of values that are all of one type.
+fn array<T: for<'a> glib::value::FromValue<'a>>(s: &gst::StructureRef, name: &str) -> Option<Vec<T>> {
+    s.get::<gst::ArrayRef>(name).ok()?.as_slice().iter().map(|v| v.get().ok()).collect()
+}
+
+fn doubles(values: &[f64]) -> gst::Array {
+    gst::Array::new(values.iter().copied())
+}
+
 impl KeypointsParam {
+    /// The box around the points; those that are not finite do not count. `None` where there are none.
+    pub fn outline(&self) -> Option<Rect> {
+        let points = self.x.iter().zip(&self.y).filter(|(x, y)| x.is_finite() && y.is_finite());
+        let points = points.map(|(x, y)| Rect { x: *x as f32, y: *y as f32, w: 0.0, h: 0.0 });
+        points.reduce(|a, b| {
+            Rect::from_corners(
+                a.x.min(b.x),
+                a.y.min(b.y),
+                a.right().max(b.right()),
+                a.bottom().max(b.bottom()),
+            )
+        })
+    }
+
     fn to_structure(&self) -> gst::Structure {
-        let doubles = |v: &[f64]| gst::Array::new(v.iter().copied());
+        let edges = self.edges.iter().flatten().map(|index| i32::try_from(*index).unwrap_or(i32::MAX));
         gst::Structure::builder("keypoints")
             .field("names", gst::Array::new(self.names.iter().map(String::as_str)))
             .field("x", doubles(&self.x))
             .field("y", doubles(&self.y))
             .field("score", doubles(&self.score))
+            .field("edges", gst::Array::new(edges))
             .build()
     }
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
-        let doubles = |name| -> Option<Vec<f64>> {
-            s.get::<gst::ArrayRef>(name).ok()?.iter().map(|v| v.get().ok()).collect()
-        };
-        let names =
-            s.get::<gst::ArrayRef>("names").ok()?.iter().map(|v| v.get().ok()).collect::<Option<_>>()?;
-        Some(Self { names, x: doubles("x")?, y: doubles("y")?, score: doubles("score")? })
+        // Others may leave them out.
+        let edges: Vec<i32> = array(s, "edges").unwrap_or_default();
+        let pairs = edges
+            .chunks_exact(2)
+            .map(|pair| Some([u32::try_from(pair[0]).ok()?, u32::try_from(pair[1]).ok()?]));
+        Some(Self {
+            names: array(s, "names")?,
+            x: array(s, "x")?,
+            y: array(s, "y")?,
+            score: array(s, "score")?,
+            edges: pairs.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl ClassificationParam {
+    fn to_structure(&self) -> gst::Structure {
+        gst::Structure::builder("classification")
+            .field("labels", gst::Array::new(self.labels.iter().map(String::as_str)))
+            .field("label-ids", gst::Array::new(self.label_ids.iter().copied()))
+            .field("confidence", doubles(&self.confidence))
+            .build()
+    }
+
+    fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        Some(Self {
+            labels: array(s, "labels")?,
+            label_ids: array(s, "label-ids")?,
+            confidence: array(s, "confidence")?,
+        })
     }
 }
 
@@ -182,9 +261,16 @@ impl Object {
         let mut meta = Roi::add(buffer, &self.label, (corner.0, corner.1, size.0, size.1));
         meta.set_id(self.id);
         let params = [
-            self.detection.as_ref().map(DetectionParam::to_structure),
+            self.detection.as_ref().map(|detection| {
+                let mut s = detection.to_structure();
+                if self.angle != 0.0 {
+                    s.set_by_quark(NAMES.angle, f64::from(self.angle));
+                }
+                s
+            }),
             self.tracking.as_ref().map(TrackingParam::to_structure),
             self.keypoints.as_ref().map(KeypointsParam::to_structure),
+            self.classification.as_ref().map(ClassificationParam::to_structure),
         ];
         params.into_iter().flatten().for_each(|param| meta.add_param(param));
     }
@@ -195,24 +281,43 @@ impl Object {
             let name = param.name_quark();
             if name == NAMES.detection.name_quark() {
                 object.detection = DetectionParam::from_structure(param);
+                object.angle = param.get_by_quark::<f64>(NAMES.angle).map_or(0.0, |angle| angle as f32);
             } else if name == NAMES.tracking.name_quark() {
                 object.tracking = TrackingParam::from_structure(param);
             } else if name == NAMES.keypoints {
                 object.keypoints = KeypointsParam::from_structure(param);
+            } else if name == NAMES.classification {
+                object.classification = ClassificationParam::from_structure(param);
             }
         }
         object
+    }
+
+    fn is_ours(&self) -> bool {
+        self.detection.is_some()
+            || self.tracking.is_some()
+            || self.keypoints.is_some()
+            || self.classification.is_some()
     }
 }
 
 /// The objects on a buffer that carry one of our parameters, in the order in which they were put there.
 /// Regions of other elements (face detectors of OpenCV, say) are left alone.
 pub fn objects(buffer: &gst::BufferRef) -> Vec<Object> {
-    buffer
-        .iter_meta::<Roi>()
-        .map(|meta| Object::of(&meta))
-        .filter(|o| o.detection.is_some() || o.tracking.is_some() || o.keypoints.is_some())
-        .collect()
+    buffer.iter_meta::<Roi>().map(|meta| Object::of(&meta)).filter(Object::is_ours).collect()
+}
+
+/// Adds what a second model found to the object of that number; false where there is none. Readers see the first
+/// parameter of a name, so an object's points are those of the first model that found some.
+pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool {
+    let metas = buffer.iter_meta_mut::<Roi>();
+    let mut metas = metas.filter(|meta| meta.id() == object && Object::of(meta).is_ours());
+    let Some(mut meta) = metas.next() else { return false };
+    meta.add_param(match what {
+        Finding::Keypoints(points) => points.to_structure(),
+        Finding::Classification(classes) => classes.to_structure(),
+    });
+    true
 }
 
 /// Adds what a tracker says to the objects that have a detection, one entry for each in the order of [`objects`].
@@ -225,5 +330,43 @@ pub fn add_tracking(buffer: &mut gst::BufferRef, tracks: impl IntoIterator<Item 
         if let Some(track) = tracks.next().flatten() {
             meta.add_param(track.to_structure());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_second_model_finds_is_read_back_from_the_object_it_was_attached_to() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        // Of another element, with the number of one of ours.
+        Roi::add(buffer, "face", (0, 0, 1, 1)).set_id(1);
+        let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
+        for id in 0..2 {
+            let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+            Object { id, detection, angle: 0.5 * id as f32, ..Object::default() }.put(buffer, &rect);
+        }
+        let points = KeypointsParam {
+            names: vec!["head".into(), "tail".into()],
+            x: vec![0.5, 1.25],
+            y: vec![2.0, 3.0],
+            score: vec![0.25, 1.0],
+            edges: vec![[0, 1]],
+        };
+        let classes = ClassificationParam {
+            labels: vec!["fly".into(), "bee".into()],
+            label_ids: vec![4, 2],
+            confidence: vec![0.75, 0.125],
+        };
+        assert!(attach(buffer, 1, &Finding::Keypoints(points.clone())));
+        assert!(attach(buffer, 1, &Finding::Classification(classes.clone())));
+        assert!(!attach(buffer, 2, &Finding::Keypoints(points.clone())));
+        let [first, second] = &objects(buffer)[..] else { panic!("there are two objects") };
+        assert_eq!((first.angle, second.angle), (0.0, 0.5));
+        assert_eq!((&first.keypoints, &first.classification), (&None, &None));
+        assert_eq!((&second.keypoints, &second.classification), (&Some(points), &Some(classes)));
     }
 }

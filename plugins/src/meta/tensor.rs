@@ -8,6 +8,11 @@
 //! | `input-width`, `input-height` | int | size of the network's input tensor |
 //! | `scale-x`, `scale-y`, `offset-x`, `offset-y` | double | the map to the frame: `frame = scale * tensor + offset`, in pixels |
 //! | `batch`, `batch-row` | boxed, uint | behind trtinfer: the whole run's outputs, for the elements of this plugin, and which row is this frame's |
+//!
+//! Where `fusedpreproc roi=objects` has cut regions out of the frame, there is one field instead: `regions`, a `GstValueArray`
+//! of structures, one a region and none where there was no object, each with the fields above and with `object` (int), the
+//! `id` of the object whose region it is, and `skew-x`, `skew-y` (double), because regions may be rotated:
+//! `frame.x = scale-x * tensor.x + skew-x * tensor.y + offset-x`, and `frame.y` likewise.
 
 use std::sync::Arc;
 
@@ -38,7 +43,7 @@ pub struct Tensor {
     pub data: gst::Buffer,
 }
 
-/// All tensors of a frame.
+/// The tensors of a frame, or of a region of it.
 #[derive(Clone, Debug)]
 pub struct TensorSet {
     /// The network's inputs (behind fusedpreproc) or outputs (behind trtinfer).
@@ -49,6 +54,8 @@ pub struct TensorSet {
     pub to_frame: Affine,
     /// The batch that the tensors are a row of, and which.
     pub batch: Option<(Batch, usize)>,
+    /// The object whose region it is; none where it is the whole frame's.
+    pub object: Option<i32>,
 }
 
 /// A tensor's data, mapped for reading.
@@ -160,11 +167,7 @@ impl TensorSet {
         self.batch.clone().unwrap_or_else(alone)
     }
 
-    /// Puts the tensors on a buffer in place of those it carried.
-    pub fn put(&self, buffer: &mut gst::BufferRef) {
-        Self::remove(buffer);
-        let Ok(mut meta) = gst::meta::CustomMeta::add(buffer, NAME) else { return };
-        let s = meta.mut_structure();
+    fn write(&self, s: &mut gst::StructureRef) {
         let tensors = self.tensors.iter().map(|t| t.to_structure().to_send_value());
         s.set("tensors", gst::Array::from_values(tensors));
         s.set("input-width", i32::try_from(self.input[0]).unwrap_or(i32::MAX));
@@ -177,13 +180,16 @@ impl TensorSet {
             s.set("batch", batch);
             s.set("batch-row", u32::try_from(*row).unwrap_or(u32::MAX));
         }
+        if let Some(object) = self.object {
+            s.set("object", object);
+            s.set("skew-x", self.to_frame.skew[0]);
+            s.set("skew-y", self.to_frame.skew[1]);
+        }
     }
 
-    /// Reads the tensors of a buffer; `None` where it carries none.
-    pub fn of(buffer: &gst::BufferRef) -> Option<Self> {
-        let meta = gst::meta::CustomMeta::from_buffer(buffer, NAME).ok()?;
-        let s = meta.structure();
+    fn read(s: &gst::StructureRef) -> Option<Self> {
         let size = |field| usize::try_from(s.get::<i32>(field).ok()?).ok();
+        let skew = |field| s.get::<f64>(field).unwrap_or(0.0);
         let row = s.get::<u32>("batch-row").ok().and_then(|row| usize::try_from(row).ok());
         let tensors = s.get::<gst::ArrayRef>("tensors").ok()?;
         Some(Self {
@@ -192,19 +198,51 @@ impl TensorSet {
                 .map(|t| Tensor::from_structure(t.get::<&gst::StructureRef>().ok()?))
                 .collect::<Option<_>>()?,
             input: [size("input-width")?, size("input-height")?],
-            to_frame: Affine::upright(
-                [s.get("scale-x").ok()?, s.get("scale-y").ok()?],
-                [s.get("offset-x").ok()?, s.get("offset-y").ok()?],
-            ),
+            to_frame: Affine {
+                scale: [s.get("scale-x").ok()?, s.get("scale-y").ok()?],
+                skew: [skew("skew-x"), skew("skew-y")],
+                offset: [s.get("offset-x").ok()?, s.get("offset-y").ok()?],
+            },
             batch: s.get("batch").ok().zip(row),
+            object: s.get("object").ok(),
         })
     }
 
-    /// Removes the tensors from a buffer and returns them.
-    pub fn take(buffer: &mut gst::BufferRef) -> Option<Self> {
-        let set = Self::of(buffer);
+    /// Puts a frame's tensors on its buffer in place of those it carried: one set of the whole frame, or any number of sets of
+    /// regions.
+    pub fn put(sets: &[Self], buffer: &mut gst::BufferRef) {
         Self::remove(buffer);
-        set
+        let Ok(mut meta) = gst::meta::CustomMeta::add(buffer, NAME) else { return };
+        let s = meta.mut_structure();
+        match sets {
+            [whole @ Self { object: None, .. }] => whole.write(s),
+            regions => {
+                let regions = regions.iter().map(|region| {
+                    let mut s = gst::Structure::new_empty("region");
+                    region.write(&mut s);
+                    s.to_send_value()
+                });
+                s.set("regions", gst::Array::from_values(regions));
+            }
+        }
+    }
+
+    /// Reads the tensors of a buffer: one set of the whole frame, or those of its regions, which may be none. `None` where it
+    /// carries no tensors.
+    pub fn of(buffer: &gst::BufferRef) -> Option<Vec<Self>> {
+        let meta = gst::meta::CustomMeta::from_buffer(buffer, NAME).ok()?;
+        let s = meta.structure();
+        match s.get::<gst::ArrayRef>("regions") {
+            Ok(regions) => regions.iter().map(|s| Self::read(s.get::<&gst::StructureRef>().ok()?)).collect(),
+            Err(_) => Some(vec![Self::read(s)?]),
+        }
+    }
+
+    /// Removes the tensors from a buffer and returns them.
+    pub fn take(buffer: &mut gst::BufferRef) -> Option<Vec<Self>> {
+        let sets = Self::of(buffer);
+        Self::remove(buffer);
+        sets
     }
 
     fn remove(buffer: &mut gst::BufferRef) {
@@ -213,5 +251,41 @@ impl TensorSet {
                 break;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(object: Option<i32>) -> TensorSet {
+        let desc = TensorDesc::fixed("image", TensorType::UInt8, &[1, 1, 1, 2]);
+        let skew = if object.is_some() { [0.25, -0.5] } else { [0.0, 0.0] };
+        TensorSet {
+            tensors: vec![Tensor { desc, data: gst::Buffer::from_slice([1u8, 2]) }],
+            input: [2, 1],
+            to_frame: Affine { scale: [2.0, 3.0], skew, offset: [4.0, 5.0] },
+            batch: None,
+            object,
+        }
+    }
+
+    #[test]
+    fn what_was_put_on_a_buffer_is_read_back_be_it_of_a_frame_of_regions_or_of_none() {
+        gst::init().unwrap();
+        register();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        assert!(TensorSet::of(buffer).is_none());
+        for sets in [vec![set(None)], vec![set(Some(3))], vec![set(Some(0)), set(Some(7))], vec![]] {
+            TensorSet::put(&sets, buffer);
+            let read = TensorSet::of(buffer).unwrap();
+            let facts = |sets: &[TensorSet]| -> Vec<_> {
+                sets.iter().map(|s| (s.object, s.to_frame, s.input, s.tensors[0].desc.clone())).collect()
+            };
+            assert_eq!(facts(&read), facts(&sets));
+        }
+        assert_eq!(TensorSet::take(buffer).map(|sets| sets.len()), Some(0));
+        assert!(TensorSet::of(buffer).is_none());
     }
 }

@@ -373,7 +373,10 @@ impl BaseTransformImpl for PeakFind {
         let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let found = TensorSet::take(buffer)
             .ok_or_else(|| "a frame came without its tensors".to_owned())
-            .and_then(|set| self.find(state, &set));
+            .and_then(|sets| match &sets[..] {
+                [set @ TensorSet { object: None, .. }] => self.find(state, set),
+                _ => Err("regions of a frame are not read here".to_owned()),
+            });
         if found.is_ok() && !state.peaks.is_empty() {
             let (object, outline) = object(&state.peaks, &state.info, objects(buffer).len());
             object.put(buffer, &outline);

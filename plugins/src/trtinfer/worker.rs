@@ -1,4 +1,4 @@
-//! A worker's life: take a batch, run the model, bring the frames back.
+//! A worker's life: take frames, run the model on them or on their regions in batches, bring the frames back.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::cores;
 use super::imp::CAT;
 use super::instance::Instance;
 use super::owner::Job;
-use crate::engine::{EngineError, SharedSession, row};
+use crate::engine::{EngineError, Shape, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::stats::nanoseconds;
@@ -37,15 +37,16 @@ pub(super) fn work(queue: &Batcher<Job>, session: &SharedSession, cores: usize) 
         batch.retain(|job| job.owner.lane.wants(job.ticket));
         let Some(first) = batch.first() else { continue };
         let instance = Arc::clone(&first.instance);
-        let jobs: Vec<_> = batch.into_iter().filter_map(prepare).collect();
-        if jobs.is_empty() {
-            continue;
-        }
-        let whole = run(&mut OnSession { instance: &instance, session, cores }, jobs);
-        if patience.is_over(whole, instance.step_downs.load(Ordering::Relaxed))
-            && let Some(size) = instance.batcher.step_up()
-        {
-            gst::info!(CAT, "batches of {size} frames are tried again");
+        let (frames, mut rows) = prepare(batch);
+        let mut runner = OnSession { instance: &instance, session, cores, frames };
+        while !rows.is_empty() {
+            let rest = rows.split_off(queue.size().min(rows.len()));
+            let whole = run(&mut runner, std::mem::replace(&mut rows, rest));
+            if patience.is_over(whole, instance.step_downs.load(Ordering::Relaxed))
+                && let Some(size) = instance.batcher.step_up()
+            {
+                gst::info!(CAT, "batches of {size} frames are tried again");
+            }
         }
     }
 }
@@ -117,29 +118,54 @@ fn run<J, R: Runner<J>>(runner: &mut R, mut batch: Vec<J>) -> bool {
     whole
 }
 
-/// A frame with the tensors that it came with.
-struct Prepared {
+/// A frame with the tensors that it came with: one set, or one for each of its regions.
+struct Frame {
     job: Job,
-    set: TensorSet,
-    image: gst::Buffer,
+    sets: Vec<TensorSet>,
+    /// Sets that have not been through the model.
+    left: usize,
+    failure: Option<String>,
 }
 
-/// Takes a frame's tensor off it; a frame that has none goes back with an error.
-fn prepare(mut job: Job) -> Option<Prepared> {
-    let set = TensorSet::take(job.buffer.make_mut());
-    let wanted = &job.shape.image;
-    let image = set.as_ref().and_then(|set| {
-        let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
-        given.filter(|t| (t.desc.ty, &t.desc.dims) == (job.shape.given, &wanted.dims)).map(|t| t.data.clone())
-    });
-    match (set, image) {
-        (Some(set), Some(image)) => Some(Prepared { job, set, image }),
-        _ => {
-            let why = format!("a frame came without a tensor: it should carry {wanted}");
-            job.finish(Err(why));
-            None
+/// What the model runs on: a frame, or a region of one.
+struct Image {
+    /// Which of the runner's frames, and which of its sets.
+    frame: usize,
+    set: usize,
+    data: gst::Buffer,
+}
+
+/// Takes the tensors off the frames, and sends those back that have nothing to do for the model: frames without a region, and
+/// with an error those without a tensor.
+fn prepare(jobs: Vec<Job>) -> (Vec<Option<Frame>>, Vec<Image>) {
+    let (mut frames, mut images) = (Vec::new(), Vec::new());
+    for mut job in jobs {
+        let wanted = &job.shape.image;
+        let image = |set: &TensorSet| {
+            let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
+            given
+                .filter(|t| (t.desc.ty, &t.desc.dims) == (job.shape.given, &wanted.dims))
+                .map(|t| t.data.clone())
+        };
+        let sets = TensorSet::take(job.buffer.make_mut());
+        let data = sets.as_deref().and_then(|sets| sets.iter().map(image).collect::<Option<Vec<_>>>());
+        match (sets, data) {
+            (Some(sets), Some(data)) if data.is_empty() => {
+                TensorSet::put(&sets, job.buffer.make_mut());
+                job.finish(Ok(()));
+            }
+            (Some(sets), Some(data)) => {
+                let frame = frames.len();
+                images.extend(data.into_iter().enumerate().map(|(set, data)| Image { frame, set, data }));
+                frames.push(Some(Frame { job, left: sets.len(), sets, failure: None }));
+            }
+            _ => {
+                let why = format!("a frame came without a tensor: it should carry {wanted}");
+                job.finish(Err(why));
+            }
         }
     }
+    (frames, images)
 }
 
 /// Runs batches in a session.
@@ -147,28 +173,50 @@ struct OnSession<'a> {
     instance: &'a Instance,
     session: &'a SharedSession,
     cores: usize,
+    /// Those that have not gone back.
+    frames: Vec<Option<Frame>>,
 }
 
-impl Runner<Prepared> for OnSession<'_> {
-    /// The outputs of the batch, and each frame's part of them.
+impl OnSession<'_> {
+    fn frames<'a>(&'a self, batch: &'a [Image]) -> impl Iterator<Item = &'a Frame> {
+        batch.iter().filter_map(|image| self.frames.get(image.frame)?.as_ref())
+    }
+
+    /// A set of a frame has been through the model, or has failed to. After the last one, the frame goes back.
+    fn count(&mut self, frame: usize, failure: Option<String>) {
+        let Some(slot) = self.frames.get_mut(frame) else { return };
+        if let Some(frame) = slot {
+            frame.left -= 1;
+            frame.failure = frame.failure.take().or(failure);
+        }
+        if let Some(Frame { mut job, sets, failure, .. }) = slot.take_if(|frame| frame.left == 0) {
+            if failure.is_none() {
+                TensorSet::put(&sets, job.buffer.make_mut());
+            }
+            job.finish(failure.map_or(Ok(()), Err));
+        }
+    }
+}
+
+impl Runner<Image> for OnSession<'_> {
+    /// The outputs of the batch, and each image's part of them.
     type Output = (Vec<Tensor>, Vec<Vec<Tensor>>);
 
-    fn infer(&mut self, batch: &[Prepared]) -> Result<Self::Output, EngineError> {
+    fn infer(&mut self, batch: &[Image]) -> Result<Self::Output, EngineError> {
+        let first = self.frames(batch).next().ok_or_else(|| EngineError::Run("there is no frame".into()))?;
         let busy = (self.cores > 0).then(|| cores::take(self.cores));
         let started = Instant::now();
         // A panic must not take the frames with it: their lanes would wait for them for ever.
-        let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, batch)))
+        let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.job.shape, batch)))
             .unwrap_or_else(|_| Err(EngineError::Run("it panicked; this is a bug of cudainfer".into())));
         let took = nanoseconds(started.elapsed());
         drop(busy);
         let count = batch.len() as u64;
-        if let Some(first) = batch.first() {
-            self.instance.counters.move_to(&first.job.owner.counters);
-        }
-        for (index, Prepared { job, .. }) in batch.iter().enumerate() {
+        self.instance.counters.move_to(&first.job.owner.counters);
+        for (index, Frame { job, .. }) in self.frames(batch).enumerate() {
             let tally = &job.owner.tally;
-            let mine = |other: &Prepared| Arc::ptr_eq(&other.job.owner, &job.owner);
-            if !batch[..index].iter().any(mine) {
+            let mine = |other: &Frame| Arc::ptr_eq(&other.job.owner, &job.owner);
+            if !self.frames(batch).take(index).any(mine) {
                 tally.batches.fetch_add(1, Ordering::Relaxed);
                 tally.batched.fetch_add(count, Ordering::Relaxed);
             }
@@ -178,39 +226,46 @@ impl Runner<Prepared> for OnSession<'_> {
         outputs
     }
 
-    fn shrink(&mut self, batch: &[Prepared], why: &EngineError) -> Option<usize> {
+    fn shrink(&mut self, batch: &[Image], why: &EngineError) -> Option<usize> {
         let size = self.instance.batcher.step_down(batch.len())?;
         self.instance.step_downs.fetch_add(1, Ordering::Relaxed);
-        say_step_down(batch, size, why);
+        if let Some(first) = self.frames(batch).next() {
+            say_step_down(first, size, why);
+        }
         Some(size)
     }
 
-    fn finish(&mut self, batch: Vec<Prepared>, outcome: Result<Self::Output, EngineError>) {
+    fn finish(&mut self, batch: Vec<Image>, outcome: Result<Self::Output, EngineError>) {
         let (outputs, mut rows) = match outcome {
             Ok(outputs) => outputs,
             Err(e) => {
-                return batch.into_iter().for_each(|Prepared { job, .. }| job.finish(Err(e.to_string())));
+                let frames = batch.into_iter().map(|image| image.frame);
+                return frames.for_each(|frame| self.count(frame, Some(e.to_string())));
             }
         };
-        let places = batch.iter().map(|one| Row { to_frame: one.set.to_frame, frame: one.job.frame });
+        let places = batch.iter().filter_map(|image| {
+            let frame = self.frames.get(image.frame)?.as_ref()?;
+            Some(Row { to_frame: frame.sets.get(image.set)?.to_frame, frame: frame.job.frame })
+        });
         let outputs = Batch::new(outputs, places.collect());
-        for (index, Prepared { mut job, mut set, .. }) in batch.into_iter().enumerate() {
-            set.tensors = rows.get_mut(index).map(std::mem::take).unwrap_or_default();
-            set.batch = Some((outputs.clone(), index));
-            set.put(job.buffer.make_mut());
-            job.finish(Ok(()));
+        for (index, Image { frame, set, .. }) in batch.into_iter().enumerate() {
+            let slot = self.frames.get_mut(frame).and_then(Option::as_mut);
+            if let Some(set) = slot.and_then(|frame| frame.sets.get_mut(set)) {
+                set.tensors = rows.get_mut(index).map(std::mem::take).unwrap_or_default();
+                set.batch = Some((outputs.clone(), index));
+            }
+            self.count(frame, None);
         }
     }
 }
 
-/// The outputs of the batch, and each frame's part of them.
+/// The outputs of the batch, and each image's part of them.
 fn infer(
     session: &SharedSession,
-    batch: &[Prepared],
+    shape: &Arc<Shape>,
+    batch: &[Image],
 ) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), EngineError> {
-    let first = batch.first().ok_or_else(|| EngineError::Run("there is no frame".into()))?;
-    let shape = &first.job.shape;
-    let images: Vec<&gst::BufferRef> = batch.iter().map(|one| one.image.as_ref()).collect();
+    let images: Vec<&gst::BufferRef> = batch.iter().map(|image| image.data.as_ref()).collect();
     let (outputs, rows) = {
         let mut session = lock(session);
         let rows = session.rows(shape, images.len());
@@ -220,8 +275,8 @@ fn infer(
     Ok((outputs, parts))
 }
 
-fn say_step_down(batch: &[Prepared], size: usize, why: &EngineError) {
-    let Some(element) = batch.first().and_then(|one| one.job.owner.element.upgrade()) else { return };
+fn say_step_down(frame: &Frame, size: usize, why: &EngineError) {
+    let Some(element) = frame.job.owner.element.upgrade() else { return };
     let name = element.name();
     gst::element_warning!(
         element,

@@ -77,9 +77,10 @@ fn all_metadata_goes_up_and_down_with_the_frame() {
             tensors: Vec::new(),
             input: [640, 384],
             batch: None,
+            object: None,
             to_frame: cudainfer_kernels::geometry::Affine::upright([2.0, 3.0], [4.0, 5.0]),
         };
-        tensors.put(buffer);
+        TensorSet::put(&[tensors], buffer);
     }
     let on_gpu = up.push_and_pull(buffer).unwrap();
     assert!(is_cuda_memory(on_gpu.peek_memory(0)));
@@ -103,7 +104,7 @@ fn all_metadata_goes_up_and_down_with_the_frame() {
     let custom = gst::meta::CustomMeta::from_buffer(&out, "TestCustomMeta").unwrap();
     assert_eq!(custom.structure().get::<i32>("x"), Ok(3));
     assert!(out.meta::<gst::ReferenceTimestampMeta>().is_some());
-    let tensors = TensorSet::of(&out).unwrap();
+    let tensors = &TensorSet::of(&out).unwrap()[0];
     assert_eq!((tensors.input, tensors.to_frame.scale), ([640, 384], [2.0, 3.0]));
 }
 

@@ -1,0 +1,113 @@
+//! The CUDA twin: the regions of a frame become a tensor in one launch of a kernel of `cuda/regions.cu`.
+
+use super::grid::Grid;
+use super::{grids, plan};
+use crate::device::{DeviceFrame, DeviceSlice, Stream};
+use crate::frame::FrameFormat;
+use crate::geometry::Affine;
+use crate::preproc::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
+use crate::preproc::plan::Plan;
+use crate::preproc::{Interpolation, Params, PreprocError};
+
+/// The most regions of one launch (`REGIONS` in the kernel): what fits into its parameters, which need no copy then.
+const MOST: usize = 64;
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+/// A prepared conversion of regions of interest to a batch, on a GPU.
+#[derive(Debug)]
+pub struct CudaRegionPreproc {
+    plan: Plan,
+    kernels: Kernels,
+    planes: Planes,
+    /// All but the addresses and the regions.
+    parameters: Parameters,
+}
+
+impl CudaRegionPreproc {
+    /// Prepares the conversion for the GPU of `stream`.
+    ///
+    /// # Errors
+    /// As [`super::RegionPreproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
+    pub fn new(source: FrameFormat, params: Params, stream: &Stream) -> Result<Self, PreprocError> {
+        let plan = plan(source, params)?;
+        let nearest = plan.params.interpolation == Interpolation::Nearest;
+        let kernels = Kernels::load(stream, "regions", &plan, if nearest { "point" } else { "linear" })?;
+        let (planes, conversion) = Conversion::new(&plan);
+        let parameters = Parameters {
+            conversion,
+            frame: Source::default(),
+            grids: [Grid::default(); MOST],
+            frame_width: narrow(plan.source.width),
+            frame_height: narrow(plan.source.height),
+            outside: f32::from(plan.params.padding) / 256.0,
+        };
+        Ok(Self { plan, kernels, planes, parameters })
+    }
+
+    /// The dimensions of one region's tensor, in its layout. A batch has as many as regions, one behind the other: the
+    /// first dimension is then their number.
+    pub fn dims(&self) -> [usize; 4] {
+        self.plan.dims()
+    }
+
+    /// The size in bytes of one region's tensor.
+    pub fn bytes(&self) -> usize {
+        self.plan.bytes
+    }
+
+    /// Enqueues the filling of `tensor` (of [`CudaRegionPreproc::bytes`] bytes a region) from parts of `frame`, as
+    /// [`super::RegionPreproc::run`]: one launch for up to 64 regions. The stream must be of the context given to
+    /// [`CudaRegionPreproc::new`].
+    ///
+    /// # Errors
+    /// As [`super::RegionPreproc::run`]; a tensor that is not aligned to its element type; [`PreprocError::Device`].
+    pub fn run(
+        &self,
+        stream: &Stream,
+        frame: &DeviceFrame<'_>,
+        to_frame: &[Affine],
+        tensor: DeviceSlice<'_>,
+    ) -> Result<(), PreprocError> {
+        let mut parameters = self.parameters;
+        // Once for all, so that nothing is enqueued where something is wrong.
+        parameters.conversion.set_tensor(&self.plan, to_frame.len(), tensor)?;
+        frame.check(&self.plan.source)?;
+        grids(&self.plan, to_frame).try_for_each(|grid| grid.map(|_| ()))?;
+        let mut addresses = 0;
+        parameters.frame = Source::new(frame, &self.planes, &mut addresses);
+        let kernel = self.kernels.choose(addresses);
+        let Conversion { width, height, .. } = parameters.conversion;
+        let blocks = (width.div_ceil(PIXELS) * height).div_ceil(THREADS);
+        let mut rest = tensor;
+        for chunk in to_frame.chunks(MOST) {
+            for (slot, grid) in parameters.grids.iter_mut().zip(grids(&self.plan, chunk)) {
+                *slot = grid?;
+            }
+            let bytes = chunk.len() * self.plan.bytes;
+            parameters.conversion.set_tensor(&self.plan, chunk.len(), rest.first(bytes))?;
+            // SAFETY: `Parameters` mirrors the kernel's struct. The planes were checked to hold the frame, to which the
+            // kernel clamps what it reads; the tensor to hold as many images as there are regions.
+            unsafe {
+                stream.launch(kernel, [blocks, 1, narrow(chunk.len())], [THREADS, 1, 1], 0, &parameters)
+            }?;
+            rest = rest.after(bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The kernel's `Parameters`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Parameters {
+    conversion: Conversion,
+    frame: Source,
+    grids: [Grid; MOST],
+    frame_width: u32,
+    frame_height: u32,
+    outside: f32,
+}
+
+const _: () = assert!(size_of::<Parameters>() == 3832, "cuda/regions.cu says the same");

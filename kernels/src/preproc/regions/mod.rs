@@ -1,0 +1,104 @@
+//! Regions of interest: parts of one frame, each turned and scaled by a map of its own, to one batch.
+//!
+//! # What every implementation computes
+//!
+//! Colour and elements as [`crate::preproc`] says. In between, the region's map leads from tensor pixels to frame pixels:
+//! pixel (i, j) of the tensor has its centre at (i + 0.5, j + 0.5), which is a point p of the frame. Its value is
+//! - Nearest: the pixel that holds p.
+//! - Bilinear: between the two by two neighbours of p - (0.5, 0.5).
+//! - Area: the mean of columns x rows such bilinear samples, evenly spread over what the tensor pixel covers, turned as
+//!   that is. Their number on an axis is the map's scale there, rounded up (at most 64): each is about a pixel from the next.
+//!   Where the scale is whole and the samples meet pixels' centres, that is the very mean of the pixels; where the region
+//!   is enlarged, it is bilinear.
+//!
+//! Frame pixels beyond the frame's edge have [`Params::padding`] as their value, also as neighbours: a sample within half
+//! a pixel of the edge mixes with it. So do OpenCV's `warpAffine` with `BORDER_CONSTANT` and PyTorch's `grid_sample` with
+//! zeros (`align_corners=False`); [`super::Preproc`] clamps there.
+//!
+//! Positions are computed in fixed point of 2^-32 pixel, so that CPU and GPU agree bit for bit and large frames are as
+//! exact as small ones (to 2^-12 pixel at worst); the weights have 24 bits.
+
+mod cpu;
+mod cuda;
+mod grid;
+mod place;
+
+pub use cuda::CudaRegionPreproc;
+pub use place::{Fit, region};
+
+use self::cpu::Cpu;
+use self::grid::Grid;
+use super::plan::Plan;
+use super::{Params, PreprocError, Resize};
+use crate::frame::{Frame, FrameFormat};
+use crate::geometry::Affine;
+
+/// A prepared conversion of regions of interest to a batch: coefficients and buffers are made once.
+#[derive(Debug)]
+pub struct RegionPreproc {
+    plan: Plan,
+    cpu: Cpu,
+}
+
+impl RegionPreproc {
+    /// Prepares the conversion. [`Params::resize`] is not used: the maps say it.
+    ///
+    /// # Errors
+    /// As [`super::Preproc::new`].
+    pub fn new(source: FrameFormat, params: Params) -> Result<Self, PreprocError> {
+        let plan = plan(source, params)?;
+        Ok(Self { cpu: Cpu::new(&plan), plan })
+    }
+
+    /// The dimensions of one region's tensor, in its layout. A batch has as many as regions, one behind the other: the
+    /// first dimension is then their number.
+    pub fn dims(&self) -> [usize; 4] {
+        self.plan.dims()
+    }
+
+    /// The size in bytes of one region's tensor.
+    pub fn bytes(&self) -> usize {
+        self.plan.bytes
+    }
+
+    /// Fills `tensor` (of [`RegionPreproc::bytes`] bytes a region, in any alignment, native endianness) from parts of
+    /// `frame`: `to_frame[i]` leads from the pixels of row `i` to the frame's. No regions are no work.
+    ///
+    /// # Errors
+    /// A tensor of another length, a frame whose planes are too short for the format given to [`RegionPreproc::new`], a
+    /// map that is not finite or leads further than 2^24 pixels from the frame's origin.
+    pub fn run(
+        &mut self,
+        frame: &Frame<'_>,
+        to_frame: &[Affine],
+        tensor: &mut [u8],
+    ) -> Result<(), PreprocError> {
+        let bytes = self.plan.bytes;
+        let wanted = bytes.saturating_mul(to_frame.len());
+        if tensor.len() != wanted {
+            return Err(PreprocError::Tensor { wanted, given: tensor.len() });
+        }
+        frame.check(&self.plan.source)?;
+        for (grid, tensor) in grids(&self.plan, to_frame).zip(tensor.chunks_exact_mut(bytes)) {
+            self.cpu.run(frame, &grid?, tensor);
+        }
+        Ok(())
+    }
+}
+
+/// The plan of `params`, whatever they say of resizing.
+fn plan(source: FrameFormat, params: Params) -> Result<Plan, PreprocError> {
+    Plan::new(source, Params { resize: Resize::Stretch, ..params })
+}
+
+/// The samples of each region.
+fn grids<'a>(
+    plan: &'a Plan,
+    to_frame: &'a [Affine],
+) -> impl Iterator<Item = Result<Grid, PreprocError>> + 'a {
+    let Params { width, height, interpolation, .. } = plan.params;
+    to_frame
+        .iter()
+        .enumerate()
+        .map(move |(i, map)| Grid::new(map, [width, height], interpolation).ok_or(PreprocError::Region(i)))
+}
