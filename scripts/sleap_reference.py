@@ -4,12 +4,12 @@ which has torch, scipy, networkx, attrs, omegaconf and onnxruntime, and the whee
     sleap_reference.py FOLDER FRAMES WIDTH HEIGHT
 
 FOLDER holds centroid.onnx, centered_instance.onnx and bottomup.onnx, FRAMES is 8-bit grey, one frame after the other.
-A line is {"bottom-up", "top-down", "top-down-floor": [instance...], "stable": bool}; an instance is a list of points, each
-[x, y, score] in sleap-nn's coordinates (pixel i has its centre at i) or null.
+A line has for each way ("bottom-up", "top-down", "top-down-floor") {"instances": [instance...], "stable": bool}; an instance is
+a list of points, each [x, y, score] in sleap-nn's coordinates (pixel i has its centre at i) or null.
 
 sleap-nn cuts a crop at its corner rounded down, but adds the corner as it was to the points: "top-down" is that, and
-"top-down-floor" adds the corner that was cut at. A frame is stable where bottom-up finds the same instances if the maps are
-rounded to float16 and if its two thresholds are moved by a twentieth.
+"top-down-floor" adds the corner that was cut at. A frame is stable where the same instances are found if the maps are
+rounded to float16 and if the thresholds are moved by a twentieth.
 
 Nothing of sleap-nn (GPL-3.0) is copied here: its functions are called as it publishes them. They need none of what else
 their modules import, so that is stood in for where it is not installed.
@@ -95,20 +95,22 @@ def bottom_up(ops, maps, fields, grouping, peak: float = PEAK) -> np.ndarray:
     return np.concatenate([instances[0].numpy(), values[0].numpy()[..., None]], -1).reshape(-1, 2, 3)
 
 
-def top_down(ops, image, centred, centroids):
-    """Instances of the crops around `centroids` `[N, 2]`: by the corner as it is, and by the corner that was cut at."""
+def top_down(ops, image, centres, centred, peak: float = PEAK) -> tuple[np.ndarray, np.ndarray]:
+    """Instances around the peaks of `centres` `[1, 1, h, w]`: by the corner of the crop, and by the one that was cut at."""
     import torch
 
-    if len(centroids) == 0:
+    middles = ops.local(centres, threshold=peak, refinement="integral")[0] * STRIDES["centroid"]
+    if len(middles) == 0:
         return np.zeros((0, 2, 3)), np.zeros((0, 2, 3))
-    boxes = ops.boxes(centroids, CROP, CROP)
-    crops = ops.crop(image, boxes, torch.zeros(len(centroids), dtype=torch.int64), crop_size=(CROP, CROP))
-    points, scores = ops.whole(torch.from_numpy(centred(crops.numpy())[0]), PEAK, refinement="integral")
+    boxes = ops.boxes(middles, CROP, CROP)
+    crops = ops.crop(image, boxes, torch.zeros(len(middles), dtype=torch.int64), crop_size=(CROP, CROP))
+    points, scores = ops.whole(torch.from_numpy(centred(crops.numpy())[0]), peak, refinement="integral")
     points = points * STRIDES["centered_instance"]
     corner = boxes[:, :1]
     # As `crop_bboxes` says where it cuts.
     cut = torch.trunc(corner + CROP // 2) - CROP // 2
-    return tuple(torch.cat([points + offset, scores[..., None]], -1).numpy() for offset in (corner, cut))
+    at_corner, at_cut = (torch.cat([points + offset, scores[..., None]], -1).numpy() for offset in (corner, cut))
+    return at_corner, at_cut
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
@@ -132,8 +134,9 @@ def network(folder: Path, name: str):
     return lambda frames: session.run(None, {image: frames})
 
 
-def plain(instances: np.ndarray) -> list:
-    return [[None if np.isnan(p[0]) else [round(float(v), 5) for v in p] for p in i] for i in instances]
+def told(instances: np.ndarray, others: list[np.ndarray]) -> dict:
+    plain = [[None if np.isnan(p[0]) else [round(float(v), 5) for v in p] for p in i] for i in instances]
+    return {"instances": plain, "stable": all(same(instances, other) for other in others)}
 
 
 def main() -> None:
@@ -146,21 +149,21 @@ def main() -> None:
     grouping = scorer(ops)
     nearby = [(PEAK * f, scorer(ops, LINE * f)) for f in (0.95, 1.05)]
     for frame in np.memmap(frames, np.uint8, "r").reshape(-1, 1, 1, height, width):
-        image = frame.astype(np.float32) / 255
-        maps, fields = sorted(map(torch.from_numpy, nets["bottomup"](image)), key=lambda out: -out.shape[-1])
-        found = bottom_up(ops, maps, fields, grouping)
-        rounded = bottom_up(ops, maps.half().float(), fields.half().float(), grouping)
-        others = [rounded, *(bottom_up(ops, maps, fields, near, peak) for peak, near in nearby)]
-        middle = torch.from_numpy(nets["centroid"](image)[0])
-        centroids = ops.local(middle, threshold=PEAK, refinement="integral")[0] * STRIDES["centroid"]
-        corner, cut = top_down(ops, torch.from_numpy(image), nets["centered_instance"], centroids)
-        line = {
-            "bottom-up": plain(found),
-            "top-down": plain(corner),
-            "top-down-floor": plain(cut),
-            "stable": all(same(found, other) for other in others),
-        }
-        print(json.dumps(line))
+        pixels = frame.astype(np.float32) / 255
+        image, centred = torch.from_numpy(pixels), nets["centered_instance"]
+        maps, fields = sorted(map(torch.from_numpy, nets["bottomup"](pixels)), key=lambda out: -out.shape[-1])
+        others = [bottom_up(ops, maps.half().float(), fields.half().float(), grouping)]
+        others += [bottom_up(ops, maps, fields, near, peak) for peak, near in nearby]
+        line = {"bottom-up": told(bottom_up(ops, maps, fields, grouping), others)}
+
+        centres = torch.from_numpy(nets["centroid"](pixels)[0])
+        corner, cut = top_down(ops, image, centres, centred)
+        # Half a pixel more or less moves a crop by one: another picture for the network, but the same animal.
+        others = [top_down(ops, image, centres.half().float(), centred)]
+        others += [top_down(ops, image, centres, centred, peak) for peak, _ in nearby]
+        line["top-down"] = told(corner, [other[0] for other in others])
+        line["top-down-floor"] = told(cut, [other[1] for other in others])
+        print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":
