@@ -1,5 +1,6 @@
 """Poses of two flies as sleap-nn's own functions find them, as JSON lines. Run by evaluate_pose.py in a Python of its own,
-which has torch, scipy, networkx, attrs, omegaconf and onnxruntime, and the wheel of sleap-nn or its folder on PYTHONPATH.
+which has torch, scipy, networkx, attrs and onnxruntime, and the wheel of sleap-nn or its folder on PYTHONPATH. group.py of
+benches/gpu times the same functions.
 
     sleap_reference.py FOLDER FRAMES WIDTH HEIGHT
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import json
 import sys
@@ -27,7 +29,6 @@ import types
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 
 # sleap-nn's defaults (PostprocessConfig, PAFScorer).
 PEAK, LINE, CROP = 0.2, 0.25, 96
@@ -60,7 +61,7 @@ class StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def operations() -> types.SimpleNamespace:
     """sleap-nn's peak finding, crops and grouping, without what its packages import when they are opened."""
     # What they do need, before anything is stood in for.
-    for name in ("torch", "scipy.optimize", "networkx", "attrs", "omegaconf"):
+    for name in ("torch", "scipy.optimize", "networkx", "attrs"):
         importlib.import_module(name)
     found = importlib.util.find_spec("sleap_nn")
     if found is None:
@@ -83,15 +84,24 @@ def operations() -> types.SimpleNamespace:
     )
 
 
+def version() -> str:
+    """Of sleap-nn."""
+    return importlib.metadata.version("sleap-nn")
+
+
 def scorer(ops: types.SimpleNamespace, least: float = LINE):
     return ops.scorer(part_names=["A", "B"], edges=[("A", "B")], pafs_stride=PAF_STRIDE, min_line_scores=least)
 
 
 def bottom_up(ops, maps, fields, grouping, peak: float = PEAK) -> np.ndarray:
-    """Instances `[I, 2, 3]`: x, y, score; NaN where a point is missing. `maps` `[1, 2, H, W]`, `fields` `[1, 2, h, w]`."""
+    """Instances `[I, 2, 3]`: x, y, score; NaN where a point is missing. `maps` `[1, 2, H, W]`, `fields` `[1, 2, h, w]`, on any
+    device."""
     points, scores, _, channels = ops.local(maps, threshold=peak, refinement="integral")
     points = points * STRIDES["bottomup"]
-    instances, values, *_ = grouping.predict(fields.permute(0, 2, 3, 1), [points], [scores], [channels])
+    # As sleap-nn's own layer has it: lines are scored where the maps are, all else is on the host.
+    lines = grouping.score_paf_lines(fields.permute(0, 2, 3, 1), [points], [channels])
+    matches = grouping.match_candidates(*([each.cpu() for each in part] for part in lines))
+    instances, values, _ = grouping.group_instances([points.cpu()], [scores.cpu()], [channels.cpu()], *matches)
     return np.concatenate([instances[0].numpy(), values[0].numpy()[..., None]], -1).reshape(-1, 2, 3)
 
 
@@ -127,6 +137,8 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def network(folder: Path, name: str):
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(folder / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
