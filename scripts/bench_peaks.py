@@ -40,7 +40,9 @@ def gaussians(channels: int, height: int, width: int, seed: int = 1) -> np.ndarr
     maps = 0.05 * random.random((channels, height, width))
     for channel in maps:
         for x, y in random.random((PEOPLE, 2)) * (width, height):
-            channel += 0.8 * np.outer(np.exp(-((np.arange(height) - y) ** 2) / 8), np.exp(-((np.arange(width) - x) ** 2) / 8))
+            channel += 0.8 * np.outer(
+                np.exp(-((np.arange(height) - y) ** 2) / 8), np.exp(-((np.arange(width) - x) ** 2) / 8)
+            )
     return maps.astype(np.float32)
 
 
@@ -131,7 +133,10 @@ def main() -> int:
             if not agree(peaks, run()):
                 print(f"bench: {name} finds other peaks than we do", file=sys.stderr)
                 return 1
-        turns = [(ours(given.program, maps)[0], {name: timed(run) for name, run in runs.items()}) for _ in range(given.rounds)]
+        turns = [
+            (ours(given.program, maps)[0], {name: timed(run) for name, run in runs.items()})
+            for _ in range(given.rounds)
+        ]
         mine = statistics.median(turn for turn, _ in turns)
         what = f"local peaks + integral {'x'.join(map(str, size))}"
         print(f"{what}, {len(peaks)} peaks: {mine:.1f} µs")
@@ -140,7 +145,9 @@ def main() -> int:
             ratio = statistics.median(theirs[name] / own for own, theirs in turns)
             met = "met" if ratio >= GOAL else "MISSED"
             good &= ratio >= GOAL
-            print(f"  {name:<18}{statistics.median(theirs[name] for _, theirs in turns):>9.1f} µs, {ratio:.1f} x (goal {GOAL:g}: {met})")
+            print(
+                f"  {name:<18}{statistics.median(theirs[name] for _, theirs in turns):>9.1f} µs, {ratio:.1f} x (goal {GOAL:g}: {met})"
+            )
             row["peers"][name] = {"us": [round(theirs[name], 2) for _, theirs in turns], "ratio": round(ratio, 2)}
         rows.append(row)
     for name in ("numpy", "cv2", "torch"):

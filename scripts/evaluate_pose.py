@@ -66,7 +66,9 @@ def instances(record: dict, points: list[str]) -> np.ndarray:
     at i, as the references count."""
     found = []
     for item in record["objects"]:
-        at = {point["name"]: (point["x"] - 0.5, point["y"] - 0.5, point["score"]) for point in item.get("keypoints", [])}
+        at = {
+            point["name"]: (point["x"] - 0.5, point["y"] - 0.5, point["score"]) for point in item.get("keypoints", [])
+        }
         if at.keys() & set(points):
             found.append([at.get(name, (np.nan,) * 3) for name in points])
     return np.array(found, np.float64).reshape(-1, len(points), 3)
@@ -96,7 +98,9 @@ def compare(title: str, ours: list[np.ndarray], theirs: list[np.ndarray], stable
     agreed = [found is not None for found in apart]
     steady = [same for same, still in zip(agreed, stable, strict=True) if still]
     points = np.concatenate([found for found in apart if found is not None] or [np.zeros(0)])
-    told = [f"{title}: {len(ours)} frames, {sum(map(len, theirs))} instances of the reference, {sum(map(len, ours))} of ours"]
+    told = [
+        f"{title}: {len(ours)} frames, {sum(map(len, theirs))} instances of the reference, {sum(map(len, ours))} of ours"
+    ]
     share = sum(steady) / max(len(steady), 1)
     met = "met" if share >= GOAL_SHARE else "MISSED"
     told.append(
@@ -135,7 +139,9 @@ def flies(given: argparse.Namespace) -> list[str]:
         "bottom-up": published("pose-bottomup", {"model": str(models / "flies-bottomup.onnx")}, frames, size, "gray8"),
         "top-down": published("pose-topdown", top_down, frames, size, "gray8"),
     }
-    lines = [f"{given.video.name}, every {given.every}. frame ({count}), {size[0]}x{size[1]} grey; reference: sleap-nn's functions"]
+    lines = [
+        f"{given.video.name}, every {given.every}. frame ({count}), {size[0]}x{size[1]} grey; reference: sleap-nn's functions"
+    ]
     for way, title in (
         ("bottom-up", "bottom-up"),
         ("top-down-floor", "top-down, their points moved by the corner that they cut at"),
@@ -143,7 +149,9 @@ def flies(given: argparse.Namespace) -> list[str]:
     ):
         mine = [instances(record, POINTS) for record in ours[way.removesuffix("-floor")]]
         theirs = [line[way]["instances"] for line in reference]
-        theirs = [np.array([[p or [np.nan] * 3 for p in i] for i in frame], float).reshape(-1, 2, 3) for frame in theirs]
+        theirs = [
+            np.array([[p or [np.nan] * 3 for p in i] for i in frame], float).reshape(-1, 2, 3) for frame in theirs
+        ]
         lines += compare(title, mine, theirs, [line[way]["stable"] for line in reference])
     return lines
 
@@ -155,7 +163,9 @@ def people(given: argparse.Namespace) -> list[str]:
     records = published("pose-bottomup", {"model": str(POSENET)}, frames, size, "rgb")
     ours = [instances(record, posenet_reference.NAMES) for record in records]
     theirs, stable = posenet_reference.run(POSENET, frames, tuple(size))
-    lines = [f"vtest.avi, every {given.every}. frame ({count}), {size[0]}x{size[1]} RGB; reference: posenet_reference.py"]
+    lines = [
+        f"vtest.avi, every {given.every}. frame ({count}), {size[0]}x{size[1]} RGB; reference: posenet_reference.py"
+    ]
     return lines + compare("PoseNet", ours, theirs, stable)
 
 
@@ -180,8 +190,12 @@ def main() -> int:
     subprocess.run(
         ["cargo", "build", "--release", "--locked", "--package", "gst-plugin-cudainfer"], cwd=pipeline.ROOT, check=True
     )
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=pipeline.ROOT, stdout=subprocess.PIPE, text=True)
-    lines = [f"scripts/evaluate pose, commit {commit.stdout.strip()}, onnxruntime {importlib.metadata.version('onnxruntime')}"]
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=pipeline.ROOT, stdout=subprocess.PIPE, text=True
+    )
+    lines = [
+        f"scripts/evaluate pose, commit {commit.stdout.strip()}, onnxruntime {importlib.metadata.version('onnxruntime')}"
+    ]
     try:
         lines += [*(flies(given) if given.models else []), *people(given)]
     except subprocess.CalledProcessError as error:

@@ -5,9 +5,9 @@ what came of it as tables. Started by scripts/bench --gpu.
                  [--pose-model FILE --pose-video FILE] [--results FOLDER]
 
 Whole lines (benches/gpu/lines.py) and many streams into one model (benches/gpu/streams.py) are measured where there are
-GStreamer, ONNX Runtime and the clip that scripts/gpu-bundle makes; their networks are exported by PyTorch first. --pose-model is
-a network that groups points, with its sidecar beside it or that of SLEAP's two flies, and --pose-video what it looks at. --rows adds rows from elsewhere: JSON objects,
-one a line. A row of one operation is
+GStreamer, ONNX Runtime and the clip that scripts/gpu-bundle makes; their networks are exported by PyTorch first.
+--pose-model is a network that groups points, with its sidecar beside it (default: that of SLEAP's two flies), and
+--pose-video what it looks at: a line of poses besides. --rows adds rows from elsewhere: JSON objects, one a line. A row of one operation is
     {"row", "who", "median_us", "p95_us", "bytes", "launches", "goal_us"}       (peers: without the last three)
 and one of a whole line is
     {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}   (goal: frames/s)

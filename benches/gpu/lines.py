@@ -7,8 +7,8 @@ Prints one JSON object a row and way. Frames a second are those of a steady line
 frames, and the difference counts, so that start-up does not. What goes through the bus is summed over the elements'
 `stats`, likewise as a difference.
 
-What follows the model goes by its name: nothing behind deeplab's, peakfind behind those with a `bottomup` or `pose` in their
-name, which group points, and detection and tracking behind all others.
+What follows the model goes by its name: nothing behind deeplab's, peakfind behind those with `bottomup` or `pose` in it,
+which group points, and detection and tracking behind all others.
 """
 
 import argparse
@@ -39,8 +39,8 @@ WAYS = {
     " ! trtinfer model={model} provider=cuda {after_cpu} ! fakesink sync=false",
     "the decoder alone": "! fakesink sync=false",
 }
-# What the documents this project came from measured of a pose pipeline, for one video. How many frames that had is not known, so
-# neither are the 1,024,127 waits for a stream and 7.5 million launches of a frame.
+# What the documents this project came from measured of a pose pipeline, for one video. How many frames that had is not
+# known, so neither is how many of the 1,024,127 waits for a stream and 7.5 million launches were a frame's.
 DOCUMENTS = {"who": "the documents' pose pipeline: 1,024,127 waits and 7.5 million launches in a video", "fps": 23.3}
 FASTER = 20
 

@@ -4,8 +4,8 @@
 //! cargo run --release -p cudainfer-kernels --example peaks -- maps.f32 13 96 96 300
 //! ```
 //!
-//! The file holds float32 values, channels first, of so many channels, rows and columns. Prints a line of JSON: the microseconds
-//! of each of so many runs, and the peaks as `[channel, x, y]`, in cells.
+//! The file holds float32 values, channels first, of so many channels, rows and columns. Prints a line of JSON: the
+//! microseconds of each of so many runs, and the peaks as `[channel, x, y]`, in cells.
 
 use std::error::Error;
 use std::time::Instant;
