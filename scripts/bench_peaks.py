@@ -3,7 +3,7 @@ same maps. Started by scripts/bench --peaks.
 
     bench_peaks.py PROGRAM [--rounds N]
 
-PROGRAM is kernels/examples/peaks.rs, built. The maps are those of benches/gpu/peaks.py: gaussians (sigma 2) over a little noise,
+PROGRAM is kernels/examples/peaks.rs, built. The maps are like those of benches/gpu/peaks.py: gaussians (sigma 2) over noise,
 four a channel. What is not installed is left out.
 """
 

@@ -43,7 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         times.push(start.elapsed().as_secs_f64() * 1e6);
     }
     // A cell's centre is half a cell beyond its index.
-    let peaks: Vec<_> = found.iter().map(|p| format!("[{},{},{}]", p.channel, p.x - 0.5, p.y - 0.5)).collect();
+    let peaks: Vec<_> =
+        found.iter().map(|p| format!("[{},{},{}]", p.channel, p.x - 0.5, p.y - 0.5)).collect();
     println!("{{\"us\":{times:.2?},\"peaks\":[{}]}}", peaks.join(","));
     Ok(())
 }
