@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -162,7 +163,8 @@ def people(given: argparse.Namespace) -> list[str]:
     *size, count = decode(VTEST, frames, "RGB", given.every)
     records = published("pose-bottomup", {"model": str(POSENET)}, frames, size, "rgb")
     ours = [instances(record, posenet_reference.NAMES) for record in records]
-    theirs, stable = posenet_reference.run(POSENET, frames, tuple(size))
+    peaks = tomllib.loads((SIDECARS / "posenet.toml").read_text())["peaks"]
+    theirs, stable = posenet_reference.run(POSENET, frames, tuple(size), peaks["max-poses"], peaks["min-point-score"])
     lines = [
         f"vtest.avi, every {given.every}. frame ({count}), {size[0]}x{size[1]} RGB; reference: posenet_reference.py"
     ]

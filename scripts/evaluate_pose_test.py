@@ -75,7 +75,7 @@ class Posenet(unittest.TestCase):
             for part, point in enumerate(person):
                 row, column = np.round(point / stride).astype(int)
                 scores[row, column, part] = score
-        poses = posenet_reference.decode(posenet_reference.Maps(scores, offsets, forward, backward))
+        poses = posenet_reference.decode(posenet_reference.Maps(scores, offsets, forward, backward), 10)
         self.assertEqual(len(poses), 2)
         for pose, person in zip(poses, people, strict=True):
             self.assertTrue(np.allclose(pose[:, :2], person, atol=1e-9), pose[:, :2] - person)

@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 
 SIDE, STRIDE = 385, 16
-SCORE, RADIUS, MOST = 0.5, 20.0, 5
+SCORE, RADIUS = 0.5, 20.0
 # How often a point is moved by the offset of the cell next to it.
 REFINEMENTS = 2
 NAMES = [
@@ -66,11 +66,11 @@ def taken(poses: list[np.ndarray], point: np.ndarray, part: int) -> bool:
     return any(np.sum((pose[part, :2] - point) ** 2) <= RADIUS**2 for pose in poses)
 
 
-def decode(maps: Maps, least: float = SCORE) -> list[np.ndarray]:
-    """Poses `[17, 3]`: y, x in the tensor, and score."""
+def decode(maps: Maps, most: int, least: float = SCORE) -> list[np.ndarray]:
+    """Poses `[17, 3]`, `most` of them at most: y, x in the tensor, and score."""
     poses: list[np.ndarray] = []
     for score, row, column, part in roots(maps.scores, least):
-        if len(poses) == MOST:
+        if len(poses) == most:
             break
         root = maps.at((row, column), part)
         if taken(poses, root, part):
@@ -116,18 +116,26 @@ def same(a: list[np.ndarray], b: list[np.ndarray]) -> bool:
     return len(a) == len(b) and all(np.abs(p - q)[:, :2].max() < 5 for p, q in zip(a, b, strict=True))
 
 
-def run(model: Path, frames: Path, size: tuple[int, int]) -> tuple[list[np.ndarray], list[bool]]:
-    """Instances `[I, 17, 3]` of each frame of a file of RGB pixels: x, y (pixel i has its centre at i) and score; and
-    whether they stay the same with outputs rounded to float16 and with thresholds a twentieth away."""
+def run(
+    model: Path, frames: Path, size: tuple[int, int], most: int, least: float
+) -> tuple[list[np.ndarray], list[bool]]:
+    """Instances `[I, 17, 3]`, `most` of them at most, of each frame of a file of RGB pixels: x, y (pixel i has its centre
+    at i) and score, NaN for points whose score is below `least`; and whether they stay the same with outputs rounded to
+    float16 and with thresholds a twentieth away."""
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     scale = np.array(size) / SIDE
     found, stable = [], []
     for frame in np.memmap(frames, np.uint8, "r").reshape(-1, size[1], size[0], 3):
         outputs = dict(zip(names, session.run(None, {session.get_inputs()[0].name: prepare(frame)}), strict=True))
-        poses = decode(split(outputs))
-        others = [decode(split(outputs, np.float16))] + [decode(split(outputs), SCORE * f) for f in (0.95, 1.05)]
-        stable.append(all(same(poses, other) for other in others))
+        maps = split(outputs)
+        poses = decode(maps, most)
+        others = [decode(split(outputs, np.float16), most), *(decode(maps, most, SCORE * f) for f in (0.95, 1.05))]
+        scores = np.array(poses).reshape(-1, 3)[:, 2]
+        close = np.abs(scores - least) < least / 20
+        stable.append(not close.any() and all(same(poses, other) for other in others))
         points = [np.concatenate([(p[:, 1::-1] + 0.5) * scale - 0.5, p[:, 2:]], 1) for p in poses]
-        found.append(np.array(points).reshape(-1, len(NAMES), 3))
+        instances = np.array(points).reshape(-1, len(NAMES), 3)
+        instances[instances[..., 2] < least] = np.nan
+        found.append(instances)
     return found, stable
