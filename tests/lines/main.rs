@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 mod cache;
+mod classes;
 mod inspect;
 mod launch;
 mod metadata;
 mod numbers;
 mod overlay;
 mod plugin;
+mod poses;
 mod prebuild;
 mod records;
 mod regions;

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
 use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
-use super::{EngineError, sidecar_path};
+use super::{EngineError, Skeleton, sidecar_path};
+use crate::classify;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
 use crate::nick::from_nick;
@@ -24,6 +25,10 @@ pub struct Sidecar {
     pub output: Output,
     /// How confidence maps are read.
     pub peaks: Peaks,
+    /// What its keypoints are called and how they belong together.
+    pub skeleton: Skeleton,
+    /// How a classifier's scores are read.
+    pub classify: Classify,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
 }
@@ -99,10 +104,18 @@ pub struct Output {
     /// Which of its classes is "nothing".
     #[serde(deserialize_with = "background")]
     pub background: Option<Background>,
+    /// Keypoints of an object, where boxes have some.
+    pub keypoints: Option<usize>,
+    /// Unit of a heat-map's sizes.
+    #[serde(deserialize_with = "size_unit")]
+    pub size_unit: Option<SizeUnit>,
+    /// Which axis a heat-map's sizes, offsets and landmarks begin with.
+    #[serde(deserialize_with = "axis_order")]
+    pub axis_order: Option<AxisOrder>,
 }
 
 /// `[peaks]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
     /// The output that holds the confidence maps.
@@ -123,6 +136,21 @@ pub struct Peaks {
     #[serde(deserialize_with = "nick")]
     pub grid: Option<peakfind::Grid>,
     /// Peaks below it are dropped.
+    pub threshold: Option<f32>,
+}
+
+/// `[classify]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Classify {
+    /// The output that holds the scores.
+    pub output: Option<String>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<classify::Activation>,
+    /// Classes that are kept.
+    pub top_k: Option<u32>,
+    /// Classes of a lower confidence are dropped.
     pub threshold: Option<f32>,
 }
 
@@ -200,6 +228,15 @@ fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Backg
     )
 }
 
+fn size_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SizeUnit>, D::Error> {
+    let table = [("cells", SizeUnit::Cells), ("pixels", SizeUnit::Pixels), ("log-cells", SizeUnit::LogCells)];
+    one_of(deserializer, &table)
+}
+
+fn axis_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AxisOrder>, D::Error> {
+    one_of(deserializer, &[("xy", AxisOrder::Xy), ("yx", AxisOrder::Yx)])
+}
+
 impl Sidecar {
     /// The sidecar of a model; an empty one where there is no file.
     ///
@@ -247,10 +284,30 @@ impl Sidecar {
                 return Err(format!("{name} lies between 0 and 1"));
             }
         }
+        if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
+            return Err("classify.top-k lies between 1 and 16".into());
+        }
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());
         }
         Ok(())
+    }
+
+    /// Whether labels and skeleton agree, when the labels have been read. Labels name classes where the model gives boxes,
+    /// else points.
+    pub(super) fn check_names(&self) -> Result<(), String> {
+        let (labels, points) = (&self.output.labels, &self.skeleton.points);
+        let name_points = self.peaks != Peaks::default() && self.output.decoder.is_none();
+        if !name_points || labels.is_empty() || points.is_empty() || labels == points {
+            return Ok(());
+        }
+        let different = labels.iter().zip(points).find(|(label, point)| label != point);
+        Err(match different {
+            Some((label, point)) => {
+                format!("the labels call a point '{label}' that the skeleton calls '{point}'")
+            }
+            None => format!("there are {} labels for a skeleton of {} points", labels.len(), points.len()),
+        } + ": leave the labels out, the skeleton's points are names enough")
     }
 }
 
@@ -275,5 +332,23 @@ mod tests {
         assert!(error.contains("scale = 1.0"), "{error}");
         assert_eq!(checked("[input]\nscale = 1.0\nstd = [57.4, 57.1, 58.4]"), Ok(()));
         assert_eq!(checked("[input]\nmean = [0.485, 0.456, 0.406]"), Ok(()));
+    }
+
+    #[test]
+    fn labels_of_points_agree_with_the_skeleton() {
+        let checked = |labels: &str, section: &str| {
+            let skeleton = "[skeleton]\npoints = [\"head\", \"tail\"]";
+            let text = format!("[output]\nlabels = {labels}\n{section}\n{skeleton}");
+            toml::from_str::<Sidecar>(&text).unwrap().check_names()
+        };
+        let peaks = "[peaks]\nthreshold = 0.2";
+        assert_eq!(checked("[\"head\", \"tail\"]", peaks), Ok(()));
+        assert_eq!(checked("[]", peaks), Ok(()));
+        let error = checked("[\"tail\", \"head\"]", peaks).unwrap_err();
+        assert!(error.contains("call a point 'tail' that the skeleton calls 'head'"), "{error}");
+        let error = checked("[\"head\"]", peaks).unwrap_err();
+        assert!(error.contains("1 labels for a skeleton of 2 points"), "{error}");
+        // Classes of boxes that have points.
+        assert_eq!(checked("[\"mouse\"]", "decoder = \"yolov8\""), Ok(()));
     }
 }

@@ -10,7 +10,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::gpu::Artist;
-use super::picture::{Settings, Trails, captions, shapes};
+use super::picture::{Settings, Trails, captions, limbs, shapes};
 use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
 use crate::memory::order;
@@ -81,8 +81,8 @@ impl InferOverlay {
         let settings = lock(&self.settings).clone();
         let mut trails = lock(&self.trails);
         trails.update(&objects, settings.trail_length);
-        let captions = captions(&objects, &settings);
-        let shapes = shapes(&objects, &captions, &trails, &settings, state.format.height);
+        let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
+        let shapes = shapes(&objects, &captions, &limbs, &trails, &settings, state.format.height);
         if shapes.is_empty() {
             return state.artist.as_ref().map_or(Ok(()), |artist| artist.settle(buffer));
         }
@@ -132,10 +132,11 @@ impl ObjectImpl for InferOverlay {
                 show("confidences", "Confidences", "Write the confidences in per cent", defaults.confidences),
                 show("ids", "Identities", "Write the tracks' identities", defaults.ids),
                 show("points", "Points", "Draw the keypoints", defaults.points),
+                show("skeleton", "Skeleton", "Draw the lines that join keypoints", defaults.skeleton),
                 show(
                     "tracked-only",
                     "Tracked only",
-                    "Draw only detections that belong to a track",
+                    "Draw only objects that belong to a track",
                     defaults.tracked_only,
                 ),
                 count(
@@ -175,6 +176,7 @@ impl ObjectImpl for InferOverlay {
             "confidences" => settings.confidences = on(),
             "ids" => settings.ids = on(),
             "points" => settings.points = on(),
+            "skeleton" => settings.skeleton = on(),
             "tracked-only" => settings.tracked_only = on(),
             "trail-length" => settings.trail_length = count(),
             "thickness" => settings.thickness = count(),
@@ -191,6 +193,7 @@ impl ObjectImpl for InferOverlay {
             "confidences" => settings.confidences.to_value(),
             "ids" => settings.ids.to_value(),
             "points" => settings.points.to_value(),
+            "skeleton" => settings.skeleton.to_value(),
             "tracked-only" => settings.tracked_only.to_value(),
             "trail-length" => settings.trail_length.to_value(),
             "thickness" => settings.thickness.to_value(),
@@ -209,7 +212,7 @@ impl ElementImpl for InferOverlay {
             gst::subclass::ElementMetadata::new(
                 "Inference overlay",
                 "Filter/Effect/Video",
-                "Draws boxes, labels, confidences, track identities, trails and keypoints on the frame",
+                "Draws boxes, labels, confidences, track identities, trails and skeletons on the frame",
                 "The cudainfer authors",
             )
         });

@@ -158,7 +158,7 @@ fn object(peaks: &[Peak], info: &ModelInfo, id: usize) -> (Object, Rect) {
     let mut points = KeypointsParam::default();
     let (mut low, mut high) = ((f32::MAX, f32::MAX), (f32::MIN, f32::MIN));
     for peak in peaks {
-        points.names.push(info.label(peak.channel));
+        points.names.push(info.point(peak.channel));
         points.x.push(peak.x.into());
         points.y.push(peak.y.into());
         points.score.push(peak.score.into());
