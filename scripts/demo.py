@@ -17,30 +17,14 @@ from pathlib import Path
 
 import pipeline
 
-# What is shown: the pipeline, and what its files in out/ are called.
+# What is shown: the pipeline, what its files in out/ are called, and the video.
 DEMOS = {
-    "detect": ("detect-track", "demo"),
-    "pose": ("pose-topdown", "demo-pose"),
-    "segment": ("segment", "demo-segment"),
+    "detect": ("detect-track", "demo", ".cache/video/vtest.avi"),
+    "pose": ("pose-topdown", "demo-pose", ".cache/video/vtest.avi"),
+    "segment": ("segment", "demo-segment", ".cache/video/carphone.mp4"),
 }
 POSITION = re.compile(r"([\d:.]+) / ([\d:.]+) \(\s*([\d.]+) ?%\)")
 PATIENCE_S = 20.0
-
-
-class Lines:
-    """How many lines a growing file has; reads only what is new."""
-
-    def __init__(self, path: Path):
-        self.path, self.offset, self.count = path, 0, 0
-
-    def update(self) -> int:
-        if self.path.exists():
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                new = file.read()
-            self.offset += len(new)
-            self.count += new.count(b"\n")
-        return self.count
 
 
 class Launch:
@@ -92,18 +76,13 @@ class Progress:
         self.next = 0.0
         self.start: float | None = None
 
-    def show(self, frames: int, share: float) -> None:
+    def show(self, share: float) -> None:
         now = time.monotonic()
-        if frames == 0 or now < self.next:
+        if share == 0 or now < self.next:
             return
         self.start = self.start or now
         self.next = now + (0.5 if self.terminal else 5.0)
-        spent = now - self.start
-        text = f"{frames} frames"
-        if spent > 0:
-            text += f", {frames / spent:.1f} frames/s"
-        if share > 0:
-            text += f", {share:.0%}, {clock(spent * (1 - share) / share)} left"
+        text = f"{share:.0%}, {clock((now - self.start) * (1 - share) / share)} left"
         print(f"\r{text:<70}" if self.terminal else text, end="" if self.terminal else "\n", flush=True)
 
     def close(self) -> None:
@@ -115,46 +94,44 @@ def clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
-def table(file: Path, frames: int, seconds: float) -> None:
+def table(trace: dict) -> None:
     """The closing table: milliseconds a frame by element, from the tracer's report."""
-    trace = json.loads(file.read_text()) if file.exists() else {}
-    seconds = trace.get("seconds", seconds)
-    print(f"\n{'frames':<24}{frames:>10}")
-    print(f"{'frames/s':<24}{frames / seconds:>10.1f}")
+    print(f"\n{'frames':<24}{trace['frames']:>10}")
+    print(f"{'frames/s':<24}{trace['frames'] / trace['seconds']:>10.1f}")
     print(f"\n{'element':<24}{'ms a frame':>10}")
-    for element in trace.get("elements", []):
+    for element in trace["elements"]:
         print(f"{element['factory']:<24}{element['ms_per_frame']:>10.2f}")
 
 
 def main(what: str, video: str | None = None) -> int:
-    name, stem = DEMOS[what]
-    drawn, results, log, trace = (Path("out", stem + end) for end in (".mp4", ".jsonl", ".log", ".trace.json"))
-    values = {"json": str(results), "output": str(drawn)} | ({"video": video} if video else {})
-    command = pipeline.command(pipeline.read(name).arguments(values), "-e", "--force-position")
+    name, stem, own = DEMOS[what]
+    chosen, video = pipeline.read(name), video or own
+    files = {key: Path("out", stem + end) for key, end in (("output", ".mp4"), ("json", ".jsonl")) if key in chosen.keys}
+    log, report = (Path("out", stem + end) for end in (".log", ".trace.json"))
+    values = {"video": video} | {key: str(path) for key, path in files.items()}
+    command = pipeline.command(chosen.arguments(values), "-e", "--force-position")
     print(pipeline.printable(command), flush=True)
-    for stale in (drawn, results, trace):
+    for stale in (*files.values(), report):
         stale.unlink(missing_ok=True)
-    tracing = {"GST_TRACERS": f"cudainfer(json={trace.absolute()})", "LC_ALL": "C.UTF-8"}
-    launch = Launch(command, pipeline.environment() | tracing, log)
+    tracing = {"GST_TRACERS": f"cudainfer(json={report.absolute()})", "LC_ALL": "C.UTF-8"}
+    launch, progress = Launch(command, pipeline.environment() | tracing, log), Progress()
     # Ctrl-C reaches gst-launch too, which closes the video properly (-e) and ends.
     signal.signal(signal.SIGINT, lambda *_: None)
-    lines, progress, start = Lines(results), Progress(), time.monotonic()
     while launch.running():
-        progress.show(lines.update(), launch.share)
+        progress.show(launch.share)
         time.sleep(0.1)
-    seconds = time.monotonic() - start
     progress.close()
     for complaint in launch.complaints:
         print(complaint, file=sys.stderr)
-    frames = lines.update()
     if launch.process.returncode != 0 or launch.failed_at:
         print(f"demo: gst-launch-1.0 failed, see above and {log}", file=sys.stderr)
         return launch.process.returncode if launch.process.returncode > 0 else 1
-    if frames == 0:
-        print(f"demo: no frame came out of {video or 'the video'}: has it a video stream? See {log}", file=sys.stderr)
+    trace = json.loads(report.read_text()) if report.exists() else {"frames": 0}
+    if trace["frames"] == 0:
+        print(f"demo: no frame came out of {video}: has it a video stream? See {log}", file=sys.stderr)
         return 1
-    table(trace, frames, seconds)
-    print(f"\n{drawn}\n{results}")
+    table(trace)
+    print("", *files.values(), sep="\n")
     return 0
 
 
