@@ -140,20 +140,23 @@ impl SegMask {
 
     /// Returns how many values are to be warned of, once.
     fn work(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<u64, String> {
-        let set = TensorSet::take(buffer).ok_or("a frame came without its tensors")?;
+        let sets = TensorSet::take(buffer).ok_or("a frame came without its tensors")?;
+        let [set @ TensorSet { object: None, .. }] = &sets[..] else {
+            return Err(
+                "masks are made of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
+            );
+        };
         let State { tensor, work, frame, size, result } = state;
         let (count, non_finite) = match work {
             Job::Instances(instances) => {
-                let masks = instances.make(&set, &objects(buffer), &self.device, &self.counters)?;
+                let masks = instances.make(set, &objects(buffer), &self.device, &self.counters)?;
                 mask::put(buffer, &masks);
                 (masks.len() as u64, 0)
             }
             Job::Whole(whole, kind) => {
                 let logits = set.tensors.iter().find(|t| t.desc.name == *tensor);
                 let logits = logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
-                // A rotated region of interest has no upright rectangle that a mask at the model's size could cover.
-                let rotated = set.to_frame.skew != [0.0, 0.0];
-                let frame_size = *size == Size::Frame || rotated || !matches!(result, Target::Meta);
+                let frame_size = *size == Size::Frame || !matches!(result, Target::Meta);
                 let wanted = Wanted { to_frame: set.to_frame, frame: *frame, frame_size };
                 let made = whole.make(logits, &wanted, &self.device, &self.counters)?;
                 let non_finite = made.non_finite;
