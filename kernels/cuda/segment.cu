@@ -5,7 +5,7 @@
 //
 // wide_*: a thread takes 16 bytes of neighbouring cells (8 float16, 4 float32) through all channels, GROUP of them under
 // way at a time; cell_step is 1, and 16 bytes divide everything. single_*: a thread takes one cell, for odd sizes and
-// addresses and for one channel among many. tiles_*: a block smooths the values of `tile` cells as they lie and keeps them
+// addresses and where little is read or much computed. tiles_*: a block smooths the values of `tile` cells as they lie and keeps them
 // in shared memory, where a thread then takes a cell.
 //
 // *_argmax: the first greatest channel. *_value: one channel by itself; `logits` is its first value. *_softmax: `channel`
@@ -119,18 +119,11 @@ struct Single {
 // Counts, smooths and rounds what was loaded, `old` being the state; `v` are the values.
 template <bool SMOOTH, typename P>
 __device__ __forceinline__ void take(const Params& p, P& raw, const P& old, float (&v)[P::LANES], uint32_t& bad) {
-    bool any = false;
 #pragma unroll
     for (uint32_t l = 0; l < P::LANES; ++l) {
         v[l] = value_of(raw.lanes[l]);
-        any |= !finite(v[l]);
-    }
-    if (any) {
-        for (uint32_t l = 0; l < P::LANES; ++l) bad += !finite(value_of(raw.lanes[l]));
-    }
-    if (SMOOTH) {
-#pragma unroll
-        for (uint32_t l = 0; l < P::LANES; ++l) {
+        bad += !finite(v[l]);
+        if (SMOOTH) {
             put(p.fresh ? v[l] : blend(p, value_of(old.lanes[l]), v[l]), &raw.lanes[l]);
             v[l] = value_of(raw.lanes[l]);
         }
@@ -140,14 +133,14 @@ __device__ __forceinline__ void take(const Params& p, P& raw, const P& old, floa
 // LANES bytes at once.
 template <uint32_t LANES>
 __device__ __forceinline__ void write(uint8_t* to, const uint8_t (&bytes)[LANES]) {
-    if (LANES == 1) {
+    if constexpr (LANES == 1) {
         *to = bytes[0];
-        return;
-    }
+    } else {
 #pragma unroll
-    for (uint32_t w = 0; w < LANES / 4; ++w) {
-        const uint8_t* b = bytes + 4 * w;
-        reinterpret_cast<uint32_t*>(to)[w] = b[0] | b[1] << 8 | b[2] << 16 | static_cast<uint32_t>(b[3]) << 24;
+        for (uint32_t w = 0; w < LANES / 4; ++w) {
+            const uint8_t* b = bytes + 4 * w;
+            reinterpret_cast<uint32_t*>(to)[w] = b[0] | b[1] << 8 | b[2] << 16 | static_cast<uint32_t>(b[3]) << 24;
+        }
     }
 }
 
@@ -168,7 +161,7 @@ __device__ __forceinline__ void tell(const Params& p) {
 template <typename P, Task TASK, bool SMOOTH>
 __device__ __forceinline__ uint32_t planes(const Params& p) {
     typedef typename P::Type T;
-    constexpr uint32_t LANES = P::LANES, AT_ONCE = TASK == VALUE ? 1 : TASK == SOFTMAX ? GROUP / 2 : GROUP;
+    constexpr uint32_t LANES = P::LANES, AT_ONCE = TASK == VALUE ? 1 : GROUP;
     const uint32_t first = (blockIdx.x * THREADS + threadIdx.x) * LANES;
     if (first >= p.cells) return 0;
     const T* logits = static_cast<const T*>(p.logits) + first * p.cell_step;
@@ -272,19 +265,17 @@ __device__ __forceinline__ uint32_t tiles(const Params& p) {
     return bad;
 }
 
-#define KERNEL(name, work, ...)                                                                          \
+#define KERNEL(name, work, ...)                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ Params p) { \
-        tell(p);                                                                                         \
-        count(p, p.state ? work<__VA_ARGS__, true>(p) : work<__VA_ARGS__, false>(p));                    \
+        tell(p);                                                                                   \
+        count(p, p.state ? work<__VA_ARGS__, true>(p) : work<__VA_ARGS__, false>(p));              \
     }
-#define KERNELS(type, T)                                   \
-    KERNEL(wide_argmax_##type, planes, Wide<T>, ARGMAX)    \
-    KERNEL(wide_value_##type, planes, Wide<T>, VALUE)      \
-    KERNEL(wide_softmax_##type, planes, Wide<T>, SOFTMAX)  \
-    KERNEL(single_argmax_##type, planes, Single<T>, ARGMAX) \
-    KERNEL(single_value_##type, planes, Single<T>, VALUE)  \
+#define KERNELS(type, T)                                      \
+    KERNEL(wide_argmax_##type, planes, Wide<T>, ARGMAX)       \
+    KERNEL(single_argmax_##type, planes, Single<T>, ARGMAX)   \
+    KERNEL(single_value_##type, planes, Single<T>, VALUE)     \
     KERNEL(single_softmax_##type, planes, Single<T>, SOFTMAX) \
-    KERNEL(tiles_argmax_##type, tiles, T, ARGMAX)          \
+    KERNEL(tiles_argmax_##type, tiles, T, ARGMAX)             \
     KERNEL(tiles_softmax_##type, tiles, T, SOFTMAX)
 KERNELS(float32, float)
 KERNELS(float16, half_t)

@@ -10,6 +10,7 @@ mod memory;
 mod peaks;
 mod preproc;
 mod race;
+mod segment;
 
 use std::sync::Arc;
 

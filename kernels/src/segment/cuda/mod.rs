@@ -51,9 +51,9 @@ const _: () = assert!(size_of::<Arguments>() == 88);
 #[derive(Debug)]
 pub struct CudaSegmenter {
     plan: Plan,
-    /// For what 16 bytes divide, and for what they do not.
-    wide: Kernel,
-    single: Kernel,
+    kernel: Kernel,
+    /// What is faster for sizes and addresses that 16 bytes divide.
+    wide: Option<Kernel>,
     state: Memory,
     fresh: bool,
     /// `Counts` of the kernels, and where the host is told of them.
@@ -81,18 +81,17 @@ impl CudaSegmenter {
             Task::Softmax => "softmax",
         };
         let ty = plan.announced.tensor.ty;
-        let load =
-            |way| Kernel::load(stream.context(), "segment", &format!("{way}_{task}_{ty}"));
-        let (wide, single) = match tiled(&plan) {
-            true => (load("tiles")?, load("tiles")?),
-            false => (load("wide")?, load("single")?),
-        };
+        let load = |way| Kernel::load(stream.context(), "segment", &format!("{way}_{task}_{ty}"));
+        let kernel = load(if tiled(&plan) { "tiles" } else { "single" })?;
+        let whole = (width * height * ty.size()).is_multiple_of(WIDE);
+        let wide = !tiled(&plan) && plan.task == Task::Argmax && whole;
+        let wide = wide.then(|| load("wide")).transpose()?;
         let smoothed = if params.smoothing > 0.0 { plan.planes() * width * height * ty.size() } else { 0 };
         let counts = stream.allocate(2 * size_of::<u64>())?;
         stream.fill(counts.slice(), 0)?;
         Ok(Self {
+            kernel,
             wide,
-            single,
             state: stream.allocate(smoothed)?,
             fresh: true,
             counts,
@@ -127,17 +126,15 @@ impl CudaSegmenter {
         let size = logits.ty.size();
         let cells = self.plan.announced.shape.cells();
         let lanes = WIDE / size;
-        let (kernel, blocks, shared) = if tiled(&self.plan) {
-            let tile = arguments.tile as usize;
-            (&self.wide, cells.div_ceil(tile), tile * arguments.channels as usize * size)
-        } else if arguments.cell_step == 1
-            && cells.is_multiple_of(lanes)
-            && arguments.logits.is_multiple_of(WIDE as u64)
-            && arguments.mask.is_multiple_of(lanes as u64)
-        {
-            (&self.wide, (cells / lanes).div_ceil(THREADS), 0)
-        } else {
-            (&self.single, cells.div_ceil(THREADS), 0)
+        let aligned =
+            arguments.logits.is_multiple_of(WIDE as u64) && arguments.mask.is_multiple_of(lanes as u64);
+        let (kernel, blocks, shared) = match &self.wide {
+            Some(wide) if aligned => (wide, (cells / lanes).div_ceil(THREADS), 0),
+            _ if tiled(&self.plan) => {
+                let tile = arguments.tile as usize;
+                (&self.kernel, cells.div_ceil(tile), tile * arguments.channels as usize * size)
+            }
+            _ => (&self.kernel, cells.div_ceil(THREADS), 0),
         };
         let [blocks, threads, shared] = [blocks, THREADS, shared].map(number);
         // SAFETY: `Arguments` mirrors the kernels' struct. Logits and mask are as large as the plan says, which has been
