@@ -12,6 +12,7 @@ mod peaks;
 mod preproc;
 mod race;
 mod regions;
+mod segment;
 
 use std::sync::Arc;
 
