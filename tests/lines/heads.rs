@@ -23,8 +23,7 @@ fn head(name: &str) -> String {
 }
 
 const SQUARE: &str = "width=64,height=64";
-/// `video/x-raw` with tensors, which a line's parser takes in quotes only.
-const WITH_TENSORS: &str = "\"video/x-raw(meta:CudaInferTensor)\"";
+const WITH_TENSORS: &str = "video/x-raw(memory:SystemMemory, meta:CudaInferTensor)";
 
 fn points(values: [[f64; 3]; 3]) -> KeypointsParam {
     let all = |k: usize| values.iter().map(|point| point[k]).collect();
@@ -108,7 +107,6 @@ fn prototypes_and_coefficients_go_to_who_asks_for_tensors() {
         let line = Line::new(&line(SQUARE, &format!("{} {between} ! {WITH_TENSORS}", head("masks"))));
         let seen = line.collect("out");
         let caps = line.element("out").static_pad("sink").unwrap();
-        line.watch("out", |_, _| ());
         line.pipeline.set_state(gst::State::Playing).unwrap();
         line.wait().succeeds();
         let caps = caps.current_caps().unwrap();
