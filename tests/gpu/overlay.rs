@@ -56,7 +56,7 @@ fn frame(info: &VideoInfo) -> gst::Buffer {
                 x: vec![10.0, f64::from(width)],
                 y: vec![f64::from(height) / 2.0, 3.0],
                 score: vec![0.5, 0.6],
-                ..KeypointsParam::default()
+                edges: vec![[0, 1]],
             }),
             ..Object::default()
         },

@@ -28,11 +28,11 @@ const WITH_TENSORS: &str = "video/x-raw(memory:SystemMemory, meta:CudaInferTenso
 fn points(values: [[f64; 3]; 3]) -> KeypointsParam {
     let all = |k: usize| values.iter().map(|point| point[k]).collect();
     KeypointsParam {
-        names: ["0", "1", "2"].map(str::to_owned).into(),
+        names: ["left", "right", "foot"].map(str::to_owned).into(),
         x: all(0),
         y: all(1),
         score: all(2),
-        edges: vec![],
+        edges: vec![[0, 1], [1, 2]],
     }
 }
 

@@ -2,13 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 mod cache;
+mod classes;
 mod heads;
 mod inspect;
 mod launch;
+mod masks;
 mod metadata;
 mod numbers;
 mod overlay;
 mod plugin;
+mod poses;
 mod prebuild;
 mod records;
 mod regions;

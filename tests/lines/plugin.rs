@@ -38,6 +38,8 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
         "trtinfer",
         "gpunms",
         "peakfind",
+        "classify",
+        "segmask",
         "tracker",
         "inferoverlay",
         "inferpublish",

@@ -59,7 +59,7 @@ fn a_line_looks_like_this() {
     let text = std::fs::read_to_string(&path).unwrap();
     // Calculated by hand: the box is that of numbers.rs stretched to 640x333, the points lie in a letterbox of 128x67
     // with bars of 14.
-    insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/1","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
+    insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/2","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
 }
 
 /// What is published of `elements` on the film; `source` is what stands before it.

@@ -287,6 +287,9 @@ def batch_detections(graph: Graph, batch: int | str = "batch", size: int = 64, p
     graph.output("detections", F32, [batch, 6, 84])
 
 
+SKELETON = '[skeleton]\npoints = ["left", "right", "foot"]\nedges = [["left", "right"], ["right", "foot"]]\n'
+
+
 def heads() -> None:
     """The detector's boxes with more beside them; each frame of a batch gets what its mean colours say."""
     boxes, scores, colours = detector_tables()
@@ -297,7 +300,8 @@ def heads() -> None:
     graph = Graph(F32, ["batch", 3, 64, 64])
     coloured(graph, np.concatenate([boxes, scores, points]), 4, colours)
     graph.output("coloured", F32, ["batch", 15, 84])
-    graph.save("pose", RED_AND_BLUE)
+    graph.save("pose", RED_AND_BLUE + SKELETON)
+    graph.save("pose-of-two", RED_AND_BLUE + '[skeleton]\npoints = ["head", "tail"]\n')
     graph.save("pose-of-four", RED_AND_BLUE + "keypoints = 4\n")
 
     # Four prototypes of 16x16 cells: left, right, top, bottom; the red object is its left half, the blue one its top half.
@@ -370,6 +374,41 @@ def heat_maps() -> None:
         graph.save(name, sidecar)
 
 
+def classifiers() -> None:
+    """Scores are ten times the picture's mean colours, 0..1; and the same with a score that is NaN."""
+    sidecar = '[input]\nresize = "stretch"\n[output]\nlabels = ["red", "green", "blue"]\n[classify]\ntop-k = 2\n'
+    for name, more in [("colours", [0, 0, 0]), ("colours-not-finite", [np.nan, 0, 0])]:
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        graph.node("Mul", ["mean", graph.constant("ten", np.float32(10))], "scaled")
+        graph.node("Add", ["scaled", graph.constant("more", np.array(more, np.float32))], "scores")
+        graph.output("scores", F32, ["batch", 3])
+        graph.save(name, sidecar)
+
+
+def masks() -> None:
+    """Models whose logits are the picture's colours, 24x16."""
+    stretch = '[input]\nresize = "stretch"\n'
+    names = '[output]\nlabels = ["red", "green", "blue"]\n'
+    bad = np.zeros((1, 3, 16, 24), np.float32)
+    bad[0, 0, 2, 3], bad[0, 1, 5, 7] = np.nan, np.inf
+    for name, add, sidecar in [
+        ("masks-colours", 0, stretch + names + "[segment]\nbackground = -1\n"),
+        ("masks-smooth", 0, stretch + names + "[segment]\nbackground = 2\nsmoothing = 0.5\n"),
+        ("masks-few-labels", 0, stretch + '[output]\nlabels = ["red", "green"]\n'),
+        ("masks-not-finite", bad, stretch + names),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("Add", ["images", graph.constant("add", np.float32(add))], "logits")
+        graph.output("logits", F32, [1, 3, 16, 24])
+        graph.save(name, sidecar)
+    # One channel: the red.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+    graph.output("red", F32, [1, 1, 16, 24])
+    graph.save("mask-red", stretch + '[output]\nlabels = ["red"]\n[segment]\nthreshold = 0.75\n')
+
+
 def failing() -> None:
     """Models that load and then fail."""
     # At every size but 16x24.
@@ -407,7 +446,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heads, heat_maps, failing):
+    for make in (identities, several, detectors, batches, heads, heat_maps, classifiers, masks, failing):
         make()
     STAMP.write_bytes(source)
 

@@ -17,6 +17,14 @@ fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
             ["without tensors", "put fusedpreproc and trtinfer before"],
         ),
         (
+            format!("{SOURCE} ! classify ! fakesink"),
+            ["without tensors", "put fusedpreproc and trtinfer before"],
+        ),
+        (
+            format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! classify ! fakesink"),
+            ["'detections:float32:1x6x84' are no scores", "name the output"],
+        ),
+        (
             format!("{SOURCE} ! fusedpreproc ! peakfind ! fakesink"),
             ["a network's input but not with its outputs", "put trtinfer before"],
         ),
@@ -172,6 +180,9 @@ fn a_property_out_of_range_is_refused_where_the_line_is_built() {
         "tracker min-confidence=-1",
         "peakfind max-peaks=0",
         "inferoverlay thickness=1000",
+        "inferoverlay mask-opacity=2",
+        "segmask smoothing=1",
+        "segmask opening=33",
     ] {
         // GStreamer's parser either refuses a value or sets the nearest that is allowed; neither may pass unnoticed
         // as the value itself.
@@ -184,6 +195,12 @@ fn a_property_out_of_range_is_refused_where_the_line_is_built() {
             assert_ne!(text.unwrap_or_default(), value, "{factory} {property}");
         }
     }
+}
+
+#[test]
+fn sigmas_that_are_none_are_named_with_how_they_are_written() {
+    run(&format!("{SOURCE} ! tracker similarity=oks sigmas=nose:0.1 ! fakesink"))
+        .fails_with(&["tracker0: sigmas: 'nose:0.1'", "POINT=NUMBER"]);
 }
 
 #[test]

@@ -11,31 +11,31 @@ use super::Params;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::RatioHeight;
+use super::seen::Seen;
 use crate::associate::{Costs, Gate};
-use crate::detect::Detection;
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<RatioHeight>,
     params: &Params,
-    detections: &[Detection],
+    seen: Seen<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {
     let frame = targets.begin_frame();
-    let confidence = |index: &usize| detections.get(*index).map_or(0.0, |detection| detection.confidence);
+    let confidence = |index: &usize| seen.get(*index).map_or(0.0, |one| one.detection.confidence);
     let (mut high, mut low): (Vec<usize>, Vec<usize>) =
         usable.into_iter().partition(|index| confidence(index) >= params.high_confidence);
 
     let first =
         Rule { gate: Gate::Before(params.iou), weigh_confidence: true, class_aware: params.class_aware };
-    targets.round(detections, &mut high, first, costs, |_| true);
+    targets.round(seen, &mut high, first, costs, |_| true);
     // Longer lost objects have no say here: their prediction is vague, and weak detections are often background.
     let second = Rule { gate: Gate::Before(params.iou_low), weigh_confidence: false, ..first };
-    targets.round(detections, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
+    targets.round(seen, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
 
     high.retain(|index| confidence(index) >= params.new_confidence);
-    targets.start(detections, &high);
+    targets.start(seen, &high);
     targets.settle(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);
     // An unconfirmed object has no credit: one miss ends it.
     targets.keep(|target| target.misses <= if target.was_confirmed() { params.max_lost } else { 0 });

@@ -2,10 +2,9 @@
 
 use super::matching::{Matcher, Rule};
 use super::motion::Motion;
+use super::seen::{One, Posture, Seen};
 use super::{State, Track};
-use crate::associate::Costs;
-use crate::associate::is_usable;
-use crate::detect::Detection;
+use crate::associate::{Costs, is_usable};
 use crate::geometry::Rect;
 
 /// A followed object.
@@ -24,20 +23,24 @@ pub(super) struct Target<M> {
     pub(super) streak: u32,
     /// Index of its detection in this frame.
     pub(super) detection: Option<usize>,
+    posture: Posture,
 }
 
 impl<M: Motion> Target<M> {
-    fn new(index: usize, detection: &Detection) -> Self {
-        Self {
-            motion: M::new(&detection.rect),
+    fn new(index: usize, one: &One<'_>) -> Self {
+        let mut target = Self {
+            motion: M::new(&one.detection.rect),
             id: 0,
-            class: detection.class,
+            class: one.detection.class,
             state: State::Tentative,
             age: 0,
             misses: 0,
             streak: 0,
             detection: Some(index),
-        }
+            posture: Posture::default(),
+        };
+        target.posture.take(one.pose, &target.motion.rect());
+        target
     }
 
     /// Moves one frame on. False when the estimate has become useless.
@@ -53,9 +56,17 @@ impl<M: Motion> Target<M> {
     }
 
     /// Takes detection `index` of this frame as its own.
-    pub(super) fn update(&mut self, index: usize, detection: &Detection) {
-        self.motion.update(&detection.rect);
-        self.class = detection.class;
+    pub(super) fn update(&mut self, index: usize, one: &One<'_>) {
+        let expected = self.rect();
+        if self.posture.is_outgrown(one, &expected) {
+            // As a movement the filter would go on with it.
+            self.motion = M::new(&one.detection.rect);
+            self.posture = Posture::default();
+        } else {
+            self.motion.update(&self.posture.measure(one, &expected));
+        }
+        self.posture.take(one.pose, &self.motion.rect());
+        self.class = one.detection.class;
         self.misses = 0;
         self.streak = self.streak.saturating_add(1);
         self.detection = Some(index);
@@ -69,6 +80,11 @@ impl<M: Motion> Target<M> {
     /// The filter's estimate.
     pub(super) fn rect(&self) -> Rect {
         self.motion.rect()
+    }
+
+    /// Appends to `out` its keypoints where they are expected.
+    pub(super) fn expect_pose(&self, out: &mut Vec<(f32, f32)>) {
+        self.posture.expect(&self.rect(), out);
     }
 
     fn track(&self) -> Track {
@@ -103,18 +119,19 @@ impl<M: Motion> Targets<M> {
     /// One round of association, see [`Matcher::round`].
     pub(super) fn round(
         &mut self,
-        detections: &[Detection],
+        seen: Seen<'_>,
         open: &mut Vec<usize>,
         rule: Rule,
         costs: &mut Costs,
         takes_part: impl Fn(&Target<M>) -> bool,
     ) {
-        self.matcher.round(&mut self.all, detections, open, rule, costs, takes_part);
+        self.matcher.round(&mut self.all, seen, open, rule, costs, takes_part);
     }
 
     /// Starts an object for each detection listed in `open`.
-    pub(super) fn start(&mut self, detections: &[Detection], open: &[usize]) {
-        self.all.extend(open.iter().filter_map(|&index| Some(Target::new(index, detections.get(index)?))));
+    pub(super) fn start(&mut self, seen: Seen<'_>, open: &[usize]) {
+        let new = |&index: &usize| Some(Target::new(index, &seen.get(index)?));
+        self.all.extend(open.iter().filter_map(new));
     }
 
     /// Settles every object's state: those seen in this frame are published where `ready`, the others are lost.

@@ -1,9 +1,13 @@
 //! One round of association: some of the followed objects against some of the detections.
 
+use std::ops::Range;
+
+use super::AREA_OF_BOX;
 use super::lifecycle::Target;
 use super::motion::Motion;
-use crate::associate::{Assignment, Costs, Gate, assign, iou_matrix};
-use crate::detect::Detection;
+use super::seen::{One, Seen};
+use crate::associate::{Assignment, Costs, Gate, Pose, assign, iou_matrix, oks_matrix};
+use crate::device::DeviceError;
 use crate::geometry::Rect;
 
 /// What decides whether an object and a detection may match, and how well.
@@ -11,7 +15,7 @@ use crate::geometry::Rect;
 pub(super) struct Rule {
     /// Lowest score of a match.
     pub(super) gate: Gate,
-    /// The score is IoU x confidence instead of IoU.
+    /// The score is similarity x confidence instead of similarity.
     pub(super) weigh_confidence: bool,
     /// Other classes never match.
     pub(super) class_aware: bool,
@@ -22,6 +26,9 @@ pub(super) struct Rule {
 pub(super) struct Matcher {
     expected: Vec<Rect>,
     seen: Vec<Rect>,
+    /// The expected boxes' keypoints, one pose after the other, and where each begins and ends.
+    points: Vec<(f32, f32)>,
+    poses: Vec<Range<usize>>,
     scores: Vec<f32>,
     assignment: Assignment,
 }
@@ -32,7 +39,7 @@ impl Matcher {
     pub(super) fn round<M: Motion>(
         &mut self,
         targets: &mut [Target<M>],
-        detections: &[Detection],
+        seen: Seen<'_>,
         open: &mut Vec<usize>,
         rule: Rule,
         costs: &mut Costs,
@@ -40,39 +47,97 @@ impl Matcher {
     ) {
         let mut candidates: Vec<&mut Target<M>> =
             targets.iter_mut().filter(|t| t.detection.is_none() && takes_part(t)).collect();
-        let offered: Vec<(usize, &Detection)> =
-            open.iter().filter_map(|&index| Some((index, detections.get(index)?))).collect();
+        let offered: Vec<(usize, One<'_>)> =
+            open.iter().filter_map(|&index| Some((index, seen.get(index)?))).collect();
         self.expected.clear();
         self.expected.extend(candidates.iter().map(|target| target.rect()));
         self.seen.clear();
-        self.seen.extend(offered.iter().map(|(_, detection)| detection.rect));
-        match costs.iou(&self.expected, &self.seen) {
-            Ok(scores) => {
-                self.scores.clear();
-                self.scores.extend_from_slice(scores);
-            }
-            // The frame must not suffer for it.
-            Err(failure) => {
-                costs.give_up(failure);
-                iou_matrix(&self.expected, &self.seen, &mut self.scores);
+        self.seen.extend(offered.iter().map(|(_, one)| one.detection.rect));
+        self.points.clear();
+        self.poses.clear();
+        if !seen.sigmas().is_empty() {
+            for target in &candidates {
+                let start = self.points.len();
+                target.expect_pose(&mut self.points);
+                self.poses.push(start..self.points.len());
             }
         }
+        self.compare(seen.sigmas(), &offered, costs);
         for (row, target) in self.scores.chunks_mut(offered.len().max(1)).zip(&candidates) {
-            for (score, (_, detection)) in row.iter_mut().zip(&offered) {
-                if rule.class_aware && target.class != detection.class {
+            for (score, (_, one)) in row.iter_mut().zip(&offered) {
+                if rule.class_aware && target.class != one.detection.class {
                     *score = 0.0;
                 } else if rule.weigh_confidence {
-                    *score *= detection.confidence;
+                    *score *= one.detection.confidence;
                 }
             }
         }
         assign(&self.scores, candidates.len(), offered.len(), rule.gate, &mut self.assignment);
         for &(row, col) in &self.assignment.matches {
-            if let (Some(target), Some(&(index, detection))) = (candidates.get_mut(row), offered.get(col)) {
-                target.update(index, detection);
+            if let (Some(target), Some((index, one))) = (candidates.get_mut(row), offered.get(col)) {
+                target.update(*index, one);
             }
         }
         let left = self.assignment.unmatched_cols.iter();
         *open = left.filter_map(|&col| Some(offered.get(col)?.0)).collect();
+    }
+
+    /// Fills in the scores: OKS where both have keypoints, else IoU.
+    fn compare(&mut self, sigmas: &[f32], offered: &[(usize, One<'_>)], costs: &mut Costs) {
+        let Self { expected, points, poses, scores, .. } = self;
+        let rows: Vec<Pose<'_>> = poses
+            .iter()
+            .zip(&*expected)
+            .map(|(pose, rect)| Pose {
+                points: points.get(pose.clone()).unwrap_or_default(),
+                area: AREA_OF_BOX * rect.w * rect.h,
+            })
+            .collect();
+        // Their areas are not used.
+        let cols: Vec<Pose<'_>> =
+            offered.iter().map(|(_, one)| Pose { points: one.pose, area: 1.0 }).collect();
+        let lacks = |poses: &[Pose<'_>]| poses.iter().any(|pose| pose.points.is_empty());
+        if sigmas.is_empty() || lacks(&rows) || lacks(&cols) {
+            take(
+                scores,
+                costs,
+                |costs| costs.iou(expected, &self.seen),
+                |out| iou_matrix(expected, &self.seen, out),
+            );
+        } else {
+            scores.clear();
+            scores.resize(rows.len() * cols.len(), 0.0);
+        }
+        if sigmas.is_empty() {
+            return;
+        }
+        let mut similar = Vec::new();
+        let by_cpu = |out: &mut Vec<f32>| oks_matrix(&rows, &cols, sigmas, out);
+        take(&mut similar, costs, |costs| costs.oks(&rows, &cols, sigmas), by_cpu);
+        for (i, (score, oks)) in scores.iter_mut().zip(similar).enumerate() {
+            let [row, col] = [rows.get(i / cols.len()), cols.get(i % cols.len())];
+            if [row, col].iter().flatten().all(|pose| !pose.points.is_empty()) {
+                *score = oks;
+            }
+        }
+    }
+}
+
+/// Copies a matrix to `out`; one that the GPU fails to make is made on the CPU, from now on: the frame must not suffer.
+fn take(
+    out: &mut Vec<f32>,
+    costs: &mut Costs,
+    make: impl FnOnce(&mut Costs) -> Result<&[f32], DeviceError>,
+    by_cpu: impl FnOnce(&mut Vec<f32>),
+) {
+    match make(costs) {
+        Ok(made) => {
+            out.clear();
+            out.extend_from_slice(made);
+        }
+        Err(failure) => {
+            costs.give_up(failure);
+            by_cpu(out);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! From a frame's detections to stable identities over time: SORT and ByteTrack.
 //!
 //! A [`Tracker`] takes the detections of one frame after the other and says which track each belongs to. Its results are a
-//! function of the sequence of detections alone.
+//! function of the sequence of detections alone. Boxes are compared by IoU ([`Tracker::update`]), objects with keypoints by
+//! OKS ([`Tracker::update_poses`]).
 //!
 //! ```
 //! use cudainfer_kernels::detect::Detection;
@@ -24,8 +25,11 @@ mod lifecycle;
 mod matching;
 mod motion;
 mod params;
+mod seen;
 mod sort;
 
+#[cfg(test)]
+mod poses;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +43,26 @@ use crate::device::{DeviceError, Stream};
 use crate::geometry::Rect;
 use lifecycle::Targets;
 use motion::{AreaRatio, RatioHeight};
+use seen::Seen;
+
+/// An object's area as a part of its box's, for OKS: the ratio that COCO's evaluation takes where it knows the box only
+/// (xtcocotools, `cocoeval.py`).
+pub const AREA_OF_BOX: f32 = 0.53;
+
+/// The keypoints of a frame's detections.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Poses<'a> {
+    /// Row-major `[detections, keypoints]`, in the boxes' coordinates; a point with a coordinate that is not finite is not
+    /// there, and neither is a row that is cut off.
+    pub points: &'a [(f32, f32)],
+    /// One a keypoint, see [`COCO_SIGMAS`](crate::associate::COCO_SIGMAS); without any, boxes are compared. Later frames may
+    /// have more keypoints, at the end.
+    pub sigmas: &'a [f32],
+    /// One a detection: whether its box is no detector's, but was drawn around its points. Then the filter is told of missing
+    /// points not the smaller box that they leave, but the expected one, moved as the others have moved. False where it is
+    /// cut off.
+    pub around_points: &'a [bool],
+}
 
 /// Where a track is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,18 +160,34 @@ impl Tracker {
     /// Detections whose box is not finite or has no area, and those with a confidence below `min_confidence` or NaN, belong
     /// to no track.
     pub fn update(&mut self, detections: &[Detection], tracks: &mut Vec<Option<Track>>) {
+        self.update_poses(detections, Poses::default(), tracks);
+    }
+
+    /// The same for detections with keypoints, which are compared by object keypoint similarity
+    /// ([`oks_matrix`](crate::associate::oks_matrix)): the thresholds `iou` and `iou_low` mean that then.
+    ///
+    /// A track's pose is expected where it was last seen, moved as the filter says that the box's centre has moved since. The
+    /// object's area, which OKS relates distances to, is [`AREA_OF_BOX`] of the box that the filter expects. Where a
+    /// detection or a track has no keypoints, their boxes' IoU counts.
+    pub fn update_poses(
+        &mut self,
+        detections: &[Detection],
+        poses: Poses<'_>,
+        tracks: &mut Vec<Option<Track>>,
+    ) {
         tracks.clear();
         tracks.resize(detections.len(), None);
         let is_used = |d: &Detection| is_usable(&d.rect) && d.confidence >= self.params.min_confidence;
         let usable =
             detections.iter().enumerate().filter(|(_, d)| is_used(d)).map(|(index, _)| index).collect();
+        let seen = Seen::new(detections, poses);
         match &mut self.engine {
             Engine::Sort(targets) => {
-                sort::step(targets, &self.params, detections, usable, &mut self.costs);
+                sort::step(targets, &self.params, seen, usable, &mut self.costs);
                 targets.publish(tracks);
             }
             Engine::ByteTrack(targets) => {
-                bytetrack::step(targets, &self.params, detections, usable, &mut self.costs);
+                bytetrack::step(targets, &self.params, seen, usable, &mut self.costs);
                 targets.publish(tracks);
             }
         }

@@ -7,14 +7,14 @@ use super::Params;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::AreaRatio;
+use super::seen::Seen;
 use crate::associate::{Costs, Gate};
-use crate::detect::Detection;
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<AreaRatio>,
     params: &Params,
-    detections: &[Detection],
+    seen: Seen<'_>,
     mut usable: Vec<usize>,
     costs: &mut Costs,
 ) {
@@ -22,8 +22,8 @@ pub(super) fn step(
     // The paper solves the assignment first and then rejects the pairs that overlap too little.
     let rule =
         Rule { gate: Gate::After(params.iou), weigh_confidence: false, class_aware: params.class_aware };
-    targets.round(detections, &mut usable, rule, costs, |_| true);
-    targets.start(detections, &usable);
+    targets.round(seen, &mut usable, rule, costs, |_| true);
+    targets.start(seen, &usable);
     targets.settle(|target| target.streak >= params.min_hits || frame <= params.min_hits);
     targets.keep(|target| target.misses <= params.max_lost);
 }

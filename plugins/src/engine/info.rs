@@ -60,12 +60,23 @@ impl ModelInfo {
         if let Some(path) = labels.map(Path::to_owned).or_else(beside) {
             sidecar.output.labels = sidecar::labels(&path)?;
         }
+        sidecar.check_names().map_err(|why| EngineError::Sidecar(sidecar_path(model), why))?;
         Ok(Self(Arc::new(sidecar)))
     }
 
-    /// The name of class or keypoint `index`; its number where there is no name.
+    /// The name of class `index`; its number where there is no name.
     pub fn label(&self, index: u32) -> String {
-        let name = usize::try_from(index).ok().and_then(|i| self.output.labels.get(i));
-        name.cloned().unwrap_or_else(|| index.to_string())
+        name(&self.output.labels, index)
     }
+
+    /// The name of keypoint `index`: the skeleton's, else the label, else its number.
+    pub fn point(&self, index: u32) -> String {
+        let points = &self.skeleton.points;
+        name(if points.is_empty() { &self.output.labels } else { points }, index)
+    }
+}
+
+fn name(names: &[String], index: u32) -> String {
+    let name = usize::try_from(index).ok().and_then(|i| names.get(i));
+    name.cloned().unwrap_or_else(|| index.to_string())
 }

@@ -17,6 +17,7 @@ mod provider;
 mod session;
 mod shape;
 mod sidecar;
+mod skeleton;
 
 pub use info::ModelInfo;
 pub use input::ImageInput;
@@ -25,6 +26,7 @@ pub use provider::{Precision, Provider};
 pub use session::Session;
 pub use shape::{Constant, Shape, row};
 pub use sidecar::{ConstantValue, Sidecar, SizeOf};
+pub use skeleton::Skeleton;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

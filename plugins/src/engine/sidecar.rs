@@ -8,11 +8,12 @@ use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, Si
 use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
-use super::{EngineError, sidecar_path};
+use super::{EngineError, Skeleton, sidecar_path};
+use crate::classify;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
 use crate::nick::from_nick;
-use crate::peakfind;
+use crate::{peakfind, segmask};
 
 /// The whole file. Everything in it may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -24,6 +25,12 @@ pub struct Sidecar {
     pub output: Output,
     /// How confidence maps are read.
     pub peaks: Peaks,
+    /// What its keypoints are called and how they belong together.
+    pub skeleton: Skeleton,
+    /// How a classifier's scores are read.
+    pub classify: Classify,
+    /// How masks are made.
+    pub segment: Segment,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
 }
@@ -110,7 +117,7 @@ pub struct Output {
 }
 
 /// `[peaks]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
     /// The output that holds the confidence maps.
@@ -132,6 +139,92 @@ pub struct Peaks {
     pub grid: Option<peakfind::Grid>,
     /// Peaks below it are dropped.
     pub threshold: Option<f32>,
+    /// `frame`, `each`, `paf` or `displacements`.
+    #[serde(deserialize_with = "nick")]
+    pub grouping: Option<peakfind::Grouping>,
+    /// What an instance is called.
+    pub label: Option<String>,
+    /// The output that holds the part affinity fields.
+    pub pafs: Option<String>,
+    /// `sleap` or `openpose`.
+    #[serde(deserialize_with = "nick")]
+    pub paf_layout: Option<peakfind::PafLayout>,
+    /// The channel of each edge's x.
+    pub paf_channels: Option<Vec<usize>>,
+    /// Samples of a line.
+    pub samples: Option<usize>,
+    /// How long a line may be without a penalty, as a share of the input.
+    pub max_length: Option<f32>,
+    /// How much of that penalty counts.
+    pub length_weight: Option<f32>,
+    /// The least score of a line.
+    pub min_line_score: Option<f32>,
+    /// A sample above it is high.
+    pub min_sample: Option<f32>,
+    /// The share of a line's samples that must be high.
+    pub min_share: Option<f32>,
+    /// The output that holds PoseNet's offsets.
+    pub offsets: Option<String>,
+    /// The output that holds the displacements from parent to child.
+    pub forward: Option<String>,
+    /// The output that holds those from child to parent.
+    pub backward: Option<String>,
+    /// Tensor pixels around an instance's point in which another one's counts as the same.
+    pub nms_radius: Option<f32>,
+    /// The most instances of a frame.
+    pub max_poses: Option<usize>,
+    /// Points below it are left out.
+    pub min_point_score: Option<f32>,
+    /// The least points of an instance.
+    pub min_points: Option<usize>,
+    /// The least score of an instance.
+    pub min_score: Option<f32>,
+}
+
+/// `[classify]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Classify {
+    /// The output that holds the scores.
+    pub output: Option<String>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<classify::Activation>,
+    /// Classes that are kept.
+    pub top_k: Option<u32>,
+    /// Classes of a lower confidence are dropped.
+    pub threshold: Option<f32>,
+}
+
+/// `[segment]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Segment {
+    /// The output that holds the logits, or the prototypes of objects' masks.
+    pub output: Option<String>,
+    /// `argmax`, `threshold`, `soft` or `instances`.
+    #[serde(deserialize_with = "nick")]
+    pub mode: Option<segmask::Mode>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<segmask::Activation>,
+    /// `nchw` or `nhwc`.
+    #[serde(deserialize_with = "nick")]
+    pub layout: Option<Layout>,
+    /// Of a channel, from here on it is seen.
+    pub threshold: Option<f32>,
+    /// The channel of `threshold` and `soft`.
+    pub channel: Option<u32>,
+    /// The class of `argmax` that is nothing, -1 for none.
+    pub background: Option<i32>,
+    /// How much of the frames before is kept.
+    pub smoothing: Option<f32>,
+    /// Radius of the opening, in cells.
+    pub opening: Option<u32>,
+    /// Radius of the closing, in cells.
+    pub closing: Option<u32>,
+    /// Smaller areas go.
+    pub min_area: Option<u32>,
 }
 
 /// What an input other than the image is given.
@@ -264,10 +357,33 @@ impl Sidecar {
                 return Err(format!("{name} lies between 0 and 1"));
             }
         }
+        if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
+            return Err("classify.top-k lies between 1 and 16".into());
+        }
+        if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
+            return Err("segment.background is the number of a class, or -1 for none".into());
+        }
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());
         }
         Ok(())
+    }
+
+    /// Whether labels and skeleton agree, when the labels have been read. Labels name classes where the model gives boxes,
+    /// else points.
+    pub(super) fn check_names(&self) -> Result<(), String> {
+        let (labels, points) = (&self.output.labels, &self.skeleton.points);
+        let name_points = self.peaks != Peaks::default() && self.output.decoder.is_none();
+        if !name_points || labels.is_empty() || points.is_empty() || labels == points {
+            return Ok(());
+        }
+        let different = labels.iter().zip(points).find(|(label, point)| label != point);
+        Err(match different {
+            Some((label, point)) => {
+                format!("the labels call a point '{label}' that the skeleton calls '{point}'")
+            }
+            None => format!("there are {} labels for a skeleton of {} points", labels.len(), points.len()),
+        } + ": leave the labels out, the skeleton's points are names enough")
     }
 }
 
@@ -292,5 +408,23 @@ mod tests {
         assert!(error.contains("scale = 1.0"), "{error}");
         assert_eq!(checked("[input]\nscale = 1.0\nstd = [57.4, 57.1, 58.4]"), Ok(()));
         assert_eq!(checked("[input]\nmean = [0.485, 0.456, 0.406]"), Ok(()));
+    }
+
+    #[test]
+    fn labels_of_points_agree_with_the_skeleton() {
+        let checked = |labels: &str, section: &str| {
+            let skeleton = "[skeleton]\npoints = [\"head\", \"tail\"]";
+            let text = format!("[output]\nlabels = {labels}\n{section}\n{skeleton}");
+            toml::from_str::<Sidecar>(&text).unwrap().check_names()
+        };
+        let peaks = "[peaks]\nthreshold = 0.2";
+        assert_eq!(checked("[\"head\", \"tail\"]", peaks), Ok(()));
+        assert_eq!(checked("[]", peaks), Ok(()));
+        let error = checked("[\"tail\", \"head\"]", peaks).unwrap_err();
+        assert!(error.contains("call a point 'tail' that the skeleton calls 'head'"), "{error}");
+        let error = checked("[\"head\"]", peaks).unwrap_err();
+        assert!(error.contains("1 labels for a skeleton of 2 points"), "{error}");
+        // Classes of boxes that have points.
+        assert_eq!(checked("[\"mouse\"]", "decoder = \"yolov8\""), Ok(()));
     }
 }

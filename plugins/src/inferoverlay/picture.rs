@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cudainfer_kernels::draw::{Rgb, Shape, color_of, default_scale};
+use cudainfer_kernels::draw::{self, MaskInk, Rgb, Shape, color_of, default_scale};
 
-use crate::meta::object::Object;
+use crate::meta::mask::{Kind, Mask};
+use crate::meta::object::{KeypointsParam, Object};
 
 /// What to draw, and how large.
 #[derive(Clone, Debug)]
@@ -15,7 +16,11 @@ pub(super) struct Settings {
     pub confidences: bool,
     pub ids: bool,
     pub points: bool,
-    /// Draw only detections that belong to a track.
+    pub skeleton: bool,
+    pub masks: bool,
+    /// How much of the frame a mask hides, 0..1.
+    pub mask_opacity: f32,
+    /// Draw only objects that belong to a track.
     pub tracked_only: bool,
     /// Frames that a trail shows; 0 draws none.
     pub trail_length: u32,
@@ -33,6 +38,9 @@ impl Default for Settings {
             confidences: true,
             ids: true,
             points: true,
+            skeleton: true,
+            masks: true,
+            mask_opacity: 0.5,
             tracked_only: false,
             trail_length: 30,
             thickness: 0,
@@ -66,9 +74,11 @@ impl Trails {
         let length = u64::from(length);
         self.frame += 1;
         for object in objects {
-            let (Some(track), Some(detection)) = (&object.tracking, &object.detection) else { continue };
+            let Some(track) = &object.tracking else { continue };
+            // What was seen, where a detector saw it; of points alone the tracker knows a box.
+            let rect = object.detection.as_ref().map_or(track.rect, |detection| detection.rect);
             let trail = self.trails.entry(track.id).or_default();
-            trail.points.push((detection.rect.x + detection.rect.w / 2.0, detection.rect.bottom()));
+            trail.points.push((rect.x + rect.w / 2.0, rect.bottom()));
             // More than one where the length was lowered meanwhile.
             let excess = trail.points.len().saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
             trail.points.drain(..excess);
@@ -88,6 +98,49 @@ fn color(object: &Object) -> Rgb {
     color_of(object.detection.as_ref().map_or_else(|| hasher.finish() % 360, |d| d.label_id.into()))
 }
 
+/// A colour for a word, always the same.
+fn color_of_name(name: &str) -> Rgb {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    color_of(hasher.finish() % 997)
+}
+
+/// Where a point lies; nothing, if that is no place.
+fn position(points: &KeypointsParam, index: u32) -> Option<(f32, f32)> {
+    let index = usize::try_from(index).ok()?;
+    let (x, y) = (*points.x.get(index)? as f32, *points.y.get(index)? as f32);
+    (x.is_finite() && y.is_finite()).then_some((x, y))
+}
+
+/// The lines of an object's skeleton, each with the name of the point that it leads to.
+pub(super) struct Limb {
+    ends: [(f32, f32); 2],
+    to: String,
+}
+
+/// The lines of each object's skeleton.
+pub(super) fn limbs(objects: &[Object], settings: &Settings) -> Vec<Vec<Limb>> {
+    let of = |points: &KeypointsParam| -> Vec<Limb> {
+        let limb = |&[a, b]: &[u32; 2]| {
+            let to = points.names.get(usize::try_from(b).ok()?)?.clone();
+            Some(Limb { ends: [position(points, a)?, position(points, b)?], to })
+        };
+        points.edges.iter().filter_map(limb).collect()
+    };
+    let drawn = |object: &Object| object.keypoints.as_ref().filter(|_| settings.skeleton).map(of);
+    objects.iter().map(|object| drawn(object).unwrap_or_default()).collect()
+}
+
+/// Where an object's caption goes: its box's corner, else, where there is something to write, its highest point.
+fn caption_at(object: &Object) -> Option<(f32, f32)> {
+    if let Some(detection) = &object.detection {
+        return Some((detection.rect.x, detection.rect.y));
+    }
+    let points = object.keypoints.as_ref()?;
+    let count = u32::try_from(points.y.len()).ok()?;
+    (0..count).filter_map(|i| position(points, i)).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
 /// What is written on each object; empty where nothing is.
 pub(super) fn captions(objects: &[Object], settings: &Settings) -> Vec<String> {
     objects.iter().map(|object| caption(object, settings)).collect()
@@ -104,13 +157,44 @@ fn caption(object: &Object, settings: &Settings) -> String {
     if let Some(detection) = object.detection.as_ref().filter(|_| settings.confidences) {
         words.push(format!("{:.0}%", detection.confidence * 100.0));
     }
+    if let Some(classes) = object.classification.as_ref().filter(|_| settings.labels) {
+        words.extend(classes.labels.first().cloned());
+    }
     words.join(" ")
+}
+
+/// How a frame's masks are painted, in their order: classes and probabilities in colours of their own, those of objects in the
+/// objects'.
+pub(super) fn masks<'a>(
+    masks: &'a [Mask],
+    objects: &[Object],
+    settings: &Settings,
+) -> Vec<draw::Mask<&'a gst::Buffer>> {
+    let opacity = (settings.mask_opacity * 255.0).round() as u8;
+    let painted = masks.iter().filter(|_| settings.masks && opacity > 0).filter_map(|mask| {
+        let ink = match &mask.kind {
+            Kind::Classes { background, .. } => MaskInk::Classes { background: *background },
+            // As the class of a mask with two.
+            Kind::Alpha { .. } => MaskInk::Cover(color_of(1)),
+            Kind::Instance { object } => {
+                let object = objects.iter().find(|o| o.id == *object)?;
+                if settings.tracked_only && object.tracking.is_none() {
+                    return None;
+                }
+                MaskInk::Solid(color(object))
+            }
+        };
+        let Mask { width, height, rect, ref data, .. } = *mask;
+        Some(draw::Mask { data, width, height, rect, ink, opacity, into_alpha: false })
+    });
+    painted.collect()
 }
 
 /// The shapes of a frame `height` pixels high, in the order in which they are drawn.
 pub(super) fn shapes<'a>(
     objects: &[Object],
     captions: &'a [String],
+    limbs: &'a [Vec<Limb>],
     trails: &'a Trails,
     settings: &Settings,
     height: usize,
@@ -127,26 +211,32 @@ pub(super) fn shapes<'a>(
     for (id, trail) in ways {
         shapes.push(Shape::Polyline { points: &trail.points, thickness, color: color_of(*id) });
     }
-    for (object, text) in objects.iter().zip(captions) {
+    // Where there are several with points, and no tracks, colours tell whose is what.
+    let several = objects.iter().filter(|object| object.keypoints.is_some()).count() > 1;
+    for (place, ((object, text), limbs)) in (0..).zip(objects.iter().zip(captions).zip(limbs)) {
+        if settings.tracked_only && object.tracking.is_none() {
+            continue;
+        }
         let color = color(object);
-        let hidden = settings.tracked_only && object.tracking.is_none();
-        if let Some(detection) = object.detection.as_ref().filter(|_| !hidden) {
-            let rect = detection.rect;
-            if settings.boxes {
-                shapes.push(Shape::Rect { rect, thickness, color });
-            }
-            if !text.is_empty() {
-                shapes.push(Shape::Label { x: rect.x, y: rect.y, text, color, scale });
-            }
+        if let Some(detection) = object.detection.as_ref().filter(|_| settings.boxes) {
+            shapes.push(Shape::Rect { rect: detection.rect, thickness, color });
+        }
+        for limb in limbs {
+            let color = match &object.tracking {
+                Some(_) => color,
+                None if several => color_of(place),
+                None => color_of_name(&limb.to),
+            };
+            shapes.push(Shape::Polyline { points: &limb.ends, thickness: (thickness / 2).max(1), color });
         }
         if let Some(points) = object.keypoints.as_ref().filter(|_| settings.points) {
             let radius = 1.5 * thickness as f32 + 1.5;
             for ((name, x), y) in points.names.iter().zip(&points.x).zip(&points.y) {
-                let mut hasher = DefaultHasher::new();
-                name.hash(&mut hasher);
-                let color = color_of(hasher.finish() % 997);
-                shapes.push(Shape::Disc { x: *x as f32, y: *y as f32, radius, color });
+                shapes.push(Shape::Disc { x: *x as f32, y: *y as f32, radius, color: color_of_name(name) });
             }
+        }
+        if let Some((x, y)) = caption_at(object).filter(|_| !text.is_empty()) {
+            shapes.push(Shape::Label { x, y, text, color, scale });
         }
     }
     shapes
@@ -157,7 +247,7 @@ mod tests {
     use cudainfer_kernels::geometry::Rect;
 
     use super::*;
-    use crate::meta::object::{DetectionParam, TrackingParam};
+    use crate::meta::object::{ClassificationParam, DetectionParam, TrackingParam};
 
     #[test]
     fn a_trail_is_as_long_as_the_length_says_also_when_that_is_lowered() {
@@ -176,5 +266,74 @@ mod tests {
         }
         trails.update(&[object], 0);
         assert!(trails.trails.is_empty());
+    }
+
+    fn fly(tracked: bool) -> Object {
+        let rect = Rect { x: 0.0, y: 0.0, w: 40.0, h: 40.0 };
+        Object {
+            label: "keypoints".into(),
+            tracking: tracked.then(|| TrackingParam { id: 7, age: 1, state: "tracked".into(), rect }),
+            keypoints: Some(KeypointsParam {
+                names: ["head", "thorax", "tail"].map(str::to_owned).to_vec(),
+                x: vec![10.0, 20.0, f64::NAN],
+                y: vec![30.0, 20.0, 10.0],
+                score: vec![1.0; 3],
+                edges: vec![[0, 1], [1, 2], [1, 9]],
+            }),
+            ..Object::default()
+        }
+    }
+
+    /// The colours of the lines that are drawn between head and thorax, and what is written where.
+    fn drawn(objects: &[Object], settings: &Settings) -> (Vec<Rgb>, Vec<(f32, f32, String)>) {
+        let (captions, limbs) = (captions(objects, settings), limbs(objects, settings));
+        let trails = Trails::default();
+        let (mut lines, mut written) = (Vec::new(), Vec::new());
+        for shape in shapes(objects, &captions, &limbs, &trails, settings, 1080) {
+            match shape {
+                Shape::Polyline { points, thickness, color } => {
+                    assert_eq!(points, [(10.0, 30.0), (20.0, 20.0)]);
+                    assert_eq!(thickness, 1, "boxes have 3");
+                    lines.push(color);
+                }
+                Shape::Label { x, y, text, .. } => written.push((x, y, text.to_owned())),
+                _ => {}
+            }
+        }
+        (lines, written)
+    }
+
+    #[test]
+    fn a_skeleton_is_drawn_where_both_ends_are_there_in_the_tracks_colour_or_its_own() {
+        let settings = Settings::default();
+        let none = Vec::<(f32, f32, String)>::new();
+        assert_eq!(drawn(&[fly(true)], &settings), (vec![color_of(7)], vec![(20.0, 20.0, "#7".into())]));
+        assert_eq!(drawn(&[fly(false)], &settings), (vec![color_of_name("thorax")], none.clone()));
+        assert_eq!(
+            drawn(&[fly(false), fly(false)], &settings),
+            (vec![color_of(0), color_of(1)], none.clone())
+        );
+        let off = Settings { skeleton: false, ids: false, ..settings.clone() };
+        assert_eq!(drawn(&[fly(true)], &off), (vec![], none));
+        let tracked = Settings { tracked_only: true, ..settings };
+        assert_eq!(drawn(&[fly(false), fly(true)], &tracked).0, [color_of(7)]);
+    }
+
+    #[test]
+    fn what_a_classifier_says_comes_last() {
+        let rect = Rect { x: 3.0, y: 4.0, w: 3.0, h: 4.0 };
+        let car = Object {
+            label: "car".into(),
+            detection: Some(DetectionParam { rect, confidence: 0.5, label_id: 0 }),
+            classification: Some(ClassificationParam {
+                labels: vec!["taxi".into(), "van".into()],
+                label_ids: vec![4, 5],
+                confidence: vec![0.8, 0.1],
+            }),
+            ..Object::default()
+        };
+        let written = |settings: &Settings| drawn(std::slice::from_ref(&car), settings).1;
+        assert_eq!(written(&Settings::default()), [(3.0, 4.0, "car 50% taxi".into())]);
+        assert_eq!(written(&Settings { labels: false, ..Settings::default() }), [(3.0, 4.0, "50%".into())]);
     }
 }

@@ -99,7 +99,7 @@ impl ElementImpl for InferPublish {
             gst::subclass::ElementMetadata::new(
                 "Inference results as JSON lines",
                 "Filter/Analyzer/Video",
-                "Writes detections, tracks and keypoints of each frame as one JSON object a line and passes the frame through",
+                "Writes detections, tracks, keypoints and classes of each frame as one JSON object a line and passes the frame through",
                 "The cudainfer authors",
             )
         });

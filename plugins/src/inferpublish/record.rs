@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::meta::object::Object;
+use crate::meta::object::{ClassificationParam, KeypointsParam, Object};
 use cudainfer_kernels::geometry::Rect;
 
 /// The schema's name and version.
-pub(super) const SCHEMA: &str = "cudainfer.frame/1";
+pub(super) const SCHEMA: &str = "cudainfer.frame/2";
 
 #[derive(Serialize)]
 pub(super) struct Record {
@@ -34,6 +34,11 @@ pub(super) struct ObjectRecord {
     pub track: Option<TrackRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keypoints: Option<Vec<KeypointRecord>>,
+    /// Pairs of places in `keypoints`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<[usize; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classification: Option<Vec<ClassRecord>>,
 }
 
 #[derive(Serialize)]
@@ -61,6 +66,13 @@ pub(super) struct KeypointRecord {
     pub score: f64,
 }
 
+#[derive(Serialize)]
+pub(super) struct ClassRecord {
+    pub label: String,
+    pub label_id: u32,
+    pub confidence: f64,
+}
+
 /// Pixels to a hundredth and probabilities to a ten-thousandth: more is noise, and the lines stay short.
 fn round(value: f64, steps: f64) -> f64 {
     (value * steps).round() / steps
@@ -80,9 +92,32 @@ impl From<&Rect> for BoxRecord {
     }
 }
 
+/// The points that are numbers, and the edges between them.
+fn points(from: KeypointsParam) -> (Vec<KeypointRecord>, Vec<[usize; 2]>) {
+    let mut places = Vec::with_capacity(from.names.len());
+    let mut listed = Vec::with_capacity(from.names.len());
+    for (((name, x), y), s) in from.names.into_iter().zip(from.x).zip(from.y).zip(from.score) {
+        let known = x.is_finite() && y.is_finite() && s.is_finite();
+        places.push(known.then_some(listed.len()));
+        if known {
+            listed.push(KeypointRecord { name, x: pixels(x), y: pixels(y), score: score(s) });
+        }
+    }
+    let place = |index: u32| places.get(usize::try_from(index).ok()?).copied().flatten();
+    let edges = from.edges.into_iter().filter_map(|[a, b]| Some([place(a)?, place(b)?])).collect();
+    (listed, edges)
+}
+
+fn classes(from: ClassificationParam) -> Vec<ClassRecord> {
+    let classes = from.labels.into_iter().zip(from.label_ids).zip(from.confidence);
+    let classes = classes.filter(|(_, confidence)| confidence.is_finite());
+    classes.map(|((label, label_id), c)| ClassRecord { label, label_id, confidence: score(c) }).collect()
+}
+
 impl From<Object> for ObjectRecord {
     fn from(object: Object) -> Self {
         let detection = object.detection.as_ref();
+        let (keypoints, edges) = object.keypoints.map(points).unzip();
         Self {
             id: object.id,
             label_id: detection.map(|d| d.label_id),
@@ -94,18 +129,46 @@ impl From<Object> for ObjectRecord {
                 rect: (&t.rect).into(),
                 state: t.state,
             }),
-            keypoints: object.keypoints.map(|k| {
-                let points = k.names.into_iter().zip(k.x).zip(k.y).zip(k.score);
-                points
-                    .map(|(((name, x), y), s)| KeypointRecord {
-                        name,
-                        x: pixels(x),
-                        y: pixels(y),
-                        score: score(s),
-                    })
-                    .collect()
-            }),
+            keypoints,
+            edges: edges.unwrap_or_default(),
+            classification: object.classification.map(classes),
             label: object.label,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_count_the_points_that_are_listed() {
+        let object = Object {
+            keypoints: Some(KeypointsParam {
+                names: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+                x: vec![f64::NAN, 1.0, 2.0, 3.0],
+                y: vec![0.0, 1.0, 2.0, f64::INFINITY],
+                score: vec![0.5; 4],
+                edges: vec![[0, 1], [2, 1], [2, 3], [1, 4]],
+            }),
+            classification: Some(ClassificationParam {
+                labels: vec!["taxi".into(), "van".into()],
+                label_ids: vec![4, 2],
+                confidence: vec![0.75, f64::NAN],
+            }),
+            ..Object::default()
+        };
+        let json = serde_json::to_value(ObjectRecord::from(object)).unwrap();
+        let wanted = serde_json::json!({
+            "id": 0,
+            "label": "",
+            "keypoints": [
+                { "name": "b", "x": 1.0, "y": 1.0, "score": 0.5 },
+                { "name": "c", "x": 2.0, "y": 2.0, "score": 0.5 },
+            ],
+            "edges": [[1, 0]],
+            "classification": [{ "label": "taxi", "label_id": 4, "confidence": 0.75 }],
+        });
+        assert_eq!(json, wanted);
     }
 }

@@ -278,19 +278,34 @@ impl Object {
     fn of(meta: &VideoRegionOfInterestMeta) -> Self {
         let mut object = Self { id: meta.id(), label: meta.roi_type().to_owned(), ..Self::default() };
         for param in meta.params() {
-            let name = param.name_quark();
-            if name == NAMES.detection.name_quark() {
-                object.detection = DetectionParam::from_structure(param);
-                object.angle = param.get_by_quark::<f64>(NAMES.angle).map_or(0.0, |angle| angle as f32);
-            } else if name == NAMES.tracking.name_quark() {
-                object.tracking = TrackingParam::from_structure(param);
-            } else if name == NAMES.keypoints {
-                object.keypoints = KeypointsParam::from_structure(param);
-            } else if name == NAMES.classification {
-                object.classification = ClassificationParam::from_structure(param);
-            }
+            object.take(param);
         }
         object
+    }
+
+    /// Takes in a parameter, unless there is one of its name already. False if it is none of ours.
+    fn take(&mut self, param: &gst::StructureRef) -> bool {
+        fn fill<T>(slot: &mut Option<T>, read: impl FnOnce() -> Option<T>) -> bool {
+            if slot.is_none() {
+                *slot = read();
+            }
+            slot.is_some()
+        }
+        let name = param.name_quark();
+        if name == NAMES.detection.name_quark() {
+            if self.detection.is_none() {
+                self.angle = param.get_by_quark::<f64>(NAMES.angle).map_or(0.0, |angle| angle as f32);
+            }
+            fill(&mut self.detection, || DetectionParam::from_structure(param))
+        } else if name == NAMES.tracking.name_quark() {
+            fill(&mut self.tracking, || TrackingParam::from_structure(param))
+        } else if name == NAMES.keypoints {
+            fill(&mut self.keypoints, || KeypointsParam::from_structure(param))
+        } else if name == NAMES.classification {
+            fill(&mut self.classification, || ClassificationParam::from_structure(param))
+        } else {
+            false
+        }
     }
 
     fn is_ours(&self) -> bool {
@@ -299,6 +314,11 @@ impl Object {
             || self.keypoints.is_some()
             || self.classification.is_some()
     }
+}
+
+/// Whether one of our readers understands the parameter; a region that has such a one is an object.
+fn is_ours(param: &gst::StructureRef) -> bool {
+    Object::default().take(param)
 }
 
 /// The objects on a buffer that carry one of our parameters, in the order in which they were put there.
@@ -320,14 +340,11 @@ pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool 
     true
 }
 
-/// Adds what a tracker says to the objects that have a detection, one entry for each in the order of [`objects`].
+/// Adds what a tracker says to the objects, one entry for each in the order of [`objects`].
 pub fn add_tracking(buffer: &mut gst::BufferRef, tracks: impl IntoIterator<Item = Option<TrackingParam>>) {
-    let mut tracks = tracks.into_iter();
-    for mut meta in buffer.iter_meta_mut::<Roi>() {
-        if meta.param("detection").and_then(DetectionParam::from_structure).is_none() {
-            continue;
-        }
-        if let Some(track) = tracks.next().flatten() {
+    let metas = buffer.iter_meta_mut::<Roi>().filter(|meta| meta.params().any(is_ours));
+    for (mut meta, track) in metas.zip(tracks) {
+        if let Some(track) = track {
             meta.add_param(track.to_structure());
         }
     }
@@ -336,6 +353,29 @@ pub fn add_tracking(buffer: &mut gst::BufferRef, tracks: impl IntoIterator<Item 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tracks_go_to_the_objects_they_are_of_whatever_lies_between() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
+        let track = |id| Some(TrackingParam { id, age: 0, state: "tracked".into(), rect });
+        let points =
+            KeypointsParam { names: vec!["head".into()], x: vec![1.0], y: vec![1.0], ..Default::default() };
+        let points = KeypointsParam { score: vec![1.0], ..points };
+        // Of another element, with a parameter of the same name and other fields.
+        Roi::add(buffer, "face", (0, 0, 1, 1)).add_param(gst::Structure::new_empty("detection"));
+        Object { keypoints: Some(points.clone()), ..Object::default() }.put(buffer, &rect);
+        Roi::add(buffer, "face", (0, 0, 1, 1));
+        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+        Object { detection, ..Object::default() }.put(buffer, &rect);
+        Object { keypoints: Some(points), ..Object::default() }.put(buffer, &rect);
+        add_tracking(buffer, [track(7), None, track(8)]);
+        add_tracking(buffer, [track(9), None, None]);
+        let ids: Vec<_> = objects(buffer).iter().map(|o| o.tracking.as_ref().map(|t| t.id)).collect();
+        assert_eq!(ids, [Some(7), None, Some(8)], "the first of two trackers counts");
+    }
 
     #[test]
     fn what_a_second_model_finds_is_read_back_from_the_object_it_was_attached_to() {

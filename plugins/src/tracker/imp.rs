@@ -1,7 +1,5 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
-use cudainfer_kernels::associate::GPU_IOU_PAIRS;
-use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::track::{self, Params, Track};
 use gst::glib;
@@ -10,8 +8,10 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::Algorithm;
+use super::scene::Scene;
+use super::{Algorithm, Similarity};
 use crate::device::{self, Gpu};
+use crate::engine::ModelInfo;
 use crate::meta::object::{TrackingParam, add_tracking, objects};
 use crate::sync::lock;
 use crate::{caps, meta, stats};
@@ -20,6 +20,9 @@ use crate::{caps, meta, stats};
 #[derive(Clone, Debug, Default)]
 struct Settings {
     algorithm: Algorithm,
+    similarity: Similarity,
+    /// As it is written.
+    sigmas: String,
     class_aware: Option<bool>,
     min_confidence: Option<f32>,
     high_confidence: Option<f32>,
@@ -52,7 +55,7 @@ impl Settings {
 
 struct State {
     tracker: track::Tracker,
-    detections: Vec<Detection>,
+    scene: Scene,
     tracks: Vec<Option<Track>>,
     gpu: Crowds,
 }
@@ -76,6 +79,8 @@ pub struct Tracker {
     detections: Counter,
     /// Those of them that got no identity.
     untracked: Counter,
+    /// Those of them that were compared by their boxes, though points should be compared.
+    without_points: Counter,
 }
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -85,7 +90,7 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 impl Tracker {
     /// Takes the GPU along when there are enough boxes for it to be faster, and lets go of one that failed.
     fn suit(&self, state: &mut State) {
-        let crowd = state.detections.len().saturating_mul(state.detections.len()) >= GPU_IOU_PAIRS;
+        let crowd = state.scene.is_crowd();
         let failure = match state.gpu {
             Crowds::Open if crowd && self.gpu.device() != "cpu" => {
                 let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters);
@@ -98,7 +103,7 @@ impl Tracker {
             Crowds::Open | Crowds::Cpu => None,
         };
         if let Some(failure) = failure {
-            gst::warning!(CAT, imp = self, "boxes are compared on the CPU: {failure}");
+            gst::warning!(CAT, imp = self, "objects are compared on the CPU: {failure}");
             state.gpu = Crowds::Cpu;
             self.counters.fallbacks.add(1);
         }
@@ -108,6 +113,7 @@ impl Tracker {
         let mut stats = stats::structure(&self.counters);
         stats.set("detections", self.detections.get());
         stats.set("untracked", self.untracked.get());
+        stats.set("without-points", self.without_points.get());
         stats
     }
 }
@@ -151,6 +157,22 @@ impl ObjectImpl for Tracker {
                 glib::ParamSpecEnum::builder::<Algorithm>("algorithm")
                     .nick("Algorithm")
                     .blurb("How detections become tracks")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecEnum::builder::<Similarity>("similarity")
+                    .nick("Similarity")
+                    .blurb(
+                        "What is compared; with oks and keypoint-boxes objects without a detection are followed, too, and \
+                         those without points are compared by their boxes",
+                    )
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecString::builder("sigmas")
+                    .nick("Sigmas")
+                    .blurb(
+                        "For similarity=oks: how far points stray, as a fraction of the object's scale; one number for all \
+                         points, or nose=0.026,tail=0.1; not set, the sidecar's, else COCO's, else 0.067",
+                    )
                     .mutable_ready()
                     .build(),
                 glib::ParamSpecBoolean::builder("class-aware")
@@ -197,20 +219,21 @@ impl ObjectImpl for Tracker {
                 fraction(
                     "iou",
                     "IoU",
-                    "Lowest overlap of a match; for ByteTrack's first association it is multiplied by the confidence",
+                    "Lowest similarity of a match; for ByteTrack's first association it is multiplied by the confidence",
                     byte.iou,
                     sort.iou,
                 ),
                 fraction(
                     "iou-low",
                     "IoU of weak detections",
-                    "ByteTrack: lowest overlap of a match in the second association",
+                    "ByteTrack: lowest similarity of a match in the second association",
                     byte.iou_low,
                     byte.iou_low,
                 ),
                 stats::param_spec(
                     ", detections, and untracked: those of them that got no identity, because they are too weak, no \
-                     numbers or not believed yet",
+                     numbers or not believed yet; without-points: those that were compared by their boxes, although \
+                     similarity says points",
                 ),
             ]
         });
@@ -224,6 +247,8 @@ impl ObjectImpl for Tracker {
         let mut settings = lock(&self.settings);
         match pspec.name() {
             "algorithm" => settings.algorithm = value.get().unwrap_or_default(),
+            "similarity" => settings.similarity = value.get().unwrap_or_default(),
+            "sigmas" => settings.sigmas = value.get().ok().flatten().unwrap_or_default(),
             "class-aware" => settings.class_aware = value.get().ok(),
             "min-confidence" => settings.min_confidence = value.get().ok(),
             "high-confidence" => settings.high_confidence = value.get().ok(),
@@ -245,6 +270,8 @@ impl ObjectImpl for Tracker {
         match pspec.name() {
             "device" => self.gpu.device().to_value(),
             "algorithm" => settings.algorithm.to_value(),
+            "similarity" => settings.similarity.to_value(),
+            "sigmas" => Some(&settings.sigmas).filter(|text| !text.is_empty()).to_value(),
             "class-aware" => params.class_aware.to_value(),
             "min-confidence" => params.min_confidence.to_value(),
             "high-confidence" => params.high_confidence.to_value(),
@@ -302,14 +329,17 @@ impl BaseTransformImpl for Tracker {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let tracker = track::Tracker::new(lock(&self.settings).params())
-            .map_err(|e| gst::error_msg!(gst::LibraryError::Settings, ("{}: {e}", self.obj().name())))?;
+        let settings = lock(&self.settings).clone();
+        let wrong =
+            |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
+        let tracker = track::Tracker::new(settings.params()).map_err(|e| wrong(e.to_string()))?;
+        let scene = Scene::new(settings.similarity, settings.sigmas.parse().map_err(wrong)?);
         device::check(&self.gpu.device(), &*self.obj())?;
         self.counters.reset();
         self.detections.reset();
         self.untracked.reset();
-        *lock(&self.state) =
-            Some(State { tracker, detections: Vec::new(), tracks: Vec::new(), gpu: Crowds::Open });
+        self.without_points.reset();
+        *lock(&self.state) = Some(State { tracker, scene, tracks: Vec::new(), gpu: Crowds::Open });
         Ok(())
     }
 
@@ -318,10 +348,23 @@ impl BaseTransformImpl for Tracker {
         Ok(())
     }
 
+    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        if lock(&self.settings).similarity == Similarity::Oks
+            && let Some(sink) = self.obj().static_pad("sink")
+        {
+            let info = ModelInfo::ask(&sink, incaps);
+            if let Some(state) = lock(&self.state).as_mut() {
+                state.scene.set_skeleton(info.skeleton.clone());
+            }
+        }
+        Ok(())
+    }
+
     fn sink_event(&self, event: gst::Event) -> bool {
         let anew = matches!(event.view(), gst::EventView::StreamStart(_) | gst::EventView::FlushStop(_));
         if let (true, Some(state)) = (anew, lock(&self.state).as_mut()) {
             state.tracker.reset();
+            state.scene.reset();
         }
         self.parent_sink_event(event)
     }
@@ -337,20 +380,14 @@ impl BaseTransformImpl for Tracker {
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        state.detections.clear();
-        let objects = objects(buffer);
-        let found = objects.iter().filter_map(|o| o.detection.as_ref());
-        state.detections.extend(found.map(|d| Detection {
-            rect: d.rect,
-            confidence: d.confidence,
-            class: d.label_id,
-        }));
+        state.scene.see(&objects(buffer));
         self.suit(state);
-        let State { tracker, detections, tracks, .. } = state;
-        tracker.update(detections, tracks);
+        let State { tracker, scene, tracks, .. } = state;
+        tracker.update_poses(scene.detections(), scene.poses(), tracks);
         self.detections.add_size(tracks.len());
         self.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
-        let params = tracks.iter().map(|track| {
+        self.without_points.add_size(scene.without_points());
+        let mut params = tracks.iter().map(|track| {
             track.as_ref().map(|track| TrackingParam {
                 id: track.id,
                 age: track.age,
@@ -358,7 +395,10 @@ impl BaseTransformImpl for Tracker {
                 rect: track.rect,
             })
         });
-        add_tracking(buffer, params);
+        add_tracking(
+            buffer,
+            scene.members().iter().map(|member| if *member { params.next().flatten() } else { None }),
+        );
         Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -9,12 +9,17 @@
 //!   ! trtinfer model=yolo11n.onnx ! gpunms classes=person ! tracker algorithm=sort ! inferpublish ! fakesink
 //! ```
 //!
+//! `similarity` says what is compared: boxes, or keypoints, which tell objects apart that share a box. Then objects that
+//! have points and no detection are followed, too.
+//!
 //! Identities count up from 1 and start anew with each stream and after a flush. Results depend on the frames alone,
 //! never on threads or time.
 
 use gst::prelude::*;
 
 mod imp;
+mod scene;
+mod sigmas;
 
 glib::wrapper! {
     /// The element.
@@ -34,6 +39,20 @@ pub enum Algorithm {
         nick = "bytetrack"
     )]
     ByteTrack,
+}
+
+/// What is compared of two objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferTrackSimilarity")]
+#[allow(missing_docs)]
+pub enum Similarity {
+    #[default]
+    #[enum_value(name = "Overlap of the detections' boxes", nick = "iou")]
+    Iou,
+    #[enum_value(name = "Object keypoint similarity (COCO)", nick = "oks")]
+    Oks,
+    #[enum_value(name = "Overlap of the boxes around the keypoints", nick = "keypoint-boxes")]
+    KeypointBoxes,
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {

@@ -1,0 +1,113 @@
+//! What a frame shows: boxes, and the keypoints of those that have some.
+
+use super::Poses;
+use crate::detect::Detection;
+use crate::geometry::Rect;
+
+/// The detections of one frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'a> {
+    detections: &'a [Detection],
+    poses: Poses<'a>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct One<'a> {
+    pub(super) detection: &'a Detection,
+    /// Empty where it has no points.
+    pub(super) pose: &'a [(f32, f32)],
+    /// Whether the box is one around the points.
+    pub(super) around_points: bool,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn new(detections: &'a [Detection], poses: Poses<'a>) -> Self {
+        Self { detections, poses }
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<One<'a>> {
+        let Poses { points, sigmas, around_points } = self.poses;
+        let pose = points.get(index * sigmas.len()..(index + 1) * sigmas.len()).unwrap_or_default();
+        Some(One {
+            detection: self.detections.get(index)?,
+            pose: if pose.iter().any(is_there) { pose } else { &[] },
+            around_points: around_points.get(index) == Some(&true),
+        })
+    }
+
+    /// One a keypoint; empty where boxes are compared.
+    pub(super) fn sigmas(&self) -> &'a [f32] {
+        self.poses.sigmas
+    }
+}
+
+fn is_there((x, y): &(f32, f32)) -> bool {
+    x.is_finite() && y.is_finite()
+}
+
+/// The points, and ever more that are not there.
+fn padded(points: &[(f32, f32)]) -> impl Iterator<Item = &(f32, f32)> {
+    points.iter().chain(std::iter::repeat(&(f32::NAN, f32::NAN)))
+}
+
+fn centre(rect: &Rect) -> (f32, f32) {
+    (rect.x + rect.w / 2.0, rect.y + rect.h / 2.0)
+}
+
+/// The keypoints of a followed object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Posture {
+    /// Those that were there when any were last seen, relative to the centre that the filter's box had then.
+    last: Vec<(f32, f32)>,
+    /// Each as it was last seen itself, likewise.
+    known: Vec<(f32, f32)>,
+}
+
+impl Posture {
+    /// Takes in points, if there are any; `rect` is the filter's box.
+    pub(super) fn take(&mut self, pose: &[(f32, f32)], rect: &Rect) {
+        if pose.is_empty() {
+            return;
+        }
+        let (cx, cy) = centre(rect);
+        self.last.clear();
+        self.last.extend(pose.iter().map(|(x, y)| (x - cx, y - cy)));
+        self.known.resize(self.known.len().max(pose.len()), (f32::NAN, f32::NAN));
+        for (known, point) in self.known.iter_mut().zip(&self.last).filter(|(_, point)| is_there(point)) {
+            *known = *point;
+        }
+    }
+
+    /// Appends to `out` the points where they are expected if the filter's box is `rect`; nothing if none were ever seen.
+    pub(super) fn expect(&self, rect: &Rect, out: &mut Vec<(f32, f32)>) {
+        let (cx, cy) = centre(rect);
+        out.extend(self.last.iter().map(|(x, y)| (x + cx, y + cy)));
+    }
+
+    /// Whether points that were never seen before make another box of it than `expected`.
+    pub(super) fn is_outgrown(&self, one: &One<'_>, expected: &Rect) -> bool {
+        let mut pairs = one.pose.iter().zip(padded(&self.known));
+        one.around_points
+            && pairs.any(|(point, known)| is_there(point) && !is_there(known))
+            && one.detection.rect.iou(expected) < 0.5
+    }
+
+    /// The box of an object of which `one` was seen and `expected` was expected.
+    pub(super) fn measure(&self, one: &One<'_>, expected: &Rect) -> Rect {
+        let pairs = || padded(one.pose).zip(&self.known);
+        let lacks = pairs().any(|(point, known)| is_there(known) && !is_there(point));
+        if !one.around_points || !lacks {
+            return one.detection.rect;
+        }
+        let (mut sum, mut count) = ((0.0, 0.0), 0.0);
+        for (point, known) in pairs().filter(|(point, known)| is_there(point) && is_there(known)) {
+            sum = (sum.0 + point.0 - known.0, sum.1 + point.1 - known.1);
+            count += 1.0;
+        }
+        if count == 0.0 {
+            return one.detection.rect;
+        }
+        Rect { x: sum.0 / count - expected.w / 2.0, y: sum.1 / count - expected.h / 2.0, ..*expected }
+    }
+}

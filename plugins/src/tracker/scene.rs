@@ -1,0 +1,291 @@
+//! A frame's objects as the tracker compares them: boxes, confidences and, for OKS, points.
+
+use std::collections::HashMap;
+
+use cudainfer_kernels::associate::{GPU_IOU_PAIRS, GPU_OKS_DISTANCES};
+use cudainfer_kernels::detect::Detection;
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::track::Poses;
+
+use super::Similarity;
+use super::sigmas::Sigmas;
+use crate::engine::Skeleton;
+use crate::meta::object::{KeypointsParam, Object};
+
+/// The class of objects that no detector found.
+const NO_CLASS: u32 = u32::MAX;
+/// Names of points that are told apart; points of further names are not compared.
+const MOST_NAMES: usize = 1024;
+/// A box around points is at least so wide for its height and the other way round: a fly seen from above is a line, which
+/// would have no area, and which overlaps nothing as soon as it moves sideways.
+const LEAST_RATIO: f32 = 0.25;
+
+/// Takes in one frame after the other. Points are told apart by their names; each name has a place from when it is first seen.
+#[derive(Debug, Default)]
+pub(super) struct Scene {
+    similarity: Similarity,
+    given: Sigmas,
+    skeleton: Skeleton,
+    places: HashMap<String, usize>,
+    sigmas: Vec<f32>,
+    detections: Vec<Detection>,
+    /// Row-major `[detections, sigmas]`; NaN where there is none.
+    points: Vec<(f32, f32)>,
+    /// For each detection whether its box is the one around its points.
+    around_points: Vec<bool>,
+    /// For each object whether it is among the detections.
+    members: Vec<bool>,
+    without_points: usize,
+}
+
+impl Scene {
+    pub fn new(similarity: Similarity, sigmas: Sigmas) -> Self {
+        Self { similarity, given: sigmas, ..Self::default() }
+    }
+
+    /// From now on the points are those of `skeleton`.
+    pub fn set_skeleton(&mut self, skeleton: Skeleton) {
+        self.skeleton = skeleton;
+        for (name, place) in &self.places {
+            if let Some(sigma) = self.sigmas.get_mut(*place) {
+                *sigma = self.given.of(name, &self.skeleton);
+            }
+        }
+    }
+
+    /// Forgets the names, as at a seek: results depend on the frames since then alone.
+    pub fn reset(&mut self) {
+        self.places.clear();
+        self.sigmas.clear();
+    }
+
+    /// Takes in the objects of a frame.
+    pub fn see(&mut self, objects: &[Object]) {
+        self.detections.clear();
+        self.around_points.clear();
+        self.members.clear();
+        self.without_points = 0;
+        for object in objects {
+            let around =
+                object.keypoints.as_ref().filter(|_| self.similarity != Similarity::Iou).and_then(around);
+            let detection = detection(object, around.as_ref(), self.similarity);
+            self.members.push(detection.is_some());
+            if let Some(detection) = detection {
+                self.detections.push(detection);
+                self.around_points.push(object.detection.is_none());
+                let lacks = around.is_none() && self.similarity != Similarity::Iou;
+                self.without_points += usize::from(lacks);
+            }
+        }
+        self.points.clear();
+        if self.similarity == Similarity::Oks {
+            self.place_points(objects);
+        }
+    }
+
+    fn place_points(&mut self, objects: &[Object]) {
+        let members =
+            || objects.iter().zip(&self.members).filter(|(_, member)| **member).map(|(object, _)| object);
+        for name in members().filter_map(|object| object.keypoints.as_ref()).flat_map(|points| &points.names)
+        {
+            if self.sigmas.len() < MOST_NAMES && !self.places.contains_key(name) {
+                self.places.insert(name.clone(), self.sigmas.len());
+                self.sigmas.push(self.given.of(name, &self.skeleton));
+            }
+        }
+        let count = self.sigmas.len();
+        for object in members() {
+            let start = self.points.len();
+            self.points.resize(start + count, (f32::NAN, f32::NAN));
+            let Some((points, row)) = object.keypoints.as_ref().zip(self.points.get_mut(start..)) else {
+                continue;
+            };
+            for (name, point) in points.names.iter().zip(positions(points)) {
+                // Of several points of a name the first counts.
+                let place = self.places.get(name).and_then(|place| row.get_mut(*place));
+                if let Some(place) = place.filter(|(x, _)| x.is_nan()) {
+                    *place = point.unwrap_or(*place);
+                }
+            }
+        }
+    }
+
+    /// The objects that are compared.
+    pub fn detections(&self) -> &[Detection] {
+        &self.detections
+    }
+
+    /// Their points, where these are compared.
+    pub fn poses(&self) -> Poses<'_> {
+        let Self { points, sigmas, around_points, .. } = self;
+        if self.similarity == Similarity::Oks {
+            Poses { points, sigmas, around_points }
+        } else {
+            Poses::default()
+        }
+    }
+
+    /// For each object of the frame whether it is compared.
+    pub fn members(&self) -> &[bool] {
+        &self.members
+    }
+
+    /// How many of the compared have no points, where points should be compared.
+    pub fn without_points(&self) -> usize {
+        self.without_points
+    }
+
+    /// Whether there are as many as the GPU compares faster.
+    pub fn is_crowd(&self) -> bool {
+        let pairs = self.detections.len().saturating_mul(self.detections.len());
+        pairs >= GPU_IOU_PAIRS || pairs.saturating_mul(self.poses().sigmas.len()) >= GPU_OKS_DISTANCES
+    }
+}
+
+/// What is compared of an object; nothing, where it has neither a box nor, as far as these count, points.
+fn detection(object: &Object, around: Option<&Rect>, similarity: Similarity) -> Option<Detection> {
+    let detected = object.detection.as_ref();
+    let (boxed, pointed) = (detected.map(|d| d.rect), around.copied());
+    let rect = if similarity == Similarity::KeypointBoxes { pointed.or(boxed) } else { boxed.or(pointed) }?;
+    Some(Detection {
+        rect,
+        confidence: detected.map_or_else(|| mean_score(object.keypoints.as_ref()), |d| d.confidence),
+        class: detected.map_or(NO_CLASS, |d| d.label_id),
+    })
+}
+
+/// The points, with nothing in the place of those that are no numbers.
+fn positions(points: &KeypointsParam) -> impl Iterator<Item = Option<(f32, f32)>> + '_ {
+    let pairs = points.x.iter().zip(&points.y).map(|(x, y)| (*x as f32, *y as f32));
+    pairs.map(|(x, y)| (x.is_finite() && y.is_finite()).then_some((x, y)))
+}
+
+fn mean_score(points: Option<&KeypointsParam>) -> f32 {
+    let scores = points.into_iter().flat_map(|points| positions(points).zip(&points.score));
+    let scores = scores.filter(|(position, score)| position.is_some() && score.is_finite());
+    let (sum, count) = scores.fold((0.0, 0.0), |(sum, count), (_, score)| (sum + score, count + 1.0));
+    if count > 0.0 { (sum / count) as f32 } else { 0.0 }
+}
+
+/// The box around the points, at least a pixel wide and high, and not much thinner than long; none without points.
+fn around(points: &KeypointsParam) -> Option<Rect> {
+    let mut corners: Option<[f32; 4]> = None;
+    for (x, y) in positions(points).flatten() {
+        let [left, top, right, bottom] = corners.unwrap_or([x, y, x, y]);
+        corners = Some([left.min(x), top.min(y), right.max(x), bottom.max(y)]);
+    }
+    let [left, top, right, bottom] = corners?;
+    let (w, h) = (right - left, bottom - top);
+    let (wide, high) = (w.max(LEAST_RATIO * h).max(1.0), h.max(LEAST_RATIO * w).max(1.0));
+    Some(Rect { x: left - (wide - w) / 2.0, y: top - (high - h) / 2.0, w: wide, h: high })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::object::DetectionParam;
+
+    fn points(of: &[(&str, f64, f64, f64)]) -> KeypointsParam {
+        KeypointsParam {
+            names: of.iter().map(|p| p.0.to_owned()).collect(),
+            x: of.iter().map(|p| p.1).collect(),
+            y: of.iter().map(|p| p.2).collect(),
+            score: of.iter().map(|p| p.3).collect(),
+            edges: Vec::new(),
+        }
+    }
+
+    fn object(rect: Option<Rect>, keypoints: Option<KeypointsParam>) -> Object {
+        let detection = rect.map(|rect| DetectionParam { rect, confidence: 0.75, label_id: 3 });
+        Object { detection, keypoints, ..Object::default() }
+    }
+
+    const RECT: Rect = Rect { x: 1.0, y: 2.0, w: 30.0, h: 40.0 };
+
+    #[test]
+    fn what_is_compared_depends_on_the_similarity() {
+        let nan = f64::NAN;
+        let pose = points(&[("a", 10.0, 10.0, 0.5), ("b", 20.0, 50.0, 0.7), ("c", nan, 9.0, 0.9)]);
+        let unseen = points(&[("a", nan, 1.0, 0.9)]);
+        let objects = [
+            object(Some(RECT), None),
+            object(Some(RECT), Some(pose.clone())),
+            object(None, Some(pose)),
+            object(None, Some(unseen.clone())),
+            object(Some(RECT), Some(unseen)),
+            Object::default(),
+        ];
+        let around = Rect { x: 10.0, y: 10.0, w: 10.0, h: 40.0 };
+        let boxed = |rect| (rect, 0.75, 3);
+        let posed = (around, 0.6, NO_CLASS);
+        for (similarity, seen, members, without) in [
+            (Similarity::Iou, vec![boxed(RECT); 3], [true, true, false, false, true, false], 0),
+            (
+                Similarity::Oks,
+                vec![boxed(RECT), boxed(RECT), posed, boxed(RECT)],
+                [true, true, true, false, true, false],
+                2,
+            ),
+            (
+                Similarity::KeypointBoxes,
+                vec![boxed(RECT), boxed(around), posed, boxed(RECT)],
+                [true, true, true, false, true, false],
+                2,
+            ),
+        ] {
+            let mut scene = Scene::new(similarity, Sigmas::default());
+            for _ in 0..2 {
+                scene.see(&objects);
+                let found: Vec<_> =
+                    scene.detections().iter().map(|d| (d.rect, d.confidence, d.class)).collect();
+                assert_eq!(found, seen, "{similarity:?}");
+                assert_eq!(
+                    (scene.members(), scene.without_points()),
+                    (&members[..], without),
+                    "{similarity:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn points_have_the_place_of_their_name_and_missing_ones_are_none() {
+        let mut scene = Scene::new(Similarity::Oks, "0.1,b=0.2".parse().unwrap());
+        scene.see(&[
+            object(None, Some(points(&[("a", 1.0, 2.0, 1.0), ("b", 3.0, 4.0, 1.0)]))),
+            object(None, Some(points(&[("c", 9.0, 9.0, 1.0), ("b", 5.0, 6.0, 1.0), ("b", 7.0, 8.0, 1.0)]))),
+        ]);
+        let Poses { points: found, sigmas, around_points } = scene.poses();
+        assert_eq!(around_points, [true, true]);
+        assert_eq!(sigmas, [0.1, 0.2, 0.1]);
+        assert_eq!(found[..2], [(1.0, 2.0), (3.0, 4.0)]);
+        assert!(found[2].0.is_nan() && found[3].0.is_nan());
+        assert_eq!(found[4..], [(5.0, 6.0), (9.0, 9.0)]);
+        // Names keep their places.
+        scene.see(&[object(None, Some(points(&[("c", 1.0, 1.0, 1.0)])))]);
+        assert_eq!((scene.poses().points.len(), scene.poses().points[2]), (3, (1.0, 1.0)));
+        scene.reset();
+        scene.see(&[object(None, Some(points(&[("c", 1.0, 1.0, 1.0)])))]);
+        assert_eq!((scene.poses().points, scene.poses().sigmas), (&[(1.0, 1.0)][..], &[0.1][..]));
+    }
+
+    #[test]
+    fn a_line_of_points_has_a_box_all_the_same() {
+        let boxed = |of: &[(&str, f64, f64, f64)]| around(&points(of)).map(|r| [r.x, r.y, r.w, r.h]);
+        assert_eq!(boxed(&[("a", 8.0, 5.0, 1.0), ("b", 28.0, 5.0, 1.0)]), Some([8.0, 2.5, 20.0, 5.0]));
+        assert_eq!(boxed(&[("a", 5.0, 8.0, 1.0), ("b", 5.0, 28.0, 1.0)]), Some([2.5, 8.0, 5.0, 20.0]));
+        assert_eq!(boxed(&[("a", 5.0, 8.0, 1.0)]), Some([4.5, 7.5, 1.0, 1.0]));
+        assert_eq!(boxed(&[]), None);
+    }
+
+    #[test]
+    fn countless_names_do_not_fill_the_memory() {
+        let mut scene = Scene::new(Similarity::Oks, Sigmas::default());
+        for frame in 0..3 {
+            let named: Vec<_> = (0..1000).map(|i| format!("{frame}-{i}")).collect();
+            let of: Vec<_> = named.iter().map(|name| (name.as_str(), 1.0, 1.0, 1.0)).collect();
+            scene.see(&[object(None, Some(points(&of)))]);
+        }
+        assert_eq!(scene.poses().sigmas.len(), MOST_NAMES);
+    }
+}
