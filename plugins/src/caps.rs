@@ -11,6 +11,7 @@
 //! | `tensor-layout` | string | nchw or nhwc |
 //! | `tensor-name` | string | the model's name for its image input |
 //! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |
+//! | `tensor-roi` | string | `objects`: tensors are those of objects' regions, any number a frame |
 //! | `tensor-outputs` | array of string | one `name:type:dims` an output, behind trtinfer |
 //! | `tensor-model` | string | the model that made them, behind trtinfer: its name and, behind a `#`, which loading it was |
 
@@ -23,6 +24,9 @@ pub const FEATURE: &str = "meta:CudaInferTensor";
 
 /// The array of `name:type:dims` that describes the network's outputs.
 pub const OUTPUTS: &str = "tensor-outputs";
+
+/// Says `objects` where tensors are those of objects' regions, any number a frame, and not the frame's.
+pub const ROI: &str = "tensor-roi";
 
 /// Which model made the outputs: its name, and the number of its loading, so that caps change with the model.
 pub const MODEL: &str = "tensor-model";

@@ -11,6 +11,7 @@ mod plugin;
 mod poses;
 mod prebuild;
 mod records;
+mod regions;
 mod stats;
 mod tensors;
 mod tracer;

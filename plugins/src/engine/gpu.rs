@@ -258,15 +258,24 @@ impl Gpu {
             let done = self.convert.start(&stream, from, shape.given, to, shape.image.ty);
             done.map_err(|e| EngineError::Run(e.to_string()))
         };
-        for (row, image) in images.iter().enumerate() {
-            let place = input.slice().after(row * size).first(size);
-            if let Some(near) = near(&stream, image) {
+        let mut row = 0;
+        while let Some(image) = images.get(row) {
+            let place = input.slice().after(row * size);
+            row += 1;
+            if let Some(mut near) = near(&stream, image) {
+                // Regions of a frame lie side by side, and are one copy.
+                while let Some(longer) = images.get(row).and_then(|i| near.join(&device_memory(i)?)) {
+                    near = longer;
+                    row += 1;
+                }
+                let rows = near.slice().bytes() / shape.given_bytes().max(1);
                 near.begin_read(&stream)?;
-                let converted = convert(near.slice(), place);
+                let converted = convert(near.slice(), place.first(rows * size));
                 near.end_read(&stream)?;
                 converted?;
                 continue;
             }
+            let place = place.first(size);
             stream.counters().fallbacks.add(1);
             if shape.is_given() {
                 self.staging.upload(&stream, image, place)?;

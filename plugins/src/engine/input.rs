@@ -185,6 +185,8 @@ impl ImageInput {
         set("tensor-mean", floats(&input.mean));
         set("tensor-std", floats(&input.std));
         set("tensor-quant-scale", input.quant_scale.map(|v| f64::from(v).to_send_value()));
+        set("tensor-roi-padding", input.roi_padding.map(|v| f64::from(v).to_send_value()));
+        set("tensor-roi-size", input.roi_size.map(|v| i32::try_from(v).unwrap_or(i32::MAX).to_send_value()));
         set("tensor-zero-point", input.zero_point.map(|v| v.to_send_value()));
         s
     }

@@ -64,6 +64,10 @@ pub struct Input {
     pub quant_scale: Option<f32>,
     /// Integer that stands for 0.
     pub zero_point: Option<i32>,
+    /// Factor on the width and height of objects' regions.
+    pub roi_padding: Option<f32>,
+    /// Frame pixels of the tensor's longer side in objects' regions; 0 goes by the object's box.
+    pub roi_size: Option<u32>,
 }
 
 /// `[output]`
@@ -235,6 +239,9 @@ impl Sidecar {
             if value == Some(0) {
                 return Err(format!("{name} is at least 1 pixel"));
             }
+        }
+        if self.input.roi_padding.is_some_and(|factor| !(0.01..=100.0).contains(&factor)) {
+            return Err("input.roi-padding lies between 0.01 and 100; 1 is the object's box".into());
         }
         for (name, value) in [("output.confidence", self.output.confidence), ("output.iou", self.output.iou)]
         {

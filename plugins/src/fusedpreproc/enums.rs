@@ -125,3 +125,15 @@ pub enum ElementType {
     #[enum_value(name = "Signed 8-bit integer", nick = "int8")]
     Int8,
 }
+
+/// What of a frame becomes a tensor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferRoi")]
+#[allow(missing_docs)]
+pub enum Roi {
+    #[default]
+    #[enum_value(name = "The whole frame", nick = "frame")]
+    Frame,
+    #[enum_value(name = "The region of each object that was found before: a tensor each", nick = "objects")]
+    Objects,
+}

@@ -1,23 +1,19 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
-use cudainfer_kernels::device::{Counters, Stream};
-use cudainfer_kernels::frame::FrameFormat;
-use cudainfer_kernels::geometry::Affine;
-use cudainfer_kernels::preproc::{CudaPreproc, Preproc, PreprocError};
-use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::device::{Counter, Counters};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
+use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize, Roi};
+use super::maker::Maker;
 use super::negotiate::{Settings, possible};
 use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
-use crate::memory::tensor::{TensorAllocator, device_memory};
-use crate::memory::{MappedFrame, order};
-use crate::meta::tensor::{Tensor, TensorSet};
+use crate::memory::order;
+use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
 use crate::{caps, device, meta, notice, stats, video};
 
@@ -25,124 +21,41 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("fusedpreproc", gst::DebugColorFlags::empty(), Some("frame to input tensor"))
 });
 
-/// What negotiation decided.
-struct State {
-    info: gst_video::VideoInfo,
-    format: FrameFormat,
-    preproc: Side,
-    to_frame: Affine,
-    desc: TensorDesc,
-    input: [usize; 2],
-    pool: gst::BufferPool,
-    /// Whether frames are copied from another CUDA context.
-    copied: bool,
-}
-
-/// Where the frames lie, and so where the tensor is made.
-enum Side {
-    Cpu(Box<Preproc>),
-    Gpu { preproc: Box<CudaPreproc>, stream: Arc<Stream> },
-}
-
 #[derive(Default)]
 pub struct FusedPreproc {
     settings: Mutex<Settings>,
-    state: Mutex<Option<State>>,
+    maker: Mutex<Option<Maker>>,
+    /// Tensors that were made.
+    tensors: Counter,
+    /// Objects that no region was made of.
+    skipped: Counter,
     gpu: Gpu,
     counters: Arc<Counters>,
 }
 
 impl FusedPreproc {
-    fn prepare(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<State, String> {
+    fn prepare(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<Maker, String> {
         let info =
             gst_video::VideoInfo::from_caps(incaps).map_err(|e| format!("{incaps} is no video: {e}"))?;
-        let format = video::frame_format(&info)
-            .ok_or_else(|| format!("frames of format {} are not read", info.format()))?;
         let s = outcaps.structure(0).ok_or("there are no caps behind this element")?;
-        let params = {
+        let (params, rules) = {
             let settings = lock(&self.settings);
             settings.check()?;
-            settings.params(s)
+            let params = settings.params(s);
+            let rules = settings.rules(s, params.resize);
+            (params, rules)
         };
-        let input = [params.width, params.height];
         let name = s.get::<&str>("tensor-name").unwrap_or("input");
-        gst::info!(CAT, imp = self, "{format:?} becomes '{name}': {params:?}");
-        let ty = params.ty;
-        let (preproc, dims, to_frame, pool) = if in_cuda(incaps) {
+        gst::info!(CAT, imp = self, "{} becomes '{name}': {params:?}, {rules:?}", info.format());
+        let stream = if in_cuda(incaps) {
             let session =
                 self.gpu.session().ok_or("the frames lie in CUDA memory, and there is no usable GPU")?;
-            let stream = Arc::clone(session.stream());
-            let preproc = Box::new(CudaPreproc::new(format, params, &stream).map_err(|e| e.to_string())?);
-            let allocator = TensorAllocator::new(&stream).map_err(|e| e.to_string())?;
-            let pool = allocator.pool(preproc.bytes());
-            let (dims, to_frame) = (preproc.dims(), preproc.affine());
-            (Side::Gpu { preproc, stream }, dims, to_frame, pool)
+            Some(Arc::clone(session.stream()))
         } else {
             self.gpu.check_host()?;
-            let preproc = Preproc::new(format, params).map_err(|e| e.to_string())?;
-            let size =
-                u32::try_from(preproc.bytes()).map_err(|_| "the tensor is larger than 4 GiB".to_owned())?;
-            let (dims, to_frame) = (preproc.dims(), preproc.affine());
-            (Side::Cpu(Box::new(preproc)), dims, to_frame, pool(size))
+            None
         };
-        let desc = TensorDesc::fixed(name, ty, &dims);
-        let pool = pool.map_err(|e| e.to_string())?;
-        Ok(State { info, format, preproc, to_frame, desc, input, pool, copied: false })
-    }
-}
-
-/// A pool of tensors, aligned for every vector instruction.
-fn pool(size: u32) -> Result<gst::BufferPool, glib::BoolError> {
-    let pool = gst::BufferPool::new();
-    let mut config = pool.config();
-    config.set_params(None, size, 0, 0);
-    config.set_allocator(
-        None::<&gst::Allocator>,
-        Some(&gst::AllocationParams::new(gst::MemoryFlags::empty(), 63, 0, 0)),
-    );
-    pool.set_config(config)?;
-    pool.set_active(true)?;
-    Ok(pool)
-}
-
-impl State {
-    /// Makes a frame's tensor; on the GPU it is only enqueued.
-    fn make(&mut self, buffer: &mut gst::BufferRef) -> Result<gst::Buffer, String> {
-        let mut data =
-            self.pool.acquire_buffer(None).map_err(|e| format!("there is no memory for the tensor: {e}"))?;
-        match &mut self.preproc {
-            Side::Cpu(preproc) => {
-                let mapped = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, &self.info)
-                    .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say".to_owned())?;
-                let frame = video::frame(&self.format, &mapped).map_err(|e| e.to_string())?;
-                let tensor = data.get_mut().ok_or("the tensor is in use")?;
-                let mut tensor = tensor.map_writable().map_err(|e| e.to_string())?;
-                preproc.run(&frame, tensor.as_mut_slice()).map_err(|e| e.to_string())?;
-            }
-            Side::Gpu { preproc, stream } => {
-                let memory = device_memory(&data).ok_or("the tensor does not lie on the GPU")?;
-                let mapped = MappedFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
-                let frame = video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?;
-                let enqueue = || -> Result<(), PreprocError> {
-                    memory.begin_write(stream)?;
-                    stream.sampled(|| preproc.run(stream, &[frame], memory.slice()))?;
-                    memory.end_write(stream)?;
-                    Ok(())
-                };
-                enqueue().map_err(|e| e.to_string())?;
-                self.copied |= mapped.is_copied();
-                drop(mapped);
-                // The frame goes on before it has been read.
-                order::guard(buffer);
-            }
-        }
-        Ok(data)
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        let _ = self.pool.set_active(false);
+        Maker::new(info, params, rules, name, stream)
     }
 }
 
@@ -236,7 +149,42 @@ impl ObjectImpl for FusedPreproc {
                     .maximum(255)
                     .mutable_ready()
                     .build(),
-                stats::param_spec(""),
+                glib::ParamSpecEnum::builder::<Roi>("roi")
+                    .nick("Region of interest")
+                    .blurb("What becomes a tensor: the frame, or the region of each object that was found before, for a second model that looks at objects")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecDouble::builder("roi-padding")
+                    .nick("Padding of regions")
+                    .blurb("With roi=objects, factor on an object's width and height, as 1.25 for an eighth more on each side; not set, it is the sidecar's, else 1")
+                    .minimum(0.01)
+                    .maximum(100.0)
+                    .default_value(1.0)
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecUInt::builder("roi-size")
+                    .nick("Size of regions")
+                    .blurb("With roi=objects, pixels of the frame that the tensor's longer side covers around an object's centre, the same for all objects; 0 goes by each object's box; not set, it is the sidecar's, else 0")
+                    .maximum(16384)
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecString::builder("classes")
+                    .nick("Classes")
+                    .blurb("With roi=objects, labels of the objects to look at, as person,car; empty takes all")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecUInt::builder("min-size")
+                    .nick("Minimum size")
+                    .blurb("With roi=objects, pixels of the frame that an object's box must be wide and high")
+                    .maximum(16384)
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecUInt::builder("interval")
+                    .nick("Interval")
+                    .blurb("With roi=objects, frames that an object is not looked at between two that it is; a tracked object is looked at when it appears, too")
+                    .mutable_ready()
+                    .build(),
+                stats::param_spec("; tensors, skipped (objects whose region lies outside the frame, or beyond the first 1024)"),
             ]
         });
         &PROPERTIES
@@ -266,6 +214,12 @@ impl ObjectImpl for FusedPreproc {
             "padding" => settings.padding = u8::try_from(get::<u32>(value)).ok(),
             "quant-scale" => settings.quant_scale = Some(get(value)),
             "zero-point" => settings.zero_point = Some(get(value)),
+            "roi" => settings.roi = get(value),
+            "roi-padding" => settings.roi_padding = Some(get(value)),
+            "roi-size" => settings.roi_size = Some(get(value)),
+            "classes" => settings.classes = get::<Option<String>>(value).unwrap_or_default(),
+            "min-size" => settings.min_size = get(value),
+            "interval" => settings.interval = get(value),
             _ => (),
         }
     }
@@ -274,7 +228,12 @@ impl ObjectImpl for FusedPreproc {
         let settings = lock(&self.settings);
         match pspec.name() {
             "device" => self.gpu.device().to_value(),
-            "stats" => stats::structure(&self.counters).to_value(),
+            "stats" => {
+                let mut fields = stats::structure(&self.counters);
+                fields.set("tensors", self.tensors.get());
+                fields.set("skipped", self.skipped.get());
+                fields.to_value()
+            }
             "width" => settings.width.to_value(),
             "height" => settings.height.to_value(),
             "tensor-type" => settings.ty.to_value(),
@@ -288,6 +247,12 @@ impl ObjectImpl for FusedPreproc {
             "padding" => settings.padding.map_or(114, u32::from).to_value(),
             "quant-scale" => settings.quant_scale.unwrap_or(1.0).to_value(),
             "zero-point" => settings.zero_point.unwrap_or(0).to_value(),
+            "roi" => settings.roi.to_value(),
+            "roi-padding" => settings.roi_padding.unwrap_or(1.0).to_value(),
+            "roi-size" => settings.roi_size.unwrap_or(0).to_value(),
+            "classes" => settings.classes.to_value(),
+            "min-size" => settings.min_size.to_value(),
+            "interval" => settings.interval.to_value(),
             _ => pspec.default_value().clone(),
         }
     }
@@ -344,8 +309,13 @@ impl BaseTransformImpl for FusedPreproc {
     const PASSTHROUGH_ON_SAME_CAPS: bool = false;
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        [&self.tensors, &self.skipped].into_iter().for_each(Counter::reset);
+        Ok(())
+    }
+
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
-        *lock(&self.state) = None;
+        *lock(&self.maker) = None;
         Ok(())
     }
 
@@ -382,11 +352,11 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let state = self.prepare(incaps, outcaps).map_err(|why| {
+        let maker = self.prepare(incaps, outcaps).map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
         })?;
-        *lock(&self.state) = Some(state);
+        *lock(&self.maker) = Some(maker);
         if !in_cuda(incaps) && self.gpu.session().is_some() {
             self.counters.fallbacks.add(1);
             notice::frames_on_host(&*self.obj());
@@ -421,26 +391,22 @@ impl BaseTransformImpl for FusedPreproc {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        let mut guard = lock(&self.state);
-        let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        let made = state.make(buffer).map(|data| TensorSet {
-            tensors: vec![Tensor { desc: state.desc.clone(), data }],
-            input: state.input,
-            batch: None,
-            to_frame: state.to_frame,
-            object: None,
-        });
-        let copied = state.copied;
+        let mut guard = lock(&self.maker);
+        let maker = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+        let made = maker.make(buffer);
+        let copied = maker.copied;
         // Messages run handlers, which may call us back: no lock is held here.
         drop(guard);
         if copied {
             notice::copied_between_contexts(self.obj().upcast_ref());
         }
-        let set = made.map_err(|why| {
+        let (sets, skipped) = made.map_err(|why| {
             gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
             gst::FlowError::Error
         })?;
-        TensorSet::put(&[set], buffer);
+        self.tensors.add_size(sets.len());
+        self.skipped.add_size(skipped);
+        TensorSet::put(&sets, buffer);
         Ok(gst::FlowSuccess::Ok)
     }
 }

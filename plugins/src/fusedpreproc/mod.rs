@@ -12,6 +12,14 @@
 //! gst-launch-1.0 videotestsrc num-buffers=100 ! fusedpreproc ! trtinfer model=yolo11n.onnx ! gpunms ! fakesink
 //! ```
 //!
+//! With `roi=objects` it makes a tensor of each object that was found before, for a second model that looks at objects
+//! one by one: a classifier, or a network that finds the points of one person. All regions of a frame are cut out in one launch
+//! and go through the model as one batch; what it finds is added to the objects.
+//!
+//! ```text
+//! ... ! gpunms ! fusedpreproc roi=objects classes=person ! trtinfer model=pose.onnx batch-size=8 ! peakfind mode=global ! ...
+//! ```
+//!
 //! Each tensor element is `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's
 //! own channel order; integer tensors are then divided by `quant-scale`, rounded and moved by `zero-point`.
 
@@ -19,9 +27,11 @@ use gst::prelude::*;
 
 mod enums;
 mod imp;
+mod maker;
 mod negotiate;
+mod regions;
 
-pub use enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
+pub use enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize, Roi};
 
 glib::wrapper! {
     /// The element.

@@ -3,7 +3,9 @@
 use cudainfer_kernels::preproc::{self, Params};
 use cudainfer_kernels::tensor::TensorType;
 
-use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
+use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize, Roi};
+use super::regions::Rules;
+use crate::caps;
 use crate::nick::{from_nick, nick};
 
 /// The properties; what is not set is left to the model.
@@ -22,6 +24,12 @@ pub(super) struct Settings {
     pub padding: Option<u8>,
     pub quant_scale: Option<f64>,
     pub zero_point: Option<i32>,
+    pub roi: Roi,
+    pub roi_padding: Option<f64>,
+    pub roi_size: Option<u32>,
+    pub classes: String,
+    pub min_size: u32,
+    pub interval: u32,
 }
 
 /// Open tensor dimensions that nobody has named follow the frame, rounded up to a multiple of this: the coarsest
@@ -99,10 +107,30 @@ impl Settings {
         s.set("tensor-scale", f64::from(params.scale));
         s.set("tensor-mean", gst::Array::new(params.mean.iter().map(|v| f64::from(*v))));
         s.set("tensor-std", gst::Array::new(params.std.iter().map(|v| f64::from(*v))));
+        if self.roi == Roi::Objects {
+            s.set(caps::ROI, nick(self.roi));
+        }
         if matches!(params.ty, TensorType::UInt8 | TensorType::Int8) {
             s.set("tensor-quant-scale", f64::from(params.quant_scale));
             s.set("tensor-zero-point", params.zero_point);
         }
+    }
+
+    /// Which objects' regions are cut out and how, if any: the property where it is set, else the caps' field, else the default.
+    pub fn rules(&self, s: &gst::StructureRef, resize: preproc::Resize) -> Option<Rules> {
+        (self.roi == Roi::Objects).then(|| {
+            let size = s.get::<i32>("tensor-roi-size").ok().and_then(|size| u32::try_from(size).ok());
+            let padding = self.roi_padding.or_else(|| s.get("tensor-roi-padding").ok());
+            let classes = self.classes.split(',').map(str::trim).filter(|label| !label.is_empty());
+            Rules {
+                classes: classes.map(str::to_owned).collect(),
+                min_size: self.min_size as f32,
+                interval: self.interval.into(),
+                padding: padding.unwrap_or(1.0) as f32,
+                size: self.roi_size.or(size).unwrap_or(0),
+                resize,
+            }
+        })
     }
 
     /// The kernel's parameters: the property where it is set, else the caps' field, else the default.

@@ -109,6 +109,12 @@ impl<'a> DeviceMemory<'a> {
     pub fn slice(&self) -> DeviceSlice<'a> {
         self.shared.slice().after(self.offset).first(self.bytes)
     }
+
+    /// Both as one, where `next` lies right behind.
+    pub fn join(self, next: &Self) -> Option<Self> {
+        let adjacent = Arc::ptr_eq(self.shared, next.shared) && self.offset + self.bytes == next.offset;
+        adjacent.then_some(Self { bytes: self.bytes + next.bytes, ..self })
+    }
 }
 
 /// For the order of its use, which is that of the whole.

@@ -5,7 +5,7 @@
 //!
 //! | parameter | fields |
 //! |---|---|
-//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint) |
+//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise about the centre) where the box is rotated |
 //! | `tracking` | `id` (uint64), `age` (uint, frames), `state` (string), `x`, `y`, `w`, `h` (double: the filter's box) |
 //! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's lines) |
 //! | `classification` | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the surest first |
@@ -86,6 +86,8 @@ pub struct Object {
     pub label: String,
     /// Set by gpunms.
     pub detection: Option<DetectionParam>,
+    /// By how much the detection's box is rotated about its centre, in radians, clockwise.
+    pub angle: f32,
     /// Set by tracker.
     pub tracking: Option<TrackingParam>,
     /// Set by peakfind and, for detectors that give points, by gpunms.
@@ -110,6 +112,7 @@ struct Names {
     tracking: gst::Structure,
     keypoints: Quark,
     classification: Quark,
+    angle: Quark,
 }
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
@@ -126,6 +129,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     tracking: gst::Structure::new_empty("tracking"),
     keypoints: Quark::from_str("keypoints"),
     classification: Quark::from_str("classification"),
+    angle: Quark::from_str("angle"),
 });
 
 fn set_rect(s: &mut gst::Structure, names: &Names, rect: &Rect) {
@@ -182,6 +186,20 @@ fn doubles(values: &[f64]) -> gst::Array {
 }
 
 impl KeypointsParam {
+    /// The box around the points; those that are not finite do not count. `None` where there are none.
+    pub fn outline(&self) -> Option<Rect> {
+        let points = self.x.iter().zip(&self.y).filter(|(x, y)| x.is_finite() && y.is_finite());
+        let points = points.map(|(x, y)| Rect { x: *x as f32, y: *y as f32, w: 0.0, h: 0.0 });
+        points.reduce(|a, b| {
+            Rect::from_corners(
+                a.x.min(b.x),
+                a.y.min(b.y),
+                a.right().max(b.right()),
+                a.bottom().max(b.bottom()),
+            )
+        })
+    }
+
     fn to_structure(&self) -> gst::Structure {
         let edges = self.edges.iter().flatten().map(|index| i32::try_from(*index).unwrap_or(i32::MAX));
         gst::Structure::builder("keypoints")
@@ -243,7 +261,13 @@ impl Object {
         let mut meta = Roi::add(buffer, &self.label, (corner.0, corner.1, size.0, size.1));
         meta.set_id(self.id);
         let params = [
-            self.detection.as_ref().map(DetectionParam::to_structure),
+            self.detection.as_ref().map(|detection| {
+                let mut s = detection.to_structure();
+                if self.angle != 0.0 {
+                    s.set_by_quark(NAMES.angle, f64::from(self.angle));
+                }
+                s
+            }),
             self.tracking.as_ref().map(TrackingParam::to_structure),
             self.keypoints.as_ref().map(KeypointsParam::to_structure),
             self.classification.as_ref().map(ClassificationParam::to_structure),
@@ -269,6 +293,7 @@ impl Object {
         }
         let name = param.name_quark();
         if name == NAMES.detection.name_quark() {
+            self.angle = param.get_by_quark::<f64>(NAMES.angle).map_or(self.angle, |angle| angle as f32);
             fill(&mut self.detection, || DetectionParam::from_structure(param))
         } else if name == NAMES.tracking.name_quark() {
             fill(&mut self.tracking, || TrackingParam::from_structure(param))
@@ -360,7 +385,7 @@ mod tests {
         let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
         for id in 0..2 {
             let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
-            Object { id, detection, ..Object::default() }.put(buffer, &rect);
+            Object { id, detection, angle: 0.5 * id as f32, ..Object::default() }.put(buffer, &rect);
         }
         let points = KeypointsParam {
             names: vec!["head".into(), "tail".into()],
@@ -378,6 +403,7 @@ mod tests {
         assert!(attach(buffer, 1, &Finding::Classification(classes.clone())));
         assert!(!attach(buffer, 2, &Finding::Keypoints(points.clone())));
         let [first, second] = &objects(buffer)[..] else { panic!("there are two objects") };
+        assert_eq!((first.angle, second.angle), (0.0, 0.5));
         assert_eq!((&first.keypoints, &first.classification), (&None, &None));
         assert_eq!((&second.keypoints, &second.classification), (&Some(points), &Some(classes)));
     }

@@ -40,6 +40,7 @@ impl TrtInfer {
                 *lock(&self.negotiated) = Some(Negotiated { shape, frame: caps::frame_size(incoming) });
                 self.update_latency(incoming);
                 self.check_timeout(&running.instance);
+                self.check_regions(&running.instance, incoming);
                 self.announce(&running.owner.lane, &running.instance, &caps)
             }
             Err(why) => {
@@ -68,6 +69,26 @@ impl TrtInfer {
         );
     }
 
+    /// Says so where the regions of a frame could go through the model together, and go one by one.
+    fn check_regions(&self, instance: &Instance, incoming: &gst::CapsRef) {
+        let regions = incoming.structure(0).is_some_and(|s| s.has_field(caps::ROI));
+        if !regions || instance.engine.batch > 1 {
+            return;
+        }
+        let how = match instance.engine.input.batch {
+            Some(_) => "export it with an open batch and set batch-size",
+            None => "set batch-size, to 8 for example",
+        };
+        gst::element_imp_info!(
+            self,
+            gst::ResourceError::Settings,
+            (
+                "{}: the model runs the regions of a frame one by one; to run them together, {how}",
+                self.obj().name()
+            )
+        );
+    }
+
     /// The caps of what an instance makes of frames with these.
     pub(super) fn outgoing(&self, instance: &Instance, shape: &Shape, incoming: &gst::CapsRef) -> gst::Caps {
         let model = instance.setup.config.model.file_stem().map(|stem| stem.to_string_lossy());
@@ -79,6 +100,9 @@ impl TrtInfer {
             if let Some(value) = incoming.structure(0).and_then(|s| s.get::<i32>(size).ok()) {
                 fields.set(size, value);
             }
+        }
+        if let Some(roi) = incoming.structure(0).and_then(|s| s.get::<String>(caps::ROI).ok()) {
+            fields.set(caps::ROI, roi);
         }
         caps::with_fields(&caps::without_tensors(&incoming.to_owned()), &fields)
     }

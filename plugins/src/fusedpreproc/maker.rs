@@ -1,0 +1,243 @@
+//! Makes a frame's tensors, where the frame lies: one of the whole frame, or one of each region, all of them in one piece of
+//! memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::frame::FrameFormat;
+use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::preproc::{
+    CudaPreproc, CudaRegionPreproc, Params, Preproc, PreprocError, RegionPreproc,
+};
+use cudainfer_kernels::tensor::TensorDesc;
+use gst::prelude::*;
+
+use super::regions::{Chooser, Rules};
+use crate::memory::tensor::{TensorAllocator, device_memory, part};
+use crate::memory::{MappedFrame, order};
+use crate::meta::object::objects;
+use crate::meta::tensor::{Tensor, TensorSet};
+use crate::video;
+
+/// What negotiation decided.
+pub(super) struct Maker {
+    info: gst_video::VideoInfo,
+    format: FrameFormat,
+    side: Side,
+    /// Of a tensor alone.
+    desc: TensorDesc,
+    input: [usize; 2],
+    bytes: usize,
+    what: What,
+    pools: Pools,
+    /// Whether frames are copied from another CUDA context.
+    pub copied: bool,
+}
+
+/// What of a frame is made a tensor.
+enum What {
+    Frame(Affine),
+    Regions(Chooser),
+}
+
+/// Where the frames lie, and so where tensors are made.
+enum Side {
+    Cpu(Kind<Preproc, RegionPreproc>),
+    Gpu(Kind<CudaPreproc, CudaRegionPreproc>, Arc<Stream>),
+}
+
+enum Kind<F, R> {
+    Frame(Box<F>),
+    Regions(Box<R>),
+}
+
+impl Maker {
+    /// For frames in the memory of `stream`'s device, or on the host; with `rules`, of regions.
+    ///
+    /// # Errors
+    /// A sentence that says what cannot be made.
+    pub fn new(
+        info: gst_video::VideoInfo,
+        params: Params,
+        rules: Option<Rules>,
+        name: &str,
+        stream: Option<Arc<Stream>>,
+    ) -> Result<Self, String> {
+        let format = video::frame_format(&info)
+            .ok_or_else(|| format!("frames of format {} are not read", info.format()))?;
+        let input = [params.width, params.height];
+        let ty = params.ty;
+        let failed = |e: PreprocError| e.to_string();
+        let (side, dims, bytes, to_frame) = match (stream, &rules) {
+            (None, None) => {
+                let preproc = Preproc::new(format, params).map_err(failed)?;
+                let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
+                (Side::Cpu(Kind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
+            }
+            (None, Some(_)) => {
+                let preproc = RegionPreproc::new(format, params).map_err(failed)?;
+                let (dims, bytes) = (preproc.dims(), preproc.bytes());
+                (Side::Cpu(Kind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
+            }
+            (Some(stream), None) => {
+                let preproc = CudaPreproc::new(format, params, &stream).map_err(failed)?;
+                let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
+                (Side::Gpu(Kind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
+            }
+            (Some(stream), Some(_)) => {
+                let preproc = CudaRegionPreproc::new(format, params, &stream).map_err(failed)?;
+                let (dims, bytes) = (preproc.dims(), preproc.bytes());
+                (Side::Gpu(Kind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+            }
+        };
+        let allocator = match &side {
+            Side::Cpu(_) => None,
+            Side::Gpu(_, stream) => Some(TensorAllocator::new(stream).map_err(|e| e.to_string())?),
+        };
+        let what = match rules {
+            None => What::Frame(to_frame),
+            Some(rules) => What::Regions(Chooser::new(rules, input, [format.width, format.height])),
+        };
+        let pools = Pools { bytes, allocator, pools: HashMap::new() };
+        Ok(Self {
+            info,
+            format,
+            side,
+            desc: TensorDesc::fixed(name, ty, &dims),
+            input,
+            bytes,
+            what,
+            pools,
+            copied: false,
+        })
+    }
+
+    /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns how many objects have no region.
+    pub fn make(&mut self, buffer: &mut gst::BufferRef) -> Result<(Vec<TensorSet>, usize), String> {
+        let (chosen, skipped) = match &mut self.what {
+            What::Frame(to_frame) => (vec![(None, *to_frame)], 0),
+            What::Regions(chooser) => {
+                let (regions, skipped) = chooser.choose(&objects(buffer));
+                (regions.into_iter().map(|(object, region)| (Some(object), region)).collect(), skipped)
+            }
+        };
+        if chosen.is_empty() {
+            return Ok((Vec::new(), skipped));
+        }
+        let maps: Vec<Affine> = chosen.iter().map(|(_, to_frame)| *to_frame).collect();
+        let mut data = self.pools.acquire(maps.len())?;
+        self.fill(buffer, &maps, &mut data)?;
+        let sets = chosen.into_iter().enumerate().map(|(row, (object, to_frame))| {
+            let data = if object.is_some() { self.row(&data, row)? } else { data.clone() };
+            let tensors = vec![Tensor { desc: self.desc.clone(), data }];
+            Ok(TensorSet { tensors, input: self.input, to_frame, batch: None, object })
+        });
+        Ok((sets.collect::<Result<_, String>>()?, skipped))
+    }
+
+    fn fill(
+        &mut self,
+        buffer: &mut gst::BufferRef,
+        maps: &[Affine],
+        data: &mut gst::Buffer,
+    ) -> Result<(), String> {
+        let bytes = self.bytes * maps.len();
+        match &mut self.side {
+            Side::Cpu(preproc) => {
+                let mapped = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, &self.info)
+                    .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say".to_owned())?;
+                let frame = video::frame(&self.format, &mapped).map_err(|e| e.to_string())?;
+                let tensor = data.get_mut().ok_or("the tensor is in use")?;
+                let mut tensor = tensor.map_writable().map_err(|e| e.to_string())?;
+                let tensor = tensor.as_mut_slice().get_mut(..bytes).ok_or("the tensor is too short")?;
+                match preproc {
+                    Kind::Frame(preproc) => preproc.run(&frame, tensor),
+                    Kind::Regions(preproc) => preproc.run(&frame, maps, tensor),
+                }
+                .map_err(|e| e.to_string())?;
+            }
+            Side::Gpu(preproc, stream) => {
+                let memory = device_memory(data).ok_or("the tensor does not lie on the GPU")?;
+                let mapped = MappedFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
+                let frame = video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?;
+                let enqueue = || -> Result<(), PreprocError> {
+                    memory.begin_write(stream)?;
+                    let tensor = memory.slice().first(bytes);
+                    stream.sampled(|| match &*preproc {
+                        Kind::Frame(preproc) => preproc.run(stream, &[frame], tensor),
+                        Kind::Regions(preproc) => preproc.run(stream, &frame, maps, tensor),
+                    })?;
+                    memory.end_write(stream)?;
+                    Ok(())
+                };
+                enqueue().map_err(|e| e.to_string())?;
+                self.copied |= mapped.is_copied();
+                drop(mapped);
+                // The frame goes on before it has been read.
+                order::guard(buffer);
+            }
+        }
+        Ok(())
+    }
+
+    /// A region's tensor. The memory goes back to its pool when the last of them is gone.
+    fn row(&self, data: &gst::Buffer, row: usize) -> Result<gst::Buffer, String> {
+        let mut part = part(data, row * self.bytes, self.bytes).map_err(|e| e.to_string())?;
+        gst::ParentBufferMeta::add(part.make_mut(), data);
+        Ok(part)
+    }
+}
+
+/// Memory for tensors: a pool for each power of two of them, so that any number of regions finds some that was used before.
+struct Pools {
+    /// Of a tensor alone.
+    bytes: usize,
+    /// Of memory on the GPU.
+    allocator: Option<TensorAllocator>,
+    pools: HashMap<usize, gst::BufferPool>,
+}
+
+impl Pools {
+    /// A buffer for so many tensors, or more.
+    fn acquire(&mut self, tensors: usize) -> Result<gst::Buffer, String> {
+        let tensors = tensors.next_power_of_two();
+        if !self.pools.contains_key(&tensors) {
+            self.pools.insert(tensors, self.pool(tensors)?);
+        }
+        let pool = self.pools.get(&tensors).ok_or("there is no pool")?;
+        pool.acquire_buffer(None).map_err(|e| format!("there is no memory for the tensor: {e}"))
+    }
+
+    fn pool(&self, tensors: usize) -> Result<gst::BufferPool, String> {
+        let size = self.bytes.checked_mul(tensors).and_then(|size| u32::try_from(size).ok());
+        let size = size.ok_or("the tensors of a frame are larger than 4 GiB")?;
+        let pool = match &self.allocator {
+            Some(allocator) => allocator.pool(self.bytes * tensors),
+            None => on_host(size),
+        };
+        pool.map_err(|e| e.to_string())
+    }
+}
+
+impl Drop for Pools {
+    fn drop(&mut self) {
+        for pool in self.pools.values() {
+            let _ = pool.set_active(false);
+        }
+    }
+}
+
+/// A pool of tensors, aligned for every vector instruction.
+fn on_host(size: u32) -> Result<gst::BufferPool, glib::BoolError> {
+    let pool = gst::BufferPool::new();
+    let mut config = pool.config();
+    config.set_params(None, size, 0, 0);
+    config.set_allocator(
+        None::<&gst::Allocator>,
+        Some(&gst::AllocationParams::new(gst::MemoryFlags::empty(), 63, 0, 0)),
+    );
+    pool.set_config(config)?;
+    pool.set_active(true)?;
+    Ok(pool)
+}
