@@ -8,12 +8,14 @@
 //! | [`preproc`] | a video frame | the network's input tensor and the [`geometry::Affine`] back to the frame |
 //! | [`detect`] | a detector's output tensors | boxes in frame pixels, after NMS |
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
+//! | [`classify`] | a classifier's scores | the best classes of each row |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`convert`] | a tensor | the same values in the other float type |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
 
 pub mod associate;
+pub mod classify;
 pub mod convert;
 pub mod detect;
 pub mod device;
