@@ -2,11 +2,12 @@
 what came of it as tables. Started by scripts/bench --gpu.
 
     gpu_bench.py [--no-peers] [--line-runs N] [--no-lines] [--no-streams | --only-streams] [--rows FILE]...
-                 [--results FOLDER]
+                 [--pose-model FILE --pose-video FILE] [--results FOLDER]
 
 Whole lines (benches/gpu/lines.py) and many streams into one model (benches/gpu/streams.py) are measured where there are
-GStreamer, ONNX Runtime and the clip that scripts/gpu-bundle makes; their networks are exported by PyTorch first. --rows adds rows from elsewhere: JSON objects,
-one a line. A row of one operation is
+GStreamer, ONNX Runtime and the clip that scripts/gpu-bundle makes; their networks are exported by PyTorch first.
+--pose-model is a network that groups points, with its sidecar beside it (default: that of SLEAP's two flies), and
+--pose-video what it looks at: a line of poses besides. --rows adds rows from elsewhere: JSON objects, one a line. A row of one operation is
     {"row", "who", "median_us", "p95_us", "bytes", "launches", "goal_us"}       (peers: without the last three)
 and one of a whole line is
     {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}   (goal: frames/s)
@@ -44,6 +45,7 @@ ROOT = gpu_programs.ROOT
 BENCHES = ROOT / "benches" / "gpu"
 VIDEO = ROOT / ".cache" / "video" / "vtest-1080p.mp4"
 # The networks of whole lines: models.py's names, and those of the files, which name the rows.
+POSES, POSE_FRAMES = "flies-bottomup", "100,1000"
 NANODET = ROOT / ".cache" / "models" / "nanodet.onnx"
 NETWORKS = {"yolov8n": "yolov8n-640-float16", "deeplab": "deeplabv3-resnet50-512-float16"}
 # Batches that streams.py takes of them.
@@ -134,7 +136,20 @@ def whole_lines(session: Path | None, load: Path | None, given: argparse.Namespa
             command = [sys.executable, str(BENCHES / "lines.py"), "--runs", str(given.line_runs)]
             printed, ended = output_of([*command, *shared, *models])
             found, good = found + printed, good and ended
+        if given.pose_model and not given.only_streams:
+            printed, ended = pose_line(session, given, Path(folder))
+            found, good = found + printed, good and ended
         return found, good
+
+
+def pose_line(session: Path | None, given: argparse.Namespace, folder: Path) -> tuple[list[dict], bool]:
+    """What lines.py prints of --pose-model on --pose-video."""
+    model, sidecar = folder / f"{POSES}.onnx", given.pose_model.with_suffix(".toml")
+    shutil.copy(given.pose_model, model)
+    shutil.copy(sidecar if sidecar.is_file() else ROOT / "pipelines" / "models" / f"{POSES}.toml", folder)
+    command = [sys.executable, str(BENCHES / "lines.py"), "--video", str(given.pose_video), "--frames", POSE_FRAMES]
+    command += ["--session", str(session)] if session else []
+    return output_of([*command, "--runs", str(given.line_runs), str(model)])
 
 
 def key(row: str) -> str:
@@ -198,8 +213,8 @@ def lines(rows: list[dict]) -> list[str]:
         return []
     table = [
         "",
-        "| line | who | frames/s | p95 ms | bytes to the host a frame | host waits a frame | ours is faster | goal |",
-        "|---|---|---|---|---|---|---|---|",
+        "| line | who | frames/s | p95 ms | bytes to the host a frame | host waits a frame | launches a frame | ours is faster | goal |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for merged in by_row(rows).values():
         ours = next((row["fps"] for row in merged if row["who"] == OURS), None)
@@ -209,6 +224,7 @@ def lines(rows: list[dict]) -> list[str]:
                 row.get("p95_ms"),
                 row.get("bytes_to_host_per_frame", counts.get("device-to-host-bytes")),
                 row.get("host_waits_per_frame", counts.get("host-waits")),
+                counts.get("launches"),
             ]
             cells = ["" if value is None else f"{round(value, 2) + 0.0:.6g}" for value in shown]
             ratio = f"{ours / row['fps']:.2f}" if ours and row["who"] != OURS else ""
@@ -255,10 +271,14 @@ def main() -> int:
     parser.add_argument("--no-streams", action="store_true", help="one stream alone")
     parser.add_argument("--only-streams", action="store_true", help="many streams alone")
     parser.add_argument("--line-runs", type=int, default=3, metavar="N", help="runs of each whole line (default: 3)")
+    parser.add_argument("--pose-model", type=Path, metavar="FILE", help="a network that groups points, for a line of poses")
+    parser.add_argument("--pose-video", type=Path, metavar="FILE", help="H.264 in MP4 for it, of at least 1000 frames")
     parser.add_argument("--rows", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="FOLDER")
     parser.add_argument("--from", type=Path, dest="former", metavar="FILE", help="show what was measured with a goal or a peer")
     given = parser.parse_args()
+    if (given.pose_model is None) != (given.pose_video is None):
+        parser.error("--pose-model and --pose-video belong together")
     if given.former:
         told = json.loads(given.former.read_text())
         compared = [merged for merged in by_row(told["rows"]).values() if any(map(notable, merged))]

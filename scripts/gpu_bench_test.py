@@ -62,12 +62,12 @@ class Lines(unittest.TestCase):
                 "who": "cudainfer",
                 "fps": 500.0,
                 "goal": 400,
-                "per_frame": {"device-to-host-bytes": 7216.0},
+                "per_frame": {"device-to-host-bytes": 7216.0, "host-waits": 1.0, "launches": 3.0},
             },
         ]
         self.assertEqual(
             gpu_bench.lines(rows)[3:],
-            ["| yolo | loop | 100 | 7 |  |  | 5.00 |  |", "| yolo | cudainfer | 500 |  | 7216 |  |  | ≥ 400: met |"],
+            ["| yolo | loop | 100 | 7 |  |  |  | 5.00 |  |", "| yolo | cudainfer | 500 |  | 7216 | 1 | 3 |  | ≥ 400: met |"],
         )
 
     def test_no_lines_no_table(self):

@@ -54,7 +54,7 @@ class LaunchFiles(unittest.TestCase):
 
 class OwnPipelines(unittest.TestCase):
     def test_every_pipeline_has_a_summary_and_runs_without_keys(self):
-        self.assertTrue({"detect", "detect-track", "pose-peaks"} <= set(pipeline.names()))
+        self.assertTrue({"detect", "detect-track", "pose-bottomup", "pose-topdown"} <= set(pipeline.names()))
         for name in pipeline.names():
             read = pipeline.read(name)
             self.assertTrue(read.summary, name)

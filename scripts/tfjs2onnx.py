@@ -67,6 +67,15 @@ class Onnx:
         self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
         return name
 
+    def rename(self, name: str, new: str) -> None:
+        """Gives a tensor and the node it comes from another name, where there is one called `name`."""
+        for node in self.nodes:
+            node.name = new if node.name == name else node.name
+            for names in (node.input, node.output):
+                for at, present in enumerate(names):
+                    if present == name:
+                        names[at] = new
+
     def array(self, name: str) -> np.ndarray:
         """The value of a constant input."""
         value = self.values[canonical(name)]
@@ -238,6 +247,46 @@ def binary(out: Onnx, node: Node) -> Stored:
     return Stored(out.emit(op, [operand, value.name] if swap else [value.name, operand], [node.name]), value.perm)
 
 
+def average_pool(out: Onnx, node: Node) -> Stored:
+    # What is padded does not count in either, so a waiting padding cannot become the operation's own.
+    source, attributes = padded_window(out, node, lambda fill: False)
+    attributes["kernel_shape"] = node.ints("ksize")[1:3]
+    name = out.emit("AveragePool", [source], [f"{node.name}/nchw"], **attributes)
+    return Stored(name, NCHW_TO_NHWC)
+
+
+def transposed_convolution(out: Onnx, node: Node) -> Stored:
+    """Conv2DBackpropInput: what lies beyond the size that the node asks for is cut off, what is missing stays 0."""
+    attributes = window(node)
+    same = attributes.pop("auto_pad") == "SAME_UPPER"
+    size = [int(side) for side in out.array(node.inputs[0])[1:3]]
+    weights = out.array(node.inputs[1])
+    kernel = weights.shape[:2]
+    if node.ints("dilations", [1] * 4) != [1] * 4:
+        raise ConversionError(f"'{node.name}': dilations are not supported in {node.op}")
+    before, after, missing = [], [], []
+    for side, width, stride in zip(size, kernel, attributes["strides"], strict=True):
+        cells = -(-(side if same else side - width + 1) // stride)
+        reach = (cells - 1) * stride + width
+        beyond = max(reach - side, 0)
+        before.append(beyond // 2)
+        after.append(beyond - beyond // 2)
+        missing.append(max(side - reach, 0))
+    source = out.ordered(out.stored(node.inputs[2]), NHWC_TO_NCHW)
+    name = out.emit(
+        "ConvTranspose", [source, out.constant(f"{node.name}/weights", weights.transpose(3, 2, 0, 1))],
+        [f"{node.name}/nchw"], kernel_shape=list(kernel), pads=before + after, output_padding=missing, **attributes,
+    )  # fmt: skip
+    return Stored(name, NCHW_TO_NHWC)
+
+
+def total(out: Onnx, node: Node) -> Stored:
+    """AddN: the other tensors follow the order in which the first is stored."""
+    values = [out.stored(i) for i in node.inputs]
+    order = tuple(int(i) for i in np.argsort(values[0].perm))
+    return Stored(out.emit("Sum", [out.ordered(v, order) for v in values], [node.name]), values[0].perm)
+
+
 def concat(out: Onnx, node: Node) -> Stored:
     """The other tensors follow the order in which the first is stored."""
     values = [out.stored(i) for i in node.inputs[:-1]]
@@ -285,8 +334,11 @@ CONVERT: dict[str, Callable[[Onnx, Node], Stored | list[Stored]]] = {
     "AddV2": binary,
     "Sub": binary,
     "Mul": binary,
+    "AddN": total,
+    "AvgPool": average_pool,
     "ConcatV2": concat,
     "Conv2D": convolution,
+    "Conv2DBackpropInput": transposed_convolution,
     "DepthwiseConv2dNative": convolution,
     "_FusedConv2D": convolution,
     "FusedDepthwiseConv2dNative": convolution,
@@ -335,6 +387,7 @@ def convert(graph: Graph) -> onnx.ModelProto:
         value = out.stored(name)
         source = out.ordered(value, tuple(range(len(shape))))
         if source != name:
+            out.rename(name, f"{name}/stored")
             last = next((n for n in reversed(out.nodes) if source in n.output), None)
             readers = sum(source in n.input for n in out.nodes)
             if last is not None and readers == 0 and source not in graph.outputs:

@@ -18,23 +18,13 @@
 // in device memory. A record carries the launch's number, so that the host sees which ones are there without the
 // count. Two headers take turns, each with the frames' counts of values that are not finite, and a launch clears the
 // other one: nothing else has to. Order is up to the host.
-#include "prelude.cuh"
-
-struct alignas(32) Found {
-    uint32_t element;  // NONE: not a peak; there are values that are not finite
-    float value;
-    double dx, dy;
-    uint64_t launch;
-};
-
-struct alignas(16) Header {
-    uint32_t found, non_finite, blocks_done, unused;  // of all frames
-};
+#include "peaks.cuh"
 
 struct Params {
     const void* map;
     Found* near;
     Found* far;
+    Found* copy;  // of `near`, in device memory, for a kernel behind this one; or null
     Header* headers;
     uint32_t* non_finite;  // [2][frames]
     uint64_t* best;        // global: by channel, 0 is none; all 0 between launches
@@ -48,15 +38,10 @@ struct Params {
     uint32_t lanes;    // global: threads side by side, a multiple of step
     float gate;
     uint32_t refinement;  // 0 none, 1 quadratic, 2 integral
+    uint32_t searched;    // channels of a frame that are looked at; NONE: all
 };
 
-constexpr uint32_t THREADS = 128, MOST = 4, NONE = 0xffffffff, EACH = 8;
-#define INFINITE __int_as_float(0x7f800000)
-#define NAN_VALUE __int_as_float(0x7fc00000)
-
-__device__ __forceinline__ float value_of(float v) { return v; }
-__device__ __forceinline__ float value_of(half_t v) { return to_float(v); }
-__device__ __forceinline__ bool finite(float v) { return fabsf(v) < INFINITE; }
+constexpr uint32_t THREADS = 128, MOST = 4, EACH = 8;
 
 // Element number `e` of 16 bytes.
 template <typename T>
@@ -82,7 +67,9 @@ __device__ __forceinline__ void put(const Params& p, uint32_t at, uint32_t eleme
         if (at - p.near_size >= p.far_size) return;
         to = p.far + (at - p.near_size);
     }
-    *to = Found{element, value, dx, dy, p.launch};
+    const Found found{element, value, dx, dy, p.launch};
+    *to = found;
+    if (p.copy && at < p.near_size) p.copy[at] = found;
 }
 
 // Adds what a warp has seen to its frames' counts, all its threads calling: bit b of a thread's stands for element
@@ -208,6 +195,13 @@ __device__ __forceinline__ void clear_next_header(const Params& p) {
     for (uint32_t i = threadIdx.x; i < p.frames; i += THREADS) p.non_finite[turn * p.frames + i] = 0;
 }
 
+// Whether the element's channel is one that is looked at.
+__device__ __forceinline__ bool is_searched(const Params& p, uint32_t element) {
+    if (p.searched == NONE) return true;
+    const uint32_t within = element % p.frame_elements;
+    return within / (p.width * p.height * p.step) * p.step + within % p.step < p.searched;
+}
+
 template <typename T, bool LOGITS>
 __device__ __forceinline__ void local(const Params& p) {
     constexpr uint32_t N = 16 / sizeof(T);
@@ -263,7 +257,7 @@ __device__ __forceinline__ void local(const Params& p) {
         const int i = passed[k];
         const float v = value_of(map[i]);
         const Place<T> place(p, start + i);
-        if (finite(v) && place.is_maximum(v)) report<LOGITS>(p, place, start + i, v);
+        if (finite(v) && place.is_maximum(v) && is_searched(p, start + i)) report<LOGITS>(p, place, start + i, v);
     }
 }
 
@@ -323,6 +317,7 @@ __device__ __forceinline__ void global(const Params& p) {
         if (!key) continue;
         p.best[c] = 0;
         const uint32_t i = ~uint32_t(key), bits = uint32_t(key >> 32);
+        if (!is_searched(p, i)) continue;
         report<LOGITS>(p, Place<T>(p, i), i, __uint_as_float(bits >> 31 ? bits & 0x7fffffff : ~bits));
     }
 }

@@ -8,7 +8,9 @@
 //! | [`preproc`] | a video frame | the network's input tensor and the [`geometry::Affine`] back to the frame |
 //! | [`detect`] | a detector's output tensors | boxes in frame pixels, after NMS |
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
+//! | [`group`] | confidence maps and what says which points belong together | instances: the points of each person or animal |
 //! | [`classify`] | a classifier's scores | the best classes of each row |
+//! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`convert`] | a tensor | the same values in the other float type |
@@ -22,7 +24,9 @@ pub mod device;
 pub mod draw;
 pub mod frame;
 pub mod geometry;
+pub mod group;
 pub mod peaks;
 pub mod preproc;
+pub mod segment;
 pub mod tensor;
 pub mod track;

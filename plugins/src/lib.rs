@@ -7,13 +7,14 @@
 //! | [`gpunms`] | a detector's outputs | regions of interest on the frame |
 //! | [`peakfind`] | confidence maps | keypoints on the frame |
 //! | [`classify`] | a classifier's scores | classes of the frame or of its objects |
+//! | [`segmask`] | a segmentation network's outputs | masks on the frame |
 //! | [`tracker`] | detections | the same with identities |
 //! | [`inferoverlay`] | results | the same, drawn on the frame |
 //! | [`inferpublish`] | results | one JSON object a frame |
 //! | [`cudaupload`] | frames in system memory | frames in CUDA memory |
 //! | [`cudadownload`] | frames in CUDA memory | frames in system memory |
 //!
-//! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`].
+//! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`] and [`meta::mask`].
 
 pub mod caps;
 pub mod classify;
@@ -31,6 +32,7 @@ mod nick;
 pub mod notice;
 mod nvtx;
 pub mod peakfind;
+pub mod segmask;
 mod stats;
 mod sync;
 pub mod tracer;
@@ -40,6 +42,7 @@ pub mod video;
 
 fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     meta::tensor::register();
+    meta::mask::register();
     cudaupload::register(plugin)?;
     cudadownload::register(plugin)?;
     fusedpreproc::register(plugin)?;
@@ -47,6 +50,7 @@ fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gpunms::register(plugin)?;
     peakfind::register(plugin)?;
     classify::register(plugin)?;
+    segmask::register(plugin)?;
     tracker::register(plugin)?;
     inferoverlay::register(plugin)?;
     inferpublish::register(plugin)?;

@@ -30,6 +30,7 @@ fn every_element_is_registered() {
         "inferoverlay",
         "inferpublish",
         "peakfind",
+        "segmask",
         "tracker",
         "trtinfer",
     ] {

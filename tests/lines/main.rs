@@ -5,6 +5,7 @@ mod cache;
 mod classes;
 mod inspect;
 mod launch;
+mod masks;
 mod metadata;
 mod numbers;
 mod overlay;

@@ -329,6 +329,29 @@ def classifiers() -> None:
         graph.save(name, sidecar)
 
 
+def masks() -> None:
+    """Models whose logits are the picture's colours, 24x16."""
+    stretch = '[input]\nresize = "stretch"\n'
+    names = '[output]\nlabels = ["red", "green", "blue"]\n'
+    bad = np.zeros((1, 3, 16, 24), np.float32)
+    bad[0, 0, 2, 3], bad[0, 1, 5, 7] = np.nan, np.inf
+    for name, add, sidecar in [
+        ("masks-colours", 0, stretch + names + "[segment]\nbackground = -1\n"),
+        ("masks-smooth", 0, stretch + names + "[segment]\nbackground = 2\nsmoothing = 0.5\n"),
+        ("masks-few-labels", 0, stretch + '[output]\nlabels = ["red", "green"]\n'),
+        ("masks-not-finite", bad, stretch + names),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("Add", ["images", graph.constant("add", np.float32(add))], "logits")
+        graph.output("logits", F32, [1, 3, 16, 24])
+        graph.save(name, sidecar)
+    # One channel: the red.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+    graph.output("red", F32, [1, 1, 16, 24])
+    graph.save("mask-red", stretch + '[output]\nlabels = ["red"]\n[segment]\nthreshold = 0.75\n')
+
+
 def failing() -> None:
     """Models that load and then fail."""
     # At every size but 16x24.
@@ -366,7 +389,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heat_maps, classifiers, failing):
+    for make in (identities, several, detectors, batches, heat_maps, classifiers, masks, failing):
         make()
     STAMP.write_bytes(source)
 

@@ -4,6 +4,7 @@
 mod batches;
 mod frames;
 mod library;
+mod masks;
 mod models;
 mod negotiation;
 mod outputs;

@@ -180,6 +180,9 @@ fn a_property_out_of_range_is_refused_where_the_line_is_built() {
         "tracker min-confidence=-1",
         "peakfind max-peaks=0",
         "inferoverlay thickness=1000",
+        "inferoverlay mask-opacity=2",
+        "segmask smoothing=1",
+        "segmask opening=33",
     ] {
         // GStreamer's parser either refuses a value or sets the nearest that is allowed; neither may pass unnoticed
         // as the value itself.

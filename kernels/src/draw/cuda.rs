@@ -1,13 +1,13 @@
 //! Drawing on frames in CUDA memory.
 
 use super::canvas::{Layout, Samples};
-use super::record::{Command, MOST, Recorded, Recorder};
+use super::mask::{Mask, MaskData, Piece, palette};
+use super::record::{MOST, Recorded, Recorder};
+use super::uploads::Uploads;
 use super::{DrawError, Shape, paint};
-use crate::device::{DeviceError, DeviceFrame, Event, Kernel, Memory, Pinned, Stream};
+use crate::device::{DeviceError, DeviceFrame, DeviceSlice, Kernel, Stream};
 use crate::frame::FrameFormat;
 
-/// Frames whose commands may be under way at the same time.
-const IN_FLIGHT: usize = 4;
 /// What room for commands begins with, in bytes: twenty labelled boxes take a third of it.
 const ROOM: usize = 32 << 10;
 /// Pixels that a block draws.
@@ -15,13 +15,15 @@ const TILE: [i32; 2] = [64, 16];
 /// Threads of a block, each of which draws two by two pixels.
 const THREADS: u32 = 256;
 
-/// The kernel's `Params`.
+/// The kernels' `Params`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Params {
     planes: [u64; 3],
     strides: [u64; 3],
-    commands: u64,
+    /// Commands, or masks' pieces.
+    list: u64,
+    /// The commands' data, or the classes' colours.
     data: u64,
     size: [i32; 2],
     origin: [i32; 2],
@@ -30,32 +32,18 @@ struct Params {
 }
 const _: () = assert!(size_of::<Params>() == 88);
 
-/// Draws on frames in CUDA memory: [`super::draw`]'s counterpart, which makes the same pixels.
+/// Draws on frames in CUDA memory: [`super::draw`]'s and [`super::paint_masks`]'s counterpart, which makes the same pixels.
 ///
 /// The host decides what each shape covers, by the same code, and uploads that as a few KiB of commands; one kernel then
-/// writes the pixels. It allocates only when a frame needs more room than every frame before it.
+/// writes the pixels. Masks stay where they are on the device; one more kernel paints all of a frame's. It allocates only when
+/// a frame needs more room than every frame before it.
 #[derive(Debug)]
 pub struct CudaCanvas {
-    kernel: Kernel,
+    draw: Kernel,
+    masks: Kernel,
     recorded: Recorded,
-    slots: Vec<Slot>,
-    next: usize,
-}
-
-/// Room for the commands of one frame.
-#[derive(Debug)]
-struct Slot {
-    host: Pinned,
-    device: Memory,
-    /// Reached when the kernel has read them.
-    drawn: Event,
-}
-
-impl Slot {
-    fn new(stream: &Stream, bytes: usize) -> Result<Self, DeviceError> {
-        let (host, device) = (stream.pin(bytes)?, stream.allocate(bytes)?);
-        Ok(Self { host, device, drawn: Event::new(stream.context())? })
-    }
+    pieces: Vec<Piece>,
+    uploads: Uploads,
 }
 
 impl CudaCanvas {
@@ -64,9 +52,14 @@ impl CudaCanvas {
     /// # Errors
     /// [`DeviceError`] if the GPU has no memory left or refuses the kernel.
     pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
-        let slots = (0..IN_FLIGHT).map(|_| Slot::new(stream, ROOM)).collect::<Result<_, _>>()?;
-        let kernel = Kernel::load(stream.context(), "draw", "draw")?;
-        Ok(Self { kernel, recorded: Recorded::default(), slots, next: 0 })
+        let kernel = |name| Kernel::load(stream.context(), name, name);
+        Ok(Self {
+            draw: kernel("draw")?,
+            masks: kernel("masks")?,
+            recorded: Recorded::default(),
+            pieces: Vec::new(),
+            uploads: Uploads::new(stream, ROOM)?,
+        })
     }
 
     /// Enqueues the drawing of `shapes`, in order, on `frame`, which is of `format`; see [`super::draw`]. The host only
@@ -81,60 +74,127 @@ impl CudaCanvas {
         frame: &DeviceFrame<'_>,
         shapes: &[Shape<'_>],
     ) -> Result<(), DrawError> {
-        let layout = Layout::new(format)?;
-        frame.check(format)?;
-        let FrameFormat { width, height, .. } = *format;
-        if width.max(height) > MOST {
-            return Err(DrawError::TooLarge { width, height, most: MOST });
-        }
+        let layout = checked(format, frame)?;
         paint(&mut Recorder::new(layout, &mut self.recorded), shapes);
-        let Some((origin, grid)) = tiles(&self.recorded.commands) else { return Ok(()) };
-
-        let commands: &[u8] = bytemuck::cast_slice(&self.recorded.commands);
+        let bounds = self.recorded.commands.iter().map(|c| [c.left, c.top, c.right, c.bottom]);
+        let Some((origin, grid)) = tiles(bounds) else { return Ok(()) };
+        let list: &[u8] = bytemuck::cast_slice(&self.recorded.commands);
         let data: &[u8] = bytemuck::cast_slice(&self.recorded.data);
-        let bytes = commands.len() + data.len();
-        let slot = &mut self.slots[self.next];
-        self.next = (self.next + 1) % IN_FLIGHT;
-        if !slot.drawn.done()? {
-            stream.wait_on_host(&slot.drawn)?;
-        }
-        if slot.host.bytes() < bytes {
-            *slot = Slot::new(stream, bytes.next_power_of_two())?;
-        }
-        let (to_commands, rest) = slot.host.as_mut_slice().split_at_mut(commands.len());
-        to_commands.copy_from_slice(commands);
-        rest[..data.len()].copy_from_slice(data);
-        stream.start_upload(&slot.host, slot.device.slice().first(bytes))?;
+        let slot = self.uploads.start(stream, list.len() + data.len(), |bytes, _| {
+            let (first, second) = bytes.split_at_mut(list.len());
+            first.copy_from_slice(list);
+            second.copy_from_slice(data);
+        })?;
+        let params = Params::new(
+            &layout,
+            frame,
+            origin,
+            [slot.slice(), slot.slice().after(list.len())],
+            self.recorded.commands.len(),
+        );
+        // SAFETY: `Params` is the kernel's. It writes pixels of the frame, whose planes were checked and are there by
+        // the frame's own promise, and reads the commands, which stay until the slot is used again, and their data, whose
+        // places `Recorder` has filled.
+        unsafe { stream.launch(&self.draw, grid, [THREADS, 1, 1], 0, &params) }?;
+        slot.done(stream)?;
+        Ok(())
+    }
 
+    /// Enqueues the painting of `masks`, in order, on `frame`, which is of `format`; see [`super::paint_masks`]. The host
+    /// waits as in [`CudaCanvas::draw`].
+    ///
+    /// # Errors
+    /// [`DrawError`]. Nothing is painted then.
+    pub fn paint_masks(
+        &mut self,
+        stream: &Stream,
+        format: &FrameFormat,
+        frame: &DeviceFrame<'_>,
+        masks: &[Mask<MaskData<'_>>],
+    ) -> Result<(), DrawError> {
+        let layout = checked(format, frame)?;
+        let palette = palette(&layout);
+        let colors: &[u8] = bytemuck::cast_slice(&palette);
+        // Masks on the host lie behind the pieces and the colours.
+        let mut end = masks.len() * size_of::<Piece>() + colors.len();
+        let mut on_host = Vec::new();
+        self.pieces.clear();
+        for mask in masks {
+            let Some(mut piece) = Piece::new(&layout, mask, mask.data.bytes())? else { continue };
+            match mask.data {
+                MaskData::Device(slice) => piece.data = slice.pointer(),
+                MaskData::Host(data) => {
+                    on_host.push((self.pieces.len(), end, data));
+                    end += data.len();
+                }
+            }
+            self.pieces.push(piece);
+        }
+        let pieces = &mut self.pieces;
+        let bounds = pieces.iter().map(|p| [p.left, p.top, p.right, p.bottom]);
+        let Some((origin, grid)) = tiles(bounds) else { return Ok(()) };
+        let slot = self.uploads.start(stream, end, |bytes, address| {
+            for (number, at, data) in on_host {
+                pieces[number].data = address + at as u64;
+                bytes[at..at + data.len()].copy_from_slice(data);
+            }
+            let (first, rest) = bytes.split_at_mut(size_of_val(pieces.as_slice()));
+            first.copy_from_slice(bytemuck::cast_slice(pieces));
+            rest[..colors.len()].copy_from_slice(colors);
+        })?;
+        let colors = slot.slice().after(size_of_val(pieces.as_slice()));
+        let params = Params::new(&layout, frame, origin, [slot.slice(), colors], pieces.len());
+        // SAFETY: `Params` is the kernel's. It reads and writes pixels of the frame, as above, and reads the pieces, which
+        // stay until the slot is used again, 256 colours behind them, and the masks: as many samples as `Piece::new` has
+        // checked, there by the slices' own promise or in the slot.
+        unsafe { stream.launch(&self.masks, grid, [THREADS, 1, 1], 0, &params) }?;
+        slot.done(stream)?;
+        Ok(())
+    }
+}
+
+/// How the frame is drawn on.
+fn checked(format: &FrameFormat, frame: &DeviceFrame<'_>) -> Result<Layout, DrawError> {
+    let layout = Layout::new(format)?;
+    frame.check(format)?;
+    let FrameFormat { width, height, .. } = *format;
+    if width.max(height) > MOST {
+        return Err(DrawError::TooLarge { width, height, most: MOST });
+    }
+    Ok(layout)
+}
+
+impl Params {
+    fn new(
+        layout: &Layout,
+        frame: &DeviceFrame<'_>,
+        origin: [i32; 2],
+        [list, data]: [DeviceSlice<'_>; 2],
+        count: usize,
+    ) -> Self {
         let planes = frame.layout();
         let side = |v: usize| i32::try_from(v).unwrap_or(i32::MAX);
-        let params = Params {
+        Self {
             planes: planes.map(|(pointer, _)| pointer),
             strides: planes.map(|(_, stride)| stride as u64),
-            commands: slot.device.pointer(),
-            data: slot.device.pointer() + commands.len() as u64,
-            size: [side(width), side(height)],
+            list: list.pointer(),
+            data: data.pointer(),
+            size: [side(layout.format.width), side(layout.format.height)],
             origin,
-            count: u32::try_from(self.recorded.commands.len()).unwrap_or(u32::MAX),
+            count: u32::try_from(count).unwrap_or(u32::MAX),
             samples: match layout.samples {
                 Samples::Packed3 => 0,
                 Samples::Packed4 => 1,
                 Samples::Nv12 => 2,
                 Samples::I420 => 3,
             },
-        };
-        // SAFETY: `Params` is the kernel's. It writes pixels of the frame, whose planes were checked and are there by
-        // the frame's own promise, and reads the commands, which stay until `drawn` is reached, and their data, whose
-        // places `Recorder` has filled.
-        unsafe { stream.launch(&self.kernel, grid, [THREADS, 1, 1], 0, &params) }?;
-        stream.record(&slot.drawn)?;
-        Ok(())
+        }
     }
 }
 
-/// Where the first tile that the commands meet begins, and how many there are on each axis; `None` without commands.
-fn tiles(commands: &[Command]) -> Option<([i32; 2], [u32; 3])> {
-    let bounds = commands.iter().map(|c| [c.left, c.top, c.right, c.bottom]);
+/// Where the first tile that the rectangles (left, top, right, bottom) meet begins, and how many there are on each axis;
+/// `None` without rectangles.
+fn tiles(bounds: impl Iterator<Item = [i32; 4]>) -> Option<([i32; 2], [u32; 3])> {
     let [left, top, right, bottom] =
         bounds.reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])])?;
     let [x, y] = [left / TILE[0] * TILE[0], top / TILE[1] * TILE[1]];

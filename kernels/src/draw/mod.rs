@@ -1,4 +1,4 @@
-//! Boxes, text, lines and discs, drawn on a frame in place.
+//! Boxes, text, lines and discs, drawn on a frame in place, and masks painted on it.
 //!
 //! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Shapes are drawn in order, opaque,
 //! without antialiasing: a pixel is drawn or it is not, so that every device draws the same. What lies outside the
@@ -15,14 +15,19 @@ mod color;
 mod cuda;
 mod label;
 mod letters;
+mod mask;
+mod paint;
 mod raster;
 mod record;
 mod surface;
 #[cfg(test)]
 mod tests;
+mod uploads;
 
 pub use color::{Rgb, color_of};
 pub use cuda::CudaCanvas;
+pub use mask::{Mask, MaskData, MaskInk};
+pub use paint::paint_masks;
 
 use crate::device::DeviceError;
 use crate::frame::{FrameError, FrameFormat, FrameMut, PixelFormat};
@@ -96,6 +101,13 @@ pub enum DrawError {
     #[error("cannot draw on frames of {width}x{height} on the GPU: {most} pixels a side are the most")]
     #[allow(missing_docs)]
     TooLarge { width: usize, height: usize, most: usize },
+    /// A mask's data are not what its sizes say.
+    #[error("a mask of {width}x{height} has {bytes} bytes, and needs one for each sample")]
+    #[allow(missing_docs)]
+    Mask { width: usize, height: usize, bytes: usize },
+    /// A mask for the alpha channel of a format without one.
+    #[error("{0:?} frames have no alpha channel; convert them to RGBA or BGRA first")]
+    NoAlpha(PixelFormat),
     /// The GPU failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

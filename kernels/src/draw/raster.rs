@@ -16,7 +16,7 @@ pub(super) fn pixel(v: f64) -> i64 {
 }
 
 /// The pixels whose centres lie in `[from, to)`.
-fn pixels(from: f64, to: f64) -> Range<i64> {
+pub(super) fn pixels(from: f64, to: f64) -> Range<i64> {
     // The first centre at or after v is that of pixel ceil(v - 0.5). `f64::ceil` is a call on older CPUs' instructions.
     let first = |v: f64| {
         let v = (v - 0.5).clamp(-FAR, FAR);

@@ -29,7 +29,7 @@ impl Chroma {
 /// A frame to fill rectangles of. Every plane has been checked to hold what the format says.
 #[derive(Debug)]
 pub(super) struct Surface<'f, 'a> {
-    frame: &'f mut FrameMut<'a>,
+    pub frame: &'f mut FrameMut<'a>,
     layout: Layout,
 }
 

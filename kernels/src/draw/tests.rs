@@ -1,6 +1,7 @@
 //! Against a picture painted pixel by pixel from each shape's definition.
 
 mod labels;
+mod masks;
 mod record;
 
 use proptest::prelude::*;

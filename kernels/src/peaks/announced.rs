@@ -2,12 +2,13 @@
 
 use super::grid::Shape;
 use super::{Params, PeaksError};
+use crate::device::DeviceTensor;
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
 
 /// The map that a finder was made for.
 #[derive(Debug)]
-pub(super) struct Announced {
+pub(crate) struct Announced {
     pub map: TensorDesc,
     pub params: Params,
     /// Where its dimensions are all known.
@@ -71,5 +72,20 @@ impl Announced {
             _ => return Err(PeaksError::Rank(got().to_string())),
         };
         Shape::read(&self.map, image, self.input, &self.params)
+    }
+
+    /// The same for a tensor of the GPU that holds at least so many frames along the first of its four dimensions; one of
+    /// three is one frame's.
+    pub fn read_rows(&self, map: &DeviceTensor<'_>, wanted: usize) -> Result<Shape, PeaksError> {
+        let (frames, first) = match *map.dims {
+            [frames, _, _, _] => (frames, map.row(0).unwrap_or(*map)),
+            _ => (1, *map),
+        };
+        let shape = self.read(first.name, first.ty, &first.dims)?;
+        if frames < wanted {
+            let got = TensorDesc::fixed(map.name, map.ty, &map.dims);
+            return Err(PeaksError::Rows { got: got.to_string(), wanted });
+        }
+        Ok(shape)
     }
 }

@@ -15,7 +15,20 @@ pub(super) struct Candidate<T = ()> {
     pub at: T,
 }
 
-/// Appends the peaks among `candidates` to `peaks`, by channel, score and scan order; `offset` says how far from its
+/// Where a peak lies before it is mapped to the frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Place {
+    /// `y * width + x`.
+    pub cell: usize,
+    /// In continuous tensor pixels.
+    pub x: f64,
+    /// Likewise.
+    pub y: f64,
+    /// The map's value, before the activation.
+    pub value: f32,
+}
+
+/// Hands the peaks among `candidates` to `emit`, by channel, score and scan order; `offset` says how far from its
 /// cell's centre one lies, in cells. Returns how many [`Params::top_k`] cut off.
 pub(super) fn choose<T>(
     candidates: &mut Vec<Candidate<T>>,
@@ -23,7 +36,7 @@ pub(super) fn choose<T>(
     shape: &Shape,
     to_frame: &Affine,
     offset: impl Fn(&Candidate<T>) -> (f64, f64),
-    peaks: &mut Vec<Peak>,
+    mut emit: impl FnMut(Peak, Place, &Candidate<T>),
 ) -> usize {
     let activate = |v| activate(params.activation, v);
     candidates.retain(|c| activate(c.value) >= params.threshold);
@@ -35,23 +48,20 @@ pub(super) fn choose<T>(
     for of_channel in candidates.chunk_by(|a, b| a.channel == b.channel) {
         let kept = of_channel.len().min(params.top_k);
         truncated += of_channel.len() - kept;
-        peaks.extend(of_channel[..kept].iter().map(|found| {
+        for found in &of_channel[..kept] {
             let (x, y) = (found.cell % shape.width, found.cell / shape.width);
             let (dx, dy) = offset(found);
             let (x, y) = shape.to_tensor(x as f64 + dx, y as f64 + dy);
+            let place = Place { cell: found.cell, x, y, value: found.value };
             let (x, y) = to_frame.point(x as f32, y as f32);
-            Peak {
-                channel: u32::try_from(found.channel).unwrap_or(u32::MAX),
-                x,
-                y,
-                score: activate(found.value),
-            }
-        }));
+            let channel = u32::try_from(found.channel).unwrap_or(u32::MAX);
+            emit(Peak { channel, x, y, score: activate(found.value) }, place, found);
+        }
     }
     truncated
 }
 
-pub(super) fn activate(activation: Activation, v: f32) -> f32 {
+pub(crate) fn activate(activation: Activation, v: f32) -> f32 {
     match activation {
         Activation::None => v,
         Activation::Sigmoid => 1.0 / (1.0 + (-v).exp()),

@@ -3,7 +3,7 @@
 //! and it is 1 element on. What is done to every element is branch-free and compiles to vector code; only cells that
 //! reach the threshold are looked at one by one.
 
-use super::choose::{Candidate, activate, choose, gate};
+use super::choose::{Candidate, Place, activate, choose, gate};
 use super::grid::Shape;
 use super::{Mode, Outcome, Params, Peak, refine};
 use crate::geometry::Affine;
@@ -55,14 +55,14 @@ pub(super) struct Scratch {
     row_max: Vec<f32>,
 }
 
-/// Appends the peaks of `cells` to `peaks`, by channel, score and scan order.
+/// Hands the peaks of `cells` to `emit`, by channel, score and scan order.
 pub(super) fn find(
     cells: &Cells<'_>,
     params: &Params,
     shape: &Shape,
     to_frame: &Affine,
     scratch: &mut Scratch,
-    peaks: &mut Vec<Peak>,
+    mut emit: impl FnMut(Peak, Place),
 ) -> Outcome {
     let Scratch { candidates, row_max } = scratch;
     candidates.clear();
@@ -70,11 +70,15 @@ pub(super) fn find(
         Mode::Local => local_maxima(cells, gate(params), candidates),
         Mode::Global => global_maxima(cells, gate(params), row_max, candidates),
     };
+    if let Some(channels) = params.channels {
+        candidates.retain(|found| found.channel < channels);
+    }
     let offset = |found: &Candidate| {
         let place = [found.channel, found.cell % cells.width, found.cell / cells.width];
         refine::offset(cells, |v| activate(params.activation, v), params.refinement, place)
     };
-    let truncated = choose(candidates, params, shape, to_frame, offset, peaks);
+    let emit = |peak, place, _: &Candidate| emit(peak, place);
+    let truncated = choose(candidates, params, shape, to_frame, offset, emit);
     Outcome { non_finite, truncated }
 }
 

@@ -6,7 +6,7 @@
 //! the last bit now and then), and with [`Mode::Global`] a score of 0 has no sign.
 
 use super::announced::Announced;
-use super::choose::{Candidate, choose, gate};
+use super::choose::{Candidate, Place, choose, gate};
 use super::grid::Shape;
 use super::{Activation, Mode, Outcome, Params, Peak, PeaksError, Refinement};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Memory, Pinned, Stream};
@@ -46,6 +46,7 @@ struct Arguments {
     map: u64,
     near: u64,
     far: u64,
+    copy: u64,
     headers: u64,
     non_finite: u64,
     best: u64,
@@ -64,8 +65,41 @@ struct Arguments {
     lanes: u32,
     gate: f32,
     refinement: u32,
+    searched: u32,
 }
-const _: () = assert!(size_of::<Arguments>() == 112);
+const _: () = assert!(size_of::<Arguments>() == 128);
+
+/// `Records` of `cuda/peaks.cuh`: where a launch leaves its records for a kernel behind it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Records {
+    near: u64,
+    far: u64,
+    headers: u64,
+    launch: u64,
+    near_size: u32,
+    far_size: u32,
+    frame_elements: u32,
+    cells: u32,
+    width: u32,
+    step: u32,
+}
+const _: () = assert!(size_of::<Records>() == 56);
+
+impl Records {
+    /// How many there may be.
+    pub fn most(&self) -> usize {
+        self.near_size as usize + self.far_size as usize
+    }
+}
+
+/// What else is known of a candidate: how far from its cell's centre it lies, in cells, and the number of its record.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    offset: (f64, f64),
+    /// Counts the launch's records, in no order.
+    pub record: usize,
+}
 
 /// Finds the peaks of one output of a model that lies in device memory: [`super::PeakFinder`] on the GPU, for all frames
 /// of a batch at once. A frame alone is a batch of one.
@@ -74,11 +108,14 @@ const _: () = assert!(size_of::<Arguments>() == 112);
 /// its number in its parameters, so it cannot be recorded in a [`crate::device::Graph`].
 #[derive(Debug)]
 pub struct CudaPeaks {
-    announced: Announced,
+    pub(crate) announced: Announced,
     kernel: Kernel,
     /// Where the kernel writes records, and where those that find no room there go.
     near: Pinned,
     far: Memory,
+    /// The same as in `near`, for a kernel behind this one; empty if there is none.
+    copy: Memory,
+    for_kernel: bool,
     /// Two, in turns, and behind them twice a count a frame of values that are not finite. On the host for fetching.
     headers: Memory,
     header: Pinned,
@@ -91,7 +128,7 @@ pub struct CudaPeaks {
     pending: Option<Shape>,
     /// One a frame that is under way; so are the candidates.
     to_frame: Vec<Affine>,
-    candidates: Vec<Vec<Candidate<(f64, f64)>>>,
+    candidates: Vec<Vec<Candidate<At>>>,
 }
 
 impl CudaPeaks {
@@ -107,6 +144,17 @@ impl CudaPeaks {
         params: Params,
         stream: &Stream,
     ) -> Result<Self, PeaksError> {
+        Self::with_records(map, input, params, stream, false)
+    }
+
+    /// The same; if `for_kernel`, the records are left in device memory, too.
+    pub(crate) fn with_records(
+        map: &TensorDesc,
+        input: [usize; 2],
+        params: Params,
+        stream: &Stream,
+        for_kernel: bool,
+    ) -> Result<Self, PeaksError> {
         let announced = Announced::new(map, input, params)?;
         let mode = match params.mode {
             Mode::Local => "local",
@@ -121,6 +169,8 @@ impl CudaPeaks {
             kernel: Kernel::load(stream.context(), "peaks", &kernel)?,
             near: stream.pin(NEAR * RECORD)?,
             far: stream.allocate(0)?,
+            copy: stream.allocate(0)?,
+            for_kernel,
             headers: stream.allocate(0)?,
             header: stream.pin(0)?,
             frames: 0,
@@ -158,19 +208,25 @@ impl CudaPeaks {
         map: &DeviceTensor<'_>,
         to_frame: &[Affine],
     ) -> Result<(), PeaksError> {
-        self.pending = None;
-        let (frames, first) = match *map.dims {
-            [frames, _, _, _] => (frames, map.row(0).unwrap_or(*map)),
-            _ => (1, *map),
-        };
-        let shape = self.announced.read(first.name, first.ty, &first.dims)?;
-        let wanted = to_frame.len();
-        if frames < wanted {
-            let got = TensorDesc::fixed(map.name, map.ty, &map.dims);
-            return Err(PeaksError::Rows { got: got.to_string(), wanted });
+        if self.launch(stream, map, to_frame)?.is_some() {
+            self.mark(stream)?;
         }
+        Ok(())
+    }
+
+    /// [`CudaPeaks::start`] without the mark that [`CudaPeaks::finish`] waits for: [`CudaPeaks::mark`] sets it, behind what
+    /// else is enqueued. How the map's dimensions are read, and where the records are; `None` if there is no frame.
+    pub(crate) fn launch(
+        &mut self,
+        stream: &Stream,
+        map: &DeviceTensor<'_>,
+        to_frame: &[Affine],
+    ) -> Result<Option<(Shape, Records)>, PeaksError> {
+        self.pending = None;
+        let wanted = to_frame.len();
+        let shape = self.announced.read_rows(map, wanted)?;
         if wanted == 0 {
-            return Ok(());
+            return Ok(None);
         }
         self.fit(stream, &shape, wanted)?;
         let (arguments, blocks) = self.arguments(map, &shape, wanted);
@@ -180,11 +236,32 @@ impl CudaPeaks {
         // and whoever made the map's slice promised so.
         unsafe { stream.launch(&self.kernel, grid, block, 0, &arguments) }?;
         self.launch = arguments.launch;
-        stream.record(&self.done)?;
         self.to_frame.clear();
         self.to_frame.extend_from_slice(to_frame);
         self.pending = Some(shape);
-        Ok(())
+        let records = Records {
+            near: arguments.copy,
+            far: arguments.far,
+            headers: arguments.headers,
+            launch: arguments.launch,
+            near_size: arguments.near_size,
+            far_size: arguments.far_size,
+            frame_elements: arguments.frame_elements,
+            cells: number(shape.width * shape.height),
+            width: arguments.width,
+            step: arguments.step,
+        };
+        Ok(Some((shape, records)))
+    }
+
+    /// See [`CudaPeaks::launch`].
+    pub(crate) fn mark(&self, stream: &Stream) -> Result<(), DeviceError> {
+        stream.record(&self.done)
+    }
+
+    /// Gives up what was launched.
+    pub(crate) fn give_up(&mut self) {
+        self.pending = None;
     }
 
     /// Waits for the batch that was started last and replaces `peaks` by those of its frames, each as
@@ -199,15 +276,29 @@ impl CudaPeaks {
         stream: &Stream,
         peaks: &mut Vec<Vec<Peak>>,
     ) -> Result<Vec<Outcome>, PeaksError> {
-        let frames = if self.pending.is_some() { self.to_frame.len() } else { 0 };
-        peaks.resize_with(frames, Vec::new);
+        peaks.resize_with(self.under_way(), Vec::new);
         peaks.iter_mut().for_each(Vec::clear);
+        self.finish_with(stream, |frame, peak, _, _| peaks[frame].push(peak))
+    }
+
+    /// The frames that [`CudaPeaks::finish`] has peaks of.
+    pub(crate) fn under_way(&self) -> usize {
+        if self.pending.is_some() { self.to_frame.len() } else { 0 }
+    }
+
+    /// [`CudaPeaks::finish`], which hands over each peak with its frame, its place in the tensor and its record's number.
+    pub(crate) fn finish_with(
+        &mut self,
+        stream: &Stream,
+        mut emit: impl FnMut(usize, Peak, Place, usize),
+    ) -> Result<Vec<Outcome>, PeaksError> {
+        let frames = self.under_way();
         let Some(shape) = self.pending.take() else { return Ok(Vec::new()) };
         stream.wait_on_host(&self.done)?;
         self.candidates.resize_with(frames, Vec::new);
         self.candidates.iter_mut().for_each(Vec::clear);
         let near = self.near.bytes() / RECORD;
-        let (found, marked) = self.collect(near, &shape);
+        let (found, marked) = self.collect(0, near, &shape);
         stream.counters().device_to_host.add_size(found * RECORD);
         let mut non_finite = Vec::new();
         if marked || found == near {
@@ -215,10 +306,17 @@ impl CudaPeaks {
             non_finite = self.fetch(stream, &shape)?;
         }
         let params = &self.announced.params;
-        let rows = peaks.iter_mut().zip(&mut self.candidates).zip(&self.to_frame).enumerate();
-        let outcomes = rows.map(|(frame, ((peaks, candidates), to_frame))| Outcome {
+        let rows = self.candidates.iter_mut().zip(&self.to_frame).enumerate();
+        let outcomes = rows.map(|(frame, (candidates, to_frame))| Outcome {
             non_finite: non_finite.get(frame).map_or(0, |count| *count as usize),
-            truncated: choose(candidates, params, &shape, to_frame, |found| found.at, peaks),
+            truncated: choose(
+                candidates,
+                params,
+                &shape,
+                to_frame,
+                |found| found.at.offset,
+                |peak, place, found| emit(frame, peak, place, found.at.record),
+            ),
         });
         Ok(outcomes.collect())
     }
@@ -257,6 +355,9 @@ impl CudaPeaks {
         let near = NEAR.max(frames * NEAR_A_FRAME) * RECORD;
         if self.near.bytes() < near {
             self.near = stream.pin(near)?;
+        }
+        if self.for_kernel && self.copy.bytes() < self.near.bytes() {
+            self.copy = stream.allocate(self.near.bytes())?;
         }
         let most = match self.announced.params.mode {
             // Of two neighbours one is not a maximum, so a tile of 2x2 cells has one at most.
@@ -304,6 +405,7 @@ impl CudaPeaks {
             map: map.pointer(),
             near: self.near.pointer(),
             far: self.far.pointer(),
+            copy: if self.for_kernel { self.copy.pointer() } else { 0 },
             headers: self.headers.pointer(),
             non_finite: self.headers.pointer() + 2 * size_of::<Header>() as u64,
             best: self.best.pointer(),
@@ -326,19 +428,21 @@ impl CudaPeaks {
                 Refinement::Quadratic => 1,
                 Refinement::Integral => 2,
             },
+            searched: self.announced.params.channels.map_or(NONE, number),
         };
         (arguments, number(blocks))
     }
 
-    /// Takes this launch's records, `most` at most, out of the pinned memory: how many there are, and whether the one
-    /// that is no peak is among them.
-    fn collect(&mut self, most: usize, shape: &Shape) -> (usize, bool) {
+    /// Takes this launch's records from number `first` on, `most` at most, out of the pinned memory: how many there are, and
+    /// whether the one that is no peak is among them.
+    fn collect(&mut self, first: usize, most: usize, shape: &Shape) -> (usize, bool) {
         let records = self.near.as_slice().chunks_exact(RECORD).take(most);
         let records = records.map(bytemuck::pod_read_unaligned::<Record>);
         let (cells, step) = (shape.width * shape.height, step(shape));
         let frame_elements = cells * shape.channels;
         let (mut count, mut marked) = (0, false);
         for [word, dx, dy, _] in records.take_while(|record| record[3] == self.launch) {
+            let record = first + count;
             count += 1;
             let [element, bits]: [u32; 2] = bytemuck::cast(word);
             if element == NONE {
@@ -352,7 +456,7 @@ impl CudaPeaks {
                 channel: plane * step + within % step,
                 cell: within / step,
                 value: f32::from_bits(bits),
-                at: (f64::from_bits(dx), f64::from_bits(dy)),
+                at: At { offset: (f64::from_bits(dx), f64::from_bits(dy)), record },
             });
         }
         (count, marked)
@@ -379,7 +483,7 @@ impl CudaPeaks {
             stream.start_download(records, &self.near)?;
             stream.record(&self.done)?;
             stream.wait_on_host(&self.done)?;
-            self.collect(count, shape);
+            self.collect(near + first, count, shape);
         }
         Ok(non_finite)
     }

@@ -6,15 +6,15 @@ use crate::tensor::TensorDesc;
 
 /// A map's dimensions once they are understood.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     pub layout: Layout,
     pub channels: usize,
     pub width: usize,
     pub height: usize,
     /// Tensor pixels per cell, in x and y.
-    scale: [f64; 2],
+    pub scale: [f64; 2],
     /// Where the centre of cell 0 lies in the tensor, in x and y.
-    first: [f64; 2],
+    pub first: [f64; 2],
 }
 
 impl Shape {
@@ -61,6 +61,19 @@ impl Shape {
     /// The cell position (0 is the first cell's centre) in tensor pixels.
     pub fn to_tensor(self, x: f64, y: f64) -> (f64, f64) {
         (self.scale[0] * x + self.first[0], self.scale[1] * y + self.first[1])
+    }
+
+    /// The place in tensor pixels as a cell position: the inverse of [`Shape::to_tensor`].
+    pub fn to_cell(self, x: f64, y: f64) -> (f64, f64) {
+        ((x - self.first[0]) / self.scale[0], (y - self.first[1]) / self.scale[1])
+    }
+
+    /// How many elements on the next channel, the next row and the next column lie.
+    pub fn strides(&self) -> [usize; 3] {
+        match self.layout {
+            Layout::Nchw => [self.height * self.width, self.width, 1],
+            Layout::Nhwc => [1, self.width * self.channels, self.channels],
+        }
     }
 }
 

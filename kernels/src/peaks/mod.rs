@@ -30,7 +30,10 @@ use crate::device::DeviceError;
 use crate::geometry::Affine;
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorView};
-use announced::Announced;
+pub(crate) use announced::Announced;
+pub(crate) use choose::{Place, activate};
+pub(crate) use cuda::Records;
+pub(crate) use grid::Shape;
 
 /// Which maxima of a channel are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +99,9 @@ pub struct Params {
     pub grid: Option<Grid>,
     /// How many peaks a channel keeps in [`Mode::Local`], the strongest.
     pub top_k: usize,
+    /// How many channels are looked at, from the first on; `None` is all. For tensors that hold something else besides the
+    /// maps, whose values that are not finite are counted all the same.
+    pub channels: Option<usize>,
 }
 
 impl Default for Params {
@@ -108,6 +114,7 @@ impl Default for Params {
             layout: None,
             grid: None,
             top_k: 100,
+            channels: None,
         }
     }
 }
@@ -214,7 +221,7 @@ pub enum PeaksError {
 /// Finds the peaks of one output of a model. Made once a stream; keeps its scratch memory.
 #[derive(Debug)]
 pub struct PeakFinder {
-    announced: Announced,
+    pub(crate) announced: Announced,
     scratch: cpu::Scratch,
 }
 
@@ -246,9 +253,20 @@ impl PeakFinder {
         peaks: &mut Vec<Peak>,
     ) -> Result<Outcome, PeaksError> {
         peaks.clear();
+        Ok(self.find(map, to_frame, |peak, _| peaks.push(peak))?.0)
+    }
+
+    /// The same with where each peak lies in the tensor; also returns how the map's dimensions are read.
+    pub(crate) fn find(
+        &mut self,
+        map: &TensorView<'_>,
+        to_frame: &Affine,
+        emit: impl FnMut(Peak, Place),
+    ) -> Result<(Outcome, Shape), PeaksError> {
         let shape = self.announced.read(map.name, map.ty, &map.dims)?;
         let values = map.to_f32();
         let cells = cpu::Cells::new(&values, &shape);
-        Ok(cpu::find(&cells, &self.announced.params, &shape, to_frame, &mut self.scratch, peaks))
+        let outcome = cpu::find(&cells, &self.announced.params, &shape, to_frame, &mut self.scratch, emit);
+        Ok((outcome, shape))
     }
 }

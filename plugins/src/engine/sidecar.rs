@@ -13,7 +13,7 @@ use crate::classify;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
 use crate::nick::from_nick;
-use crate::peakfind;
+use crate::{peakfind, segmask};
 
 /// The whole file. Everything in it may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -29,6 +29,8 @@ pub struct Sidecar {
     pub skeleton: Skeleton,
     /// How a classifier's scores are read.
     pub classify: Classify,
+    /// How masks are made.
+    pub segment: Segment,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
 }
@@ -137,6 +139,46 @@ pub struct Peaks {
     pub grid: Option<peakfind::Grid>,
     /// Peaks below it are dropped.
     pub threshold: Option<f32>,
+    /// `frame`, `each`, `paf` or `displacements`.
+    #[serde(deserialize_with = "nick")]
+    pub grouping: Option<peakfind::Grouping>,
+    /// What an instance is called.
+    pub label: Option<String>,
+    /// The output that holds the part affinity fields.
+    pub pafs: Option<String>,
+    /// `sleap` or `openpose`.
+    #[serde(deserialize_with = "nick")]
+    pub paf_layout: Option<peakfind::PafLayout>,
+    /// The channel of each edge's x.
+    pub paf_channels: Option<Vec<usize>>,
+    /// Samples of a line.
+    pub samples: Option<usize>,
+    /// How long a line may be without a penalty, as a share of the input.
+    pub max_length: Option<f32>,
+    /// How much of that penalty counts.
+    pub length_weight: Option<f32>,
+    /// The least score of a line.
+    pub min_line_score: Option<f32>,
+    /// A sample above it is high.
+    pub min_sample: Option<f32>,
+    /// The share of a line's samples that must be high.
+    pub min_share: Option<f32>,
+    /// The output that holds PoseNet's offsets.
+    pub offsets: Option<String>,
+    /// The output that holds the displacements from parent to child.
+    pub forward: Option<String>,
+    /// The output that holds those from child to parent.
+    pub backward: Option<String>,
+    /// Tensor pixels around an instance's point in which another one's counts as the same.
+    pub nms_radius: Option<f32>,
+    /// The most instances of a frame.
+    pub max_poses: Option<usize>,
+    /// Points below it are left out.
+    pub min_point_score: Option<f32>,
+    /// The least points of an instance.
+    pub min_points: Option<usize>,
+    /// The least score of an instance.
+    pub min_score: Option<f32>,
 }
 
 /// `[classify]`
@@ -152,6 +194,37 @@ pub struct Classify {
     pub top_k: Option<u32>,
     /// Classes of a lower confidence are dropped.
     pub threshold: Option<f32>,
+}
+
+/// `[segment]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Segment {
+    /// The output that holds the logits, or the prototypes of objects' masks.
+    pub output: Option<String>,
+    /// `argmax`, `threshold`, `soft` or `instances`.
+    #[serde(deserialize_with = "nick")]
+    pub mode: Option<segmask::Mode>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<segmask::Activation>,
+    /// `nchw` or `nhwc`.
+    #[serde(deserialize_with = "nick")]
+    pub layout: Option<Layout>,
+    /// Of a channel, from here on it is seen.
+    pub threshold: Option<f32>,
+    /// The channel of `threshold` and `soft`.
+    pub channel: Option<u32>,
+    /// The class of `argmax` that is nothing, -1 for none.
+    pub background: Option<i32>,
+    /// How much of the frames before is kept.
+    pub smoothing: Option<f32>,
+    /// Radius of the opening, in cells.
+    pub opening: Option<u32>,
+    /// Radius of the closing, in cells.
+    pub closing: Option<u32>,
+    /// Smaller areas go.
+    pub min_area: Option<u32>,
 }
 
 /// What an input other than the image is given.
@@ -286,6 +359,9 @@ impl Sidecar {
         }
         if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
             return Err("classify.top-k lies between 1 and 16".into());
+        }
+        if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
+            return Err("segment.background is the number of a class, or -1 for none".into());
         }
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());

@@ -1,15 +1,16 @@
 //! Drawing on frames in CUDA memory.
 
-use cudainfer_kernels::draw::{CudaCanvas, Shape};
+use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, MaskData, Shape};
 use cudainfer_kernels::frame::FrameFormat;
 use gst::prelude::*;
 use gst_video::VideoInfo;
 
+use crate::memory::tensor::{DeviceMemory, device_memory};
 use crate::memory::{MappedFrame, Session, order};
 use crate::video;
 
 /// What draws on the frames of one negotiation.
-pub(super) struct Artist {
+pub(crate) struct Artist {
     session: Session,
     canvas: CudaCanvas,
     /// For copies of frames that others hold, too.
@@ -62,8 +63,8 @@ impl Artist {
         order::wait_written(frame, self.session.stream()).map_err(|e| e.to_string())
     }
 
-    /// Draws on a frame that nobody else holds. It is finished when this returns, unless who is behind
-    /// orders by events.
+    /// Paints masks on a frame that nobody else holds, and draws over them. It is finished when this returns, unless who is
+    /// behind orders by events. Masks on the device are not waited for; those on the host are uploaded.
     ///
     /// # Errors
     /// What cannot be mapped, or what the GPU refuses.
@@ -72,16 +73,51 @@ impl Artist {
         info: &VideoInfo,
         format: &FrameFormat,
         frame: &mut gst::BufferRef,
+        masks: &[Mask<&gst::Buffer>],
         shapes: &[Shape<'_>],
     ) -> Result<(), String> {
         let stream = self.session.stream();
         {
             let mapped = MappedFrame::write(frame, info, stream).map_err(|e| e.to_string())?;
             let target = video::device_frame(format, &mapped).map_err(|e| e.to_string())?;
+            let ours = stream.context().handle();
+            let sources = masks.iter().map(|mask| {
+                let on_device = device_memory(mask.data).filter(|memory| memory.context().handle() == ours);
+                on_device
+                    .map_or_else(|| mask.data.map_readable().map(Source::Host), |m| Ok(Source::Device(m)))
+            });
+            let sources = sources.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+            let masks: Vec<_> =
+                masks.iter().zip(&sources).map(|(mask, source)| mask.with_data(source.data())).collect();
+            let on_device =
+                || sources.iter().filter_map(|s| if let Source::Device(m) = s { Some(m) } else { None });
+            on_device().try_for_each(|memory| memory.begin_read(stream)).map_err(|e| e.to_string())?;
             let canvas = &mut self.canvas;
-            stream.sampled(|| canvas.draw(stream, format, &target, shapes)).map_err(|e| e.to_string())?;
+            let painted = stream.sampled(|| {
+                canvas.paint_masks(stream, format, &target, &masks)?;
+                canvas.draw(stream, format, &target, shapes)?;
+                Ok::<_, DrawError>(())
+            });
+            // In any case: part of the work may have been enqueued.
+            on_device().try_for_each(|memory| memory.end_read(stream)).map_err(|e| e.to_string())?;
+            painted.map_err(|e| e.to_string())?;
         }
         self.settle(frame)
+    }
+}
+
+/// Where a mask's samples are.
+enum Source<'a> {
+    Host(gst::BufferMap<'a, gst::buffer::Readable>),
+    Device(DeviceMemory<'a>),
+}
+
+impl Source<'_> {
+    fn data(&self) -> MaskData<'_> {
+        match self {
+            Self::Host(map) => MaskData::Host(map.as_slice()),
+            Self::Device(memory) => MaskData::Device(memory.slice()),
+        }
     }
 }
 

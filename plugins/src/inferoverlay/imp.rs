@@ -1,7 +1,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::Counters;
-use cudainfer_kernels::draw::draw;
+use cudainfer_kernels::draw::{draw, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
 use gst::glib;
 use gst::prelude::*;
@@ -10,10 +10,11 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::gpu::Artist;
-use super::picture::{Settings, Trails, captions, limbs, shapes};
+use super::picture::{Settings, Trails, captions, limbs, masks, shapes};
 use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
 use crate::memory::order;
+use crate::meta::mask;
 use crate::meta::object::objects;
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};
@@ -62,7 +63,9 @@ impl InferOverlay {
         };
         let state = lock(&self.state);
         let Some(State { info, artist: Some(artist), .. }) = state.as_ref() else { return Ok(None) };
-        if ours || (lock(&self.trails).is_empty() && objects(frame).is_empty()) {
+        let nothing =
+            lock(&self.trails).is_empty() && objects(frame).is_empty() && mask::masks(frame).is_empty();
+        if ours || nothing {
             return Ok(None);
         }
         let mut copy = artist.copy(info, frame)?;
@@ -83,17 +86,24 @@ impl InferOverlay {
         trails.update(&objects, settings.trail_length);
         let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
         let shapes = shapes(&objects, &captions, &limbs, &trails, &settings, state.format.height);
-        if shapes.is_empty() {
+        let found = mask::masks(buffer);
+        let masks = masks(&found, &objects, &settings);
+        if shapes.is_empty() && masks.is_empty() {
             return state.artist.as_ref().map_or(Ok(()), |artist| artist.settle(buffer));
         }
         if let Some(artist) = &mut state.artist {
-            return artist.draw(&state.info, &state.format, buffer, &shapes);
+            return artist.draw(&state.info, &state.format, buffer, &masks, &shapes);
         }
+        let samples = masks.iter().map(|mask| mask.data.map_readable()).collect::<Result<Vec<_>, _>>();
+        let samples = samples.map_err(|e| e.to_string())?;
+        let masks: Vec<_> =
+            masks.iter().zip(&samples).map(|(mask, data)| mask.with_data(data.as_slice())).collect();
         let mut mapped =
             gst_video::VideoFrameRef::from_buffer_ref_writable(buffer, &state.info).map_err(|_| {
                 "the frame cannot be mapped for writing, or is smaller than its caps say".to_owned()
             })?;
         let mut frame = video::frame_mut(&state.format, &mut mapped).map_err(|e| e.to_string())?;
+        paint_masks(&state.format, &mut frame, &masks).map_err(|e| e.to_string())?;
         draw(&state.format, &mut frame, &shapes).map_err(|e| e.to_string())
     }
 }
@@ -133,6 +143,15 @@ impl ObjectImpl for InferOverlay {
                 show("ids", "Identities", "Write the tracks' identities", defaults.ids),
                 show("points", "Points", "Draw the keypoints", defaults.points),
                 show("skeleton", "Skeleton", "Draw the lines that join keypoints", defaults.skeleton),
+                show("masks", "Masks", "Paint the masks", defaults.masks),
+                glib::ParamSpecFloat::builder("mask-opacity")
+                    .nick("Mask opacity")
+                    .blurb("How much of the frame a mask hides: 0 nothing, 1 all")
+                    .minimum(0.0)
+                    .maximum(1.0)
+                    .default_value(defaults.mask_opacity)
+                    .mutable_playing()
+                    .build(),
                 show(
                     "tracked-only",
                     "Tracked only",
@@ -177,6 +196,8 @@ impl ObjectImpl for InferOverlay {
             "ids" => settings.ids = on(),
             "points" => settings.points = on(),
             "skeleton" => settings.skeleton = on(),
+            "masks" => settings.masks = on(),
+            "mask-opacity" => settings.mask_opacity = value.get().unwrap_or_default(),
             "tracked-only" => settings.tracked_only = on(),
             "trail-length" => settings.trail_length = count(),
             "thickness" => settings.thickness = count(),
@@ -194,6 +215,8 @@ impl ObjectImpl for InferOverlay {
             "ids" => settings.ids.to_value(),
             "points" => settings.points.to_value(),
             "skeleton" => settings.skeleton.to_value(),
+            "masks" => settings.masks.to_value(),
+            "mask-opacity" => settings.mask_opacity.to_value(),
             "tracked-only" => settings.tracked_only.to_value(),
             "trail-length" => settings.trail_length.to_value(),
             "thickness" => settings.thickness.to_value(),
@@ -212,7 +235,7 @@ impl ElementImpl for InferOverlay {
             gst::subclass::ElementMetadata::new(
                 "Inference overlay",
                 "Filter/Effect/Video",
-                "Draws boxes, labels, confidences, track identities, trails and skeletons on the frame",
+                "Draws masks, boxes, labels, confidences, track identities, trails and skeletons on the frame",
                 "The cudainfer authors",
             )
         });

@@ -1,7 +1,7 @@
 //! SECTION:element-inferoverlay
 //!
-//! Draws what is known of a frame on it, in place: boxes with labels, confidences and track identities, the trails of
-//! tracks, and keypoints. Each track keeps its colour. Frames in CUDA memory are drawn on there, with the same pixels.
+//! Draws what is known of a frame on it, in place: masks, boxes with labels, confidences and track identities, the trails
+//! of tracks, and keypoints. Each track keeps its colour. Frames in CUDA memory are drawn on there, with the same pixels.
 //!
 //! ```text
 //! gst-launch-1.0 filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \
@@ -13,6 +13,8 @@ use gst::prelude::*;
 mod gpu;
 mod imp;
 mod picture;
+
+pub(crate) use gpu::Artist;
 
 glib::wrapper! {
     /// The element.

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cudainfer_kernels::draw::{Rgb, Shape, color_of, default_scale};
+use cudainfer_kernels::draw::{self, MaskInk, Rgb, Shape, color_of, default_scale};
 
+use crate::meta::mask::{Kind, Mask};
 use crate::meta::object::{KeypointsParam, Object};
 
 /// What to draw, and how large.
@@ -16,6 +17,9 @@ pub(super) struct Settings {
     pub ids: bool,
     pub points: bool,
     pub skeleton: bool,
+    pub masks: bool,
+    /// How much of the frame a mask hides, 0..1.
+    pub mask_opacity: f32,
     /// Draw only objects that belong to a track.
     pub tracked_only: bool,
     /// Frames that a trail shows; 0 draws none.
@@ -35,6 +39,8 @@ impl Default for Settings {
             ids: true,
             points: true,
             skeleton: true,
+            masks: true,
+            mask_opacity: 0.5,
             tracked_only: false,
             trail_length: 30,
             thickness: 0,
@@ -155,6 +161,33 @@ fn caption(object: &Object, settings: &Settings) -> String {
         words.extend(classes.labels.first().cloned());
     }
     words.join(" ")
+}
+
+/// How a frame's masks are painted, in their order: classes and probabilities in colours of their own, those of objects in the
+/// objects'.
+pub(super) fn masks<'a>(
+    masks: &'a [Mask],
+    objects: &[Object],
+    settings: &Settings,
+) -> Vec<draw::Mask<&'a gst::Buffer>> {
+    let opacity = (settings.mask_opacity * 255.0).round() as u8;
+    let painted = masks.iter().filter(|_| settings.masks && opacity > 0).filter_map(|mask| {
+        let ink = match &mask.kind {
+            Kind::Classes { background, .. } => MaskInk::Classes { background: *background },
+            // As the class of a mask with two.
+            Kind::Alpha { .. } => MaskInk::Cover(color_of(1)),
+            Kind::Instance { object } => {
+                let object = objects.iter().find(|o| o.id == *object)?;
+                if settings.tracked_only && object.tracking.is_none() {
+                    return None;
+                }
+                MaskInk::Solid(color(object))
+            }
+        };
+        let Mask { width, height, rect, ref data, .. } = *mask;
+        Some(draw::Mask { data, width, height, rect, ink, opacity, into_alpha: false })
+    });
+    painted.collect()
 }
 
 /// The shapes of a frame `height` pixels high, in the order in which they are drawn.

@@ -1,6 +1,7 @@
-//! What travels on a buffer: tensors between the elements, objects to whoever is behind.
+//! What travels on a buffer: tensors between the elements, objects and masks to whoever is behind.
 
 pub mod batch;
+pub mod mask;
 pub mod object;
 pub mod tensor;
 

@@ -293,7 +293,9 @@ impl Object {
         }
         let name = param.name_quark();
         if name == NAMES.detection.name_quark() {
-            self.angle = param.get_by_quark::<f64>(NAMES.angle).map_or(self.angle, |angle| angle as f32);
+            if self.detection.is_none() {
+                self.angle = param.get_by_quark::<f64>(NAMES.angle).map_or(0.0, |angle| angle as f32);
+            }
             fill(&mut self.detection, || DetectionParam::from_structure(param))
         } else if name == NAMES.tracking.name_quark() {
             fill(&mut self.tracking, || TrackingParam::from_structure(param))

@@ -1,5 +1,6 @@
 //! How peaks are found, as properties and sidecars name it.
 
+use cudainfer_kernels::group::PafConvention;
 use cudainfer_kernels::peaks;
 
 /// How many peaks a channel has.
@@ -106,6 +107,48 @@ impl Grid {
             Self::CellCenters => Some(peaks::Grid::CellCentres),
             Self::Corners => Some(peaks::Grid::Corners),
             Self::Strided => Some(peaks::Grid::Strided),
+        }
+    }
+}
+
+/// Which points belong to the same object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferGrouping")]
+#[allow(missing_docs)]
+pub enum Grouping {
+    #[default]
+    #[enum_value(name = "As the sidecar says, else frame", nick = "auto")]
+    Auto,
+    #[enum_value(name = "All points of a frame, or of a region of it, are one object's", nick = "frame")]
+    Frame,
+    #[enum_value(name = "Each point is an object of its own", nick = "each")]
+    Each,
+    #[enum_value(name = "By part affinity fields (SLEAP bottom-up, OpenPose)", nick = "paf")]
+    Paf,
+    #[enum_value(name = "By offsets and displacements (PoseNet)", nick = "displacements")]
+    Displacements,
+}
+
+/// Whose part affinity fields they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferPafLayout")]
+#[allow(missing_docs)]
+pub enum PafLayout {
+    #[default]
+    #[enum_value(name = "As the sidecar says, else sleap", nick = "auto")]
+    Auto,
+    #[enum_value(name = "SLEAP's: fields of their own, the best assignment of each edge", nick = "sleap")]
+    Sleap,
+    #[enum_value(name = "OpenPose's: with background, the best line first", nick = "openpose")]
+    OpenPose,
+}
+
+impl PafLayout {
+    pub(super) fn kernel(self) -> Option<PafConvention> {
+        match self {
+            Self::Auto => None,
+            Self::Sleap => Some(PafConvention::Sleap),
+            Self::OpenPose => Some(PafConvention::OpenPose),
         }
     }
 }

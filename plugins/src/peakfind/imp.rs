@@ -1,25 +1,24 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
-use cudainfer_kernels::device::{Counters, Stream};
-use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Params, Peak, PeakFinder};
-use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::device::Counters;
+use cudainfer_kernels::peaks::Params;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::enums::{Activation, Grid, Mode, Refinement};
+use super::enums::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
+use super::grouping::Outputs;
+use super::objects;
+use super::search::{Found, Search};
 use super::settings::Settings;
 use crate::caps::{self, ModelOutputs};
 use crate::device::{self, Results};
 use crate::engine::ModelInfo;
 use crate::fusedpreproc::Layout;
 use crate::memory::order;
-use crate::meta::batch::Batch;
-use crate::meta::object::{KeypointsParam, Object, objects};
-use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
+use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats};
@@ -30,28 +29,16 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 
 /// What negotiation decided.
 struct State {
-    /// The maps as the caps announce them, and the size of the network's input.
-    announced: (TensorDesc, [usize; 2]),
-    params: Params,
-    /// All that points depend on besides the maps.
-    key: String,
+    search: Search,
     frame: [usize; 2],
-    side: Option<Side>,
     info: ModelInfo,
-    peaks: Vec<Peak>,
-}
-
-/// Where peaks are looked for, known with the first maps.
-enum Side {
-    Cpu(Box<PeakFinder>),
-    /// In the stream that it was made for.
-    Gpu(Box<CudaPeaks>, Arc<Stream>),
 }
 
 /// What has been seen since PAUSED.
 #[derive(Clone, Copy, Default)]
 struct Stats {
     peaks: u64,
+    instances: u64,
     non_finite: u64,
     truncated: u64,
 }
@@ -69,109 +56,39 @@ impl PeakFind {
     fn prepare(&self, incaps: &gst::Caps, info: ModelInfo) -> Result<State, String> {
         let model = ModelOutputs::of(incaps)?;
         let settings = lock(&self.settings);
-        let map = &model.outputs[settings.output(&model.outputs, &info)?];
-        let params = settings.params(&info);
+        let (plan, outputs) = Outputs::new(&model.outputs, &settings, &info).plan()?;
         // Wrong parameters are said now, not with the first frame.
-        PeakFinder::new(map, model.input, params).map_err(|e| e.to_string())?;
-        Ok(State {
-            key: format!("{map:?} {params:?}"),
-            announced: (map.clone(), model.input),
-            params,
-            frame: caps::frame_size(incaps),
-            side: None,
-            info,
-            peaks: Vec::new(),
-        })
+        let search = Search::new(plan, outputs, model.input, settings.params(&info));
+        let search = search.map_err(|e| e.to_string())?;
+        Ok(State { search, frame: caps::frame_size(incaps), info })
     }
 
-    /// Returns how many values are to be warned of, once.
-    fn find(&self, state: &mut State, set: &TensorSet) -> Result<usize, String> {
-        let name = &state.announced.0.name;
-        let missing = || format!("a frame came without the tensor '{name}'");
-        let (batch, row) = set.batch(state.frame);
-        let maps = batch.tensors().iter().find(|t| t.desc.name == *name).ok_or_else(missing)?;
-        let outcome = match self.device.on_device(std::slice::from_ref(maps), &self.counters)? {
-            Some((maps, stream)) => {
-                state.find_on_gpu(&batch, row, &maps, &stream).map_err(|e| e.to_string())?
-            }
-            None => {
-                let map = set.tensors.iter().find(|t| t.desc.name == *name).ok_or_else(missing)?;
-                let map = map.clone();
-                state.find_on_cpu(&map, &set.to_frame)?
-            }
+    /// Puts on the buffer what there is in the tensors of the frame or of one of its regions. Returns how many values are to
+    /// be warned of, once.
+    fn find(&self, state: &mut State, set: &TensorSet, buffer: &mut gst::BufferRef) -> Result<usize, String> {
+        let State { search, frame, info } = state;
+        let (batch, row) = set.batch(*frame);
+        let tensors = search.tensors(batch.tensors())?;
+        let found = match self.device.on_device(&tensors, &self.counters)? {
+            Some((tensors, stream)) => search.find_on_gpu(&batch, row, &tensors, &stream),
+            None => search.find_on_cpu(&search.tensors(&set.tensors)?, &set.to_frame),
         };
+        let (found, outcome) = found.map_err(|e| e.to_string())?;
+        objects::put(buffer, &found, &search.plan, info, set.object);
         let mut stats = lock(&self.stats);
         let first_non_finite = stats.non_finite == 0 && outcome.non_finite > 0;
-        stats.peaks += state.peaks.len() as u64;
+        match &found {
+            Found::Peaks(peaks) => stats.peaks += peaks.len() as u64,
+            Found::Poses(poses) => {
+                stats.peaks += poses.iter().map(|pose| pose.found() as u64).sum::<u64>();
+                stats.instances += poses.len() as u64;
+            }
+        }
         stats.non_finite += outcome.non_finite as u64;
         stats.truncated += outcome.truncated as u64;
         drop(stats);
         Ok(if first_non_finite { outcome.non_finite } else { 0 })
     }
-}
-
-impl State {
-    fn find_on_cpu(&mut self, map: &Tensor, to_frame: &Affine) -> Result<Outcome, String> {
-        let mapped = map.map().map_err(|e| e.to_string())?;
-        let view = mapped.view().map_err(|e| e.to_string())?;
-        if !matches!(self.side, Some(Side::Cpu(_))) {
-            let finder = PeakFinder::new(&self.announced.0, self.announced.1, self.params);
-            self.side = Some(Side::Cpu(Box::new(finder.map_err(|e| e.to_string())?)));
-        }
-        let Some(Side::Cpu(finder)) = &mut self.side else { return Err("there is no finder".into()) };
-        finder.run(&view, to_frame, &mut self.peaks).map_err(|e| e.to_string())
-    }
-
-    /// The one place where the host waits for the GPU: here results become metadata. Whichever frame of a batch comes first
-    /// has all of it searched.
-    fn find_on_gpu(
-        &mut self,
-        batch: &Batch,
-        row: usize,
-        maps: &OnDevice<'_>,
-        stream: &Arc<Stream>,
-    ) -> Result<Outcome, Failure> {
-        let Self { announced: (map, input), params, key, side, peaks, .. } = self;
-        let found = batch.once(key, || {
-            if !matches!(side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
-                let finder = CudaPeaks::new(map, *input, *params, stream)?;
-                *side = Some(Side::Gpu(Box::new(finder), Arc::clone(stream)));
-            }
-            let Some(Side::Gpu(finder, _)) = side else { return Err("there is no finder".into()) };
-            let to_frame: Vec<Affine> = batch.rows().iter().map(|row| row.to_frame).collect();
-            maps.read(stream, |views| {
-                let [map, ..] = views else { return Err("there are no maps".into()) };
-                stream.sampled(|| Ok(finder.start(stream, map, &to_frame)?))
-            })?;
-            let mut found = Vec::new();
-            let outcomes = finder.finish(stream, &mut found)?;
-            Ok::<_, Failure>(found.into_iter().zip(outcomes).collect::<Vec<_>>())
-        })?;
-        let (of_row, outcome) = found.get(row).ok_or("the batch has no such frame")?;
-        peaks.clone_from(of_row);
-        Ok(*outcome)
-    }
-}
-
-/// The points as one object, with the box around them.
-fn object(peaks: &[Peak], info: &ModelInfo, id: usize) -> (Object, Rect) {
-    let mut points = KeypointsParam::default();
-    let (mut low, mut high) = ((f32::MAX, f32::MAX), (f32::MIN, f32::MIN));
-    for peak in peaks {
-        points.names.push(info.point(peak.channel));
-        points.x.push(peak.x.into());
-        points.y.push(peak.y.into());
-        points.score.push(peak.score.into());
-        low = (low.0.min(peak.x), low.1.min(peak.y));
-        high = (high.0.max(peak.x), high.1.max(peak.y));
-    }
-    let object = Object {
-        id: i32::try_from(id).unwrap_or(i32::MAX),
-        label: "keypoints".into(),
-        keypoints: Some(points),
-        ..Object::default()
-    };
-    (object, Rect::from_corners(low.0, low.1, high.0, high.1))
 }
 
 #[glib::object_subclass]
@@ -233,7 +150,42 @@ impl ObjectImpl for PeakFind {
                     .default_value(u32::try_from(defaults.top_k).unwrap_or(100))
                     .mutable_ready()
                     .build(),
-                stats::param_spec("; peaks, non-finite (cells of NaN or infinity), truncated (cut by max-peaks)"),
+                glib::ParamSpecEnum::builder::<Grouping>("grouping")
+                    .nick("Grouping")
+                    .blurb("Which points belong to the same object")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecString::builder("pafs")
+                    .nick("Part affinity fields")
+                    .blurb("With grouping=paf, the model's output that holds the part affinity fields; not set, it is the sidecar's, else the other one there is")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecEnum::builder::<PafLayout>("paf-layout")
+                    .nick("Layout of part affinity fields")
+                    .blurb("Whose part affinity fields they are, which also says how points are joined")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecFloat::builder("min-line-score")
+                    .nick("Least score of a line")
+                    .blurb("With grouping=paf, two points are joined only if the line between them has this score; not set, it is the sidecar's, else 0.25 (sleap) or 0 (openpose)")
+                    .minimum(-1e6)
+                    .maximum(1e6)
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecUInt::builder("min-points")
+                    .nick("Least points")
+                    .blurb("With grouping=paf and displacements, objects with fewer points are dropped; not set, it is the sidecar's, else 0 (4 with paf-layout=openpose)")
+                    .maximum(100_000)
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecFloat::builder("min-score")
+                    .nick("Least score")
+                    .blurb("With grouping=paf and displacements, objects with a lower score are dropped; not set, it is the sidecar's, else 0 (0.4 with paf-layout=openpose)")
+                    .minimum(-1e6)
+                    .maximum(1e6)
+                    .mutable_ready()
+                    .build(),
+                stats::param_spec("; peaks (points), instances (objects that points were grouped to), non-finite (cells of NaN or infinity), truncated (cut by max-peaks)"),
             ]
         });
         &PROPERTIES
@@ -251,6 +203,12 @@ impl ObjectImpl for PeakFind {
             "grid" => settings.grid = value.get().unwrap_or_default(),
             "threshold" => settings.threshold = value.get().ok(),
             "max-peaks" => settings.max_peaks = value.get().ok(),
+            "grouping" => settings.grouping = value.get().unwrap_or_default(),
+            "pafs" => settings.pafs = value.get::<Option<String>>().ok().flatten().unwrap_or_default(),
+            "paf-layout" => settings.paf_layout = value.get().unwrap_or_default(),
+            "min-line-score" => settings.min_line_score = value.get().ok(),
+            "min-points" => settings.min_points = value.get().ok(),
+            "min-score" => settings.min_score = value.get().ok(),
             _ => (),
         }
     }
@@ -268,10 +226,17 @@ impl ObjectImpl for PeakFind {
             "grid" => settings.grid.to_value(),
             "threshold" => or_default(settings.threshold.map(|v| v.to_value())),
             "max-peaks" => or_default(settings.max_peaks.map(|v| v.to_value())),
+            "grouping" => settings.grouping.to_value(),
+            "pafs" => settings.pafs.to_value(),
+            "paf-layout" => settings.paf_layout.to_value(),
+            "min-line-score" => or_default(settings.min_line_score.map(|v| v.to_value())),
+            "min-points" => or_default(settings.min_points.map(|v| v.to_value())),
+            "min-score" => or_default(settings.min_score.map(|v| v.to_value())),
             "stats" => {
                 let stats = *lock(&self.stats);
                 let mut fields = stats::structure(&self.counters);
                 fields.set("peaks", stats.peaks);
+                fields.set("instances", stats.instances);
                 fields.set("non-finite", stats.non_finite);
                 fields.set("truncated", stats.truncated);
                 fields.to_value()
@@ -371,16 +336,9 @@ impl BaseTransformImpl for PeakFind {
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut guard = lock(&self.state);
         let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        let found = TensorSet::take(buffer)
-            .ok_or_else(|| "a frame came without its tensors".to_owned())
-            .and_then(|sets| match &sets[..] {
-                [set @ TensorSet { object: None, .. }] => self.find(state, set),
-                _ => Err("regions of a frame are not read here".to_owned()),
-            });
-        if found.is_ok() && !state.peaks.is_empty() {
-            let (object, outline) = object(&state.peaks, &state.info, objects(buffer).len());
-            object.put(buffer, &outline);
-        }
+        let sets = TensorSet::take(buffer).ok_or_else(|| "a frame came without its tensors".to_owned());
+        let found = sets
+            .and_then(|sets| sets.iter().try_fold(0, |sum, set| Ok(sum + self.find(state, set, buffer)?)));
         // Messages run handlers, which may call us back: no lock is held here.
         drop(guard);
         match found {

@@ -2,8 +2,14 @@
 //!
 //! Turns confidence maps (heat-maps) into points on the frame, to a fraction of a cell. `mode=global` takes the one
 //! highest peak of each channel (one person or animal in view), `mode=local` every local maximum above the threshold.
-//! The points become one `GstVideoRegionOfInterestMeta` a frame with a `keypoints` parameter (see
-//! [`crate::meta::object`]); their names are the labels of the model's sidecar.
+//!
+//! `grouping` says which points belong together. With `frame`, all of them: they become one
+//! `GstVideoRegionOfInterestMeta` with a `keypoints` parameter (see [`crate::meta::object`]). With `each`, every point is an
+//! object, whose `detection` is a box of no size: so go centroids to `fusedpreproc roi=objects`. With `paf` and
+//! `displacements`, further outputs of the model say which points are the same person's or animal's, and each of these is
+//! an object. The points' names and the edges between them are the skeleton's of the model's sidecar.
+//!
+//! Behind `fusedpreproc roi=objects` the points go to the object whose region they were found in.
 //!
 //! ```text
 //! gst-launch-1.0 filesrc location=dancer.mp4 ! decodebin ! videoconvert ! fusedpreproc \
@@ -15,10 +21,13 @@
 use gst::prelude::*;
 
 mod enums;
+mod grouping;
 mod imp;
+mod objects;
+mod search;
 mod settings;
 
-pub use enums::{Activation, Grid, Mode, Refinement};
+pub use enums::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
 
 glib::wrapper! {
     /// The element.

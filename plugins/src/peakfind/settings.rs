@@ -1,9 +1,8 @@
-//! From properties, sidecar and defaults to the kernel's parameters, and to the tensor that holds the maps.
+//! From properties, sidecar and defaults to the search's parameters; grouping.rs has the others.
 
 use cudainfer_kernels::peaks::Params;
-use cudainfer_kernels::tensor::TensorDesc;
 
-use super::enums::{Activation, Grid, Mode, Refinement};
+use super::enums::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
 use crate::engine::ModelInfo;
 use crate::fusedpreproc::Layout;
 
@@ -18,6 +17,12 @@ pub(super) struct Settings {
     pub grid: Grid,
     pub threshold: Option<f32>,
     pub max_peaks: Option<u32>,
+    pub grouping: Grouping,
+    pub pafs: String,
+    pub paf_layout: PafLayout,
+    pub min_line_score: Option<f32>,
+    pub min_points: Option<u32>,
+    pub min_score: Option<f32>,
 }
 
 impl Settings {
@@ -41,26 +46,17 @@ impl Settings {
             grid: self.grid.kernel().or(peaks.grid.and_then(Grid::kernel)),
             threshold: self.threshold.or(peaks.threshold).unwrap_or(defaults.threshold),
             top_k: self.max_peaks.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
+            channels: None,
         }
     }
 
-    /// The index of the output that holds the maps.
-    ///
-    /// # Errors
-    /// None has the name that was given, or none was given and there are several.
-    pub fn output(&self, outputs: &[TensorDesc], info: &ModelInfo) -> Result<usize, String> {
-        let list = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let named = Some(self.output.as_str()).filter(|n| !n.is_empty()).or(info.peaks.output.as_deref());
-        match (named, outputs) {
-            (Some(name), _) => outputs
-                .iter()
-                .position(|d| d.name == name)
-                .ok_or_else(|| format!("the model has no output '{name}'; it has {}", list())),
-            (None, [_]) => Ok(0),
-            (None, _) => Err(format!(
-                "the model has several outputs, {}: name the one with the confidence maps by the property output",
-                list()
-            )),
-        }
+    /// The property, if it is set.
+    pub fn pafs(&self) -> Option<&str> {
+        Some(self.pafs.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// The property, if it is set.
+    pub fn min_points(&self) -> Option<usize> {
+        self.min_points.and_then(|n| usize::try_from(n).ok())
     }
 }

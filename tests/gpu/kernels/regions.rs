@@ -1,19 +1,16 @@
 //! The operation `preproc`, regions of interest: equal to the CPU twin bit by bit, which the crate's own tests compare with
 //! a reference in f64.
 
-#[path = "../../../kernels/src/preproc/tests/reference.rs"]
-mod reference;
-
 use cudainfer_kernels::device::{DeviceFrame, DevicePlane, Memory, Stream};
-use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
+use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
     ChannelOrder, CudaRegionPreproc, Interpolation, Layout, Params, PreprocError, RegionPreproc, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
+use super::preproc::reference::Owned;
 use super::{Random, download, stream, upload};
-use reference::Owned;
 
 const INTERPOLATIONS: [Interpolation; 3] =
     [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];

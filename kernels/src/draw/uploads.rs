@@ -1,0 +1,77 @@
+//! What the host tells the kernels of each frame, uploaded without waiting.
+
+use crate::device::{DeviceError, DeviceSlice, Event, Memory, Pinned, Stream};
+
+/// Frames whose uploads may be under way at the same time.
+const IN_FLIGHT: usize = 4;
+
+/// Room for the uploads of a few frames, used in turn. It grows only when a frame needs more than every one before it.
+#[derive(Debug)]
+pub(super) struct Uploads {
+    slots: Vec<Slot>,
+    next: usize,
+}
+
+/// The upload of one frame.
+#[derive(Debug)]
+pub(super) struct Slot {
+    host: Pinned,
+    device: Memory,
+    /// Reached when the kernel has read it.
+    read: Event,
+}
+
+impl Slot {
+    fn new(stream: &Stream, bytes: usize) -> Result<Self, DeviceError> {
+        let (host, device) = (stream.pin(bytes)?, stream.allocate(bytes)?);
+        Ok(Self { host, device, read: Event::new(stream.context())? })
+    }
+
+    /// Where the bytes will be.
+    pub fn slice(&self) -> DeviceSlice<'_> {
+        self.device.slice()
+    }
+
+    /// Call it behind the launch of the kernel that reads them.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn done(&self, stream: &Stream) -> Result<(), DeviceError> {
+        stream.record(&self.read)
+    }
+}
+
+impl Uploads {
+    /// Begins with room for `bytes` a frame.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if there is no memory left.
+    pub fn new(stream: &Stream, bytes: usize) -> Result<Self, DeviceError> {
+        let slots = (0..IN_FLIGHT).map(|_| Slot::new(stream, bytes)).collect::<Result<_, _>>()?;
+        Ok(Self { slots, next: 0 })
+    }
+
+    /// Enqueues the upload of `bytes` bytes that `fill` writes, which is told where they will lie on the device. The host only waits, which is counted, where the fourth frame
+    /// before this one has not been read yet.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn start(
+        &mut self,
+        stream: &Stream,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8], u64),
+    ) -> Result<&Slot, DeviceError> {
+        let slot = &mut self.slots[self.next];
+        self.next = (self.next + 1) % IN_FLIGHT;
+        if !slot.read.done()? {
+            stream.wait_on_host(&slot.read)?;
+        }
+        if slot.host.bytes() < bytes {
+            *slot = Slot::new(stream, bytes.next_power_of_two())?;
+        }
+        fill(&mut slot.host.as_mut_slice()[..bytes], slot.device.pointer());
+        stream.start_upload(&slot.host, slot.device.slice().first(bytes))?;
+        Ok(slot)
+    }
+}

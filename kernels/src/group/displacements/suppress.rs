@@ -1,0 +1,81 @@
+//! Which roots become instances, on the host for both devices.
+
+use super::Plan;
+use super::decode::Part;
+use crate::geometry::Affine;
+use crate::group::{Keypoint, Pose, select};
+use crate::peaks::activate;
+
+/// A peak that an instance may grow from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Root {
+    pub channel: usize,
+    /// `y * width + x`.
+    pub cell: usize,
+    /// As it stands in the map.
+    pub value: f32,
+    /// On the GPU, the number of its record.
+    pub record: usize,
+}
+
+/// What else decides.
+pub(super) struct Frame<'a> {
+    pub plan: &'a Plan,
+    /// How many the skeleton has.
+    pub points: usize,
+    pub to_frame: &'a Affine,
+}
+
+impl Frame<'_> {
+    /// Appends the instances to `poses`, which is empty; `walk` puts the points of a root's in place of what it is given.
+    /// Returns how many values counted as 0 in those that were taken.
+    pub fn suppress(
+        &self,
+        roots: &mut [Root],
+        poses: &mut Vec<Pose>,
+        mut walk: impl FnMut(&Root, &mut Vec<Part>),
+    ) -> usize {
+        let params = &self.plan.params;
+        // By the raw value: great logits that differ have the same score.
+        roots.sort_unstable_by(|a, b| {
+            b.value.total_cmp(&a.value).then(a.channel.cmp(&b.channel)).then(a.cell.cmp(&b.cell))
+        });
+        let (mut taken, mut parts): (Vec<Part>, Vec<Part>) = Default::default();
+        let mut non_finite = 0;
+        for root in roots.iter() {
+            if poses.len() >= params.max_poses {
+                break;
+            }
+            walk(root, &mut parts);
+            if parts.get(root.channel).is_none_or(|part| self.near(&taken, root.channel, part)) {
+                continue;
+            }
+            non_finite += parts.iter().map(|part| part.non_finite as usize).sum::<usize>();
+            non_finite += parts.iter().filter(|part| !part.value.is_finite()).count();
+            let scores: Vec<f32> = parts.iter().map(|part| self.score(part)).collect();
+            let new = (0..parts.len()).filter(|point| !self.near(&taken, *point, &parts[*point]));
+            let score = new.map(|point| scores[point]).sum::<f32>() / parts.len() as f32;
+            let points = parts.iter().zip(&scores).map(|(part, score)| {
+                let (x, y) = self.to_frame.point(part.x, part.y);
+                (*score >= params.min_point_score).then_some(Keypoint { x, y, score: *score })
+            });
+            poses.push(Pose { score, points: points.collect() });
+            taken.extend_from_slice(&parts);
+        }
+        select(poses, params.min_points, params.min_score);
+        non_finite
+    }
+
+    fn score(&self, part: &Part) -> f32 {
+        if part.value.is_finite() { activate(self.plan.peaks.activation, part.value) } else { 0.0 }
+    }
+
+    /// Whether the point lies near the same one of an instance that was taken.
+    fn near(&self, taken: &[Part], point: usize, part: &Part) -> bool {
+        let radius = f64::from(self.plan.params.nms_radius);
+        taken.iter().skip(point).step_by(self.points).any(|other| {
+            let [dx, dy] = [f64::from(other.x) - f64::from(part.x), f64::from(other.y) - f64::from(part.y)];
+            dx * dx + dy * dy <= radius * radius
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! What can be wrong with outputs and skeletons.
+
+use super::{MOST_EDGES, MOST_POINTS, MOST_SAMPLES};
+use crate::device::DeviceError;
+use crate::peaks::PeaksError;
+use crate::tensor::TensorType;
+
+/// Outputs or parameters that cannot be worked with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GroupError {
+    /// The confidence maps.
+    #[error(transparent)]
+    Peaks(#[from] PeaksError),
+    /// Another of the outputs.
+    #[error("the {0} cannot be read: {1}")]
+    Output(&'static str, PeaksError),
+    /// The confidence maps are not one a point.
+    #[error(
+        "confidence map '{map}' has {got} channels, but the skeleton's {points} points want {wanted}: choose the output \
+         with the maps, or name as many points as it has channels"
+    )]
+    Maps {
+        /// The maps.
+        map: String,
+        /// How many channels they have.
+        got: usize,
+        /// How many points there are.
+        points: usize,
+        /// How many channels would do.
+        wanted: String,
+    },
+    /// Fields, offsets or displacements that are not two a point or an edge.
+    #[error(
+        "the {what} '{output}' have {got} channels, but {wanted} are wanted, an x and a y for each of {count} {per}: \
+         choose another output, or correct the skeleton"
+    )]
+    Channels {
+        /// Which output.
+        what: &'static str,
+        /// Its description.
+        output: String,
+        /// How many channels it has.
+        got: usize,
+        /// How many it should have.
+        wanted: usize,
+        /// How many points or edges there are.
+        count: usize,
+        /// "points" or "edges".
+        per: &'static str,
+    },
+    /// There is nothing to group by.
+    #[error("the skeleton has no edges, and points are grouped along edges: say which points it joins")]
+    NoEdges,
+    /// An edge that is none.
+    #[error(
+        "the skeleton's edge {from}-{to} does not join two of its points, which are numbered from 0 to {last}"
+    )]
+    Edge {
+        /// Its first end.
+        from: usize,
+        /// Its second end.
+        to: usize,
+        /// The last point's number.
+        last: usize,
+    },
+    /// A list of channels that does not fit.
+    #[error("{got} PAF channels are given for {edges} edges: give the number of the x channel of each edge")]
+    PafChannels {
+        /// How many were given.
+        got: usize,
+        /// How many edges there are.
+        edges: usize,
+    },
+    /// Edges from which instances cannot be assembled.
+    #[error(
+        "the skeleton's edges go round in a circle: point them away from one root, as the network was trained"
+    )]
+    Circle,
+    /// A tree is wanted.
+    #[error(
+        "the skeleton's edges are not a tree over its {0} points, and displacements lead along a tree: give a tree, as the \
+         network was trained"
+    )]
+    Tree(usize),
+    /// More than the kernels count.
+    #[error(
+        "a skeleton of {0} points and {1} edges is too large: there may be {MOST_POINTS} points and {MOST_EDGES} edges"
+    )]
+    TooLarge(usize, usize),
+    /// An unusable number.
+    #[error("{0} samples a line cannot be taken: take 1 to {MOST_SAMPLES}")]
+    Samples(usize),
+    /// Outputs that do not lie on the same grid.
+    #[error(
+        "the {what} have {got} cells, but the confidence maps {wanted}: choose the outputs that belong together"
+    )]
+    Grid {
+        /// Which output.
+        what: &'static str,
+        /// Its width and height.
+        got: String,
+        /// The maps' width and height.
+        wanted: String,
+    },
+    /// Outputs of several types.
+    #[error(
+        "the {what} '{got}' are not {wanted} as the confidence maps: convert one of them, or compute on the CPU"
+    )]
+    Types {
+        /// Which output.
+        what: &'static str,
+        /// Its description.
+        got: String,
+        /// The maps' type.
+        wanted: TensorType,
+    },
+    /// The GPU failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}

@@ -1,0 +1,101 @@
+//! From peaks to instances: which points belong to the same person or animal.
+//!
+//! A bottom-up pose network finds the points of everybody in the frame at once ([`crate::peaks`]) and says in further
+//! outputs what belongs together. Two ways of saying it are read:
+//!
+//! | | the network's further outputs | what is done |
+//! |---|---|---|
+//! | [`PafGrouper`] | a vector field an edge of the skeleton, which points along the limb (part affinity fields) | every pair of peaks that an edge could join is scored by the field along the line between them, the pairs of an edge are assigned, and instances are assembled edge by edge |
+//! | [`DisplacementGrouper`] | an offset a point and a displacement an edge of a tree (PoseNet) | every peak is a root, from which the other points are reached by displacements; of roots near an instance that is there already none is taken |
+//!
+//! [`CudaPafGrouper`] and [`CudaDisplacementGrouper`] do the same on the GPU: peaks and pairs, or roots, in two launches
+//! for all frames of a batch, with one wait.
+
+mod displacements;
+mod error;
+mod paf;
+
+pub use displacements::{
+    CudaDisplacementGrouper, DisplacementGrouper, DisplacementOutputs, DisplacementParams, POSENET_TREE,
+};
+pub use error::GroupError;
+pub use paf::{
+    CudaPafGrouper, MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConvention, PafGrouper, PafParams,
+};
+
+use crate::peaks::Shape;
+
+/// A point of an instance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Keypoint {
+    /// Across, in continuous frame pixels.
+    pub x: f32,
+    /// Down, likewise.
+    pub y: f32,
+    /// The confidence map's activated value there.
+    pub score: f32,
+}
+
+/// A person or an animal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pose {
+    /// How sure it is; what it is made of is said where the poses come from.
+    pub score: f32,
+    /// Every point of the skeleton in its order; `None` where it was not found.
+    pub points: Vec<Option<Keypoint>>,
+}
+
+impl Pose {
+    /// How many points were found.
+    pub fn found(&self) -> usize {
+        self.points.iter().flatten().count()
+    }
+}
+
+/// Leaves the instances that have enough points and score, the best first.
+fn select(poses: &mut Vec<Pose>, min_points: usize, min_score: f32) {
+    poses.retain(|pose| pose.found() >= min_points && pose.score >= min_score);
+    // Stable: equals stay in the order in which they were found.
+    poses.sort_by(|a, b| b.score.total_cmp(&a.score));
+}
+
+/// One of the outputs beside the confidence maps, as values.
+#[derive(Clone, Copy, Debug)]
+struct Field<'a> {
+    values: &'a [f32],
+    width: usize,
+    height: usize,
+    strides: [usize; 3],
+}
+
+impl<'a> Field<'a> {
+    fn new(values: &'a [f32], shape: &Shape) -> Self {
+        Self { values, width: shape.width, height: shape.height, strides: shape.strides() }
+    }
+
+    /// NaN where there is no such cell.
+    fn at(&self, channel: usize, x: usize, y: usize) -> f32 {
+        let [by_channel, by_row, by_column] = self.strides;
+        let value = self.values.get(channel * by_channel + y * by_row + x * by_column);
+        value.copied().unwrap_or(f32::NAN)
+    }
+}
+
+/// How many elements on the next frame, channel, row and column of an output lie: `Strides` of `cuda/group.cu`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Strides {
+    frame: u64,
+    channel: u32,
+    row: u32,
+    column: u32,
+}
+const _: () = assert!(size_of::<Strides>() == 24);
+
+impl Strides {
+    /// Of an output that [`crate::peaks`] takes, so that its elements are counted in 32 bits.
+    fn of(shape: &Shape) -> Self {
+        let [channel, row, column] = shape.strides().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        Self { frame: (shape.channels * shape.height * shape.width) as u64, channel, row, column }
+    }
+}

@@ -1,0 +1,133 @@
+//! What can be wrong with logits, prototypes, masks and parameters, as sentences.
+
+use crate::device::DeviceError;
+
+/// A tensor, a mask or parameters that cannot be worked with.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SegmentError {
+    /// Another element type.
+    #[error(
+        "'{0}' must be float16 or float32 to make masks of; choose another output of the model or dequantise it"
+    )]
+    Type(String),
+    /// Not an image a channel, or dimensions that are open.
+    #[error(
+        "'{0}' must have the dimensions 1xCxHxW or 1xHxWxC, the same without the 1, or HxW, all of them known; choose the \
+         model's output that holds the masks"
+    )]
+    Rank(String),
+    /// More than one frame.
+    #[error("'{0}' holds {1} frames; hand over one frame's values at a time")]
+    Batch(String, usize),
+    /// A dimension or size of 0.
+    #[error("'{0}' for a {1}x{2} input has a size of 0; give every size at least 1")]
+    Empty(String, usize, usize),
+    /// More than is counted.
+    #[error("'{0}' has more than 2^31 - 1 values; use a smaller output")]
+    TooLarge(String),
+    /// The layout is open and the dimensions do not tell.
+    #[error(
+        "'{tensor}' can be read as {nchw} or as {nhwc}, and {fits} of them is an even reduction of the {width}x{height} \
+         input; set the layout to nchw or nhwc"
+    )]
+    Layout {
+        /// The tensor.
+        tensor: String,
+        /// Read channels first.
+        nchw: String,
+        /// Read channels last.
+        nhwc: String,
+        /// "each" or "neither".
+        fits: &'static str,
+        /// The input's width.
+        width: usize,
+        /// The input's height.
+        height: usize,
+    },
+    /// Classes that one byte cannot number, or a single one.
+    #[error(
+        "'{tensor}' has {channels} channels, and the greatest is looked for among 2 to 256: for one channel set a threshold \
+         (with the sigmoid where it holds logits), for more than 256 choose another output"
+    )]
+    Channels {
+        /// The tensor.
+        tensor: String,
+        /// How many it has.
+        channels: usize,
+    },
+    /// A channel that is not there.
+    #[error("channel {channel} was asked for, and '{tensor}' has {channels}: choose one from 0 on")]
+    Channel {
+        /// The tensor.
+        tensor: String,
+        /// How many it has.
+        channels: usize,
+        /// What was asked for.
+        channel: usize,
+    },
+    /// The softmax of a single channel.
+    #[error("the softmax over the one channel of '{0}' is always 1; use the sigmoid, or none")]
+    Softmax(String),
+    /// A threshold that is not a number.
+    #[error("a threshold of NaN finds nothing; set a number, for probabilities one between 0 and 1")]
+    Threshold,
+    /// No factor that fades.
+    #[error("a smoothing of {0} is none; set 0 (none) or more, and less than 1")]
+    Smoothing(f32),
+    /// A square too large.
+    #[error("a radius of {0} cells is too large for opening or closing a mask; set 0 (none) to 32")]
+    Radius(u32),
+    /// A tensor other than the one that was announced.
+    #[error("'{got}' arrived where '{declared}' was announced; renegotiate with the new dimensions")]
+    Changed {
+        /// What came.
+        got: String,
+        /// What was announced.
+        declared: String,
+    },
+    /// Room for another number of bytes.
+    #[error(
+        "a mask of {width}x{height} was handed {bytes} bytes in rows of {stride}; make them fit each other"
+    )]
+    Room {
+        /// The mask's width.
+        width: usize,
+        /// Its height.
+        height: usize,
+        /// What there is.
+        bytes: usize,
+        /// From row to row.
+        stride: usize,
+    },
+    /// A map from tensor to frame that leads nowhere, or sizes beyond what is counted.
+    #[error(
+        "a mask of {from:?} cells cannot be taken to a frame of {frame:?} pixels: sizes go from 1 to 32768, and the map \
+         between them must be one that can be inverted"
+    )]
+    Map {
+        /// The mask's width and height.
+        from: [usize; 2],
+        /// The frame's.
+        frame: [usize; 2],
+    },
+    /// Coefficients, regions and room for the masks that do not go together.
+    #[error(
+        "{regions} objects with masks of {bytes} bytes in all were handed {coefficients} coefficients, {each} wanted for each, \
+         and room for {room} bytes; hand over what Prototypes::regions said"
+    )]
+    Instances {
+        /// Objects.
+        regions: usize,
+        /// Bytes of their masks.
+        bytes: usize,
+        /// Coefficients that came.
+        coefficients: usize,
+        /// Coefficients an object has.
+        each: usize,
+        /// Room that there is.
+        room: usize,
+    },
+    /// The GPU failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}

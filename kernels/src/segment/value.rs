@@ -1,0 +1,69 @@
+//! What is done to one value, operation by operation as in cuda/segment.cu: the results are the same to the bit.
+
+use super::Activation;
+
+/// 1.5 * 2^23: what is added to it is rounded to a whole number, halfway to the even one, in its last bits.
+const ROUND: f32 = 12_582_912.0;
+
+/// exp(x) within 2 units in the last place, from Cephes' expf (Moshier): 0 below -87 and for NaN, infinite above 88.
+#[inline(always)]
+pub(super) fn exp(x: f32) -> f32 {
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = x - n * 0.693_359_4;
+    let r = r - n * -2.121_944_4e-4;
+    let p = 1.987_569_1e-4;
+    let p = p * r + 1.398_199_9e-3;
+    let p = p * r + 8.333_452e-3;
+    let p = p * r + 4.166_579_6e-2;
+    let p = p * r + 1.666_666_6e-1;
+    let p = p * r + 0.5;
+    let y = p * (r * r) + r + 1.0;
+    let scale = f32::from_bits(shifted.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23);
+    if x > 88.0 {
+        f32::INFINITY
+    } else if x >= -87.0 {
+        y * scale
+    } else {
+        0.0
+    }
+}
+
+/// The probability that a value stands for, if that takes no other channel. NaN stays.
+#[inline(always)]
+pub(super) fn activate(activation: Activation, v: f32) -> f32 {
+    match activation {
+        Activation::Sigmoid if !v.is_nan() => 1.0 / (1.0 + exp(-v)),
+        _ => v,
+    }
+}
+
+/// A channel's share of the sum that softmax divides by.
+#[inline(always)]
+pub(super) fn share(v: f32, of: f32) -> f32 {
+    // Equal infinities have no difference.
+    exp(if v == of { 0.0 } else { v - of })
+}
+
+/// What the sum of the shares stands for. NaN stays.
+#[inline(always)]
+pub(super) fn softmax(of: f32, sum: f32) -> f32 {
+    if of.is_nan() { of } else { 1.0 / sum }
+}
+
+/// A probability as a byte.
+#[inline(always)]
+pub(super) fn byte(p: f32) -> u8 {
+    // Truncates to 0..=255, NaN to 0.
+    (p * 255.0 + 0.5) as u8
+}
+
+/// The state behind a value, not yet rounded to its type; `keep` and `take` are the shares of both.
+#[inline(always)]
+pub(super) fn blend(state: f32, v: f32, keep: f32, take: f32) -> f32 {
+    match (state.is_finite(), v.is_nan()) {
+        (false, _) => v,
+        (true, true) => state,
+        (true, false) => keep * state + take * v,
+    }
+}

@@ -1,0 +1,180 @@
+//! Masks on a video buffer: the untagged custom meta `GstCudaInferMaskMeta`.
+//!
+//! Its `GstStructure` can be read from any language (`gst_buffer_get_custom_meta`). It has one field, `masks`, a
+//! `GstValueArray` of structures:
+//!
+//! | field | type | what it is |
+//! |---|---|---|
+//! | `kind` | string | `classes`: each byte is the number of a class. `alpha`: how surely it is seen there, 0..255 for 0..1. `instance`: 1 where an object is, 0 elsewhere |
+//! | `width`, `height` | int | samples in a row, and rows |
+//! | `data` | `GstBuffer` | a byte a sample, dense, row-major. In device memory: mapped for reading, it is downloaded |
+//! | `x`, `y`, `w`, `h` | double | the rectangle that the mask covers, in pixels of the frame; it may reach beyond it |
+//! | `labels` | array of string | of `classes`: their names by number; of `alpha`: what is seen |
+//! | `background` | int | of `classes`: the one that is nothing, -1 if there is none |
+//! | `object` | int | of `instance`: the `id` of the region of interest that the mask belongs to |
+
+use cudainfer_kernels::geometry::Rect;
+use gst::prelude::*;
+
+/// The meta's name.
+pub const NAME: &str = "GstCudaInferMaskMeta";
+
+/// The tensor that gpunms hands on of models with a mask head: `[n, M]` float32, row `i` belongs to the `i`-th of the `n`
+/// detections that it put on the frame.
+pub const COEFFICIENTS: &str = "mask-coefficients";
+
+/// Registers the meta; called once, when the plugin loads.
+pub fn register() {
+    if !gst::meta::CustomMeta::is_registered(NAME) {
+        gst::meta::CustomMeta::register_simple(NAME);
+    }
+}
+
+/// What a mask's bytes say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The number of a class.
+    Classes {
+        /// Their names by number.
+        labels: Vec<String>,
+        /// The one that is nothing.
+        background: Option<u8>,
+    },
+    /// How surely something is seen, 0..255.
+    Alpha {
+        /// What that is.
+        label: String,
+    },
+    /// 1 where an object is, else 0.
+    Instance {
+        /// Its id.
+        object: i32,
+    },
+}
+
+/// A mask, and where it lies on the frame.
+#[derive(Clone, Debug)]
+pub struct Mask {
+    /// What its bytes say.
+    pub kind: Kind,
+    /// Samples in a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// A byte a sample, dense, row-major, on the host or on the device.
+    pub data: gst::Buffer,
+    /// What it covers, in pixels of the frame.
+    pub rect: Rect,
+}
+
+impl Mask {
+    fn to_structure(&self) -> gst::Structure {
+        let side = |v: usize| i32::try_from(v).unwrap_or(i32::MAX);
+        let names = |labels: &[String]| gst::Array::new(labels.iter().map(String::as_str));
+        let s = gst::Structure::builder("mask")
+            .field("width", side(self.width))
+            .field("height", side(self.height))
+            .field("data", &self.data)
+            .field("x", f64::from(self.rect.x))
+            .field("y", f64::from(self.rect.y))
+            .field("w", f64::from(self.rect.w))
+            .field("h", f64::from(self.rect.h));
+        match &self.kind {
+            Kind::Classes { labels, background } => s
+                .field("kind", "classes")
+                .field("labels", names(labels))
+                .field("background", background.map_or(-1, i32::from)),
+            Kind::Alpha { label } => {
+                s.field("kind", "alpha").field("labels", names(std::slice::from_ref(label)))
+            }
+            Kind::Instance { object } => s.field("kind", "instance").field("object", *object),
+        }
+        .build()
+    }
+
+    fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        let number = |name: &str| s.get::<f64>(name).ok().map(|v| v as f32);
+        let side = |name: &str| usize::try_from(s.get::<i32>(name).ok()?).ok();
+        let names = || -> Option<Vec<String>> {
+            s.get::<gst::ArrayRef>("labels").ok()?.iter().map(|v| v.get().ok()).collect()
+        };
+        let kind = match s.get::<&str>("kind").ok()? {
+            "classes" => Kind::Classes {
+                labels: names()?,
+                background: u8::try_from(s.get::<i32>("background").ok()?).ok(),
+            },
+            "alpha" => Kind::Alpha { label: names()?.pop()? },
+            "instance" => Kind::Instance { object: s.get("object").ok()? },
+            _ => return None,
+        };
+        Some(Self {
+            kind,
+            width: side("width")?,
+            height: side("height")?,
+            data: s.get("data").ok()?,
+            rect: Rect { x: number("x")?, y: number("y")?, w: number("w")?, h: number("h")? },
+        })
+    }
+}
+
+/// Adds masks to those that a buffer carries.
+pub fn put(buffer: &mut gst::BufferRef, masks: &[Mask]) {
+    if masks.is_empty() {
+        return;
+    }
+    if gst::meta::CustomMeta::from_buffer(buffer, NAME).is_err()
+        && gst::meta::CustomMeta::add(buffer, NAME).is_err()
+    {
+        return;
+    }
+    let Ok(mut meta) = gst::meta::CustomMeta::from_mut_buffer(buffer, NAME) else { return };
+    let s = meta.mut_structure();
+    let mut all: Vec<_> =
+        s.get::<gst::ArrayRef>("masks").map_or_else(|_| Vec::new(), |masks| masks.as_slice().to_vec());
+    all.extend(masks.iter().map(|mask| mask.to_structure().to_send_value()));
+    s.set("masks", gst::Array::from_values(all));
+}
+
+/// The masks on a buffer, in the order in which they were put there.
+pub fn masks(buffer: &gst::BufferRef) -> Vec<Mask> {
+    let Ok(meta) = gst::meta::CustomMeta::from_buffer(buffer, NAME) else { return Vec::new() };
+    let masks = meta.structure().get::<gst::ArrayRef>("masks");
+    masks.map_or_else(
+        |_| Vec::new(),
+        |masks| {
+            let masks = masks.iter().filter_map(|m| m.get::<&gst::StructureRef>().ok());
+            masks.filter_map(Mask::from_structure).collect()
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_come_back_as_they_were_put_also_from_a_copy_and_from_two_elements() {
+        gst::init().unwrap();
+        register();
+        let rect = Rect { x: -1.5, y: 2.0, w: 30.25, h: 4.0 };
+        let mask = |kind| Mask { kind, width: 2, height: 1, data: gst::Buffer::from_slice([0u8, 1]), rect };
+        let labels = vec!["nothing".to_owned(), "person".to_owned()];
+        let first = [
+            mask(Kind::Classes { labels: labels.clone(), background: Some(0) }),
+            mask(Kind::Classes { labels, background: None }),
+        ];
+        let second = [mask(Kind::Alpha { label: "person".into() }), mask(Kind::Instance { object: 7 })];
+        let mut buffer = gst::Buffer::new();
+        put(buffer.get_mut().unwrap(), &[]);
+        assert!(masks(&buffer).is_empty());
+        put(buffer.get_mut().unwrap(), &first);
+        let copy = buffer.copy();
+        put(buffer.get_mut().unwrap(), &second);
+        let wanted: Vec<_> = first.iter().chain(&second).map(|m| m.kind.clone()).collect();
+        let found = masks(&buffer);
+        assert_eq!(found.iter().map(|m| m.kind.clone()).collect::<Vec<_>>(), wanted);
+        assert!(found.iter().all(|m| m.rect == rect && (m.width, m.height) == (2, 1)));
+        assert_eq!(found[0].data.map_readable().unwrap().as_slice(), [0, 1]);
+        assert_eq!(masks(&copy).len(), 2, "the copy has its own");
+    }
+}

@@ -1,0 +1,166 @@
+//! From properties and sidecar to the outputs that are read, and how their points are grouped.
+
+use cudainfer_kernels::group::{DisplacementParams, POSENET_TREE, PafConvention, PafParams};
+use cudainfer_kernels::tensor::TensorDesc;
+
+use super::enums::Grouping;
+use super::settings::Settings;
+use crate::engine::ModelInfo;
+
+/// How points are grouped.
+#[derive(Clone, Debug)]
+pub(super) enum Plan {
+    /// All of a frame are one object's.
+    Frame,
+    /// Each is an object.
+    Each,
+    /// By part affinity fields: the second output.
+    Paf(PafParams),
+    /// By offsets and displacements, forward and backward: the second to the fourth output.
+    Displacements(DisplacementParams),
+}
+
+/// The model's outputs, and what was said of them.
+pub(super) struct Outputs<'a> {
+    outputs: &'a [TensorDesc],
+    settings: &'a Settings,
+    info: &'a ModelInfo,
+}
+
+impl<'a> Outputs<'a> {
+    pub fn new(outputs: &'a [TensorDesc], settings: &'a Settings, info: &'a ModelInfo) -> Self {
+        Self { outputs, settings, info }
+    }
+
+    /// How points are grouped, and the outputs that are read, the confidence maps first.
+    ///
+    /// # Errors
+    /// A sentence: an output is not there, or nothing says which of several it is, or the sidecar has no skeleton.
+    pub fn plan(&self) -> Result<(Plan, Vec<TensorDesc>), String> {
+        let peaks = &self.info.peaks;
+        let of_sidecar = peaks.grouping.unwrap_or_default();
+        let grouping = Some(self.settings.grouping).filter(|g| *g != Grouping::Auto).unwrap_or(of_sidecar);
+        let (plan, outputs) = match grouping {
+            Grouping::Auto | Grouping::Frame => (Plan::Frame, vec![self.maps(None)?]),
+            Grouping::Each => (Plan::Each, vec![self.maps(None)?]),
+            Grouping::Paf => {
+                let params = self.paf()?;
+                let fields = self.settings.pafs().or(peaks.pafs.as_deref());
+                let fields = fields.map(|name| self.named(name)).transpose()?;
+                let maps = self.maps(fields)?;
+                let fields = match (fields, self.outputs) {
+                    (Some(fields), _) => fields,
+                    (None, [only]) => only,
+                    (None, [a, b]) => {
+                        if a.name == maps.name {
+                            b
+                        } else {
+                            a
+                        }
+                    }
+                    (None, _) => return Err(self.which("part affinity fields", "pafs")),
+                };
+                (Plan::Paf(params), vec![maps, fields])
+            }
+            Grouping::Displacements => {
+                let maps = self.maps(self.only("heatmap"))?;
+                let find = |named: &Option<String>, part: &str, what: &str, field: &str| match named {
+                    Some(name) => self.named(name),
+                    None => self.only(part).ok_or_else(|| self.which(what, field)),
+                };
+                let offsets = find(&peaks.offsets, "offset", "offsets", "offsets")?;
+                let forward = find(&peaks.forward, "displacement_fwd", "forward displacements", "forward")?;
+                let backward =
+                    find(&peaks.backward, "displacement_bwd", "backward displacements", "backward")?;
+                let params = self.displacements(forward);
+                (Plan::Displacements(params), vec![maps, offsets, forward, backward])
+            }
+        };
+        Ok((plan, outputs.into_iter().cloned().collect()))
+    }
+
+    fn list(&self) -> String {
+        self.outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    fn which(&self, what: &str, field: &str) -> String {
+        format!(
+            "the model has the outputs {}: name the one with the {what} by {field} in the sidecar's [peaks]",
+            self.list()
+        )
+    }
+
+    fn named(&self, name: &str) -> Result<&'a TensorDesc, String> {
+        let missing = || format!("the model has no output '{name}'; it has {}", self.list());
+        self.outputs.iter().find(|d| d.name == name).ok_or_else(missing)
+    }
+
+    /// The only output whose name has this in it.
+    fn only(&self, part: &str) -> Option<&'a TensorDesc> {
+        let mut found = self.outputs.iter().filter(|d| d.name.to_ascii_lowercase().contains(part));
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// The output that holds the maps: the one that is named, the only one besides `other`, or the only one; with several,
+    /// `other` is what it looks like.
+    fn maps(&self, other: Option<&'a TensorDesc>) -> Result<&'a TensorDesc, String> {
+        let name = Some(self.settings.output.as_str()).filter(|n| !n.is_empty());
+        match (name.or(self.info.peaks.output.as_deref()), self.outputs) {
+            (Some(name), _) => self.named(name),
+            (None, [only]) => Ok(only),
+            (None, [a, b]) if other.is_some_and(|other| other.name == b.name) => Ok(a),
+            (None, [a, b]) if other.is_some_and(|other| other.name == a.name) => Ok(b),
+            _ => Err(format!(
+                "the model has several outputs, {}: name the one with the confidence maps by the property output",
+                self.list()
+            )),
+        }
+    }
+
+    fn paf(&self) -> Result<PafParams, String> {
+        let Self { info, settings, .. } = self;
+        let (peaks, skeleton) = (&info.peaks, &info.skeleton);
+        if skeleton.edges.is_empty() {
+            return Err(
+                "grouping=paf follows the edges of a skeleton, and the model's sidecar names none: add [skeleton] with \
+                 points = [...] and edges = [...] in the order of the fields' channels"
+                    .into(),
+            );
+        }
+        let convention = settings.paf_layout.kernel().or(peaks.paf_layout.and_then(|l| l.kernel()));
+        let convention = convention.unwrap_or(PafConvention::Sleap);
+        let defaults = PafParams::new(convention, skeleton.points.len(), &skeleton.edges);
+        Ok(PafParams {
+            channels: peaks.paf_channels.clone(),
+            samples: peaks.samples.unwrap_or(defaults.samples),
+            max_length: peaks.max_length.unwrap_or(defaults.max_length),
+            length_weight: peaks.length_weight.unwrap_or(defaults.length_weight),
+            min_line_score: settings
+                .min_line_score
+                .or(peaks.min_line_score)
+                .unwrap_or(defaults.min_line_score),
+            min_sample: peaks.min_sample.unwrap_or(defaults.min_sample),
+            min_share: peaks.min_share.unwrap_or(defaults.min_share),
+            min_points: settings.min_points().or(peaks.min_points).unwrap_or(defaults.min_points),
+            min_score: settings.min_score.or(peaks.min_score).unwrap_or(defaults.min_score),
+            ..defaults
+        })
+    }
+
+    /// PoseNet's tree where the displacements are as many as its, for a skeleton that is drawn has other edges; else the
+    /// skeleton's edges are the tree.
+    fn displacements(&self, forward: &TensorDesc) -> DisplacementParams {
+        let Self { info, settings, .. } = self;
+        let (peaks, defaults) = (&info.peaks, DisplacementParams::default());
+        let of_posenet = forward.dims.contains(&Some(2 * POSENET_TREE.len()));
+        let own = !of_posenet && !info.skeleton.edges.is_empty();
+        DisplacementParams {
+            tree: if own { info.skeleton.edges.clone() } else { defaults.tree },
+            nms_radius: peaks.nms_radius.unwrap_or(defaults.nms_radius),
+            max_poses: peaks.max_poses.unwrap_or(defaults.max_poses),
+            min_point_score: peaks.min_point_score.unwrap_or(defaults.min_point_score),
+            min_points: settings.min_points().or(peaks.min_points).unwrap_or(defaults.min_points),
+            min_score: settings.min_score.or(peaks.min_score).unwrap_or(defaults.min_score),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What was found, as objects on a buffer.
+
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::group::{Keypoint, Pose};
+use cudainfer_kernels::peaks::Peak;
+
+use super::grouping::Plan;
+use super::search::Found;
+use crate::engine::ModelInfo;
+use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
+
+/// Puts what was found on the buffer: as new objects, or as the points of the object in whose region it was found.
+pub(super) fn put(
+    buffer: &mut gst::BufferRef,
+    found: &Found,
+    plan: &Plan,
+    info: &ModelInfo,
+    region_of: Option<i32>,
+) {
+    match (found, plan) {
+        (Found::Peaks(peaks), Plan::Each) => {
+            let first = objects(buffer).len();
+            for (i, peak) in peaks.iter().enumerate() {
+                let rect = Rect { x: peak.x, y: peak.y, w: 0.0, h: 0.0 };
+                let detection = DetectionParam { rect, confidence: peak.score, label_id: peak.channel };
+                let object = Object {
+                    id: id(first + i),
+                    label: info.point(peak.channel),
+                    detection: Some(detection),
+                    ..Object::default()
+                };
+                object.put(buffer, &rect);
+            }
+        }
+        (Found::Peaks(peaks), _) => {
+            let point = |peak: &Peak| {
+                let at = Keypoint { x: peak.x, y: peak.y, score: peak.score };
+                (usize::try_from(peak.channel).unwrap_or(usize::MAX), at)
+            };
+            let points: Vec<_> = peaks.iter().map(point).collect();
+            put_points(buffer, std::iter::once(points), "keypoints", info, region_of);
+        }
+        (Found::Poses(poses), _) => {
+            let points = |pose: &Pose| {
+                let points = pose.points.iter().enumerate();
+                points.filter_map(|(point, at)| Some((point, (*at)?))).collect()
+            };
+            let label = info.peaks.label.as_deref().unwrap_or("pose");
+            put_points(buffer, poses.iter().map(points), label, info, region_of);
+        }
+    }
+}
+
+/// Each an object's, with the points' numbers in the skeleton. In an object's region the best is taken, which is the first.
+fn put_points(
+    buffer: &mut gst::BufferRef,
+    instances: impl Iterator<Item = Vec<(usize, Keypoint)>>,
+    label: &str,
+    info: &ModelInfo,
+    region_of: Option<i32>,
+) {
+    let mut instances = instances.filter(|points| !points.is_empty());
+    if let Some(object) = region_of {
+        if let Some(points) = instances.next() {
+            attach(buffer, object, &Finding::Keypoints(param(&points, info)));
+        }
+        return;
+    }
+    let first = objects(buffer).len();
+    for (i, points) in instances.enumerate() {
+        let keypoints = Some(param(&points, info));
+        let object = Object { id: id(first + i), label: label.to_owned(), keypoints, ..Object::default() };
+        object.put(buffer, &outline(&points));
+    }
+}
+
+fn id(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+fn param(points: &[(usize, Keypoint)], info: &ModelInfo) -> KeypointsParam {
+    let present: Vec<usize> = points.iter().map(|(point, _)| *point).collect();
+    let all = |of: fn(&Keypoint) -> f32| points.iter().map(|(_, at)| f64::from(of(at))).collect();
+    KeypointsParam {
+        names: present.iter().map(|point| info.point(u32::try_from(*point).unwrap_or(u32::MAX))).collect(),
+        x: all(|at| at.x),
+        y: all(|at| at.y),
+        score: all(|at| at.score),
+        edges: info.skeleton.edges_among(&present),
+    }
+}
+
+/// The box around the points.
+fn outline(points: &[(usize, Keypoint)]) -> Rect {
+    let all = |of: fn(&Keypoint) -> f32| points.iter().map(move |(_, at)| of(at));
+    let (x, y) = (all(|at| at.x), all(|at| at.y));
+    Rect::from_corners(
+        x.clone().fold(f32::MAX, f32::min),
+        y.clone().fold(f32::MAX, f32::min),
+        x.fold(f32::MIN, f32::max),
+        y.fold(f32::MIN, f32::max),
+    )
+}

@@ -1,0 +1,31 @@
+//! SECTION:element-segmask
+//!
+//! Turns a segmentation network's logits into masks: the class of each pixel, or how surely something is seen there. Masks
+//! travel on the frame as `GstCudaInferMaskMeta` (see [`crate::meta::mask`]), or become the frame's alpha channel or the
+//! frame itself. Behind gpunms, with models like YOLO11n-seg, each detection gets a mask of its own.
+//!
+//! ```text
+//! gst-launch-1.0 v4l2src ! videoconvert ! fusedpreproc ! trtinfer model=selfie.onnx ! segmask smoothing=0.5 \
+//!   ! inferoverlay ! videoconvert ! autovideosink
+//! ```
+
+use gst::prelude::*;
+
+mod enums;
+mod imp;
+mod instances;
+mod negotiate;
+mod pools;
+mod settings;
+mod whole;
+
+pub use enums::{Activation, Mode, Output, Size};
+
+glib::wrapper! {
+    /// The element.
+    pub struct SegMask(ObjectSubclass<imp::SegMask>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+}
+
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "segmask", gst::Rank::NONE, SegMask::static_type())
+}

@@ -1,0 +1,210 @@
+//! From properties, sidecar and defaults to what is done with which tensor.
+
+use cudainfer_kernels::preproc;
+use cudainfer_kernels::segment::{Classes, Params, Prototypes, Segmenter};
+use cudainfer_kernels::tensor::TensorDesc;
+
+use super::enums::{Activation, Mode, Output, Size};
+use crate::caps::ModelOutputs;
+use crate::engine::ModelInfo;
+use crate::fusedpreproc::Layout;
+use crate::meta::mask::{COEFFICIENTS, Kind};
+
+/// The properties; what is not set is left to the sidecar.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub tensor: String,
+    pub mode: Mode,
+    pub activation: Activation,
+    pub layout: Layout,
+    pub threshold: Option<f32>,
+    pub channel: Option<u32>,
+    pub smoothing: Option<f32>,
+    pub opening: Option<u32>,
+    pub closing: Option<u32>,
+    pub min_area: Option<u32>,
+    pub size: Size,
+    pub output: Output,
+}
+
+/// What is done with a model's outputs.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// The tensor with the logits or the prototypes.
+    pub tensor: TensorDesc,
+    /// Width and height of the network's input.
+    pub input: [usize; 2],
+    pub work: Work,
+    /// What is not right, but can be worked with.
+    pub warning: Option<String>,
+}
+
+/// The two ways to masks.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// One for the whole frame.
+    Whole {
+        params: Params,
+        kind: Kind,
+        /// What each byte becomes where the frame becomes the mask.
+        gray: Vec<u8>,
+    },
+    /// One for each object.
+    Instances { layout: Option<preproc::Layout> },
+}
+
+impl Settings {
+    /// What to do with the outputs of `model`.
+    ///
+    /// # Errors
+    /// A sentence: which output, parameter or neighbour does not fit.
+    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<Plan, String> {
+        let from_gpunms = model.outputs.iter().find(|d| d.name == COEFFICIENTS);
+        let tensor = self.tensor(&model.outputs, info)?.clone();
+        let input = model.input;
+        let layout = self.layout.kernel().or(info.segment.layout.and_then(Layout::kernel));
+        let mode = if self.mode == Mode::Auto { info.segment.mode.unwrap_or_default() } else { self.mode };
+        if mode == Mode::Instances || (mode == Mode::Auto && from_gpunms.is_some()) {
+            let coefficients = from_gpunms.ok_or_else(|| {
+                format!(
+                    "mode=instances needs gpunms before this element, and a model with boxes, coefficients and \
+                     prototypes: no tensor '{COEFFICIENTS}' arrives, only {}",
+                    list(&model.outputs)
+                )
+            })?;
+            self.check_instances(&tensor, coefficients, input, layout)?;
+            return Ok(Plan { tensor, input, work: Work::Instances { layout }, warning: None });
+        }
+        let (work, warning) = self.whole(&tensor, input, layout, mode, info)?;
+        Ok(Plan { tensor, input, work, warning })
+    }
+
+    fn check_instances(
+        &self,
+        tensor: &TensorDesc,
+        coefficients: &TensorDesc,
+        input: [usize; 2],
+        layout: Option<preproc::Layout>,
+    ) -> Result<(), String> {
+        if self.output != Output::Meta || self.size != Size::Model {
+            return Err("the masks of single objects are metadata at the model's size: leave out output and size, or set \
+                        mode=argmax or mode=threshold for a mask of the whole frame"
+                .into());
+        }
+        let each = Prototypes::new(tensor, input, layout).map_err(|e| e.to_string())?.coefficients();
+        if coefficients.dims.last() != Some(&Some(each)) {
+            return Err(format!(
+                "'{tensor}' has {each} prototypes, but the objects come with '{coefficients}': set tensor to the output that \
+                 holds their prototypes"
+            ));
+        }
+        Ok(())
+    }
+
+    fn whole(
+        &self,
+        tensor: &TensorDesc,
+        input: [usize; 2],
+        layout: Option<preproc::Layout>,
+        mode: Mode,
+        info: &ModelInfo,
+    ) -> Result<(Work, Option<String>), String> {
+        let sidecar = &info.segment;
+        let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
+        let channels = Segmenter::new(tensor, input, Params { layout, soft: true, ..Params::default() });
+        let channels = channels.map_err(said)?.channels();
+        let mode = match mode {
+            Mode::Auto if channels == 1 => Mode::Threshold,
+            Mode::Auto => Mode::Argmax,
+            mode => mode,
+        };
+        // Nobody asked for hard edges, and soft ones are what compositing is for.
+        let composited = self.mode == Mode::Auto && self.output != Output::Meta;
+        let mode = if mode == Mode::Threshold && composited { Mode::Soft } else { mode };
+        let channel = match (self.channel.or(sidecar.channel), mode, channels) {
+            (Some(channel), ..) => usize::try_from(channel).unwrap_or(usize::MAX),
+            (None, Mode::Argmax, _) | (None, _, 1) => 0,
+            (None, _, 2) => 1,
+            (None, ..) => {
+                return Err(format!(
+                    "'{tensor}' has {channels} channels: say by the property channel which of them is the mask, or set \
+                     mode=argmax"
+                ));
+            }
+        };
+        let defaults = Params::default();
+        let params = Params {
+            classes: match mode {
+                Mode::Argmax => Classes::Argmax,
+                _ => Classes::Threshold(self.threshold.or(sidecar.threshold).unwrap_or(0.5)),
+            },
+            channel,
+            activation: self
+                .activation
+                .kernel()
+                .or(sidecar.activation.and_then(Activation::kernel))
+                .unwrap_or(defaults.activation),
+            layout,
+            smoothing: self.smoothing.or(sidecar.smoothing).unwrap_or(0.0),
+            opening: self.opening.or(sidecar.opening).unwrap_or(0),
+            closing: self.closing.or(sidecar.closing).unwrap_or(0),
+            min_area: self.min_area.or(sidecar.min_area).unwrap_or(0),
+            soft: mode == Mode::Soft,
+        };
+        // Wrong parameters are said now, not with the first frame.
+        Segmenter::new(tensor, input, params).map_err(said)?;
+
+        let labels = &info.output.labels;
+        let number = u32::try_from(channel).unwrap_or(u32::MAX);
+        // Of one channel, the labels may be those of its absence and its presence.
+        let pair = channels == 1 && labels.len() == 2;
+        let name = if pair { labels[1].clone() } else { info.label(number) };
+        let fits = pair || labels.is_empty() || labels.len() == channels;
+        let warning = (!fits).then(|| {
+            format!(
+                "the sidecar has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
+                 correct labels in [output]",
+                labels.len()
+            )
+        });
+        let all = |channels| (0..channels).map(|class| info.label(class)).collect();
+        let (kind, gray) = match mode {
+            Mode::Soft => (Kind::Alpha { label: name }, (0..=255).collect()),
+            Mode::Argmax => {
+                let background = u8::try_from(sidecar.background.unwrap_or(0)).ok();
+                let step = 255 / (channels.max(2) - 1);
+                let gray = (0..256).map(|class| u8::try_from(class * step).unwrap_or(255)).collect();
+                (Kind::Classes { labels: all(u32::try_from(channels).unwrap_or(0)), background }, gray)
+            }
+            _ => {
+                let absent = if pair { labels[0].clone() } else { "background".into() };
+                let gray = (0..256).map(|value| if value == 0 { 0 } else { 255 }).collect();
+                (Kind::Classes { labels: vec![absent, name], background: Some(0) }, gray)
+            }
+        };
+        Ok((Work::Whole { params, kind, gray }, warning))
+    }
+
+    /// The output that holds the logits or the prototypes.
+    fn tensor<'a>(&self, outputs: &'a [TensorDesc], info: &ModelInfo) -> Result<&'a TensorDesc, String> {
+        let named = Some(self.tensor.as_str()).filter(|n| !n.is_empty()).or(info.segment.output.as_deref());
+        if let Some(name) = named {
+            return outputs
+                .iter()
+                .find(|d| d.name == name)
+                .ok_or_else(|| format!("the model has no output '{name}'; it has {}", list(outputs)));
+        }
+        let mut others = outputs.iter().filter(|d| d.name != COEFFICIENTS);
+        match (others.next(), others.next()) {
+            (Some(only), None) => Ok(only),
+            _ => Err(format!(
+                "the model has several outputs, {}: name the one with the masks by the property tensor",
+                list(outputs)
+            )),
+        }
+    }
+}
+
+fn list(outputs: &[TensorDesc]) -> String {
+    outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

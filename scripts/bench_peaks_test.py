@@ -1,0 +1,24 @@
+"""Tests of what bench_peaks.py compares with."""
+
+import unittest
+
+import bench_peaks
+import numpy as np
+
+
+class Peers(unittest.TestCase):
+    def test_the_centre_of_a_symmetric_peak_is_found_in_its_channel_and_weak_ones_are_not(self):
+        maps = np.zeros((2, 9, 12), np.float32)
+        maps[1, 3:6, 6:9] = [[0.1, 0.2, 0.1], [0.4, 0.8, 0.4], [0.1, 0.2, 0.1]]
+        maps[0, 4, 4] = bench_peaks.THRESHOLD - 0.01
+        self.assertEqual(bench_peaks.by_numpy(maps)().round(5).tolist(), [[1, 7, 4]])
+
+    def test_peaks_agree_in_any_order_and_not_if_one_differs(self):
+        peaks = np.array([[0, 1.0, 2.0], [1, 3.0, 4.0]])
+        self.assertTrue(bench_peaks.agree(peaks, peaks[::-1] + 1e-4))
+        self.assertFalse(bench_peaks.agree(peaks, peaks[:1]))
+        self.assertFalse(bench_peaks.agree(peaks, peaks + [[0, 0, 0], [0, 0.01, 0]]))
+
+
+if __name__ == "__main__":
+    unittest.main()
