@@ -6,7 +6,10 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
-use cudainfer_kernels::preproc::{Interpolation, Layout, Params, Preproc, Resize};
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::preproc::{
+    Fit, Interpolation, Layout, Params, Preproc, RegionPreproc, Resize, region,
+};
 use cudainfer_kernels::tensor::TensorType;
 
 /// Planes with 64-byte rows of a diagonal gradient under noise: neither constant nor random alone.
@@ -46,6 +49,41 @@ fn bench(c: &mut Criterion, name: &str, pixels: PixelFormat, size: (usize, usize
     group.finish();
 }
 
+/// Ten regions of 224x224 of a 1080p frame, upright or turned, enlarging or shrinking. The throughput is that of tensor
+/// pixels.
+fn regions(c: &mut Criterion) {
+    let format = FrameFormat {
+        pixels: PixelFormat::Nv12,
+        width: 1920,
+        height: 1080,
+        matrix: Matrix::Bt709,
+        range: Range::Limited,
+    };
+    let planes = planes(&format);
+    let views: Vec<_> = planes.iter().map(|(data, stride)| (data.as_slice(), *stride)).collect();
+    let frame = Frame::new(&format, &views).expect("planes of the format's size");
+    let mut group = c.benchmark_group("regions");
+    for (name, angle, side) in
+        [("upright", 0.0, 300.0), ("turned", 0.7, 300.0), ("enlarging", 0.0, 90.0), ("area", 0.0, 700.0)]
+    {
+        let interpolation = if name == "area" { Interpolation::Area } else { Interpolation::Bilinear };
+        let params = Params { width: 224, height: 224, interpolation, ..Params::default() };
+        let maps: Vec<_> = (0..10u8)
+            .filter_map(|i| {
+                let rect = Rect { x: 100.0 * f32::from(i), y: 50.0 * f32::from(i), w: side, h: side };
+                region(rect, angle, 1.0, Fit::Letterbox, [224, 224], [format.width, format.height])
+            })
+            .collect();
+        let mut regions = RegionPreproc::new(format, params).expect("valid parameters");
+        let mut tensor = vec![0; maps.len() * regions.bytes()];
+        group.throughput(Throughput::Elements(maps.len() as u64 * 224 * 224));
+        group.bench_function(name, |b| {
+            b.iter(|| regions.run(&frame, &maps, &mut tensor).expect("sizes fit"));
+        });
+    }
+    group.finish();
+}
+
 fn all(c: &mut Criterion) {
     let stretch = Params { width: 416, height: 416, resize: Resize::Stretch, ..Params::default() };
     let letterbox = Params { width: 640, height: 640, ..Params::default() };
@@ -71,5 +109,5 @@ fn all(c: &mut Criterion) {
     bench(c, "letterbox-enlarging", PixelFormat::Nv12, (384, 384), letterbox);
 }
 
-criterion_group!(benches, all);
+criterion_group!(benches, all, regions);
 criterion_main!(benches);

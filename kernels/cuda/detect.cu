@@ -8,30 +8,22 @@
 // Bytes that must move: every score once; where there is an objectness that fails, only its 32-byte sector. Of
 // candidates the box, and 28 bytes out.
 // Launch: 256 threads; grid.x = ceil(anchors / 32), grid.y = the model's levels (1 where they do not matter), grid.z = the
-// batch's rows, at most 64.
+// batch's rows, at most 56.
 #include "detect.cuh"
-#include "layout.cuh"
+#include "values.cuh"
 
-constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MOST_ROWS = 64;
+constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MOST_ROWS = 56;
 constexpr uint32_t ALL = 0xffffffffu;
 // The class of an anchor that has a score that is NaN or +infinity.
 constexpr uint32_t BAD = 0xffffffffu;
-// Not FLOAT32 or FLOAT16: the type is looked at for each element.
-constexpr uint32_t ANY = 0xffffffffu;
 // Above it float32 cannot tell one class from the next.
 constexpr float LAST_CLASS = 16777216.0f;
-
-// A row's frame, and the map to it from the input tensor.
-struct Row {
-    double scale[2], offset[2];
-    float2 frame;  // width, height
-};
 
 // Within the 4 KB that parameters may have: they are there when the kernel begins, with no copy before it.
 struct Decode {
     uint64_t row_bytes;  // from one row's buffers, the next three, to the next row's
     Counts* counts;
-    float2* frame;  // for the kernels that follow
+    Row* row;  // for the kernels that follow
     Candidates candidates;
     ClassTable thresholds;
     float lowest;
@@ -41,34 +33,12 @@ struct Decode {
     Row rows[MOST_ROWS];
 };
 
-static_assert(sizeof(Row) == 40 && sizeof(Decode) == 3152, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Decode) == 3760, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
     uint32_t klass;
 };
-
-__device__ __forceinline__ float infinity() { return __uint_as_float(0x7f800000u); }
-__device__ __forceinline__ bool is_bad(float score) { return !(score < infinity()); }
-__device__ __forceinline__ bool is_finite(float v) { return fabsf(v) < infinity(); }
-
-template <uint32_t TYPE>
-__device__ __forceinline__ float load(const void* data, uint32_t type, uint64_t i) {
-    if (TYPE == FLOAT32) return static_cast<const float*>(data)[i];
-    if (TYPE == FLOAT16) return to_float(static_cast<const half_t*>(data)[i]);
-    switch (type) {
-        case FLOAT32: return static_cast<const float*>(data)[i];
-        case FLOAT16: return to_float(static_cast<const half_t*>(data)[i]);
-        case UINT8: return static_cast<const uint8_t*>(data)[i];
-        case INT8: return static_cast<const int8_t*>(data)[i];
-        case INT32: return static_cast<float>(static_cast<const int32_t*>(data)[i]);
-        default: return static_cast<float>(static_cast<const int64_t*>(data)[i]);
-    }
-}
-
-__device__ float probability(uint32_t activation, float score) {
-    return activation == SIGMOID ? 1.0f / (1.0f + expf(-score)) : score;
-}
 
 // A running maximum, the first of equals.
 struct Best {
@@ -177,48 +147,49 @@ __device__ float expectation(const Source& s, uint64_t from, uint32_t bins) {
     return weighted / sum;
 }
 
-// Left, top, right, bottom in tensor pixels.
-__device__ float4 corners(const Layout& l, const Source& s, uint32_t cell, const float* distances) {
-    float a, b, c, d;
-    if (l.coding == DISTANCES) {
-        float x = (static_cast<float>(cell % s.columns) + l.point) * s.stride;
-        float y = (static_cast<float>(cell / s.columns) + l.point) * s.stride;
-        return {x - distances[0] * s.stride, y - distances[1] * s.stride, x + distances[2] * s.stride,
-                y + distances[3] * s.stride};
-    }
-    uint64_t at = cell * l.box_step;
-    a = load<ANY>(s.boxes, s.box_type, at);
-    b = load<ANY>(s.boxes, s.box_type, at + l.box_value_step);
-    c = load<ANY>(s.boxes, s.box_type, at + 2 * l.box_value_step);
-    d = load<ANY>(s.boxes, s.box_type, at + 3 * l.box_value_step);
-    if (l.coding == GRID) {
-        a = (a + static_cast<float>(cell % s.columns)) * s.stride;
-        b = (b + static_cast<float>(cell / s.columns)) * s.stride;
-        c = expf(c) * s.stride;
-        d = expf(d) * s.stride;
-    }
-    float4 box;
-    if (l.coding == CORNERS) box = {a, b, c, d};
-    else if (l.coding == CORNERS_YX) box = {b, a, d, c};
-    else if (l.coding == TOP_LEFT_SIZE) box = {a, b, a + c, b + d};
-    else box = {a - c * 0.5f, b - d * 0.5f, a + c * 0.5f, b + d * 0.5f};
-    return {box.x * l.unit[0], box.y * l.unit[1], box.z * l.unit[0], box.w * l.unit[1]};
-}
-
 // Where the anchors of this block's row lie.
 __device__ __forceinline__ Source source_of(const Decode& p, uint32_t level) {
-    Source s = p.layout.sources[level];
-    uint64_t row = p.first_row + blockIdx.z;
-    s.scores = moved(s.scores, row * s.score_row);
-    s.boxes = moved(s.boxes, row * s.box_row);
-    return s;
+    return of_row(p.layout.sources[level], p.first_row + blockIdx.z);
 }
 
-// Where the kernels that follow look for the frame's size.
-__device__ __forceinline__ void hand_on_frame(const Decode& p) {
+// Where the kernels that follow look for the frame and the map to it.
+__device__ __forceinline__ void hand_on_row(const Decode& p) {
     if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
-        *moved(p.frame, (p.first_row + blockIdx.z) * p.row_bytes) = p.rows[blockIdx.z].frame;
+        *moved(p.row, (p.first_row + blockIdx.z) * p.row_bytes) = p.rows[blockIdx.z];
     }
+}
+
+// Whether no neighbour of the cell is stronger in the map of this class, nor as strong and before it.
+__device__ bool is_peak(const Layout& l, const Source& s, uint32_t cell, uint32_t klass) {
+    uint32_t column = cell % s.columns, row = cell / s.columns, rows = s.anchors / s.columns;
+    auto score_of = [&](uint32_t at) {
+        return load<ANY>(s.scores, s.score_type, at * l.score_step + klass * l.class_step);
+    };
+    float score = score_of(cell);
+    for (uint32_t y = row > 0 ? row - 1 : 0; y <= row + 1 && y < rows; y++) {
+        for (uint32_t x = column > 0 ? column - 1 : 0; x <= column + 1 && x < s.columns; x++) {
+            uint32_t other = y * s.columns + x;
+            if (other == cell) continue;
+            float theirs = score_of(other);
+            if (theirs > score || (other < cell && theirs == score)) return false;
+        }
+    }
+    return true;
+}
+
+// The upright box around a box of the tensor, in the frame. One whose corners are the wrong way round comes out without
+// a size, a broken one not finite.
+__device__ float4 in_frame(const Row& row, float4 t) {
+    float2 first = in_frame(row, t.x, t.y), last = in_frame(row, t.z, t.w);
+    if (row.skew[0] == 0.0 && row.skew[1] == 0.0) return {first.x, first.y, last.x, last.y};
+    if (!(t.z > t.x && t.w > t.y)) {
+        float broken = first.x + first.y + last.x + last.y;
+        if (is_finite(broken)) return {first.x, first.y, first.x, first.y};
+        return {broken, broken, broken, broken};
+    }
+    float2 a = in_frame(row, t.z, t.y), b = in_frame(row, t.x, t.w);
+    return {smaller(smaller(first.x, last.x), smaller(a.x, b.x)), smaller(smaller(first.y, last.y), smaller(a.y, b.y)),
+            larger(larger(first.x, last.x), larger(a.x, b.x)), larger(larger(first.y, last.y), larger(a.y, b.y))};
 }
 
 // Takes the anchors of one warp, one a thread: what passes becomes a candidate, what does not is counted.
@@ -227,12 +198,9 @@ __device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score s
     uint64_t block = (p.first_row + blockIdx.z) * p.row_bytes;
     bool bad = score.klass == BAD, counted = false, kept = false;
     float4 box = {};
-    if (!bad && score.confidence >= p.lowest && score.confidence >= p.thresholds.of(score.klass)) {
-        float4 t = corners(p.layout, s, cell, distances);
-        box.x = static_cast<float>(row.scale[0] * t.x + row.offset[0]);
-        box.y = static_cast<float>(row.scale[1] * t.y + row.offset[1]);
-        box.z = static_cast<float>(row.scale[0] * t.z + row.offset[0]);
-        box.w = static_cast<float>(row.scale[1] * t.w + row.offset[1]);
+    if (!bad && score.confidence >= p.lowest && score.confidence >= p.thresholds.of(score.klass) &&
+        (p.layout.scoring != PEAKS || is_peak(p.layout, s, cell, score.klass))) {
+        box = in_frame(row, corners(p.layout, s, source_of(p, 1), cell, distances));
         counted = is_finite(box.x) && is_finite(box.y) && is_finite(box.z - box.x) && is_finite(box.w - box.y);
         bad = !counted;
         float w = clamp(box.z, row.frame.x) - clamp(box.x, row.frame.x);
@@ -273,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const _
     __shared__ float sides[ANCHORS][4];
     const Source s = source_of(p, blockIdx.y);
     uint32_t first = blockIdx.x * ANCHORS, row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    hand_on_frame(p);
+    hand_on_row(p);
     uint32_t cell = first + row, group = 0xffu << (threadIdx.x % 32 / LANES * LANES);
     if (first >= s.anchors) return;
     Score score = {-infinity(), 0};
@@ -293,7 +261,7 @@ __device__ Best scan_columns(const Decode& p, const Source& s, uint32_t anchor, 
     Best best = nothing_yet();
 #pragma unroll 10
     for (uint32_t c = from; c < to; c++) {
-        best.see(load<TYPE>(s.scores, s.score_type, c * p.layout.score_step + anchor), c);
+        best.see(load<TYPE>(s.scores, s.score_type, c * p.layout.class_step + anchor), c);
     }
     return best;
 }
@@ -301,7 +269,7 @@ __device__ Best scan_columns(const Decode& p, const Source& s, uint32_t anchor, 
 extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(const __grid_constant__ Decode p) {
     __shared__ Best partial[WARPS][ANCHORS];
     const Source s = source_of(p, 0);
-    hand_on_frame(p);
+    hand_on_row(p);
     uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, anchor = blockIdx.x * ANCHORS + lane;
     uint32_t classes = p.layout.score_columns, from = warp * classes / WARPS, to = (warp + 1) * classes / WARPS;
     Best best = nothing_yet();

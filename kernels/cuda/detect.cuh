@@ -9,6 +9,20 @@ __device__ __forceinline__ T* moved(T* pointer, uint64_t bytes) {
     return (T*)((char*)pointer + bytes);
 }
 
+// A row's frame, and the map to it from the input tensor.
+struct Row {
+    double scale[2], skew[2], offset[2];
+    float2 frame;  // width, height
+};
+
+static_assert(sizeof(Row) == 56, "as in src/detect/cuda/params.rs");
+
+// A point of the tensor, in the frame.
+__device__ __forceinline__ float2 in_frame(const Row& row, float x, float y) {
+    return {static_cast<float>(row.scale[0] * x + row.skew[0] * y + row.offset[0]),
+            static_cast<float>(row.skew[1] * x + row.scale[1] * y + row.offset[1])};
+}
+
 // A frame's counts; the last kernel of a frame sets them back to zero.
 struct Counts {
     uint32_t kept;        // entries in Candidates
@@ -56,6 +70,9 @@ __device__ __forceinline__ float confidence_of(uint64_t key) {
 }
 
 __device__ __forceinline__ uint32_t anchor_of(uint64_t key) { return static_cast<uint32_t>(key); }
+
+__device__ __forceinline__ float smaller(float a, float b) { return a < b ? a : b; }
+__device__ __forceinline__ float larger(float a, float b) { return a > b ? a : b; }
 
 // As f32::clamp(0.0, high).
 __device__ __forceinline__ float clamp(float v, float high) { return v < 0.0f ? 0.0f : v > high ? high : v; }

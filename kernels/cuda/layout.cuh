@@ -4,12 +4,14 @@
 
 constexpr uint32_t MAX_LEVELS = 8;
 
-// The numbers of Rust's BoxFormat, Activation and Background, and two codings that belong to their decoders.
-enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES };
+// The numbers of Rust's BoxFormat, Activation, Background and SizeUnit, and three codings that belong to their decoders.
+enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES, CENTERS };
 enum Activation : uint32_t { NO_ACTIVATION, SIGMOID, SOFTMAX };
 enum Background : uint32_t { NO_BACKGROUND, FIRST, LAST };
-// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there.
-enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL };
+enum SizeUnit : uint32_t { CELLS, PIXELS, LOG_CELLS };
+// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there; its
+// best class, if no neighbouring cell's score is higher in that class.
+enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL, PEAKS };
 
 // The anchors of one level, or all.
 struct Source {
@@ -24,8 +26,8 @@ struct Source {
 };
 
 struct Layout {
-    uint64_t score_step;               // elements from class to class (decode_columns), else from anchor to anchor
-    uint64_t box_step, box_value_step;  // elements from anchor to anchor, and between the values of a box
+    uint64_t score_step;                // elements from anchor to anchor
+    uint64_t box_step, box_value_step;  // the same of boxes, and between the values of a box
     uint32_t coding, activation, background, scoring;
     uint32_t score_columns;  // background included
     uint32_t bins;           // of DISTANCES, a side
@@ -33,6 +35,12 @@ struct Layout {
     float unit[2];           // tensor pixels per unit of a box
     uint32_t levels;
     Source sources[MAX_LEVELS];
+    uint64_t class_step;   // elements between the scores of an anchor
+    uint64_t offset_step;  // of CENTERS, from here on; the offsets' values are as far apart as those of the sizes
+    uint32_t sides;        // 2: width, height; 4: the distances of left, top, right, bottom
+    uint32_t size_unit;
+    uint32_t y_first;      // y before x, height before width, top before left
+    uint32_t has_offsets;  // they are the boxes of sources[1], which is no level
 };
 
-static_assert(sizeof(Source) == 56 && sizeof(Layout) == 512, "as in src/detect/cuda/layout.rs");
+static_assert(sizeof(Source) == 56 && sizeof(Layout) == 544, "as in src/detect/cuda/layout.rs");

@@ -36,7 +36,7 @@ struct Nms {
     float4* boxes;  // by rank; so are the next two
     Ranked* ranked;
     float* softened;
-    uint32_t* found;      // ranks of the selected
+    uint32_t* found;      // ranks of the selected, until the next batch
     Detection* selected;  // until all are known
     uint32_t* matrix;     // [window / 32][window]
     uint32_t* gone;       // [window / 32]: candidates that an earlier window's detection suppresses
@@ -48,9 +48,10 @@ struct Nms {
     float iou, sigma;
     uint32_t last;  // whether this window is the last
     uint32_t padding;
+    uint32_t* delivered;  // how many detections there are, for a kernel that follows
 };
 
-static_assert(sizeof(Nms) == 176 && sizeof(Counts) == 16 && sizeof(Detection) == 24, "as in src/detect/cuda");
+static_assert(sizeof(Nms) == 184 && sizeof(Counts) == 16 && sizeof(Detection) == 24, "as in src/detect/cuda");
 
 __device__ __forceinline__ Nms of_row(const Nms& batch) {
     Nms p = batch;
@@ -66,12 +67,11 @@ __device__ __forceinline__ Nms of_row(const Nms& batch) {
     p.selected = moved(p.selected, block);
     p.matrix = moved(p.matrix, block);
     p.gone = moved(p.gone, block);
+    p.delivered = moved(p.delivered, block);
     p.report = moved(p.report, blockIdx.z * batch.report_bytes);
     return p;
 }
 
-__device__ __forceinline__ float smaller(float a, float b) { return a < b ? a : b; }
-__device__ __forceinline__ float larger(float a, float b) { return a > b ? a : b; }
 __device__ __forceinline__ float area(float4 a) { return (a.z - a.x) * (a.w - a.y); }
 
 __device__ __forceinline__ float intersection(float4 a, float4 b) {
@@ -100,5 +100,6 @@ __device__ __forceinline__ void deliver(const Nms& p, uint32_t found, uint32_t t
     if (threadIdx.x == 0) {
         p.report->counts = {p.counts->kept, p.counts->candidates, p.counts->non_finite, found};
         *p.counts = {};
+        *p.delivered = found;
     }
 }

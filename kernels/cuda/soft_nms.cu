@@ -85,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_cons
             chosen = box;
             chosen_class = klass;
             put(p, frame, found, box, confidence_of(~best), klass);
+            p.found[found] = best_at;
         }
         __syncthreads();
     }

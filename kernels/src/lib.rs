@@ -9,12 +9,14 @@
 //! | [`detect`] | a detector's output tensors | boxes in frame pixels, after NMS |
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
 //! | [`group`] | confidence maps and what says which points belong together | instances: the points of each person or animal |
+//! | [`classify`] | a classifier's scores | the best classes of each row |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`convert`] | a tensor | the same values in the other float type |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
 
 pub mod associate;
+pub mod classify;
 pub mod convert;
 pub mod detect;
 pub mod device;

@@ -6,6 +6,7 @@
 //! | [`trtinfer`] | an input tensor | the network's output tensors |
 //! | [`gpunms`] | a detector's outputs | regions of interest on the frame |
 //! | [`peakfind`] | confidence maps | keypoints on the frame |
+//! | [`classify`] | a classifier's scores | classes of the frame or of its objects |
 //! | [`tracker`] | detections | the same with identities |
 //! | [`inferoverlay`] | results | the same, drawn on the frame |
 //! | [`inferpublish`] | results | one JSON object a frame |
@@ -15,6 +16,7 @@
 //! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`].
 
 pub mod caps;
+pub mod classify;
 pub mod cudadownload;
 pub mod cudaupload;
 mod device;
@@ -44,6 +46,7 @@ fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     trtinfer::register(plugin)?;
     gpunms::register(plugin)?;
     peakfind::register(plugin)?;
+    classify::register(plugin)?;
     tracker::register(plugin)?;
     inferoverlay::register(plugin)?;
     inferpublish::register(plugin)?;

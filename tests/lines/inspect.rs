@@ -22,6 +22,7 @@ fn own(element: &gst::Element) -> Vec<glib::ParamSpec> {
 fn every_element_is_registered() {
     let names: Vec<_> = factories().iter().map(|f| f.name().to_string()).collect();
     for name in [
+        "classify",
         "cudainferdownload",
         "cudainferupload",
         "fusedpreproc",

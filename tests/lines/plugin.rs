@@ -38,6 +38,7 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
         "trtinfer",
         "gpunms",
         "peakfind",
+        "classify",
         "tracker",
         "inferoverlay",
         "inferpublish",

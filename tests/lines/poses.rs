@@ -71,7 +71,9 @@ fn points_may_be_missing_or_no_numbers_and_boxes_stand_in_for_them() {
             // The nose is not listed.
             0 => {
                 points.names.remove(0);
-                [&mut points.x, &mut points.y, &mut points.score].map(|values| values.remove(0));
+                for values in [&mut points.x, &mut points.y, &mut points.score] {
+                    values.remove(0);
+                }
                 points.edges.clear();
             }
             1 => points.x[0] = f64::NAN,

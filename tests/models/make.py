@@ -317,6 +317,18 @@ def heat_maps() -> None:
         graph.save(name, sidecar)
 
 
+def classifiers() -> None:
+    """Scores are ten times the picture's mean colours, 0..1; and the same with a score that is NaN."""
+    sidecar = '[input]\nresize = "stretch"\n[output]\nlabels = ["red", "green", "blue"]\n[classify]\ntop-k = 2\n'
+    for name, more in [("colours", [0, 0, 0]), ("colours-not-finite", [np.nan, 0, 0])]:
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        graph.node("Mul", ["mean", graph.constant("ten", np.float32(10))], "scaled")
+        graph.node("Add", ["scaled", graph.constant("more", np.array(more, np.float32))], "scores")
+        graph.output("scores", F32, ["batch", 3])
+        graph.save(name, sidecar)
+
+
 def failing() -> None:
     """Models that load and then fail."""
     # At every size but 16x24.
@@ -354,7 +366,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heat_maps, failing):
+    for make in (identities, several, detectors, batches, heat_maps, classifiers, failing):
         make()
     STAMP.write_bytes(source)
 

@@ -17,6 +17,14 @@ fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
             ["without tensors", "put fusedpreproc and trtinfer before"],
         ),
         (
+            format!("{SOURCE} ! classify ! fakesink"),
+            ["without tensors", "put fusedpreproc and trtinfer before"],
+        ),
+        (
+            format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! classify ! fakesink"),
+            ["'detections:float32:1x6x84' are no scores", "name the output"],
+        ),
+        (
             format!("{SOURCE} ! fusedpreproc ! peakfind ! fakesink"),
             ["a network's input but not with its outputs", "put trtinfer before"],
         ),

@@ -59,6 +59,22 @@ fn nan_and_infinity_in_heat_maps_are_dropped_counted_and_said_once() {
 }
 
 #[test]
+fn nan_among_a_classifiers_scores_is_never_chosen_counted_and_said_once() {
+    let (report, stats, frames) = run(&format!(
+        "videotestsrc num-buffers=4 pattern=red ! fusedpreproc ! trtinfer model={} ! classify name=find top-k=3 \
+         ! fakesink name=out",
+        model("colours-not-finite")
+    ));
+    for objects in &frames {
+        let classes = objects[0].classification.as_ref().unwrap();
+        assert_eq!(classes.labels, ["green", "blue"]);
+        assert!(classes.confidence.iter().all(|v| (v - 0.5).abs() < 1e-6), "{classes:?}");
+    }
+    assert_eq!((frames.len(), stats.get::<u64>("non-finite").unwrap()), (4, 4));
+    assert_eq!(said_not_finite(&report), 1, "{report:?}");
+}
+
+#[test]
 fn more_than_a_hundred_thousand_candidates_keep_the_strongest_quickly() {
     let started = std::time::Instant::now();
     let (_, stats, frames) = run(&format!(

@@ -31,6 +31,8 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         ("width", "[input]\nwidth = 0", &["input.width", "at least 1"]),
         ("confidence", "[output]\nconfidence = 40.0", &["output.confidence", "between 0 and 1"]),
         ("nan", "[output]\niou = nan", &["output.iou", "between 0 and 1"]),
+        ("classes", "[classify]\ntop-k = 17", &["classify.top-k", "between 1 and 16"]),
+        ("activation", "[classify]\nactivation = \"tanh\"", &["'tanh' is none of", "none, sigmoid, softmax"]),
         ("two", "[output]\nlabels = [\"a\"]\nlabels-file = \"b.txt\"", &["labels-file", "keep one"]),
         ("file", "[output]\nlabels-file = \"b.txt\"", &["labels file", "b.txt"]),
         ("strides", "[output]\nstrides = [0]", &["strides", "above 0"]),
@@ -40,7 +42,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         (
             "edge",
             "[skeleton]\npoints = [\"a\", \"b\"]\nedges = [[\"a\", \"c\"]]",
-            &["line 3", "no point 'c'", "a, b"],
+            &["[skeleton]", "no point 'c'", "a, b"],
         ),
         ("number", "[skeleton]\npoints = [\"a\", \"b\"]\nedges = [[0, -1]]", &["its name or as its number"]),
         (

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::geometry::Affine;
 
+use super::nms::{larger, smaller};
 use super::{Outcome, Params};
 
 /// An anchor that passed the threshold, with its box.
@@ -86,6 +87,28 @@ impl Gate {
     }
 }
 
+/// The upright box around a box of the tensor, in the frame: left, top, right, bottom, as [`Affine::rect`] means it. A box
+/// whose corners are the wrong way round comes out without a size, a broken one not finite.
+fn in_frame(map: &Affine, [x1, y1, x2, y2]: [f32; 4]) -> [f32; 4] {
+    let ((left, top), (right, bottom)) = (map.point(x1, y1), map.point(x2, y2));
+    if map.skew == [0.0; 2] {
+        return [left, top, right, bottom];
+    }
+    if !(x2 > x1 && y2 > y1) {
+        let broken = left + top + right + bottom;
+        return if broken.is_finite() { [left, top, left, top] } else { [broken; 4] };
+    }
+    let (a, b) = (map.point(x2, y1), map.point(x1, y2));
+    let lowest = |c: f32, d: f32, e: f32, f: f32| smaller(smaller(c, d), smaller(e, f));
+    let highest = |c: f32, d: f32, e: f32, f: f32| larger(larger(c, d), larger(e, f));
+    [
+        lowest(left, right, a.0, b.0),
+        lowest(top, bottom, a.1, b.1),
+        highest(left, right, a.0, b.0),
+        highest(top, bottom, a.1, b.1),
+    ]
+}
+
 /// Takes a decoder's candidates: maps them into the frame and drops the unusable.
 #[derive(Debug)]
 pub(super) struct Collector<'a> {
@@ -126,15 +149,15 @@ impl<'a> Collector<'a> {
 
     /// Takes a candidate that is [wanted](Self::wants); `corners` are x1, y1, x2, y2 in tensor pixels.
     pub fn take(&mut self, anchor: usize, class: u32, confidence: f32, corners: [f32; 4]) {
-        let [x1, y1, x2, y2] = corners;
-        let ((left, top), (right, bottom)) = (self.map.point(x1, y1), self.map.point(x2, y2));
+        let corners = in_frame(self.map, corners);
+        let [left, top, right, bottom] = corners;
         // A size that overflows is as useless as a corner that does.
         if ![left, top, right - left, bottom - top].iter().all(|v| v.is_finite()) {
             self.outcome.non_finite += 1;
             return;
         }
         self.outcome.candidates += 1;
-        let candidate = Candidate { anchor, class, confidence, corners: [left, top, right, bottom] };
+        let candidate = Candidate { anchor, class, confidence, corners };
         let [x1, y1, x2, y2] = candidate.clamped(self.frame);
         let (w, h) = (x2 - x1, y2 - y1);
         if w > 0.0 && h > 0.0 && w >= self.min_size[0] && h >= self.min_size[1] {

@@ -1,10 +1,12 @@
 //! Which decoder reads a model's outputs: from their shapes, or the requested one if it fits.
 
 use crate::device::DeviceTensor;
+use crate::geometry::Affine;
 use crate::tensor::{TensorDesc, TensorView};
 
+use super::attached::{Attached, Extra};
 use super::candidates::Collector;
-use super::cuda::{Layout, Output};
+use super::cuda::{Gathered, Layout, Output};
 use super::decode::{self, Plan};
 use super::offer::{Evidence, Fit, Offer};
 use super::{DecoderKind, DetectError, Hints};
@@ -18,6 +20,15 @@ pub struct Decoder {
     outputs: usize,
 }
 
+/// How a model writes the masks of its instances: an object's is the sum of the prototypes, each times its coefficient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masks {
+    /// Index of the prototypes' output, `[1, M, h, w]`.
+    pub prototypes: usize,
+    /// Coefficients of each object, `M`.
+    pub coefficients: usize,
+}
+
 impl Decoder {
     /// Its family.
     pub fn kind(&self) -> DecoderKind {
@@ -27,6 +38,44 @@ impl Decoder {
     /// Number of classes, background not counted, where the shapes or the hints say it.
     pub fn classes(&self) -> Option<usize> {
         self.classes
+    }
+
+    /// Keypoints of each object; 0 where the model gives none.
+    pub fn keypoints(&self) -> usize {
+        self.plan.keypoints()
+    }
+
+    /// How it writes masks, if it does.
+    pub fn masks(&self) -> Option<Masks> {
+        self.plan.masks()
+    }
+
+    /// Whether the model has suppressed overlaps itself.
+    pub(super) fn is_suppressed(&self) -> bool {
+        self.plan.is_suppressed()
+    }
+
+    /// Whether neighbouring scores are those of neighbouring anchors, not classes.
+    pub(super) fn by_columns(&self) -> bool {
+        self.plan.by_columns()
+    }
+
+    /// What there is of one frame's objects besides their boxes; checks the actual dimensions.
+    pub(super) fn extra(&self, outputs: &[TensorView<'_>]) -> Result<Option<Extra>, DetectError> {
+        self.check_count(outputs.len())?;
+        self.plan.extra(outputs)
+    }
+
+    /// Appends it for the detection of `anchor`.
+    pub(super) fn attach(
+        &self,
+        extra: &Extra,
+        outputs: &[TensorView<'_>],
+        anchor: usize,
+        map: &Affine,
+        into: &mut Attached,
+    ) {
+        extra.read(outputs, anchor, map, || self.plan.corners(outputs, anchor), into);
     }
 
     /// Collects the candidates of one frame; checks the actual dimensions.
@@ -40,10 +89,17 @@ impl Decoder {
     }
 
     /// How the GPU reads the first `rows` frames of a batch; checks the actual dimensions.
-    pub(super) fn layout(&self, outputs: &[DeviceTensor<'_>], rows: usize) -> Result<Layout, DetectError> {
+    pub(super) fn layout(
+        &self,
+        outputs: &[DeviceTensor<'_>],
+        rows: usize,
+    ) -> Result<(Layout, Option<Gathered>), DetectError> {
         self.check_count(outputs.len())?;
         let outputs: Vec<_> = outputs.iter().map(|tensor| Output { tensor: *tensor, rows }).collect();
-        self.plan.layout(&outputs)
+        let layout = self.plan.layout(&outputs)?;
+        let extra = self.plan.extra(&outputs)?;
+        let gathered = extra.map(|extra| Gathered::new(&extra, &outputs[extra.output])).transpose()?;
+        Ok((layout, gathered))
     }
 
     fn check_count(&self, given: usize) -> Result<(), DetectError> {
@@ -59,7 +115,8 @@ impl Decoder {
 /// heads), and among the decoders that fit, those whose number of anchors is right at these strides beat those
 /// whose shape has no number to check, and these beat those whose number is wrong. So `[1, 300, 6]` at 640x640 is
 /// end-to-end, since a yolov5 would have 25200 anchors there; `[1, 25200, 6]` is a yolov5 of one class. A transposed
-/// reading needs more anchors than channels. If several remain, as for `[1, 1000, 85]`, the caller must say which.
+/// reading needs more anchors than channels. A number of keypoints among the hints rules out all decoders without; with
+/// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. If several remain, as for `[1, 1000, 85]`, the caller must say which.
 ///
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
 ///
@@ -77,7 +134,13 @@ pub fn choose(
     let offered = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let fits = match requested {
         Some(kind) => best(&offer, &[kind], |_| true),
-        None => best(&offer, &DecoderKind::ALL, |fit| fit.reads == offer.relevant()),
+        None => {
+            let kinds: Vec<_> = DecoderKind::ALL
+                .into_iter()
+                .filter(|kind| hints.keypoints.is_none() || kind.has_keypoints())
+                .collect();
+            best(&offer, &kinds, |fit| fit.reads == offer.relevant() && !fit.far_fetched)
+        }
     };
     let decoder = match (<[_; 1]>::try_from(fits), requested) {
         (Ok([(kind, fit)]), _) => {

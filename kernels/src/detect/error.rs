@@ -8,9 +8,7 @@ use super::DecoderKind;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DetectError {
     /// A decoder's name that is none of ours.
-    #[error(
-        "'{0}' is not a decoder; the decoders are yolov5, yolov8, yolox, end-to-end, nanodet and boxes-scores"
-    )]
+    #[error("'{0}' is not a decoder; the decoders are {names}", names = DecoderKind::ALL.map(DecoderKind::name).join(", "))]
     Decoder(String),
     /// No decoder reads these outputs.
     #[error(

@@ -37,6 +37,26 @@ pub enum Background {
     Last,
 }
 
+/// In which unit a heat-map's sizes are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SizeUnit {
+    /// Cells of the map.
+    Cells,
+    /// Pixels of the input tensor.
+    Pixels,
+    /// The natural logarithm of the number of cells.
+    LogCells,
+}
+
+/// Which axis comes first where a heat-map's decoder has a number of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AxisOrder {
+    /// x and width first; left, top, right, bottom.
+    Xy,
+    /// y and height first; top, left, bottom, right.
+    Yx,
+}
+
 /// What the tensors' shapes do not say. A hint that the chosen decoder has no use for is an error, not ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hints {
@@ -52,6 +72,12 @@ pub struct Hints {
     pub activation: Option<Activation>,
     /// Which column of the scores is the background (boxes-scores).
     pub background: Option<Background>,
+    /// Number of keypoints of an object (yolo-pose, centerface).
+    pub keypoints: Option<usize>,
+    /// Unit of the sizes: cells if not said, their logarithm for centerface (centernet, centerface).
+    pub size_unit: Option<SizeUnit>,
+    /// Order of the axes: x first if not said, y first for centerface (centernet, centerface).
+    pub axis_order: Option<AxisOrder>,
 }
 
 impl Default for Hints {
@@ -63,6 +89,9 @@ impl Default for Hints {
             normalized: None,
             activation: None,
             background: None,
+            keypoints: None,
+            size_unit: None,
+            axis_order: None,
         }
     }
 }
@@ -73,6 +102,12 @@ impl Hints {
         let bad = |hint, wanted: &str| Err(DetectError::Hint { hint, wanted: wanted.into() });
         if self.classes == Some(0) {
             return bad("classes", "is 0, but a detector has at least one class");
+        }
+        if self.keypoints == Some(0) {
+            return bad(
+                "keypoints",
+                "is 0, but a pose has at least one point: drop it where objects have none",
+            );
         }
         if self.strides.is_empty() || self.strides.contains(&0) {
             return bad("strides", "must be one or more numbers above 0, for example 8, 16, 32");
@@ -87,12 +122,21 @@ impl Hints {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes = matches!(kind, Yolox | Nanodet);
+        let own_boxes = matches!(kind, Yolox | Nanodet) || kind.has_centers();
         if own_boxes && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }
         if own_boxes && self.normalized.is_some() {
             return useless("normalized", "whose boxes have a format of their own");
+        }
+        if !kind.has_keypoints() && self.keypoints.is_some() {
+            return useless("keypoints", "whose objects have none");
+        }
+        if !kind.has_centers() && self.size_unit.is_some() {
+            return useless("size unit", "which has no map of sizes");
+        }
+        if !kind.has_centers() && self.axis_order.is_some() {
+            return useless("axis order", "which has no maps");
         }
         match self.activation {
             Some(_) if kind == EndToEnd => {

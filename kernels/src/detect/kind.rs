@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::DetectError;
+use super::{DetectError, Nms};
 
 /// How a family of detectors writes its boxes. `N` is the number of anchors, `C` of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,12 +24,35 @@ pub enum DecoderKind {
     /// `[1, N, 4]` boxes and `[1, N, C]` scores (SSD, DETR). Without hints: corners x1, y1, x2, y2 in 0..1 of the
     /// tensor, scores that are probabilities already, no background column.
     BoxesScores,
+    /// `[1, 4 + C + 3 * K, N]`: as yolov8, then x, y in tensor pixels and visibility of each of K keypoints (v8-pose,
+    /// v11-pose), or `2 * K` without visibility. Or suppressed already: `[1, M, 6 + 3 * K]` (v26-pose).
+    YoloPose,
+    /// `[1, 4 + C + M, N]`: as yolov8, then the coefficients of M prototypes `[1, M, h, w]` (v8-seg, v11-seg). Or
+    /// suppressed already: `[1, D, 6 + M]` (v26-seg).
+    YoloSeg,
+    /// A class heat-map `[1, C, h, w]` or `[1, h, w, C]`, sizes on the same grid (width and height, or the distances of
+    /// left, top, right, bottom) and, if the model has them, offsets of the centres. Only a 3x3 maximum of its class's
+    /// map is a candidate (Zhou et al., "Objects as Points", 2019), so nothing needs to be suppressed.
+    Centernet,
+    /// The same of faces: logarithmic sizes, y before x, centres counted from the cells' centres, and landmarks in
+    /// fractions of the box (Xu et al., "CenterFace", 2019).
+    Centerface,
 }
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 6] =
-        [Self::Yolov5, Self::Yolov8, Self::Yolox, Self::EndToEnd, Self::Nanodet, Self::BoxesScores];
+    pub const ALL: [Self; 10] = [
+        Self::Yolov5,
+        Self::Yolov8,
+        Self::Yolox,
+        Self::EndToEnd,
+        Self::Nanodet,
+        Self::BoxesScores,
+        Self::YoloPose,
+        Self::YoloSeg,
+        Self::Centernet,
+        Self::Centerface,
+    ];
 
     /// The name used in properties and sidecars.
     pub fn name(self) -> &'static str {
@@ -40,7 +63,26 @@ impl DecoderKind {
             Self::EndToEnd => "end-to-end",
             Self::Nanodet => "nanodet",
             Self::BoxesScores => "boxes-scores",
+            Self::YoloPose => "yolo-pose",
+            Self::YoloSeg => "yolo-seg",
+            Self::Centernet => "centernet",
+            Self::Centerface => "centerface",
         }
+    }
+
+    /// What suppresses overlapping boxes where nobody says: nothing where only peaks are candidates.
+    pub fn usual_nms(self) -> Nms {
+        if self.has_centers() { Nms::None } else { Nms::ClassWise }
+    }
+
+    /// Whether objects are peaks of heat-maps.
+    pub(super) fn has_centers(self) -> bool {
+        matches!(self, Self::Centernet | Self::Centerface)
+    }
+
+    /// Whether objects may have keypoints.
+    pub(super) fn has_keypoints(self) -> bool {
+        matches!(self, Self::YoloPose | Self::Centerface)
     }
 }
 

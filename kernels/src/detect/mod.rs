@@ -4,6 +4,7 @@
 //! outputs -> choose() once -> Decoder -> Detector::run() a frame:
 //!   best class of each anchor -> threshold, class filter -> decode the box -> frame pixels -> size filter
 //!   -> strongest top_k_before -> NMS -> strongest top_k_after, clamped to the frame
+//!   -> their keypoints or mask coefficients
 //! ```
 //!
 //! What holds for every decoder:
@@ -18,6 +19,7 @@
 //!
 //! [`Detector`] computes on the CPU and is the reference; [`CudaDetector`] gives the same detections on a GPU.
 
+mod attached;
 mod candidates;
 mod choose;
 mod cuda;
@@ -38,10 +40,11 @@ use crate::tensor::TensorView;
 use candidates::{Candidate, Collector, Gate};
 use nms::Suppressor;
 
-pub use choose::{Decoder, choose};
+pub use attached::Attached;
+pub use choose::{Decoder, Masks, choose};
 pub use cuda::CudaDetector;
 pub use error::DetectError;
-pub use hints::{Activation, Background, BoxFormat, Hints};
+pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, SizeUnit};
 pub use kind::DecoderKind;
 pub use params::{Nms, Params};
 
@@ -75,6 +78,7 @@ pub struct Detector {
     gate: Gate,
     candidates: Vec<Candidate>,
     suppressor: Suppressor,
+    attached: Attached,
 }
 
 impl Detector {
@@ -85,7 +89,14 @@ impl Detector {
     pub fn new(decoder: Decoder, params: Params) -> Result<Self, DetectError> {
         params.validate()?;
         let gate = Gate::new(&params);
-        Ok(Self { decoder, params, gate, candidates: Vec::new(), suppressor: Suppressor::default() })
+        Ok(Self {
+            decoder,
+            params,
+            gate,
+            candidates: Vec::new(),
+            suppressor: Suppressor::default(),
+            attached: Attached::default(),
+        })
     }
 
     /// Replaces `found` by the detections of one frame, by descending confidence.
@@ -105,21 +116,34 @@ impl Detector {
     ) -> Result<Outcome, DetectError> {
         found.clear();
         self.candidates.clear();
+        self.attached.clear();
+        let extra = self.decoder.extra(outputs)?;
         let size = frame.map(|side| side as f32);
         let mut collector = Collector::new(&self.gate, map, size, self.params.min_size, &mut self.candidates);
         self.decoder.decode(outputs, &mut collector)?;
         let mut outcome = collector.outcome();
 
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
-        if self.decoder.kind() == DecoderKind::EndToEnd {
+        if self.decoder.is_suppressed() {
             self.candidates.sort_unstable_by(Candidate::by_rank);
         } else {
             self.suppressor.run(&mut self.candidates, &self.params, &self.gate);
         }
-        found.extend(self.candidates.iter().take(self.params.top_k_after).map(|c| {
+        self.candidates.truncate(self.params.top_k_after);
+        found.extend(self.candidates.iter().map(|c| {
             let [x1, y1, x2, y2] = c.clamped(size);
             Detection { rect: Rect::from_corners(x1, y1, x2, y2), confidence: c.confidence, class: c.class }
         }));
+        if let Some(extra) = extra {
+            for candidate in &self.candidates {
+                self.decoder.attach(&extra, outputs, candidate.anchor, map, &mut self.attached);
+            }
+        }
         Ok(outcome)
+    }
+
+    /// What the detections of the last frame carry besides their boxes.
+    pub fn attached(&self) -> &Attached {
+        &self.attached
     }
 }

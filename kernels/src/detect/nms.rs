@@ -167,11 +167,11 @@ impl Suppressor {
 }
 
 /// `f32::min` without its care for NaN, which costs the vectoriser dear; there are no NaN here.
-fn smaller(a: f32, b: f32) -> f32 {
+pub(super) fn smaller(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
 
 /// As [`smaller`].
-fn larger(a: f32, b: f32) -> f32 {
+pub(super) fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }

@@ -17,6 +17,15 @@ pub(super) struct Plane {
     pub columns: Option<usize>,
 }
 
+/// An output that can be read as maps: one frame's, of four dimensions that are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Maps {
+    /// Index among the outputs.
+    pub output: usize,
+    /// All but the batch.
+    pub dims: [usize; 3],
+}
+
 /// How sure a fit is; the best-proven fits of an offer win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Evidence {
@@ -40,6 +49,8 @@ pub(super) struct Fit {
     pub classes: Option<usize>,
     /// Outputs it reads.
     pub reads: usize,
+    /// Whether so many readings are possible that it must be asked for.
+    pub far_fetched: bool,
 }
 
 /// A model's outputs and what is known about them.
@@ -49,6 +60,8 @@ pub(super) struct Offer<'a> {
     pub outputs: &'a [TensorDesc],
     /// Those of them that are matrices of floats.
     pub planes: Vec<Plane>,
+    /// Those of them that are maps of floats.
+    pub maps: Vec<Maps>,
     /// Width and height of the input tensor.
     pub input: [usize; 2],
     /// What shapes do not say.
@@ -60,17 +73,20 @@ pub(super) struct Offer<'a> {
 impl<'a> Offer<'a> {
     /// Reads the outputs' shapes; the hints are valid.
     pub fn new(outputs: &'a [TensorDesc], input: [usize; 2], hints: &'a Hints) -> Self {
-        let planes = outputs
-            .iter()
-            .enumerate()
-            .filter(|(_, t)| matches!(t.ty, TensorType::Float32 | TensorType::Float16))
-            .filter_map(|(output, t)| {
-                // An open batch dimension is taken for 1 here; the actual tensor is checked again.
-                let [rows, columns] = matrix(&t.dims, Some(1), |batch| batch.is_none_or(|n| n == 1))?;
-                Some(Plane { output, rows, columns })
-            })
-            .collect();
-        Self { outputs, planes, input, hints, grid: Grid::new(input, &hints.strides) }
+        let is_float = |t: &TensorDesc| matches!(t.ty, TensorType::Float32 | TensorType::Float16);
+        let floats = outputs.iter().enumerate().filter(|(_, t)| is_float(t));
+        // An open batch dimension is taken for 1 here; the actual tensor is checked again.
+        let is_single = |batch: Option<usize>| batch.is_none_or(|n| n == 1);
+        let planes = floats.clone().filter_map(|(output, t)| {
+            let [rows, columns] = matrix(&t.dims, Some(1), is_single)?;
+            Some(Plane { output, rows, columns })
+        });
+        let maps = floats.filter_map(|(output, t)| match t.dims[..] {
+            [batch, Some(a), Some(b), Some(c)] if is_single(batch) => Some(Maps { output, dims: [a, b, c] }),
+            _ => None,
+        });
+        let (planes, maps) = (planes.collect(), maps.collect());
+        Self { outputs, planes, maps, input, hints, grid: Grid::new(input, &hints.strides) }
     }
 
     /// Outputs that a decoder must account for before it may be chosen unasked: all but those of five dimensions,

@@ -22,10 +22,16 @@ pub(super) struct Component {
 }
 
 impl Component {
-    /// Its sample for pixel `x` of a row of its plane, in the 8-bit scale.
-    pub fn sample(&self, row: &[u8], x: usize) -> f32 {
+    /// Whether its samples are words.
+    pub fn is_wide(&self) -> bool {
+        self.wide
+    }
+
+    /// Its sample for pixel `x` of a row of its plane, in the 8-bit scale. `WIDE` is what [`Component::is_wide`] says.
+    #[inline(always)]
+    pub fn sample<const WIDE: bool>(&self, row: &[u8], x: usize) -> f32 {
         let at = (x >> usize::from(self.half_columns)) * self.group + self.offset;
-        if self.wide {
+        if WIDE {
             f32::from(u16::from_le_bytes([row[at], row[at + 1]]) >> 6) * 0.25
         } else {
             f32::from(row[at])

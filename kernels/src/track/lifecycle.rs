@@ -57,8 +57,14 @@ impl<M: Motion> Target<M> {
 
     /// Takes detection `index` of this frame as its own.
     pub(super) fn update(&mut self, index: usize, one: &One<'_>) {
-        let measured = self.posture.measure(one, &self.rect());
-        self.motion.update(&measured);
+        let expected = self.rect();
+        if self.posture.is_outgrown(one, &expected) {
+            // As a movement the filter would go on with it.
+            self.motion = M::new(&one.detection.rect);
+            self.posture = Posture::default();
+        } else {
+            self.motion.update(&self.posture.measure(one, &expected));
+        }
         self.posture.take(one.pose, &self.motion.rect());
         self.class = one.detection.class;
         self.misses = 0;

@@ -113,6 +113,30 @@ fn a_box_around_points_does_not_shrink_or_jump_when_points_are_missing() {
 }
 
 #[test]
+fn points_that_are_seen_for_the_first_time_are_no_movement() {
+    for mut tracker in both() {
+        let whole = pose(0.0, false);
+        let mut tracks = Vec::new();
+        for frame in 0..8u8 {
+            // One side alone, then all of it, then the other side alone.
+            let (points, rect) = match frame {
+                0..3 => ([NONE, NONE, whole[2], NONE], Rect { x: 0.0, y: 45.0, w: 1.0, h: 1.0 }),
+                3 => (whole, boxed(0.0, 0.9).rect),
+                _ => ([NONE, NONE, NONE, whole[3]], Rect { x: 40.0, y: 45.0, w: 1.0, h: 1.0 }),
+            };
+            let poses = Poses { points: &points, sigmas: &SIGMAS, around_points: &[true] };
+            let seen = Detection { rect, ..boxed(0.0, 0.9) };
+            tracker.update_poses(&[seen], poses, &mut tracks);
+            assert_eq!(tracks[0].map(|track| track.id), Some(1), "frame {frame}");
+            if frame >= 3 {
+                let rect = tracks[0].unwrap().rect;
+                assert!(rect.iou(&boxed(0.0, 0.9).rect) > 0.95, "frame {frame}: {rect:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn keypoints_may_be_added_and_their_rows_may_be_cut_off() {
     for mut tracker in both() {
         let first = [pose(0.0, false), pose(300.0, true)];

@@ -46,6 +46,11 @@ fn is_there((x, y): &(f32, f32)) -> bool {
     x.is_finite() && y.is_finite()
 }
 
+/// The points, and ever more that are not there.
+fn padded(points: &[(f32, f32)]) -> impl Iterator<Item = &(f32, f32)> {
+    points.iter().chain(std::iter::repeat(&(f32::NAN, f32::NAN)))
+}
+
 fn centre(rect: &Rect) -> (f32, f32) {
     (rect.x + rect.w / 2.0, rect.y + rect.h / 2.0)
 }
@@ -80,9 +85,17 @@ impl Posture {
         out.extend(self.last.iter().map(|(x, y)| (x + cx, y + cy)));
     }
 
+    /// Whether points that were never seen before make another box of it than `expected`.
+    pub(super) fn is_outgrown(&self, one: &One<'_>, expected: &Rect) -> bool {
+        let mut pairs = one.pose.iter().zip(padded(&self.known));
+        one.around_points
+            && pairs.any(|(point, known)| is_there(point) && !is_there(known))
+            && one.detection.rect.iou(expected) < 0.5
+    }
+
     /// The box of an object of which `one` was seen and `expected` was expected.
     pub(super) fn measure(&self, one: &One<'_>, expected: &Rect) -> Rect {
-        let pairs = || one.pose.iter().chain(std::iter::repeat(&(f32::NAN, f32::NAN))).zip(&self.known);
+        let pairs = || padded(one.pose).zip(&self.known);
         let lacks = pairs().any(|(point, known)| is_there(known) && !is_there(point));
         if !one.around_points || !lacks {
             return one.detection.rect;

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
 use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{EngineError, Skeleton, sidecar_path};
+use crate::classify;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
 use crate::nick::from_nick;
@@ -26,6 +27,8 @@ pub struct Sidecar {
     pub peaks: Peaks,
     /// What its keypoints are called and how they belong together.
     pub skeleton: Skeleton,
+    /// How a classifier's scores are read.
+    pub classify: Classify,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
 }
@@ -101,6 +104,14 @@ pub struct Output {
     /// Which of its classes is "nothing".
     #[serde(deserialize_with = "background")]
     pub background: Option<Background>,
+    /// Keypoints of an object, where boxes have some.
+    pub keypoints: Option<usize>,
+    /// Unit of a heat-map's sizes.
+    #[serde(deserialize_with = "size_unit")]
+    pub size_unit: Option<SizeUnit>,
+    /// Which axis a heat-map's sizes, offsets and landmarks begin with.
+    #[serde(deserialize_with = "axis_order")]
+    pub axis_order: Option<AxisOrder>,
 }
 
 /// `[peaks]`
@@ -166,6 +177,21 @@ pub struct Peaks {
     pub min_points: Option<usize>,
     /// The least score of an instance.
     pub min_score: Option<f32>,
+}
+
+/// `[classify]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Classify {
+    /// The output that holds the scores.
+    pub output: Option<String>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<classify::Activation>,
+    /// Classes that are kept.
+    pub top_k: Option<u32>,
+    /// Classes of a lower confidence are dropped.
+    pub threshold: Option<f32>,
 }
 
 /// What an input other than the image is given.
@@ -242,6 +268,15 @@ fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Backg
     )
 }
 
+fn size_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SizeUnit>, D::Error> {
+    let table = [("cells", SizeUnit::Cells), ("pixels", SizeUnit::Pixels), ("log-cells", SizeUnit::LogCells)];
+    one_of(deserializer, &table)
+}
+
+fn axis_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AxisOrder>, D::Error> {
+    one_of(deserializer, &[("xy", AxisOrder::Xy), ("yx", AxisOrder::Yx)])
+}
+
 impl Sidecar {
     /// The sidecar of a model; an empty one where there is no file.
     ///
@@ -288,6 +323,9 @@ impl Sidecar {
             if value.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
                 return Err(format!("{name} lies between 0 and 1"));
             }
+        }
+        if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
+            return Err("classify.top-k lies between 1 and 16".into());
         }
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());

@@ -22,6 +22,14 @@ pub enum Decoder {
     Nanodet,
     #[enum_value(name = "[1,N,4] boxes and [1,N,C] scores (SSD, DETR)", nick = "boxes-scores")]
     BoxesScores,
+    #[enum_value(name = "[1,4+C+3K,N]: box, classes, keypoints (v8-pose, v11-pose)", nick = "yolo-pose")]
+    YoloPose,
+    #[enum_value(name = "[1,4+C+M,N] and prototypes [1,M,h,w]: masks (v8-seg, v11-seg)", nick = "yolo-seg")]
+    YoloSeg,
+    #[enum_value(name = "class heat-map, sizes, offsets", nick = "centernet")]
+    Centernet,
+    #[enum_value(name = "the same of faces, with landmarks", nick = "centerface")]
+    Centerface,
 }
 
 impl Decoder {
@@ -34,6 +42,10 @@ impl Decoder {
             Self::EndToEnd => Some(DecoderKind::EndToEnd),
             Self::Nanodet => Some(DecoderKind::Nanodet),
             Self::BoxesScores => Some(DecoderKind::BoxesScores),
+            Self::YoloPose => Some(DecoderKind::YoloPose),
+            Self::YoloSeg => Some(DecoderKind::YoloSeg),
+            Self::Centernet => Some(DecoderKind::Centernet),
+            Self::Centerface => Some(DecoderKind::Centerface),
         }
     }
 }
@@ -44,7 +56,10 @@ impl Decoder {
 #[allow(missing_docs)]
 pub enum NmsMode {
     #[default]
-    #[enum_value(name = "As the sidecar says, else class-wise", nick = "auto")]
+    #[enum_value(
+        name = "As the sidecar says, else class-wise, or nothing for heat-maps' peaks",
+        nick = "auto"
+    )]
     Auto,
     #[enum_value(name = "Boxes suppress weaker ones of their own class", nick = "class-wise")]
     ClassWise,

@@ -1,7 +1,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::detect::{
-    self as kernels, CudaDetector, Detection, Detector, Outcome, Params, choose,
+    self as kernels, Attached, CudaDetector, Detection, Detector, Outcome, Params, choose,
 };
 use cudainfer_kernels::device::{Counters, Stream};
 use gst::glib;
@@ -11,6 +11,8 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::enums::{Decoder, NmsMode};
+use super::masks;
+use super::points::Points;
 use super::settings::{SIGMA, Settings};
 use crate::caps::{self, ModelOutputs};
 use crate::device::{self, Results};
@@ -36,7 +38,11 @@ struct State {
     side: Option<Side>,
     info: ModelInfo,
     frame: [usize; 2],
+    points: Points,
+    /// Whether the masks' tensors are handed on.
+    with_masks: bool,
     found: Vec<Detection>,
+    attached: Attached,
 }
 
 /// Where detections are made of tensors, known with the first ones.
@@ -65,27 +71,55 @@ pub struct GpuNms {
 }
 
 impl GpuNms {
-    fn prepare(&self, incaps: &gst::Caps, info: ModelInfo) -> Result<State, String> {
+    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<kernels::Decoder, String> {
         let model = ModelOutputs::of(incaps)?;
         let settings = lock(&self.settings);
-        let decoder = choose(&model.outputs, model.input, settings.decoder(&info), &settings.hints(&info))
-            .map_err(|e| e.to_string())?;
+        choose(&model.outputs, model.input, settings.decoder(info), &settings.hints(info))
+            .map_err(|e| e.to_string())
+    }
+
+    fn prepare(&self, incaps: &gst::Caps, info: ModelInfo) -> Result<State, String> {
+        let decoder = self.choose(incaps, &info)?;
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let params = settings.params(&info)?;
+        let params = lock(&self.settings).params(&info, decoder.kind())?;
         // Wrong parameters are said now, not with the first frame.
         Detector::new(decoder.clone(), params.clone()).map_err(|e| e.to_string())?;
         Ok(State {
             key: format!("{decoder:?} {params:?}"),
+            points: Points::new(&info, decoder.keypoints()),
             decoder,
             params,
             side: None,
             info,
             frame: caps::frame_size(incaps),
+            with_masks: false,
             found: Vec::new(),
+            attached: Attached::default(),
         })
     }
 
-    /// The objects of one frame, in `state.found`.
+    /// What the element before knows of the model that made tensors of these caps.
+    fn ask(&self, incaps: &gst::Caps) -> ModelInfo {
+        let sink = self.obj().static_pad("sink");
+        sink.map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default()
+    }
+
+    /// Puts the objects of a frame, or of its regions, on it. Returns how many values are to be warned of, once.
+    fn process(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<usize, String> {
+        let sets = TensorSet::take(buffer).ok_or("a frame came without its tensors")?;
+        let mut warned = 0;
+        for set in &sets {
+            warned += self.detect(state, set)?;
+            state.put(buffer);
+        }
+        if let ([set], true, Some(masks)) = (&sets[..], state.with_masks, state.decoder.masks()) {
+            let kept = masks::tensors(set, masks, &state.attached.coefficients);
+            TensorSet::put(&[kept.ok_or("a frame came without its prototypes")?], buffer);
+        }
+        Ok(warned)
+    }
+
+    /// The objects of one frame or region, in `state.found`.
     /// Returns how many values are to be warned of, once.
     fn detect(&self, state: &mut State, set: &TensorSet) -> Result<usize, String> {
         let (batch, row) = set.batch(state.frame);
@@ -117,7 +151,29 @@ impl State {
             self.side = Some(Side::Cpu(Box::new(detector.map_err(|e| e.to_string())?)));
         }
         let Some(Side::Cpu(detector)) = &mut self.side else { return Err("there is no detector".into()) };
-        detector.run(&views, &set.to_frame, self.frame, &mut self.found).map_err(|e| e.to_string())
+        let outcome = detector.run(&views, &set.to_frame, self.frame, &mut self.found);
+        self.attached.clone_from(detector.attached());
+        outcome.map_err(|e| e.to_string())
+    }
+
+    /// Puts what was found last on the buffer.
+    fn put(&self, buffer: &mut gst::BufferRef) {
+        let first = objects(buffer).len();
+        let mut points = self.attached.keypoints.chunks_exact(self.points.count().max(1));
+        for (id, detection) in (first..).zip(&self.found) {
+            let object = Object {
+                id: i32::try_from(id).unwrap_or(i32::MAX),
+                label: self.info.label(detection.class),
+                detection: Some(DetectionParam {
+                    rect: detection.rect,
+                    confidence: detection.confidence,
+                    label_id: detection.class,
+                }),
+                keypoints: points.next().map(|points| self.points.param(points)),
+                ..Object::default()
+            };
+            object.put(buffer, &detection.rect);
+        }
     }
 
     /// The one place where the host waits for the GPU: here results become metadata. Whichever frame of a batch comes first
@@ -129,7 +185,7 @@ impl State {
         tensors: &OnDevice<'_>,
         stream: &Arc<Stream>,
     ) -> Result<Outcome, Failure> {
-        let Self { decoder, params, key, side, found, .. } = self;
+        let Self { decoder, params, key, side, found, attached, .. } = self;
         let decoded = batch.once(key, || {
             if !matches!(side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
                 let detector = CudaDetector::new(decoder.clone(), params.clone(), stream)?;
@@ -141,10 +197,13 @@ impl State {
             })?;
             let mut found = Vec::new();
             let outcomes = detector.finish(stream, &mut found)?;
-            Ok::<_, Failure>(found.into_iter().zip(outcomes).collect::<Vec<_>>())
+            let attached = detector.attached().iter().cloned();
+            let rows = found.into_iter().zip(attached).zip(outcomes);
+            Ok::<_, Failure>(rows.collect::<Vec<_>>())
         })?;
-        let (detections, outcome) = decoded.get(row).ok_or("the batch has no such frame")?;
+        let ((detections, besides), outcome) = decoded.get(row).ok_or("the batch has no such frame")?;
         found.clone_from(detections);
+        attached.clone_from(besides);
         Ok(*outcome)
     }
 }
@@ -334,7 +393,7 @@ impl ElementImpl for GpuNms {
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &caps::any_video()));
+            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &masks::src_template()));
         &TEMPLATES
     }
 }
@@ -363,13 +422,31 @@ impl BaseTransformImpl for GpuNms {
         from: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        Some(caps::consumed(direction, from, filter))
+        Some(masks::transform(direction, from, filter))
     }
 
-    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let sink = self.obj().static_pad("sink");
-        let info = sink.map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default();
-        let state = self.prepare(incaps, info).map_err(|why| {
+    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
+        let other = if direction == gst::PadDirection::Sink {
+            let peer = self.obj().static_pad("src").map(|src| src.peer_query_caps(None));
+            masks::fixate(caps, &other, peer.as_ref(), || self.choose(caps, &self.ask(caps)).ok())
+        } else {
+            other
+        };
+        self.parent_fixate_caps(direction, caps, other)
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let prepared = self.prepare(incaps, self.ask(incaps)).and_then(|mut state| {
+            state.with_masks = caps::has_tensors(outcaps);
+            if state.with_masks && state.decoder.masks().is_none() {
+                let kind = state.decoder.kind();
+                return Err(format!(
+                    "what is behind asks for tensors, but a model that is decoded as {kind} has no masks to hand on:                      take out the element or caps that want tensors, or use a model of decoder yolo-seg"
+                ));
+            }
+            Ok(state)
+        });
+        let state = prepared.map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
         })?;
@@ -407,28 +484,7 @@ impl BaseTransformImpl for GpuNms {
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut guard = lock(&self.state);
         let state = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        let detected = TensorSet::take(buffer)
-            .ok_or_else(|| "a frame came without its tensors".to_owned())
-            .and_then(|sets| match &sets[..] {
-                [set @ TensorSet { object: None, .. }] => self.detect(state, set),
-                _ => Err("regions of a frame are not read here".to_owned()),
-            });
-        if detected.is_ok() {
-            let first = objects(buffer).len();
-            for (id, detection) in (first..).zip(&state.found) {
-                let object = Object {
-                    id: i32::try_from(id).unwrap_or(i32::MAX),
-                    label: state.info.label(detection.class),
-                    detection: Some(DetectionParam {
-                        rect: detection.rect,
-                        confidence: detection.confidence,
-                        label_id: detection.class,
-                    }),
-                    ..Object::default()
-                };
-                object.put(buffer, &detection.rect);
-            }
-        }
+        let detected = self.process(state, buffer);
         // Messages run handlers, which may call us back: no lock is held here.
         drop(guard);
         match detected {

@@ -18,6 +18,8 @@ use gst::prelude::*;
 
 mod enums;
 mod imp;
+mod masks;
+mod points;
 mod settings;
 
 pub use enums::{Decoder, NmsMode};

@@ -1,6 +1,6 @@
 //! From properties, sidecar and defaults to the kernel's parameters.
 
-use cudainfer_kernels::detect::{Hints, Nms, Params};
+use cudainfer_kernels::detect::{DecoderKind, Hints, Nms, Params};
 
 use super::enums::{Decoder, NmsMode};
 use crate::engine::ModelInfo;
@@ -27,7 +27,7 @@ pub(super) const SIGMA: f32 = 0.5;
 
 impl Settings {
     /// The decoder that was asked for, if any.
-    pub fn decoder(&self, info: &ModelInfo) -> Option<cudainfer_kernels::detect::DecoderKind> {
+    pub fn decoder(&self, info: &ModelInfo) -> Option<DecoderKind> {
         self.decoder.kernel().or(info.output.decoder.and_then(Decoder::kernel))
     }
 
@@ -42,14 +42,17 @@ impl Settings {
             normalized: output.normalized,
             activation: output.activation,
             background: output.background,
+            keypoints: output.keypoints,
+            size_unit: output.size_unit,
+            axis_order: output.axis_order,
         }
     }
 
-    /// The thresholds and limits.
+    /// The thresholds and limits for such a decoder.
     ///
     /// # Errors
     /// A sentence about a class that the model does not have or a number that is none.
-    pub fn params(&self, info: &ModelInfo) -> Result<Params, String> {
+    pub fn params(&self, info: &ModelInfo, kind: DecoderKind) -> Result<Params, String> {
         let defaults = Params::default();
         let nms = match (self.nms, info.output.nms) {
             (NmsMode::Auto, Some(nms)) => nms,
@@ -63,7 +66,8 @@ impl Settings {
             iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
             class_iou: thresholds("class-iou", &self.class_iou, info)?,
             nms: match nms {
-                NmsMode::Auto | NmsMode::ClassWise => Nms::ClassWise,
+                NmsMode::Auto => kind.usual_nms(),
+                NmsMode::ClassWise => Nms::ClassWise,
                 NmsMode::Agnostic => Nms::Agnostic,
                 NmsMode::SoftLinear => Nms::SoftLinear,
                 NmsMode::SoftGaussian => Nms::SoftGaussian { sigma },
@@ -123,7 +127,7 @@ mod tests {
         let info = ModelInfo::default();
         let settings =
             Settings { classes: "2, 7".into(), class_confidence: "2=0.5".into(), ..Settings::default() };
-        let params = settings.params(&info).unwrap();
+        let params = settings.params(&info, DecoderKind::Yolov8).unwrap();
         assert_eq!(params.classes, [2, 7]);
         assert_eq!(params.class_confidence, [(2, 0.5)]);
         for (field, text) in
@@ -134,7 +138,7 @@ mod tests {
             } else {
                 Settings { class_confidence: text.into(), ..Settings::default() }
             };
-            let error = settings.params(&info).unwrap_err();
+            let error = settings.params(&info, DecoderKind::Yolov8).unwrap_err();
             assert!(error.starts_with(field), "{error}");
         }
     }

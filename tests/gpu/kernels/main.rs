@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, dead_code)]
 
 mod associate;
+mod classify;
 mod convert;
 mod detect;
 mod draw;
@@ -11,6 +12,7 @@ mod memory;
 mod peaks;
 mod preproc;
 mod race;
+mod regions;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The operation `preproc`: equal to the CPU twin bit by bit, and to a reference in f64 within 2e-3 of 0..255.
 
 #[path = "../../../kernels/src/preproc/tests/reference.rs"]
-mod reference;
+pub mod reference;
 
 use std::cell::RefCell;
 

@@ -3,7 +3,7 @@
 
 use crate::device::{DeviceError, DeviceSlice, Memory, Pinned, Stream};
 
-use super::params::{COUNTS_BYTES, Candidates, DETECTION_BYTES, FRAME_BYTES};
+use super::params::{COUNTS_BYTES, Candidates, DETECTION_BYTES, FRAME_IN_ROW, ROW_BYTES};
 
 /// Ranks that are compared with each other at once (32 * `MAX_CHUNKS`).
 pub const WINDOW: usize = 4096;
@@ -19,6 +19,8 @@ pub struct Capacity {
     pub ranked: usize,
     /// Detections.
     pub found: usize,
+    /// Bytes that each carries besides its box.
+    pub extra: usize,
 }
 
 impl Capacity {
@@ -35,7 +37,8 @@ pub struct Buffers {
     /// To the next row's.
     pub row_bytes: usize,
     pub counts: u64,
-    pub frame: u64,
+    pub row: u64,
+    pub delivered: u64,
     pub gone: u64,
     pub candidates: Candidates,
     pub boxes: u64,
@@ -44,7 +47,7 @@ pub struct Buffers {
     pub found: u64,
     pub selected: u64,
     pub matrix: u64,
-    /// Of each row counts, then detections.
+    /// Of each row counts, then detections, then what they carry besides.
     pub report: Pinned,
     /// To the next row's.
     pub report_bytes: usize,
@@ -56,18 +59,18 @@ pub struct Buffers {
 impl Buffers {
     /// With room for so much; `stream` counts the allocations.
     pub fn new(stream: &Stream, capacity: Capacity) -> Result<Self, DeviceError> {
-        let Capacity { rows, anchors, ranked, found } = capacity;
+        let Capacity { rows, anchors, ranked, found, extra } = capacity;
         let window = capacity.window();
         let mut places = Places::default();
         let [counts, gone] = [COUNTS_BYTES, window / 32 * 4].map(|bytes| places.take(bytes));
         let zero = places.end;
-        let frame = places.take(FRAME_BYTES);
+        let [row, delivered] = [ROW_BYTES, 4].map(|bytes| places.take(bytes));
         let [keys, candidate_boxes, classes] = [8, 16, 4].map(|bytes| places.take(anchors * bytes));
         let [boxes, infos, softened] = [16, 16, 4].map(|bytes| places.take(ranked * bytes));
         let [ranks, selected] = [4, DETECTION_BYTES].map(|bytes| places.take(found * bytes));
         let matrix = places.take(window / 32 * window * 4);
         let row_bytes = places.end;
-        let report_bytes = (COUNTS_BYTES + found * DETECTION_BYTES).next_multiple_of(64);
+        let report_bytes = (extra_at(found) + found * extra).next_multiple_of(64);
         let report = stream.pin(rows * report_bytes)?;
         let memory = stream.allocate(rows * row_bytes)?;
         let at = |offset: usize| memory.pointer() + offset as u64;
@@ -75,7 +78,8 @@ impl Buffers {
             capacity,
             row_bytes,
             counts: at(counts),
-            frame: at(frame),
+            row: at(row),
+            delivered: at(delivered),
             gone: at(gone),
             candidates: Candidates { keys: at(keys), boxes: at(candidate_boxes), classes: at(classes) },
             boxes: at(boxes),
@@ -91,6 +95,11 @@ impl Buffers {
         })
     }
 
+    /// Row 0's frame size.
+    pub fn frame(&self) -> u64 {
+        self.row + FRAME_IN_ROW
+    }
+
     /// What must be zero when a batch begins, row by row. The kernels leave it so.
     pub fn zeros(&self) -> impl Iterator<Item = DeviceSlice<'_>> {
         let row = |index| self.memory.slice().after(index * self.row_bytes).first(self.zero);
@@ -101,6 +110,11 @@ impl Buffers {
     pub fn reports(&self) -> impl Iterator<Item = &[u8]> {
         self.report.as_slice().chunks_exact(self.report_bytes)
     }
+}
+
+/// Where in a row's report what so many detections carry besides their boxes begins.
+pub fn extra_at(found: usize) -> usize {
+    COUNTS_BYTES + found * DETECTION_BYTES
 }
 
 /// Hands out offsets.

@@ -4,8 +4,7 @@ use crate::device::{DeviceError, DeviceTensor};
 
 use super::super::decode::Shaped;
 use super::super::grid::Level;
-use super::super::offer::matrix;
-use super::super::{Activation, Background, BoxFormat, DetectError};
+use super::super::{Activation, Background, BoxFormat, DetectError, SizeUnit};
 
 /// Levels that one launch decodes (`MAX_LEVELS`).
 const MAX_LEVELS: usize = 8;
@@ -19,6 +18,8 @@ pub enum Scoring {
     Objectness = 1,
     /// Its first score is the confidence, its second the class.
     Final = 2,
+    /// As `Classes`, if no neighbouring anchor's score is higher in that class.
+    Peaks = 3,
 }
 
 /// A model's output for a batch, of which the first `rows` frames are read. There may be more: padding.
@@ -32,7 +33,7 @@ pub struct Output<'a> {
 
 impl Output<'_> {
     /// Bytes from one frame's elements to the next frame's.
-    fn row_bytes(&self) -> u64 {
+    pub fn row_bytes(&self) -> u64 {
         match *self.tensor.dims {
             [batch, _, _, ..] if batch > 0 => (self.tensor.bytes() / batch) as u64,
             _ => 0,
@@ -53,10 +54,8 @@ impl Shaped for Output<'_> {
         self.rows
     }
 
-    fn shape(&self) -> Option<[usize; 2]> {
-        // A matrix without a dimension for the batch is one frame's.
-        let holds = self.dims().len() > 2 || self.rows <= 1;
-        holds.then(|| matrix(self.dims(), 1, |batch| batch >= self.rows.max(1)))?
+    fn holds(&self, batch: usize) -> bool {
+        batch >= self.rows.max(1)
     }
 }
 
@@ -70,7 +69,7 @@ pub struct At<'a> {
 }
 
 impl At<'_> {
-    fn address(&self) -> Result<u64, DetectError> {
+    pub fn address(&self) -> Result<u64, DetectError> {
         let tensor = &self.tensor.tensor;
         let bytes = u64::try_from(self.element * tensor.ty.size()).map_err(|_| too_large(self.element))?;
         Ok(tensor.pointer() + bytes)
@@ -90,6 +89,11 @@ impl Span {
     /// All anchors of a model whose boxes need no grid.
     pub fn all(anchors: usize) -> Self {
         Self { first: 0, anchors, columns: 1, stride: 1 }
+    }
+
+    /// The cells of a map.
+    pub fn cells(cells: usize, columns: usize, stride: usize) -> Self {
+        Self { first: 0, anchors: cells, columns, stride }
     }
 
     /// The cells of a level.
@@ -131,13 +135,35 @@ pub struct Layout {
     unit: [f32; 2],
     levels: u32,
     sources: [Source; MAX_LEVELS],
+    class_step: u64,
+    offset_step: u64,
+    sides: u32,
+    size_unit: u32,
+    y_first: u32,
+    has_offsets: u32,
 }
 
-const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 512);
+const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 544);
 
-/// `GRID` and `DISTANCES` in the kernel; the numbers before are those of [`BoxFormat`].
+/// `GRID`, `DISTANCES` and `CENTERS` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
 const DISTANCES: u32 = 5;
+const CENTERS: u32 = 6;
+
+/// How boxes lie around the centres of cells.
+#[derive(Clone, Copy, Debug)]
+pub struct Centers<'a> {
+    /// Numbers of a size: 2 or 4.
+    pub sides: usize,
+    /// Their unit.
+    pub unit: SizeUnit,
+    /// Whether y comes before x.
+    pub y_first: bool,
+    /// The first offset, where the model has some; their channels are as far from each other as those of the sizes.
+    pub offsets: Option<At<'a>>,
+    /// Elements from a cell's offset to the next cell's.
+    pub offset_step: usize,
+}
 
 impl Layout {
     /// Of `score_columns` scores an anchor, background included. Without anchors yet.
@@ -156,19 +182,32 @@ impl Layout {
             unit: [1.0; 2],
             levels: 0,
             sources: [Source::default(); MAX_LEVELS],
+            class_step: 1,
+            offset_step: 0,
+            sides: 0,
+            size_unit: 0,
+            y_first: 0,
+            has_offsets: 0,
         })
     }
 
     /// An anchor's scores follow one another, and so do the numbers of its box; the next anchor's come so many
     /// elements later.
     pub fn rows(self, score_step: usize, box_step: usize) -> Self {
-        Self { score_step: score_step as u64, box_step: box_step as u64, ..self }
+        self.steps([score_step, 1], [box_step, 1])
     }
 
     /// The anchors' first scores follow one another, then their second ones, and so on; boxes likewise.
     pub fn columns(self, anchors: usize) -> Self {
-        let step = anchors as u64;
-        Self { score_step: step, box_step: 1, box_value_step: step, ..self }
+        self.steps([1, anchors], [1, anchors])
+    }
+
+    /// So many elements lie from an anchor's first score to the next anchor's and from an anchor's score to its next, and
+    /// so many for boxes.
+    pub fn steps(self, score: [usize; 2], values: [usize; 2]) -> Self {
+        let [[score_step, class_step], [box_step, box_value_step]] =
+            [score, values].map(|s| s.map(|n| n as u64));
+        Self { score_step, class_step, box_step, box_value_step, ..self }
     }
 
     /// Boxes of this format, and tensor pixels per unit of theirs.
@@ -184,6 +223,25 @@ impl Layout {
     /// Boxes as distributions over distances from the cell's point, which lies `point` cells in.
     pub fn distances(self, bins: usize, point: f32) -> Result<Self, DetectError> {
         Ok(Self { coding: DISTANCES, bins: size(bins)?, point, ..self })
+    }
+
+    /// Boxes around centres, which lie `point` cells in. Follows [`Layout::with`]: the offsets take the next source.
+    pub fn centers(self, centers: Centers<'_>, point: f32) -> Result<Self, DetectError> {
+        let mut layout = Self {
+            coding: CENTERS,
+            point,
+            offset_step: centers.offset_step as u64,
+            sides: size(centers.sides)?,
+            size_unit: centers.unit as u32,
+            y_first: u32::from(centers.y_first),
+            has_offsets: u32::from(centers.offsets.is_some()),
+            ..self
+        };
+        if let (Some(at), [_, slot, ..]) = (centers.offsets, &mut layout.sources) {
+            let (boxes, box_row) = (at.address()?, at.tensor.row_bytes());
+            *slot = Source { boxes, box_row, box_type: at.tensor.tensor.ty as u32, ..Source::default() };
+        }
+        Ok(layout)
     }
 
     /// With this background column among the scores.
@@ -227,7 +285,7 @@ impl Layout {
     }
 }
 
-fn size(n: usize) -> Result<u32, DetectError> {
+pub fn size(n: usize) -> Result<u32, DetectError> {
     u32::try_from(n).map_err(|_| too_large(n))
 }
 

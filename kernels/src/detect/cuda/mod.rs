@@ -1,5 +1,6 @@
 //! The operation on the GPU: one launch decodes, one ranks, one compares, one selects; soft NMS takes one for the last
-//! two. A batch of frames takes as many as one frame does. `cuda/detect.cu`, `cuda/nms.cu` and `cuda/soft_nms.cu` say how.
+//! two; keypoints and mask coefficients take one more. A batch of frames takes as many as one frame does. `cuda/detect.cu`,
+//! `cuda/nms.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
 
 mod buffers;
 mod layout;
@@ -13,18 +14,23 @@ use crate::device::{DeviceTensor, Event, Kernel, Stream};
 use crate::geometry::{Rect, Row};
 
 use super::candidates::Gate;
-use super::{Decoder, DecoderKind, DetectError, Detection, Nms, Outcome, Params};
+use super::{Attached, Decoder, DetectError, Detection, Nms, Outcome, Params};
 
-use buffers::{Buffers, Capacity};
-use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, MOST_ROWS};
+use buffers::{Buffers, Capacity, extra_at};
+use layout::size;
+use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, MOST_ROWS};
 use suppressor::Suppressor;
 use table::Table;
 
-pub(super) use layout::{At, Layout, Output, Scoring, Span};
+pub(super) use layout::{At, Centers, Layout, Output, Scoring, Span};
+pub(super) use params::Gathered;
 
 /// Anchors that a block decodes, by as many threads as both decoding kernels have.
 const ANCHORS: u32 = 32;
 const DECODERS: u32 = 256;
+/// Threads of a block of `gather`, and the most blocks of a row.
+const GATHERERS: u32 = 128;
+const MAX_GATHER_BLOCKS: usize = 64;
 
 /// [`super::Detector`] on a GPU: the same detections from tensors in device memory, for all frames of a batch at once. A
 /// frame alone is a batch of one.
@@ -42,6 +48,8 @@ pub struct CudaDetector {
     decoder: Decoder,
     params: Params,
     decode: Kernel,
+    /// Only for models whose detections carry more than boxes.
+    gather: Option<Kernel>,
     thresholds: Table,
     lowest: f32,
     suppressor: Suppressor,
@@ -49,8 +57,11 @@ pub struct CudaDetector {
     /// Whether the buffers are as a batch needs them to begin with.
     ready: bool,
     done: Event,
-    /// Rows that are under way.
+    /// Rows that are under way, and what is gathered of their detections.
     pending: usize,
+    gathered: Option<Gathered>,
+    /// Of the last batch, by row.
+    attached: Vec<Attached>,
 }
 
 impl CudaDetector {
@@ -63,11 +74,12 @@ impl CudaDetector {
         let context = stream.context();
         let gate = Gate::new(&params);
         let (exceptions, other, lowest) = gate.parts();
-        let nms = if decoder.kind() == DecoderKind::EndToEnd { Nms::None } else { params.nms };
-        let columns = decoder.kind() == DecoderKind::Yolov8;
-        let name = if columns { "decode_columns" } else { "decode_rows" };
+        let nms = if decoder.is_suppressed() { Nms::None } else { params.nms };
+        let name = if decoder.by_columns() { "decode_columns" } else { "decode_rows" };
+        let gathers = decoder.keypoints() > 0 || decoder.masks().is_some();
         Ok(Self {
             decode: Kernel::load(context, "detect", name)?,
+            gather: gathers.then(|| Kernel::load(context, "gather", "gather")).transpose()?,
             thresholds: Table::new(stream, exceptions, other)?,
             lowest,
             suppressor: Suppressor::new(nms, &params, &gate, stream)?,
@@ -75,6 +87,8 @@ impl CudaDetector {
             ready: false,
             done: Event::new(context)?,
             pending: 0,
+            gathered: None,
+            attached: Vec::new(),
             decoder,
             params,
         })
@@ -115,11 +129,11 @@ impl CudaDetector {
         rows: &[Row],
     ) -> Result<(), DetectError> {
         self.pending = 0;
-        let layout = self.decoder.layout(outputs, rows.len())?;
+        let (layout, gathered) = self.decoder.layout(outputs, rows.len())?;
         if rows.is_empty() {
             return Ok(());
         }
-        self.reserve(stream, rows.len(), layout.anchors())?;
+        self.reserve(stream, rows.len(), layout.anchors(), gathered.as_ref().map_or(0, Gathered::bytes))?;
         let Some(buffers) = &self.buffers else { return Ok(()) };
         if !self.ready {
             buffers.zeros().try_for_each(|zero| stream.fill(zero, 0))?;
@@ -130,7 +144,7 @@ impl CudaDetector {
             let decode = Decode {
                 row_bytes: buffers.row_bytes as u64,
                 counts: buffers.counts,
-                frame: buffers.frame,
+                row: buffers.row,
                 candidates: buffers.candidates,
                 thresholds: self.thresholds.params(),
                 lowest: self.lowest,
@@ -146,9 +160,29 @@ impl CudaDetector {
             unsafe { stream.launch(&self.decode, grid, [DECODERS, 1, 1], 0, &decode)? };
         }
         self.suppressor.start(stream, buffers, rows.len(), layout.anchors())?;
+        if let (Some(values), Some(gather)) = (gathered, &self.gather) {
+            let params = Gather {
+                row_bytes: buffers.row_bytes as u64,
+                report_bytes: buffers.report_bytes as u64,
+                row: buffers.row,
+                ranked: buffers.ranked,
+                found: buffers.found,
+                delivered: buffers.delivered,
+                report: buffers.report.pointer() + extra_at(buffers.capacity.found) as u64,
+                values,
+                layout,
+            };
+            let threads = buffers.capacity.found * values.count();
+            let blocks = threads.div_ceil(GATHERERS as usize).clamp(1, MAX_GATHER_BLOCKS);
+            let grid = [size(blocks)?, 1, size(rows.len())?];
+            // SAFETY: the kernel's parameter is this struct; the tensor is as large as the decoder has checked, the report
+            // has room for what as many detections carry as may be found, and both stay as this function's docs demand.
+            unsafe { stream.launch(gather, grid, [GATHERERS, 1, 1], 0, &params)? };
+        }
         stream.record(&self.done)?;
         self.ready = true;
         self.pending = rows.len();
+        self.gathered = gathered;
         Ok(())
     }
 
@@ -166,10 +200,14 @@ impl CudaDetector {
         let rows = mem::take(&mut self.pending);
         found.resize_with(rows, Vec::new);
         found.iter_mut().for_each(Vec::clear);
+        self.attached.resize_with(rows, Attached::default);
+        self.attached.iter_mut().for_each(Attached::clear);
         let (1.., Some(buffers)) = (rows, &self.buffers) else { return Ok(Vec::new()) };
         stream.wait_on_host(&self.done)?;
-        let outcomes = found.iter_mut().zip(buffers.reports()).map(|(found, report)| {
-            let (counts, detections) = report.split_at(COUNTS_BYTES);
+        let reports = found.iter_mut().zip(&mut self.attached).zip(buffers.reports());
+        let outcomes = reports.map(|((found, attached), report)| {
+            let (boxes, extra) = report.split_at(extra_at(buffers.capacity.found));
+            let (counts, detections) = boxes.split_at(COUNTS_BYTES);
             let [kept, candidates, non_finite, count] =
                 bytemuck::pod_read_unaligned::<[u32; 4]>(counts).map(|count| count as usize);
             found.extend(detections.chunks_exact(DETECTION_BYTES).take(count).map(|bytes| {
@@ -177,21 +215,39 @@ impl CudaDetector {
                 let [x, y, w, h, confidence] = [x, y, w, h, confidence].map(f32::from_bits);
                 Detection { rect: Rect { x, y, w, h }, confidence, class }
             }));
-            stream.counters().device_to_host.add_size(COUNTS_BYTES + count * DETECTION_BYTES);
+            let gathered = self.gathered.as_ref().map_or(0, |values| {
+                let bytes = count * values.bytes();
+                values.read(&extra[..bytes], attached);
+                bytes
+            });
+            stream.counters().device_to_host.add_size(COUNTS_BYTES + count * DETECTION_BYTES + gathered);
             Outcome { candidates, non_finite, truncated: kept.saturating_sub(self.params.top_k_before) }
         });
         Ok(outcomes.collect())
     }
 
-    /// Makes room for so many rows and anchors.
-    fn reserve(&mut self, stream: &Stream, rows: usize, anchors: usize) -> Result<(), DetectError> {
-        let has = self.buffers.as_ref().map_or((0, 0), |b| (b.capacity.rows, b.capacity.anchors));
-        if self.buffers.is_some() && has.0 >= rows && has.1 >= anchors {
+    /// What the detections of the last batch that was finished carry besides their boxes, by row.
+    pub fn attached(&self) -> &[Attached] {
+        &self.attached
+    }
+
+    /// Makes room for so many rows and anchors, and so many bytes of each detection besides its box.
+    fn reserve(
+        &mut self,
+        stream: &Stream,
+        rows: usize,
+        anchors: usize,
+        extra: usize,
+    ) -> Result<(), DetectError> {
+        let has =
+            self.buffers.as_ref().map_or([0; 3], |b| [b.capacity.rows, b.capacity.anchors, b.capacity.extra]);
+        let wanted = [rows, anchors, extra];
+        if self.buffers.is_some() && wanted.iter().zip(has).all(|(wanted, has)| *wanted <= has) {
             return Ok(());
         }
-        let (rows, anchors) = (rows.max(has.0), anchors.max(has.1));
+        let [rows, anchors, extra] = [0, 1, 2].map(|i| wanted[i].max(has[i]));
         let ranked = self.suppressor.ranked_of(anchors);
-        let capacity = Capacity { rows, anchors, ranked, found: ranked.min(self.params.top_k_after) };
+        let capacity = Capacity { rows, anchors, ranked, found: ranked.min(self.params.top_k_after), extra };
         self.ready = false;
         self.buffers = None;
         self.buffers = Some(Buffers::new(stream, capacity)?);

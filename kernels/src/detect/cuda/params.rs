@@ -1,8 +1,11 @@
-//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu` and `cuda/nms.cuh`.
+//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu`, `cuda/nms.cuh`
+//! and `cuda/gather.cu`.
 
 use crate::geometry;
 
-use super::Layout;
+use super::super::DetectError;
+use super::super::attached::{Attached, Extra, Meaning};
+use super::layout::{At, Layout, Output, size};
 
 /// `Candidates` in the kernels: device addresses, as all numbers of 64 bits here.
 #[repr(C)]
@@ -23,24 +26,29 @@ pub struct ClassTable {
 }
 
 /// Rows that one launch decodes (`MOST_ROWS`).
-pub const MOST_ROWS: usize = 64;
+pub const MOST_ROWS: usize = 56;
 
 /// `Row` in the kernels.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Row {
     scale: [f64; 2],
+    skew: [f64; 2],
     offset: [f64; 2],
     frame: [f32; 2],
 }
+
+/// `Row` on the device, for the kernels that follow, and where in it the frame's size is.
+pub const ROW_BYTES: usize = size_of::<Row>();
+pub const FRAME_IN_ROW: u64 = 48;
 
 impl Row {
     /// The first [`MOST_ROWS`] of `rows`.
     pub fn all(rows: &[geometry::Row]) -> [Self; MOST_ROWS] {
         let mut all = [Self::default(); MOST_ROWS];
         for (slot, row) in all.iter_mut().zip(rows) {
-            let geometry::Affine { scale, offset, .. } = row.to_frame;
-            *slot = Self { scale, offset, frame: row.frame.map(|side| side as f32) };
+            let geometry::Affine { scale, skew, offset } = row.to_frame;
+            *slot = Self { scale, skew, offset, frame: row.frame.map(|side| side as f32) };
         }
         all
     }
@@ -52,7 +60,7 @@ impl Row {
 pub struct Decode {
     pub row_bytes: u64,
     pub counts: u64,
-    pub frame: u64,
+    pub row: u64,
     pub candidates: Candidates,
     pub thresholds: ClassTable,
     pub lowest: f32,
@@ -90,13 +98,110 @@ pub struct Suppress {
     pub sigma: f32,
     pub last: u32,
     pub padding: u32,
+    pub delivered: u64,
 }
 
-const _: () = assert!(size_of::<Decode>() == 3152 && size_of::<Suppress>() == 176);
+/// `Gather` in the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Gather {
+    pub row_bytes: u64,
+    pub report_bytes: u64,
+    pub row: u64,
+    pub ranked: u64,
+    pub found: u64,
+    pub delivered: u64,
+    pub report: u64,
+    pub values: Gathered,
+    pub layout: Layout,
+}
+
+/// `Values` in the kernel: what there is of a detection besides its box, and where.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Gathered {
+    values: u64,
+    values_row: u64,
+    step: u64,
+    value_step: u64,
+    ty: u32,
+    /// Points or coefficients of a detection.
+    count: u32,
+    numbers: u32,
+    y_first: u32,
+    activation: u32,
+    unit: [f32; 2],
+    padding: u32,
+}
+
+/// `COEFFICIENTS` and `IN_BOX` in the kernel, in place of a point's numbers and added to them.
+const COEFFICIENTS: u32 = 1;
+const IN_BOX: u32 = 16;
+
+impl Gathered {
+    /// Of this output.
+    pub fn new(extra: &Extra, tensor: &Output<'_>) -> Result<Self, DetectError> {
+        let values = At { tensor, element: extra.element }.address()?;
+        let all = Self {
+            values,
+            values_row: tensor.row_bytes(),
+            step: extra.step as u64,
+            value_step: extra.value_step as u64,
+            ty: tensor.tensor.ty as u32,
+            count: 0,
+            numbers: COEFFICIENTS,
+            y_first: 0,
+            activation: 0,
+            unit: [1.0; 2],
+            padding: 0,
+        };
+        Ok(match extra.meaning {
+            Meaning::Coefficients(count) => Self { count: size(count)?, ..all },
+            Meaning::Points(points) => Self {
+                count: size(points.count)?,
+                numbers: size(points.numbers)? + if points.unit.is_none() { IN_BOX } else { 0 },
+                y_first: u32::from(points.y_first),
+                activation: points.activation as u32,
+                unit: points.unit.unwrap_or([1.0; 2]),
+                ..all
+            },
+        })
+    }
+
+    /// Points or coefficients of a detection.
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether they are points.
+    pub fn are_points(&self) -> bool {
+        self.numbers != COEFFICIENTS
+    }
+
+    /// Reads those of all detections.
+    pub fn read(&self, report: &[u8], into: &mut Attached) {
+        if self.are_points() {
+            let point = |bytes| bytemuck::pod_read_unaligned::<[f32; 3]>(bytes);
+            into.keypoints.extend(report.chunks_exact(POINT_BYTES).map(point));
+        } else {
+            let coefficient = |bytes| bytemuck::pod_read_unaligned::<f32>(bytes);
+            into.coefficients.extend(report.chunks_exact(COEFFICIENT_BYTES).map(coefficient));
+        }
+    }
+
+    /// Bytes of a detection's, in the report.
+    pub fn bytes(&self) -> usize {
+        self.count() * if self.are_points() { POINT_BYTES } else { COEFFICIENT_BYTES }
+    }
+}
+
+const _: () = assert!(size_of::<Decode>() == 3760 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 664 && ROW_BYTES == 56);
 
 /// `Counts` in the kernels, and what a report begins with.
 pub const COUNTS_BYTES: usize = 16;
 /// `Detection` in the kernels.
 pub const DETECTION_BYTES: usize = 24;
-/// A frame's width and height in the kernels.
-pub const FRAME_BYTES: usize = 8;
+/// A keypoint in the report, and a coefficient.
+pub const POINT_BYTES: usize = 12;
+pub const COEFFICIENT_BYTES: usize = 4;

@@ -106,7 +106,7 @@ impl Suppressor {
             row_bytes: buffers.row_bytes as u64,
             report_bytes: buffers.report_bytes as u64,
             counts: buffers.counts,
-            frame: buffers.frame,
+            frame: buffers.frame(),
             candidates: buffers.candidates,
             boxes: buffers.boxes,
             ranked: buffers.ranked,
@@ -127,6 +127,7 @@ impl Suppressor {
             sigma,
             last: 1,
             padding: 0,
+            delivered: buffers.delivered,
         };
         let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
             // SAFETY: the kernels' parameter is this struct; the buffers hold what it says, and they stay until the

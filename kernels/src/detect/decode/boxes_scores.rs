@@ -58,7 +58,13 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
                 activation: offer.hints.activation.unwrap_or(Activation::None),
                 background: offer.hints.background.unwrap_or(Background::None),
             };
-            fits.push(Fit { evidence: Evidence::Open, plan: AnyPlan::BoxesScores(plan), classes, reads: 2 });
+            fits.push(Fit {
+                evidence: Evidence::Open,
+                plan: AnyPlan::BoxesScores(plan),
+                classes,
+                reads: 2,
+                far_fetched: false,
+            });
         }
     }
     fits

@@ -4,13 +4,13 @@ use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
 use super::super::cuda::{At, Layout, Output, Scoring, Span};
-use super::super::offer::{Evidence, Fit, Offer};
+use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::scan::is_bad;
 use super::{Plan as AnyPlan, Shaped, check, read, single};
 
-const COLUMNS: usize = 6;
+pub const COLUMNS: usize = 6;
 /// Columns before the confidence, which the class follows.
 const BEFORE_CONFIDENCE: usize = 4;
 /// Above 2^24 float32 cannot tell one class from the next.
@@ -18,7 +18,11 @@ const LAST_CLASS: f32 = 16_777_216.0;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// What an error calls it.
+    kind: DecoderKind,
     output: usize,
+    /// Columns behind the class.
+    more: usize,
     boxes: BoxCoding,
 }
 
@@ -33,30 +37,46 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
             Some(_) => return None,
             None => Evidence::Weak,
         };
-        let boxes = BoxCoding::new(offer.hints, BoxFormat::Corners, false, offer.input);
-        let plan = AnyPlan::EndToEnd(Plan { output: plane.output, boxes });
-        Some(Fit { evidence, plan, classes: offer.hints.classes, reads: 1 })
+        let plan = AnyPlan::EndToEnd(Plan::new(DecoderKind::EndToEnd, offer, plane, 0));
+        Some(Fit { evidence, plan, classes: offer.hints.classes, reads: 1, far_fetched: false })
     })
 }
 
 impl Plan {
+    /// Of `plane`, with `more` columns behind the class.
+    pub fn new(kind: DecoderKind, offer: &Offer<'_>, plane: &Plane, more: usize) -> Self {
+        let boxes = BoxCoding::new(offer.hints, BoxFormat::Corners, false, offer.input);
+        Self { kind, output: plane.output, more, boxes }
+    }
+
+    /// Index of the output and its columns.
+    pub fn columns<T: Shaped>(&self, outputs: &[T]) -> Result<(usize, usize), DetectError> {
+        self.shape(outputs).map(|[_, columns]| (self.output, columns))
+    }
+
+    /// Tensor pixels per unit.
+    pub fn unit(&self) -> [f32; 2] {
+        self.boxes.parts().1
+    }
+
     fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
-        check(DecoderKind::EndToEnd, &outputs[self.output], || "[1, M, 6]".into(), |_, c| c == COLUMNS)
+        let columns = COLUMNS + self.more;
+        check(self.kind, &outputs[self.output], || format!("[1, M, {columns}]"), |_, c| c == columns)
     }
 
     pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
-        let [rows, _] = self.shape(outputs)?;
+        let [rows, columns] = self.shape(outputs)?;
         let tensor = &outputs[self.output];
         Layout::new(Scoring::Final, Activation::None, 1)?
-            .rows(COLUMNS, COLUMNS)
+            .rows(columns, columns)
             .coded(self.boxes.parts())
             .with(At { tensor, element: BEFORE_CONFIDENCE }, At { tensor, element: 0 }, Span::all(rows))
     }
 
     pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
         let rows = read(&outputs[self.output], self.shape(outputs)?);
-        for (anchor, row) in rows.data.chunks_exact(COLUMNS).enumerate() {
-            let &[a, b, c, d, confidence, class] = row else { continue };
+        for (anchor, row) in rows.data.chunks_exact(rows.columns).enumerate() {
+            let &[a, b, c, d, confidence, class, ..] = row else { continue };
             if is_bad(confidence) {
                 into.drop_non_finite();
                 continue;

@@ -3,10 +3,14 @@
 
 mod boxes;
 mod boxes_scores;
+mod centers;
 mod end_to_end;
+mod head;
 mod nanodet;
 mod objectness;
 mod scan;
+mod yolo_pose;
+mod yolo_seg;
 mod yolov5;
 mod yolov8;
 mod yolox;
@@ -15,10 +19,13 @@ use std::borrow::Cow;
 
 use crate::tensor::TensorView;
 
+use super::attached::Extra;
 use super::candidates::Collector;
 use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer, Plane, matrix};
-use super::{DecoderKind, DetectError};
+use super::{DecoderKind, DetectError, Masks};
+
+pub(super) use scan::probability;
 
 /// How to read the outputs that were offered.
 #[derive(Clone, Debug)]
@@ -29,6 +36,9 @@ pub(super) enum Plan {
     EndToEnd(end_to_end::Plan),
     Nanodet(nanodet::Plan),
     BoxesScores(boxes_scores::Plan),
+    YoloPose(yolo_pose::Plan),
+    YoloSeg(yolo_seg::Plan),
+    Centers(centers::Plan),
 }
 
 impl Plan {
@@ -41,6 +51,9 @@ impl Plan {
             Self::EndToEnd(plan) => plan.decode(outputs, into),
             Self::Nanodet(plan) => plan.decode(outputs, into),
             Self::BoxesScores(plan) => plan.decode(outputs, into),
+            Self::YoloPose(plan) => plan.head.decode(outputs, into),
+            Self::YoloSeg(plan) => plan.head.decode(outputs, into),
+            Self::Centers(plan) => plan.decode(outputs, into),
         }
     }
 
@@ -53,6 +66,67 @@ impl Plan {
             Self::EndToEnd(plan) => plan.layout(outputs),
             Self::Nanodet(plan) => plan.layout(outputs),
             Self::BoxesScores(plan) => plan.layout(outputs),
+            Self::YoloPose(plan) => plan.head.layout(outputs),
+            Self::YoloSeg(plan) => plan.head.layout(outputs),
+            Self::Centers(plan) => plan.layout(outputs),
+        }
+    }
+
+    /// What there is of an object besides its box, and where; refuses what [`Plan::decode`] refuses, too.
+    pub fn extra<T: Shaped>(&self, outputs: &[T]) -> Result<Option<Extra>, DetectError> {
+        match self {
+            Self::YoloPose(plan) => plan.extra(outputs).map(Some),
+            Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
+            Self::Centers(plan) => plan.extra(outputs),
+            _ => Ok(None),
+        }
+    }
+
+    /// The corners of one detection's box in tensor pixels, where its extra is written relative to it.
+    pub fn corners(&self, outputs: &[TensorView<'_>], anchor: usize) -> [f32; 4] {
+        match self {
+            Self::Centers(plan) => plan.corners_of(outputs, anchor),
+            _ => [0.0; 4],
+        }
+    }
+
+    /// Keypoints of each object.
+    pub fn keypoints(&self) -> usize {
+        match self {
+            Self::YoloPose(plan) => plan.points(),
+            Self::Centers(plan) => plan.points(),
+            _ => 0,
+        }
+    }
+
+    /// How masks are written.
+    pub fn masks(&self) -> Option<Masks> {
+        match self {
+            Self::YoloSeg(plan) => {
+                Some(Masks { prototypes: plan.prototypes(), coefficients: plan.coefficients() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the model has suppressed overlaps itself.
+    pub fn is_suppressed(&self) -> bool {
+        match self {
+            Self::EndToEnd(_) => true,
+            Self::YoloPose(plan) => plan.head.is_suppressed(),
+            Self::YoloSeg(plan) => plan.head.is_suppressed(),
+            _ => false,
+        }
+    }
+
+    /// Whether neighbouring scores are those of neighbouring anchors, not classes.
+    pub fn by_columns(&self) -> bool {
+        match self {
+            Self::Yolov8(_) => true,
+            Self::YoloPose(plan) => !plan.head.is_suppressed(),
+            Self::YoloSeg(plan) => !plan.head.is_suppressed(),
+            Self::Centers(plan) => plan.by_columns(),
+            _ => false,
         }
     }
 }
@@ -66,6 +140,9 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit> {
         DecoderKind::EndToEnd => end_to_end::fits(offer),
         DecoderKind::Nanodet => nanodet::fits(offer),
         DecoderKind::BoxesScores => boxes_scores::fits(offer),
+        DecoderKind::YoloPose => yolo_pose::fits(offer),
+        DecoderKind::YoloSeg => yolo_seg::fits(offer),
+        DecoderKind::Centernet | DecoderKind::Centerface => centers::fits(kind, offer),
     }
 }
 
@@ -78,12 +155,14 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::EndToEnd => end_to_end::wanted(offer),
         DecoderKind::Nanodet => nanodet::wanted(offer),
         DecoderKind::BoxesScores => boxes_scores::wanted(offer),
+        DecoderKind::YoloPose => yolo_pose::wanted(offer),
+        DecoderKind::YoloSeg => yolo_seg::wanted(offer),
+        DecoderKind::Centernet | DecoderKind::Centerface => centers::wanted(kind, offer),
     }
 }
 
 /// An actual tensor, read as a matrix.
 struct Matrix<'a> {
-    rows: usize,
     columns: usize,
     data: Cow<'a, [f32]>,
 }
@@ -98,9 +177,24 @@ pub(super) trait Shaped {
         1
     }
 
+    /// Whether a first dimension of `batch` holds the frames that are read, and no more than may be there.
+    fn holds(&self, batch: usize) -> bool {
+        batch == 1
+    }
+
     /// Rows and columns of one frame's matrix; none where the tensor holds none, or those of too few or too many frames.
     fn shape(&self) -> Option<[usize; 2]> {
-        matrix(self.dims(), 1, |batch| batch == 1)
+        // A matrix without a dimension for the batch is one frame's.
+        let one_frame = self.dims().len() > 2 || self.rows() <= 1;
+        one_frame.then(|| matrix(self.dims(), 1, |batch| self.holds(batch)))?
+    }
+
+    /// The dimensions of one frame's maps; none as for [`Shaped::shape`].
+    fn maps(&self) -> Option<[usize; 3]> {
+        match *self.dims() {
+            [batch, a, b, c] if self.holds(batch) => Some([a, b, c]),
+            _ => None,
+        }
     }
 }
 
@@ -123,20 +217,23 @@ fn check(
 ) -> Result<[usize; 2], DetectError> {
     match tensor.shape() {
         Some([rows, columns]) if right(rows, columns) => Ok([rows, columns]),
-        _ => {
-            let (name, dims) = (tensor.name().into(), tensor.dims().into());
-            let wanted = match tensor.rows() {
-                0 | 1 => wanted(),
-                rows => format!("{} for each of {rows} frames, along the first dimension", wanted()),
-            };
-            Err(DetectError::Shape { kind, name, dims, wanted })
-        }
+        _ => Err(misshapen(kind, tensor, wanted())),
     }
 }
 
+/// That `tensor` is not as `wanted`.
+fn misshapen(kind: DecoderKind, tensor: &impl Shaped, wanted: String) -> DetectError {
+    let (name, dims) = (tensor.name().into(), tensor.dims().into());
+    let wanted = match tensor.rows() {
+        0 | 1 => wanted,
+        rows => format!("{wanted} for each of {rows} frames, along the first dimension"),
+    };
+    DetectError::Shape { kind, name, dims, wanted }
+}
+
 /// Reads `view` as a matrix of this shape, which [`check`] has found it to have.
-fn read<'a>(view: &TensorView<'a>, [rows, columns]: [usize; 2]) -> Matrix<'a> {
-    Matrix { rows, columns, data: view.to_f32() }
+fn read<'a>(view: &TensorView<'a>, [_, columns]: [usize; 2]) -> Matrix<'a> {
+    Matrix { columns, data: view.to_f32() }
 }
 
 /// Whether a transposed reading is believable: more anchors than channels, as far as both are known.

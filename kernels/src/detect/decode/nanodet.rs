@@ -73,7 +73,7 @@ fn fit(offer: &Offer<'_>, evidence: Evidence, layout: Layout, classes: usize, bi
         point: if offer.grid.levels.len() < PLUS_STRIDES { 0.5 } else { 0.0 },
         activation: offer.hints.activation.unwrap_or(Activation::None),
     };
-    Fit { evidence, plan: AnyPlan::Nanodet(plan), classes: Some(classes), reads }
+    Fit { evidence, plan: AnyPlan::Nanodet(plan), classes: Some(classes), reads, far_fetched: false }
 }
 
 /// One output: only the number of classes says where the scores end.

@@ -1,6 +1,8 @@
 //! The strongest of an anchor's scores, at memory speed.
 
 use super::super::Activation;
+use super::super::candidates::Collector;
+use super::class_index;
 
 /// Independent maxima per step, so that the loop vectorises.
 const LANES: usize = 8;
@@ -44,10 +46,92 @@ pub fn first_of(scores: &[f32], strongest: f32) -> usize {
     scores.iter().position(|v| *v == strongest).unwrap_or(0)
 }
 
+/// Anchors looked at together: their running maxima stay in the first-level cache.
+const TILE: usize = 512;
+
+/// Scans scores `[C, anchors]`, one row a class, and hands on the anchors whose best class `into` wants.
+pub fn scan_columns(
+    scores: &[f32],
+    anchors: usize,
+    activation: Activation,
+    into: &mut Collector<'_>,
+    mut take: impl FnMut(&mut Collector<'_>, usize, u32, f32),
+) {
+    for start in (0..anchors).step_by(TILE) {
+        let tile = Tile::scan(scores, anchors, start);
+        for i in 0..tile.len {
+            let anchor = start + i;
+            if tile.bad && scores.iter().skip(anchor).step_by(anchors).any(|v| is_bad(*v)) {
+                into.drop_non_finite();
+                continue;
+            }
+            let confidence = probability(activation, tile.best[i]);
+            if confidence >= into.lowest() && into.wants(tile.class[i], confidence) {
+                take(into, anchor, tile.class[i], confidence);
+            }
+        }
+    }
+}
+
+/// Scans scores `[anchors, C]`, one row an anchor, likewise.
+pub fn scan_rows(
+    scores: &[f32],
+    classes: usize,
+    activation: Activation,
+    into: &mut Collector<'_>,
+    mut take: impl FnMut(&mut Collector<'_>, usize, u32, f32),
+) {
+    for (anchor, row) in scores.chunks_exact(classes).enumerate() {
+        let best = strongest(row);
+        if best.is_nan() {
+            into.drop_non_finite();
+            continue;
+        }
+        let confidence = probability(activation, best);
+        if confidence >= into.lowest() {
+            let class = class_index(first_of(row, best));
+            if into.wants(class, confidence) {
+                take(into, anchor, class, confidence);
+            }
+        }
+    }
+}
+
 /// The probability that a score stands for. Softmax needs the whole row and is the caller's business.
 pub fn probability(activation: Activation, score: f32) -> f32 {
     match activation {
         Activation::None | Activation::Softmax => score,
         Activation::Sigmoid => 1.0 / (1.0 + (-score).exp()),
+    }
+}
+
+/// The best class of some neighbouring anchors.
+struct Tile {
+    len: usize,
+    best: [f32; TILE],
+    class: [u32; TILE],
+    /// Whether a score of any of them is NaN or +infinity.
+    bad: bool,
+}
+
+impl Tile {
+    /// Runs along the rows of `scores`, `[C, anchors]`, one class after the other.
+    fn scan(scores: &[f32], anchors: usize, start: usize) -> Self {
+        let len = TILE.min(anchors - start);
+        let mut tile = Self { len, best: [f32::NEG_INFINITY; TILE], class: [0; TILE], bad: false };
+        let (best, class) = (&mut tile.best[..len], &mut tile.class[..len]);
+        let mut bad = 0;
+        for (c, row) in scores.chunks_exact(anchors).enumerate() {
+            let c = class_index(c);
+            for ((&v, best), class) in row[start..][..len].iter().zip(&mut *best).zip(&mut *class) {
+                // Selects by mask, not by `if`: the compiler turns those into branches, at four times the time.
+                let better = 0u32.wrapping_sub(u32::from(v > *best));
+                *best = f32::from_bits(v.to_bits() & better | best.to_bits() & !better);
+                *class = c & better | *class & !better;
+                bad |= u32::from(is_bad(v));
+            }
+        }
+        tile.bad = bad != 0;
+        tile
     }
 }

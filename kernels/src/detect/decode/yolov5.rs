@@ -41,7 +41,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
                 boxes: BoxCoding::new(offer.hints, BoxFormat::CenterSize, false, offer.input),
                 activation: offer.hints.activation.unwrap_or(Activation::None),
             };
-            Fit { evidence, plan: AnyPlan::Yolov5(plan), classes, reads: 1 }
+            Fit { evidence, plan: AnyPlan::Yolov5(plan), classes, reads: 1, far_fetched: false }
         })
     })
 }

@@ -45,7 +45,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
                 grid: offer.grid.clone(),
                 activation: offer.hints.activation.unwrap_or(Activation::None),
             };
-            Fit { evidence, plan: AnyPlan::Yolox(plan), classes, reads: 1 }
+            Fit { evidence, plan: AnyPlan::Yolox(plan), classes, reads: 1, far_fetched: false }
         })
     })
 }

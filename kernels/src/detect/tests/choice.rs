@@ -57,6 +57,29 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("s:float32:1x?x21 b:float32:1x?x4", [300, 300], None, BoxesScores, Some(21)),
         ("b:float32:1x2535x1x4 s:float32:1x2535x80", [416, 416], None, BoxesScores, Some(80)),
         ("pred_boxes:float32:100x4 logits:float32:100x4", [640, 640], None, BoxesScores, Some(4)),
+        // 56 = 4 + 52, or 4 + 1 + 17 * 3: the labels tell.
+        ("o:float32:1x56x8400", [640, 640], Some(52), Yolov8, Some(52)),
+        ("o:float32:1x56x8400", [640, 640], Some(1), YoloPose, Some(1)),
+        ("o:float32:1x300x57", [640, 640], None, YoloPose, None),
+        ("o:float32:1x25200x57", [640, 640], Some(52), Yolov5, Some(52)),
+        ("o:float32:1x8x8400", [640, 640], None, Yolov8, Some(4)),
+        ("o:float32:1x116x8400 protos:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
+        ("p:float32:1x32x160x160 o:float32:1x300x38", [640, 640], Some(80), YoloSeg, Some(80)),
+        ("wh:float32:1x128x128x4 kp:float32:1x128x128x80", [512, 512], None, Centernet, Some(80)),
+        (
+            "hm:float32:1x80x96x128 wh:float32:1x2x96x128 reg:float32:1x2x96x128",
+            [512, 384],
+            None,
+            Centernet,
+            Some(80),
+        ),
+        (
+            "537:float32:?x1x8x16 538:float32:?x2x8x16 539:float32:?x2x8x16 540:float32:?x10x8x16",
+            [64, 32],
+            None,
+            Centerface,
+            Some(1),
+        ),
     ];
     for (text, input, classes, kind, found) in table {
         let hints = Hints { classes, ..Hints::default() };
@@ -75,6 +98,7 @@ fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told
         ("o:float32:1x?x6", [640, 640], "yolov5, yolox, end-to-end"),
         // Sides that no stride divides: the number of anchors proves nothing.
         ("o:float32:1x300x6", [650, 650], "yolov5, end-to-end"),
+        ("o:float32:1x56x8400", [640, 640], "yolov8, yolo-pose"),
     ];
     for (text, input, names) in table {
         match unasked(text, input, &Hints::default()) {
@@ -100,7 +124,10 @@ fn what_fits_nothing_is_told_what_would() {
         "o:uint8:1x84x8400",
         "o:float32:1x2:float32:",
         "",
-        "o:float32:1x116x8400 protos:float32:1x32x160x160",
+        // Prototypes are missing; no class is left beside so many coefficients; a size map of another grid.
+        "o:float32:1x116x8400 p:float32:1x32x160x160 q:float32:1x32x160x160",
+        "o:float32:1x36x8400 protos:float32:1x32x160x160",
+        "heat:float32:1x80x160x160 wh:float32:1x2x80x80",
         // Unpaired: a stride's boxes are missing.
         "a:float32:1x2704x80 b:float32:1x676x80 c:float32:1x169x80 d:float32:1x2704x44 e:float32:1x676x44",
     ] {
@@ -134,18 +161,50 @@ fn a_requested_decoder_that_does_not_fit_says_what_it_needs() {
         ("o:float32:1x84x8400", DecoderKind::EndToEnd, "[1, M, 6]"),
         ("o:float32:1x8400x112", DecoderKind::Nanodet, "if the labels are known"),
         ("o:float32:1x8400x4", DecoderKind::BoxesScores, "boxes [1, N, 4]"),
+        // 53 numbers are neither three nor two for each point.
+        ("o:float32:1x58x8400", DecoderKind::YoloPose, "[1, 4 + 1 + 3 * K, N]"),
+        // 6 are two points with visibility or three without.
+        ("o:float32:1x11x8400", DecoderKind::YoloPose, "name the number of keypoints"),
+        ("o:float32:1x116x8400", DecoderKind::YoloSeg, "the prototypes [1, M, h, w]"),
+        (
+            "heat:float32:1x80x160x160 wh:float32:1x2x80x80",
+            DecoderKind::Centernet,
+            "on the same grid of h = 640/s by w = 640/s",
+        ),
+        ("heat:float32:1x2x160x160 wh:float32:1x2x160x160", DecoderKind::Centerface, "[1, 1, h, w]"),
     ];
     for (text, kind, part) in table {
         let error = choose(&outputs(text), [640, 640], Some(kind), &Hints::default()).unwrap_err();
         assert!(matches!(error, DetectError::Unfit { .. }), "{error}");
         let message = error.to_string();
-        assert!(message.contains(part) && message.contains(text), "{message}");
+        let offered = text.replace(' ', ", ");
+        assert!(message.contains(part) && message.contains(&offered), "{message}");
     }
     let wrong = choose(&outputs("o:float32:1x25200x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(20));
     assert!(wrong.unwrap_err().to_string().contains("5 + 20"));
     let twice = outputs("a:float32:1x84x8400 b:float32:1x84x8400");
     let error = choose(&twice, [640, 640], Some(DecoderKind::Yolov8), &Hints::default()).unwrap_err();
     assert!(matches!(error, DetectError::SeveralOutputs { .. }), "{error}");
+}
+
+#[test]
+fn the_number_of_keypoints_settles_what_a_poses_numbers_are() {
+    let pose = |text: &str, classes, keypoints| {
+        let hints = Hints { classes, keypoints, ..Hints::default() };
+        let decoder = choose(&outputs(text), [640, 640], None, &hints).unwrap();
+        assert_eq!(decoder.kind(), DecoderKind::YoloPose, "{text}");
+        (decoder.keypoints(), decoder.classes())
+    };
+    assert_eq!(pose("o:float32:1x56x8400", None, Some(17)), (17, Some(1)));
+    assert_eq!(pose("o:float32:1x39x8400", None, Some(17)), (17, Some(1)));
+    assert_eq!(pose("o:float32:1x11x8400", None, Some(2)), (2, Some(1)));
+    assert_eq!(pose("o:float32:1x11x8400", None, Some(3)), (3, Some(1)));
+    assert_eq!(pose("o:float32:1x13x8400", Some(3), Some(2)), (2, Some(3)));
+    assert_eq!(pose("o:float32:1x300x12", Some(3), Some(2)), (2, Some(3)));
+    let error =
+        unasked("o:float32:1x56x8400", [640, 640], &Hints { keypoints: Some(16), ..Hints::default() });
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("[1, 4 + 1 + 3 * 16, N]"), "{message}");
 }
 
 #[test]
@@ -176,6 +235,18 @@ fn hints_that_are_wrong_or_useless_are_refused() {
     refuse(x, Hints { box_format: Some(BoxFormat::Corners), ..hints() }, "'box format'");
     refuse(x, Hints { normalized: Some(true), ..hints() }, "'normalized'");
     refuse(e2e, Hints { activation: Some(Activation::Sigmoid), ..hints() }, "'activation'");
+    refuse(v8, Hints { keypoints: Some(0), ..hints() }, "'keypoints' is 0");
+    refuse(v8, Hints { size_unit: Some(SizeUnit::Pixels), ..hints() }, "'size unit'");
+    refuse(v8, Hints { axis_order: Some(AxisOrder::Yx), ..hints() }, "'axis order'");
+    // Who has told the number of keypoints does not mean a detector without any.
+    refuse(v8, Hints { keypoints: Some(17), ..hints() }, "no decoder fits");
+    let asked = choose(
+        &outputs(v8),
+        [640, 640],
+        Some(DecoderKind::Yolov8),
+        &Hints { keypoints: Some(17), ..hints() },
+    );
+    assert!(asked.unwrap_err().to_string().contains("'keypoints' does not apply to decoder yolov8"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod choice;
 mod decoders;
+mod extras;
 mod limits;
 mod suppression;
 

@@ -1,6 +1,9 @@
-//! The CPU twin: one row of a region after the other, tap by tap, in float32.
+//! The CPU twin: one row of a region after the other, in float32. Where its samples lie is found for the whole row, then
+//! their taps are read component by component, converted together, and mixed.
 
-use super::grid::{Grid, Position};
+use multiversion::multiversion;
+
+use super::grid::Grid;
 use crate::frame::Frame;
 use crate::preproc::Interpolation;
 use crate::preproc::color::Color;
@@ -8,6 +11,9 @@ use crate::preproc::plan::Plan;
 use crate::preproc::rows::{Row, row};
 use crate::preproc::samples::{self, Component};
 use crate::preproc::writer::Writer;
+
+/// Taps of a sample that is interpolated: two by two.
+const FOUR: usize = 4;
 
 /// Buffers for one row.
 #[derive(Debug)]
@@ -18,13 +24,23 @@ pub(super) struct Cpu {
     /// The frame's width and height.
     frame: [i32; 2],
     padding: f32,
-    /// Two by two pixels a sample, or one.
-    taps: &'static [[i32; 2]],
-    positions: Vec<Position>,
-    /// The taps' pixels.
-    pixels: [Row; 4],
+    nearest: bool,
+    samples: Vec<Sample>,
+    /// Weights of the second of two taps, in x and y.
+    weights: [Vec<f32>; 2],
+    /// The taps' pixels, the two above before the two below.
+    taps: [Row; FOUR],
     out: Row,
     writer: Writer,
+}
+
+/// Where a sample's taps lie: the first and second column and row, clamped to the frame.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    x: [u32; 2],
+    y: [u32; 2],
+    /// Which of the taps lie outside of the frame, a bit each.
+    outside: u8,
 }
 
 impl Cpu {
@@ -33,99 +49,138 @@ impl Cpu {
         let Plan { source, params, color, .. } = plan;
         let mut components = samples::components(source.pixels);
         components.truncate(color.components());
-        let planes = components.len();
-        let nearest = params.interpolation == Interpolation::Nearest;
-        // Lossless: at most MAX_SIDE.
-        let frame = [source.width as i32, source.height as i32];
+        let (planes, width) = (components.len(), params.width);
         Self {
             components,
             color: *color,
             channels: color.channels(),
-            frame,
+            // Lossless: at most MAX_SIDE.
+            frame: [source.width as i32, source.height as i32],
             padding: f32::from(params.padding),
-            taps: if nearest { &[[0, 0]] } else { &[[0, 0], [1, 0], [0, 1], [1, 1]] },
-            positions: vec![Position::default(); params.width],
-            pixels: [(); 4].map(|()| row(planes, params.width, 0.0)),
-            out: row(color.channels(), params.width, 0.0),
+            nearest: params.interpolation == Interpolation::Nearest,
+            samples: vec![Sample::default(); width],
+            weights: [(); 2].map(|()| vec![0.0; width]),
+            taps: [(); FOUR].map(|()| row(planes, width, 0.0)),
+            out: row(color.channels(), width, 0.0),
             writer: Writer::new(plan),
         }
     }
 
     /// Fills one region's `tensor`; the sizes of frame and tensor have been checked.
     pub fn run(&mut self, frame: &Frame<'_>, grid: &Grid, tensor: &mut [u8]) {
+        let (rows, columns) = (usize::from(grid.rows), usize::from(grid.columns));
         for y in 0..self.writer.height() {
             for plane in &mut self.out {
                 plane.fill(0.0);
             }
-            let (rows, columns) = (usize::from(grid.rows), usize::from(grid.columns));
             for row in 0..rows {
                 for column in 0..columns {
-                    self.add(frame, grid, column, y * rows + row);
+                    if self.nearest {
+                        self.add::<1>(frame, grid, column, y * rows + row);
+                    } else {
+                        self.add::<FOUR>(frame, grid, column, y * rows + row);
+                    }
                 }
             }
-            for value in self.out.iter_mut().flatten() {
-                *value *= grid.inverse;
+            if rows * columns > 1 {
+                for value in self.out.iter_mut().flatten() {
+                    *value *= grid.inverse;
+                }
             }
             self.writer.write(y, &self.out, tensor);
         }
     }
 
-    /// Adds to every pixel of a tensor row its sample of number `column`, at `row` of the grid.
-    fn add(&mut self, frame: &Frame<'_>, grid: &Grid, column: usize, row: usize) {
-        for (i, position) in self.positions.iter_mut().enumerate() {
-            *position = grid.position(i * usize::from(grid.columns) + column, row);
-        }
-        for (k, tap) in self.taps.iter().enumerate() {
-            self.read(frame, *tap, k);
-        }
-        let [a, b, c, d] = &self.pixels;
-        for channel in 0..self.channels {
-            let out = &mut self.out[channel];
-            if self.taps.len() == 1 {
-                for (sum, v) in out.iter_mut().zip(&a[channel]) {
-                    *sum += v;
-                }
-                continue;
+    /// Adds to every pixel of a tensor row its sample of number `column`, of `N` taps, at `row` of the grid.
+    fn add<const N: usize>(&mut self, frame: &Frame<'_>, grid: &Grid, column: usize, row: usize) {
+        let outside = self.place(grid, column, row);
+        for (c, component) in self.components.iter().enumerate() {
+            let out = self.taps.each_mut().map(|tap| tap[c].as_mut_slice());
+            if component.is_wide() {
+                read::<N, true>(component, frame, &self.samples, out);
+            } else {
+                read::<N, false>(component, frame, &self.samples, out);
             }
-            let above = a[channel].iter().zip(&b[channel]);
-            let below = c[channel].iter().zip(&d[channel]);
-            for (((sum, (a, b)), (c, d)), position) in
-                out.iter_mut().zip(above).zip(below).zip(&self.positions)
-            {
-                let [along, across] = position.weights;
-                let above = a + along * (b - a);
-                let below = c + along * (d - c);
-                *sum += above + across * (below - above);
+        }
+        for tap in self.taps.iter_mut().take(N) {
+            self.color.convert(tap.each_mut().map(Vec::as_mut_slice));
+        }
+        if outside != 0 {
+            for (t, tap) in self.taps.iter_mut().enumerate() {
+                for plane in tap.iter_mut().take(self.channels) {
+                    for (value, sample) in plane.iter_mut().zip(&self.samples) {
+                        let outside = sample.outside >> t & 1 == 1;
+                        *value = if outside { self.padding } else { *value };
+                    }
+                }
+            }
+        }
+        for (channel, out) in self.out.iter_mut().enumerate().take(self.channels) {
+            let taps = self.taps.each_ref().map(|tap| tap[channel].as_slice());
+            if N == 1 {
+                out.iter_mut().zip(taps[0]).for_each(|(sum, v)| *sum += v);
+            } else {
+                mix(taps, &self.weights, out);
             }
         }
     }
 
-    /// Reads the pixels at `tap` from the positions, or padding, into the buffer of number `k`.
-    fn read(&mut self, frame: &Frame<'_>, tap: [i32; 2], k: usize) {
-        let [width, height] = self.frame;
-        let pixels = &mut self.pixels[k];
+    /// Finds the samples of a row. Returns which taps lie outside of the frame anywhere.
+    fn place(&mut self, grid: &Grid, column: usize, row: usize) -> u8 {
+        let [last_x, last_y] = self.frame.map(|side| side - 1);
         // Lossless after clamping.
-        let clamped = |v: i32, length: i32| v.clamp(0, length - 1) as usize;
-        for (component, plane) in self.components.iter().zip(pixels.iter_mut()) {
-            let mut current = None;
-            let mut row: &[u8] = &[];
-            for (value, position) in plane.iter_mut().zip(&self.positions) {
-                let y = clamped(position.y + tap[1], height) >> usize::from(component.half_rows);
-                if current != Some(y) {
-                    current = Some(y);
-                    row = frame.row(component.plane, y);
-                }
-                *value = component.sample(row, clamped(position.x + tap[0], width));
-            }
+        let clamped = |v: i32, last: i32| [v.clamp(0, last) as u32, (v + 1).clamp(0, last) as u32];
+        let out = |v: i32, last: i32| u8::from(v < 0 || v > last);
+        let [along, across] = &mut self.weights;
+        let mut any = 0;
+        let weights = along.iter_mut().zip(across);
+        for (i, (sample, weights)) in self.samples.iter_mut().zip(weights).enumerate() {
+            let at = grid.position(i * usize::from(grid.columns) + column, row);
+            let (x, y) =
+                ([out(at.x, last_x), out(at.x + 1, last_x)], [out(at.y, last_y), out(at.y + 1, last_y)]);
+            let outside = (x[0] | y[0]) | (x[1] | y[0]) << 1 | (x[0] | y[1]) << 2 | (x[1] | y[1]) << 3;
+            *sample = Sample { x: clamped(at.x, last_x), y: clamped(at.y, last_y), outside };
+            (*weights.0, *weights.1) = (at.weights[0], at.weights[1]);
+            any |= outside;
         }
-        self.color.convert(pixels.each_mut().map(Vec::as_mut_slice));
-        let outside = |v: i32, length: i32| !(0..length).contains(&v);
-        for (i, position) in self.positions.iter().enumerate() {
-            if outside(position.x + tap[0], width) || outside(position.y + tap[1], height) {
-                for plane in pixels.iter_mut().take(self.channels) {
-                    plane[i] = self.padding;
-                }
-            }
+        any
+    }
+}
+
+/// Reads a component of the first `N` taps of every sample.
+fn read<const N: usize, const WIDE: bool>(
+    component: &Component,
+    frame: &Frame<'_>,
+    samples: &[Sample],
+    out: [&mut [f32]; FOUR],
+) {
+    let half = u32::from(component.half_rows);
+    let mut current = [u32::MAX; 2];
+    let mut rows: [&[u8]; 2] = [&[]; 2];
+    let [a, b, c, d] = out;
+    let values = a.iter_mut().zip(b).zip(c.iter_mut().zip(d));
+    for (sample, ((a, b), (c, d))) in samples.iter().zip(values) {
+        let y = sample.y.map(|y| y >> half);
+        if y != current {
+            current = y;
+            rows = y.map(|y| frame.row(component.plane, y as usize));
         }
+        let x = sample.x.map(|x| x as usize);
+        *a = component.sample::<WIDE>(rows[0], x[0]);
+        if N == FOUR {
+            *b = component.sample::<WIDE>(rows[0], x[1]);
+            *c = component.sample::<WIDE>(rows[1], x[0]);
+            *d = component.sample::<WIDE>(rows[1], x[1]);
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn mix([a, b, c, d]: [&[f32]; FOUR], [along, across]: &[Vec<f32>; 2], out: &mut [f32]) {
+    let taps = a.iter().zip(b).zip(c.iter().zip(d));
+    for ((sum, ((a, b), (c, d))), (along, across)) in out.iter_mut().zip(taps).zip(along.iter().zip(across)) {
+        let above = a + along * (b - a);
+        let below = c + along * (d - c);
+        *sum += above + across * (below - above);
     }
 }

@@ -84,3 +84,65 @@ impl Grid {
         Position { x: (at[0] >> 32) as i32, y: (at[1] >> 32) as i32, weights }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preproc::{Interpolation, MAX_SIDE};
+
+    const INTERPOLATIONS: [Interpolation; 3] =
+        [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
+
+    #[test]
+    fn positions_are_exact_at_the_far_end_of_the_largest_frames() {
+        let (last, side) = (MAX_SIDE - 1, [MAX_SIDE; 2]);
+        for (angle, scale) in
+            [(0.0f64, 1.0), (0.1, 0.99), (1.0, 1.0 / 3.0), (2.0, 1.7), (3.0, 7.3), (0.3, 70.0)]
+        {
+            let (sin, cos) = angle.sin_cos();
+            let map = Affine {
+                scale: [scale * cos, scale * cos],
+                skew: [-scale * sin, scale * sin],
+                offset: [1234.567, 8.9],
+            };
+            for interpolation in INTERPOLATIONS {
+                let grid = Grid::new(&map, side, interpolation).unwrap();
+                let samples = usize::from(grid.columns);
+                let wanted =
+                    if interpolation == Interpolation::Area { scale.ceil().clamp(1.0, 64.0) } else { 1.0 };
+                assert_eq!((samples as f64, grid.rows), (wanted, grid.columns));
+                for (i, j) in [(0, 0), (last, 0), (0, last), (last, last), (last, last / 3)] {
+                    let (column, row) = (i * samples + samples - 1, j * samples);
+                    let u = (column as f64 + 0.5) / samples as f64;
+                    let v = (row as f64 + 0.5) / samples as f64;
+                    let shift = if interpolation == Interpolation::Nearest { 0.0 } else { 0.5 };
+                    let x = map.scale[0] * u + map.skew[0] * v + map.offset[0] - shift;
+                    let y = map.skew[1] * u + map.scale[1] * v + map.offset[1] - shift;
+                    let got = grid.position(column, row);
+                    let error = |pixel: i32, weight: f32, wanted: f64| {
+                        (f64::from(pixel) + f64::from(weight) - wanted).abs()
+                    };
+                    let worst = error(got.x, got.weights[0], x).max(error(got.y, got.weights[1], y));
+                    // Documented, plus the nudge of the nearest and the 24 bits of weights.
+                    let most = if samples == 1 { 1.0 / 65_536.0 } else { 1.0 / 4096.0 };
+                    assert!(worst < most, "{worst} at {i}, {j}: {map:?} {interpolation:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn maps_that_cannot_be_followed_have_no_samples() {
+        let good = Affine::IDENTITY;
+        assert!(Grid::new(&good, [8, 8], Interpolation::Area).is_some());
+        for bad in [f64::NAN, f64::INFINITY, 1e8, -1e300] {
+            for map in [
+                Affine { scale: [bad, 1.0], ..good },
+                Affine { skew: [0.0, bad], ..good },
+                Affine { offset: [0.0, bad], ..good },
+            ] {
+                assert!(Grid::new(&map, [8, 8], Interpolation::Area).is_none(), "{map:?}");
+            }
+        }
+    }
+}

@@ -42,9 +42,9 @@ pub fn region(
             (scale, scale)
         }
     };
+    let sized = if matches!(fit, Fit::Fixed(_)) { w >= 0.0 && h >= 0.0 } else { w > 0.0 && h > 0.0 };
     // Also false for what is not a number.
-    let sound = w >= 0.0 && h >= 0.0 && padding > 0.0 && sx > 0.0 && sy > 0.0;
-    if !sound || (!matches!(fit, Fit::Fixed(_)) && !(w > 0.0 && h > 0.0)) {
+    if !(sized && padding > 0.0 && sx > 0.0 && sy > 0.0) {
         return None;
     }
     let (sin, cos) = angle.sin_cos();
@@ -74,4 +74,115 @@ pub fn region(
         && overlap(&in_tensor, 0, tensor_w)
         && overlap(&in_tensor, 1, tensor_h);
     seen.then_some(to_frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f32::consts::{FRAC_PI_2, PI};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BOX: Rect = Rect { x: 10.0, y: 20.0, w: 40.0, h: 10.0 };
+    const FRAME: [usize; 2] = [640, 480];
+
+    fn assert_near(got: (f32, f32), wanted: (f32, f32)) {
+        // Frame pixels of up to some thousands, in float32.
+        let near = (got.0 - wanted.0).hypot(got.1 - wanted.1) < 2e-3;
+        assert!(near, "{got:?}, not {wanted:?}");
+    }
+
+    #[test]
+    fn a_stretched_box_fills_the_tensor_and_a_letterboxed_one_keeps_its_aspect() {
+        let map = region(BOX, 0.0, 1.0, Fit::Stretch, [20, 20], FRAME).unwrap();
+        assert_eq!(map, Affine::upright([2.0, 0.5], [10.0, 20.0]));
+        let map = region(BOX, 0.0, 1.5, Fit::Letterbox, [20, 20], FRAME).unwrap();
+        assert_eq!(map, Affine::upright([3.0, 3.0], [0.0, -5.0]));
+        let map = region(BOX, 0.0, 9.0, Fit::Fixed(20.0), [10, 5], FRAME).unwrap();
+        assert_eq!(map, Affine::upright([2.0, 2.0], [20.0, 20.0]));
+    }
+
+    #[test]
+    fn a_box_turned_clockwise_is_shown_upright() {
+        // Its upper left corner is upper right in the frame: tensor x goes down, tensor y to the left.
+        let map = region(BOX, FRAC_PI_2, 1.0, Fit::Stretch, [40, 10], FRAME).unwrap();
+        assert_near(map.point(0.0, 0.0), (35.0, 5.0));
+        assert_near(map.point(40.0, 0.0), (35.0, 45.0));
+        assert_near(map.point(0.0, 10.0), (25.0, 5.0));
+    }
+
+    #[test]
+    fn a_point_has_a_region_of_fixed_scale_only() {
+        let point = Rect { x: 100.25, y: 60.5, w: 0.0, h: 0.0 };
+        let map = region(point, 0.0, 1.0, Fit::Fixed(160.0), [160, 160], FRAME).unwrap();
+        assert_eq!(map, Affine::upright([1.0, 1.0], [20.25, -19.5]));
+        assert!(region(point, 0.0, 1.0, Fit::Stretch, [160, 160], FRAME).is_none());
+        assert!(region(point, 0.0, 1.0, Fit::Letterbox, [160, 160], FRAME).is_none());
+    }
+
+    #[test]
+    fn what_shows_nothing_has_no_region() {
+        let none = |rect, angle, padding, fit| {
+            assert!(
+                region(rect, angle, padding, fit, [8, 8], FRAME).is_none(),
+                "{rect:?} {angle} {padding} {fit:?}"
+            );
+        };
+        for fit in [Fit::Letterbox, Fit::Stretch, Fit::Fixed(8.0)] {
+            for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30] {
+                none(Rect { x: bad, ..BOX }, 0.0, 1.0, fit);
+                none(Rect { w: bad, ..BOX }, 0.0, 1.0, fit);
+            }
+            for bad in [f32::NAN, f32::INFINITY] {
+                none(BOX, bad, 1.0, fit);
+            }
+            none(Rect { w: -1.0, ..BOX }, 0.0, 1.0, fit);
+            for bad in [0.0, -1.0, f32::NAN] {
+                none(BOX, 0.0, bad, fit);
+            }
+            for (x, y) in [(-41.0, 20.0), (641.0, 20.0), (10.0, -11.0), (10.0, 481.0)] {
+                none(Rect { x, y, ..BOX }, 0.0, 1.0, if fit == Fit::Letterbox { Fit::Stretch } else { fit });
+            }
+        }
+        for bad in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+            none(BOX, 0.0, 1.0, Fit::Fixed(bad));
+        }
+        // Both have upright boxes around them that overlap the frame, but one passes its corner.
+        let diagonal = |x: f32| Rect { x: x - 50.0, y: x - 5.0, w: 100.0, h: 10.0 };
+        assert!(region(diagonal(-3.0), -PI / 4.0, 1.0, Fit::Stretch, [8, 8], FRAME).is_some());
+        none(diagonal(-4.0), -PI / 4.0, 1.0, Fit::Stretch);
+    }
+
+    proptest! {
+        #[test]
+        fn the_turned_box_lies_in_the_tensor_as_the_fit_says(
+            cx in 1f32..639.0, cy in 1f32..479.0, w in 1f32..300.0, h in 1f32..300.0, angle in -7f32..7.0,
+            padding in 0.5f32..3.0, tensor in [1usize..300, 1usize..300],
+        ) {
+            let rect = Rect { x: cx - w / 2.0, y: cy - h / 2.0, w, h };
+            let (sin, cos) = angle.sin_cos();
+            let [tw, th] = tensor.map(|n| n as f32);
+            for fit in [Fit::Letterbox, Fit::Stretch, Fit::Fixed(64.0)] {
+                let map = region(rect, angle, padding, fit, tensor, FRAME).unwrap();
+                assert_near(map.point(tw / 2.0, th / 2.0), (cx, cy));
+                // Half the region, in its own axes.
+                let (a, b) = match fit {
+                    Fit::Stretch => (w * padding / 2.0, h * padding / 2.0),
+                    Fit::Letterbox => {
+                        let s = (w * padding / tw).max(h * padding / th);
+                        (s * tw / 2.0, s * th / 2.0)
+                    }
+                    Fit::Fixed(side) => (side * tw / tw.max(th) / 2.0, side * th / tw.max(th) / 2.0),
+                };
+                for (u, v) in [(-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0), (1.0, 1.0)] {
+                    let wanted = (cx + cos * u * a - sin * v * b, cy + sin * u * a + cos * v * b);
+                    // Sines of float32 angles, over boxes of up to 900 x 300 times the tensor's aspect.
+                    let got = map.point((1.0 + u) * tw / 2.0, (1.0 + v) * th / 2.0);
+                    let near = (got.0 - wanted.0).hypot(got.1 - wanted.1) <= 1e-5 * (1e3 + a + b);
+                    prop_assert!(near, "{:?}, not {:?}", got, wanted);
+                }
+            }
+        }
+    }
 }

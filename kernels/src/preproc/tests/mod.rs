@@ -7,6 +7,7 @@ mod elements;
 mod geometry;
 mod limits;
 mod reference;
+mod regions;
 
 use super::*;
 use crate::frame::{Matrix, PixelFormat, Range};

@@ -1,0 +1,79 @@
+// What detections carry besides their boxes: keypoints, mapped to the frame, or the coefficients of masks. Read of what
+// nms.cu or soft_nms.cu has selected, for a batch of frames.
+//
+// Memory: the model's output where it lies; ranks of the selected and their anchors in the row's buffers.
+// Bytes that must move: a detection's numbers in (a sector of 32 bytes each where anchors are columns), 12 a keypoint or 4 a
+// coefficient out, to the host.
+// Launch: 128 threads, a keypoint or coefficient each; grid.x = at most 64 blocks, which share what there is, grid.z =
+// the batch's rows. How many detections there are is known to the device only.
+#include "values.cuh"
+#include "nms.cuh"
+
+// In place of a point's numbers, and added to them: its unit is the object's box.
+constexpr uint32_t COEFFICIENTS = 1, IN_BOX = 16;
+
+struct Values {
+    const void* data;     // the first anchor's first number
+    uint64_t row;         // bytes from one row of the batch to the next
+    uint64_t step;        // elements from anchor to anchor
+    uint64_t value_step;  // elements between the numbers of an anchor
+    uint32_t type;
+    uint32_t count;    // points or coefficients of a detection
+    uint32_t numbers;  // of a point: x, y and, if there are three, its score
+    uint32_t y_first;
+    uint32_t activation;
+    float unit[2];  // tensor pixels per unit
+    uint32_t padding;
+};
+
+// Pointers are to row 0's.
+struct Gather {
+    uint64_t row_bytes, report_bytes;
+    const Row* row;
+    const Ranked* ranked;
+    const uint32_t* found;
+    const uint32_t* delivered;
+    float* report;
+    Values values;
+    Layout layout;
+};
+
+static_assert(sizeof(Values) == 64 && sizeof(Gather) == 664, "as in src/detect/cuda/params.rs");
+
+// One point in the frame; all zero where it is not finite.
+__device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_t index, float* out) {
+    uint32_t numbers = v.numbers % IN_BOX;
+    uint64_t at = anchor * v.step + index * numbers * v.value_step;
+    float x = load<ANY>(v.data, v.type, at), y = load<ANY>(v.data, v.type, at + v.value_step);
+    float score = numbers == 3 ? probability(v.activation, load<ANY>(v.data, v.type, at + 2 * v.value_step)) : 1.0f;
+    if (v.y_first) swap(x, y);
+    if (v.numbers >= IN_BOX) {
+        float4 box = corners(p.layout, of_row(p.layout.sources[0], blockIdx.z),
+                             of_row(p.layout.sources[1], blockIdx.z), anchor, nullptr);
+        x = box.x + x * (box.z - box.x);
+        y = box.y + y * (box.w - box.y);
+    } else {
+        x *= v.unit[0];
+        y *= v.unit[1];
+    }
+    float2 place = in_frame(*moved(p.row, blockIdx.z * p.row_bytes), x, y);
+    bool fine = is_finite(place.x) && is_finite(place.y) && is_finite(score);
+    out[0] = fine ? place.x : 0.0f;
+    out[1] = fine ? place.y : 0.0f;
+    out[2] = fine ? score : 0.0f;
+}
+
+extern "C" __global__ void __launch_bounds__(128) gather(const __grid_constant__ Gather p) {
+    uint64_t block = blockIdx.z * p.row_bytes;
+    const Ranked* ranked = moved(p.ranked, block);
+    const uint32_t* found = moved(p.found, block);
+    float* report = moved(p.report, blockIdx.z * p.report_bytes);
+    Values v = p.values;
+    v.data = moved(v.data, blockIdx.z * v.row);
+    uint32_t all = *moved(p.delivered, block) * v.count;
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
+        uint32_t anchor = ranked[found[i / v.count]].anchor, index = i % v.count;
+        if (v.numbers == COEFFICIENTS) report[i] = load<ANY>(v.data, v.type, anchor * v.step + index * v.value_step);
+        else point(p, v, anchor, index, report + i * 3);
+    }
+}

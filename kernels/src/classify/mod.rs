@@ -1,0 +1,191 @@
+//! From a classifier's scores to its best classes.
+//!
+//! The scores are a tensor `[N, C]` (further dimensions of 1 are allowed, as in `[N, C, 1, 1]`) of float32 or float16: N
+//! frames or regions, C classes. Of each row the [`Params::top_k`] classes of the highest scores are kept, lower classes
+//! first where scores are equal, and their confidence is the score itself, its sigmoid, or its share in the softmax of the
+//! row. Scores of NaN or infinity are counted, never chosen, and no part of the softmax.
+//!
+//! [`Classifier`] and [`CudaClassifier`] choose the same classes in the same order, because both compare the scores
+//! themselves. Confidences are computed from the chosen scores by the same code, in f64; only the softmax's sum is added up in
+//! another order and by another exp, which is a matter of 1e-13: after rounding to float32 at most the last bit differs.
+
+mod cuda;
+mod key;
+#[cfg(test)]
+mod tests;
+
+pub use cuda::CudaClassifier;
+
+use self::key::{classes_of, key_of, score_of};
+use crate::detect::Activation;
+use crate::device::DeviceError;
+use crate::tensor::{TensorDesc, TensorType, TensorView};
+
+/// The most classes that are kept of a row.
+pub const MOST: usize = 16;
+
+/// How scores are read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// What makes the scores probabilities.
+    pub activation: Activation,
+    /// Classes kept of a row, 1 to [`MOST`].
+    pub top_k: usize,
+    /// Classes of a lower confidence, after the activation, are dropped.
+    pub threshold: f32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { activation: Activation::Softmax, top_k: 1, threshold: f32::NEG_INFINITY }
+    }
+}
+
+/// A class that was chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Class {
+    /// Its column.
+    pub index: u32,
+    /// After the activation.
+    pub confidence: f32,
+}
+
+/// Parameters or scores that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ClassifyError {
+    /// An output that is no row of scores.
+    #[error(
+        "'{0}' are no scores of classes, which are [1,C] in float32 or float16: name the output that has them"
+    )]
+    Scores(String),
+    /// No or too many classes asked for.
+    #[error("the best {0} classes cannot be kept; ask for 1 to {MOST}")]
+    TopK(usize),
+    /// A threshold that nothing can be compared with.
+    #[error("the threshold is not a number; give a finite one")]
+    Threshold,
+    /// Scores that are not what was announced.
+    #[error("the scores came as '{got}', but '{declared}' was announced")]
+    Changed {
+        /// What came.
+        got: String,
+        /// What the classifier was made for.
+        declared: String,
+    },
+    /// Fewer rows than were asked for.
+    #[error("'{got}' has no scores of {wanted} rows")]
+    Rows {
+        /// What came.
+        got: String,
+        /// The rows.
+        wanted: usize,
+    },
+    /// The GPU refused.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// The output that a classifier was made for.
+#[derive(Debug)]
+struct Announced {
+    output: TensorDesc,
+    params: Params,
+}
+
+impl Announced {
+    fn new(output: &TensorDesc, params: Params) -> Result<Self, ClassifyError> {
+        if !(1..=MOST).contains(&params.top_k) {
+            return Err(ClassifyError::TopK(params.top_k));
+        }
+        if params.threshold.is_nan() {
+            return Err(ClassifyError::Threshold);
+        }
+        let float = matches!(output.ty, TensorType::Float32 | TensorType::Float16);
+        let row = match output.dims.as_slice() {
+            [None | Some(1), rest @ ..] if !rest.is_empty() && !rest.contains(&Some(0)) => {
+                rest.iter().filter(|d| **d != Some(1)).count() <= 1
+            }
+            _ => false,
+        };
+        if !(float && row) {
+            return Err(ClassifyError::Scores(output.to_string()));
+        }
+        Ok(Self { output: output.clone(), params })
+    }
+
+    /// The number of classes of scores that arrived, of which the first dimension must be `rows` or more.
+    fn classes(
+        &self,
+        name: &str,
+        ty: TensorType,
+        dims: &[usize],
+        rows: usize,
+    ) -> Result<usize, ClassifyError> {
+        let got = || TensorDesc::fixed(name, ty, dims).to_string();
+        let Self { output, .. } = self;
+        let same = ty == output.ty && dims.len() == output.dims.len();
+        let [n, rest @ ..] = dims else {
+            return Err(ClassifyError::Changed { got: got(), declared: output.to_string() });
+        };
+        let fits = |(got, want): (&usize, &Option<usize>)| want.is_none_or(|want| want == *got) && *got > 0;
+        if !same || !rest.iter().zip(&output.dims[1..]).all(fits) {
+            return Err(ClassifyError::Changed { got: got(), declared: output.to_string() });
+        }
+        if *n < rows {
+            return Err(ClassifyError::Rows { got: got(), wanted: rows });
+        }
+        Ok(rest.iter().product())
+    }
+}
+
+/// Reads one output of a model, a row of scores at a time.
+#[derive(Debug)]
+pub struct Classifier {
+    announced: Announced,
+    keys: Vec<u64>,
+}
+
+impl Classifier {
+    /// Prepares for `output`, as one row's is described.
+    ///
+    /// # Errors
+    /// An output that is no row of scores; parameters that cannot be met.
+    pub fn new(output: &TensorDesc, params: Params) -> Result<Self, ClassifyError> {
+        let announced = Announced::new(output, params)?;
+        Ok(Self { announced, keys: Vec::with_capacity(params.top_k + 1) })
+    }
+
+    /// Replaces `classes` by those of the first row of `scores`, the surest first; returns the number of scores that are
+    /// not finite.
+    ///
+    /// # Errors
+    /// Scores that are not what was announced.
+    pub fn run(&mut self, scores: &TensorView<'_>, classes: &mut Vec<Class>) -> Result<usize, ClassifyError> {
+        classes.clear();
+        let Self { announced, keys } = self;
+        let count = announced.classes(scores.name, scores.ty, &scores.dims, 1)?;
+        let values = scores.to_f32();
+        let row = values.get(..count).unwrap_or_default();
+        keys.clear();
+        let mut finite = 0;
+        for (score, class) in row.iter().zip(0..) {
+            let Some(key) = key_of(*score, class) else { continue };
+            finite += 1;
+            let top_k = announced.params.top_k;
+            if keys.len() == top_k && keys.last().is_some_and(|least| key < *least) {
+                continue;
+            }
+            keys.insert(keys.partition_point(|better| *better > key), key);
+            keys.truncate(top_k);
+        }
+        let best = keys.first().map_or(0.0, |key| f64::from(score_of(*key)));
+        let sum = match announced.params.activation {
+            Activation::Softmax => {
+                row.iter().filter(|v| v.is_finite()).map(|v| (f64::from(*v) - best).exp()).sum()
+            }
+            _ => 0.0,
+        };
+        classes_of(keys, sum, &announced.params, classes);
+        Ok(count - finite)
+    }
+}

@@ -1,0 +1,125 @@
+//! What a model says of an object besides its box: keypoints, or the coefficients of its mask. It is read of the
+//! detections that are left only.
+
+use half::f16;
+
+use crate::geometry::Affine;
+use crate::tensor::{TensorType, TensorView};
+
+use super::Activation;
+use super::decode::probability;
+
+/// What a frame's detections carry besides their boxes, in the detections' order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attached {
+    /// [`super::Decoder::keypoints`] for each: x and y in frame pixels, not clamped to the frame, and the score, which is 1
+    /// where the model gives none. All three are 0 where one is NaN or infinite: a point that is not there.
+    pub keypoints: Vec<[f32; 3]>,
+    /// [`super::Masks::coefficients`] for each, as the model writes them.
+    pub coefficients: Vec<f32>,
+}
+
+impl Attached {
+    /// Leaves nothing.
+    pub fn clear(&mut self) {
+        self.keypoints.clear();
+        self.coefficients.clear();
+    }
+}
+
+/// Where a model writes them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extra {
+    /// The output.
+    pub output: usize,
+    /// The first anchor's first number, counted in elements.
+    pub element: usize,
+    /// Elements from an anchor's first number to the next anchor's.
+    pub step: usize,
+    /// Elements from an anchor's number to its next.
+    pub value_step: usize,
+    /// What the numbers are.
+    pub meaning: Meaning,
+}
+
+/// What the numbers are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Meaning {
+    /// Keypoints.
+    Points(Points),
+    /// So many coefficients.
+    Coefficients(usize),
+}
+
+/// How keypoints are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Points {
+    /// How many.
+    pub count: usize,
+    /// Numbers of each: two coordinates, and a score if there are three.
+    pub numbers: usize,
+    /// Whether y comes before x.
+    pub y_first: bool,
+    /// What makes the score a probability.
+    pub activation: Activation,
+    /// Tensor pixels per unit; none where the unit is the object's box, counted from its top left corner.
+    pub unit: Option<[f32; 2]>,
+}
+
+impl Points {
+    /// One point in the frame. `corners` are those of its object's box in tensor pixels.
+    fn place(&self, values: [f32; 3], corners: [f32; 4], map: &Affine) -> [f32; 3] {
+        let [x, y] = if self.y_first { [values[1], values[0]] } else { [values[0], values[1]] };
+        let (x, y) = match self.unit {
+            Some([width, height]) => map.point(x * width, y * height),
+            None => {
+                let [left, top, right, bottom] = corners;
+                map.point(left + x * (right - left), top + y * (bottom - top))
+            }
+        };
+        let score = if self.numbers == 3 { probability(self.activation, values[2]) } else { 1.0 };
+        let point = [x, y, score];
+        if point.iter().all(|v| v.is_finite()) { point } else { [0.0; 3] }
+    }
+}
+
+impl Extra {
+    /// Appends what belongs to one detection. `corners` gives its box in tensor pixels.
+    pub fn read(
+        &self,
+        outputs: &[TensorView<'_>],
+        anchor: usize,
+        map: &Affine,
+        corners: impl FnOnce() -> [f32; 4],
+        into: &mut Attached,
+    ) {
+        let Some(tensor) = outputs.get(self.output) else { return };
+        let first = self.element + anchor * self.step;
+        let value = |i: usize| element(tensor, first + i * self.value_step);
+        match self.meaning {
+            Meaning::Coefficients(count) => into.coefficients.extend((0..count).map(value)),
+            Meaning::Points(points) => {
+                let corners = if points.unit.is_none() { corners() } else { [0.0; 4] };
+                into.keypoints.extend((0..points.count).map(|point| {
+                    let of =
+                        |k: usize| if k < points.numbers { value(point * points.numbers + k) } else { 1.0 };
+                    points.place([of(0), of(1), of(2)], corners, map)
+                }));
+            }
+        }
+    }
+}
+
+/// One element as float32; 0 where there is none.
+pub(super) fn element(tensor: &TensorView<'_>, index: usize) -> f32 {
+    let size = tensor.ty.size();
+    let Some(bytes) = tensor.bytes().get(index * size..(index + 1) * size) else { return 0.0 };
+    match tensor.ty {
+        TensorType::Float32 => bytemuck::pod_read_unaligned(bytes),
+        TensorType::Float16 => bytemuck::pod_read_unaligned::<f16>(bytes).to_f32(),
+        TensorType::UInt8 => f32::from(bytes[0]),
+        TensorType::Int8 => f32::from(bytemuck::pod_read_unaligned::<i8>(bytes)),
+        TensorType::Int32 => bytemuck::pod_read_unaligned::<i32>(bytes) as f32,
+        TensorType::Int64 => bytemuck::pod_read_unaligned::<i64>(bytes) as f32,
+    }
+}
