@@ -7,6 +7,7 @@ mod classify;
 mod convert;
 mod detect;
 mod draw;
+mod group;
 mod memory;
 mod peaks;
 mod preproc;
