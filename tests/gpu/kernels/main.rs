@@ -6,6 +6,7 @@ mod associate;
 mod convert;
 mod detect;
 mod draw;
+mod masks;
 mod memory;
 mod peaks;
 mod preproc;
