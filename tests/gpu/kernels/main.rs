@@ -11,6 +11,7 @@ mod memory;
 mod peaks;
 mod preproc;
 mod race;
+mod segment;
 
 use std::sync::Arc;
 
