@@ -8,6 +8,7 @@ mod convert;
 mod detect;
 mod draw;
 mod group;
+mod masks;
 mod memory;
 mod peaks;
 mod preproc;
