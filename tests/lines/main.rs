@@ -3,6 +3,7 @@
 
 mod cache;
 mod classes;
+mod grouping;
 mod inspect;
 mod launch;
 mod metadata;
