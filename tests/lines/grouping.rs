@@ -94,7 +94,7 @@ fn points_of_a_region_go_to_the_object_whose_region_it_is() {
     let line = |pattern: &str| {
         buffers(&format!(
             "videotestsrc num-buffers=3 pattern={pattern} ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc \
-             ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} batch-size=4 ! peakfind \
+             ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} batch-size=4 ! peakfind layout=nchw \
              ! fakesink name=out",
             model("detector"),
             model("heat-maps-64")
