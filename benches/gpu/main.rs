@@ -6,6 +6,7 @@ mod associate;
 mod detect;
 mod draw;
 mod floor;
+mod group;
 mod measure;
 mod peaks;
 mod preproc;
@@ -30,6 +31,7 @@ fn main() {
         ("preproc", preproc::run),
         ("detect", detect::run),
         ("peaks", peaks::run),
+        ("group", group::run),
         ("segment", segment::run),
         ("associate", associate::run),
         ("draw", draw::run),

@@ -12,7 +12,7 @@ use half::f16;
 use super::measure::{measure, row};
 
 /// More than the H200's second-level cache of 60 MB.
-const BEYOND_CACHE: usize = 100 << 20;
+pub(super) const BEYOND_CACHE: usize = 100 << 20;
 
 pub fn run(stream: &Stream) {
     use {Layout::*, Mode::*, TensorType::*};
@@ -59,7 +59,7 @@ pub fn run(stream: &Stream) {
     }
 }
 
-fn upload(stream: &Stream, data: &[u8]) -> Memory {
+pub(super) fn upload(stream: &Stream, data: &[u8]) -> Memory {
     let mut pinned = stream.pin(data.len()).unwrap();
     pinned.as_mut_slice().copy_from_slice(data);
     let memory = stream.allocate(data.len()).unwrap();
@@ -68,7 +68,7 @@ fn upload(stream: &Stream, data: &[u8]) -> Memory {
     memory
 }
 
-fn blobs(seed: u64, noise: f32, [c, h, w]: [usize; 3], layout: Layout, ty: TensorType) -> Vec<u8> {
+pub(super) fn blobs(seed: u64, noise: f32, [c, h, w]: [usize; 3], layout: Layout, ty: TensorType) -> Vec<u8> {
     let mut state = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut random = || {
         state ^= state << 13;

@@ -409,6 +409,60 @@ def masks() -> None:
     graph.save("mask-red", stretch + '[output]\nlabels = ["red"]\n[segment]\nthreshold = 0.75\n')
 
 
+# Points of two animals that cross, in input pixels: head, thorax, tail. The second one has no tail.
+ANIMALS = [[(8, 8), (28, 28), (48, 48)], [(8, 48), (28, 20), None]]
+
+
+def groups() -> None:
+    """What says which points belong together, for a 64x64 input. Fields: SLEAP's, of head-thorax and thorax-tail, on
+    every fourth pixel, maps on every second. Displacements: PoseNet's, from head to tail, on 5x5 cells of 65 pixels."""
+    maps = np.zeros((1, 3, 32, 32), np.float32)
+    fields = np.zeros((1, 4, 16, 16), np.float32)
+    y, x = 4 * np.mgrid[0:16, 0:16].astype(np.float32)
+    for animal in ANIMALS:
+        for point, at in enumerate(animal):
+            if at is not None:
+                maps[0, point, at[1] // 2, at[0] // 2] = 0.9
+        for edge, (a, b) in enumerate(zip(animal, animal[1:])):
+            if b is None:
+                continue
+            way = np.array(b, np.float32) - a
+            unit = way / np.linalg.norm(way)
+            near = (np.abs((x - a[0]) * unit[1] - (y - a[1]) * unit[0]) <= 5) & (
+                np.abs((x - a[0]) * unit[0] + (y - a[1]) * unit[1] - np.linalg.norm(way) / 2) <= np.linalg.norm(way) / 2 + 2
+            )
+            fields[0, 2 * edge : 2 * edge + 2] += unit[:, None, None] * near
+    skeleton = '[skeleton]\npoints = ["head", "thorax", "tail"]\nedges = [["head", "thorax"], ["thorax", "tail"]]\n'
+    peaks = '[peaks]\noutput = "maps"\ngrouping = "paf"\ngrid = "strided"\nmax-length = 1.0\nrefinement = "none"\n'
+    for name, bad in [("bottom-up", False), ("bottom-up-not-finite", True)]:
+        graph = Graph(F32, [1, 3, 64, 64])
+        nothing = graph.nothing()
+        broken = fields.copy()
+        if bad:
+            broken[:] = np.nan
+        graph.node("Add", [graph.constant("some-maps", maps), nothing], "maps")
+        graph.node("Add", [graph.constant("some-fields", broken), nothing], "pafs")
+        graph.output("maps", F32, [1, 3, 32, 32])
+        graph.output("pafs", F32, [1, 4, 16, 16])
+        graph.save(name, skeleton + peaks)
+    graph = Graph(F32, [1, 3, 65, 65])
+    nothing = graph.nothing()
+    heat = np.full((1, 5, 5, 2), -4, np.float32)
+    heat[0, 1, 1, 0], heat[0, 3, 3, 1] = 3, 2
+    offset = np.zeros((1, 5, 5, 4), np.float32)
+    offset[0, 1, 1, [0, 2]] = 3, -2  # y and x of the head
+    offset[0, 3, 3, [1, 3]] = -1, 4
+    forward = np.full((1, 5, 5, 2), 30, np.float32)
+    for name, values in [("heatmap", heat), ("offset", offset), ("displacement_fwd", forward), ("displacement_bwd", -forward)]:
+        graph.node("Add", [graph.constant(f"some-{name}", values), nothing], name)
+        graph.output(name, F32, list(values.shape))
+    graph.save(
+        "displacements",
+        '[skeleton]\npoints = ["head", "tail"]\nedges = [["head", "tail"]]\n'
+        '[peaks]\ngrouping = "displacements"\nactivation = "sigmoid"\nlayout = "nhwc"\ngrid = "corners"\nlabel = "worm"\n',
+    )
+
+
 def failing() -> None:
     """Models that load and then fail."""
     # At every size but 16x24.
@@ -446,7 +500,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heads, heat_maps, classifiers, masks, failing):
+    for make in (identities, several, detectors, batches, heads, heat_maps, groups, classifiers, masks, failing):
         make()
     STAMP.write_bytes(source)
 

@@ -63,7 +63,8 @@ impl<'a> Outputs<'a> {
                 (Plan::Paf(params), vec![maps, fields])
             }
             Grouping::Displacements => {
-                let maps = self.maps(self.only("heatmap"))?;
+                let said = self.maps_name().is_some();
+                let maps = self.only("heatmap").filter(|_| !said).map_or_else(|| self.maps(None), Ok)?;
                 let find = |named: &Option<String>, part: &str, what: &str, field: &str| match named {
                     Some(name) => self.named(name),
                     None => self.only(part).ok_or_else(|| self.which(what, field)),
@@ -101,11 +102,15 @@ impl<'a> Outputs<'a> {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// The output that holds the maps: the one that is named, the only one besides `other`, or the only one; with several,
-    /// `other` is what it looks like.
-    fn maps(&self, other: Option<&'a TensorDesc>) -> Result<&'a TensorDesc, String> {
+    /// What the property or the sidecar calls the output that holds the maps.
+    fn maps_name(&self) -> Option<&'a str> {
         let name = Some(self.settings.output.as_str()).filter(|n| !n.is_empty());
-        match (name.or(self.info.peaks.output.as_deref()), self.outputs) {
+        name.or(self.info.peaks.output.as_deref())
+    }
+
+    /// The output that holds the maps: the one that is named, the only one, or the only one besides `other`.
+    fn maps(&self, other: Option<&'a TensorDesc>) -> Result<&'a TensorDesc, String> {
+        match (self.maps_name(), self.outputs) {
             (Some(name), _) => self.named(name),
             (None, [only]) => Ok(only),
             (None, [a, b]) if other.is_some_and(|other| other.name == b.name) => Ok(a),
