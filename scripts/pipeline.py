@@ -63,8 +63,9 @@ class Pipeline:
                 path = ROOT / value
                 path.parent.mkdir(parents=True, exist_ok=True)
                 value = os.path.relpath(path)
-            # gst-launch reads a backslash as an escape, and keeps an argument's spaces and quotes by itself.
-            filled[name] = value.replace("\\", "\\\\")
+            # gst-launch reads a backslash as an escape, keeps an argument's spaces and quotes by itself, and takes the next
+            # argument for the value of a property where there is none.
+            filled[name] = value.replace("\\", "\\\\") or '""'
         return [PLACEHOLDER.sub(lambda m: filled[m[1]], word) for word in shlex.split(self.line)]
 
 

@@ -36,6 +36,10 @@ class LaunchFiles(unittest.TestCase):
         read = self.write("# X\n# a=  first\nsrc location={a}\n")
         self.assertEqual(read.arguments({"a": "a\\b"})[1], "location=a\\\\b")
 
+    def test_an_empty_value_is_one_for_gst_launch_too(self):
+        read = self.write("# X\n# a=1  first\nsrc p={a} q=2\n")
+        self.assertEqual(read.arguments({"a": ""}), ["src", 'p=""', "q=2"])
+
     def test_braces_of_caps_are_left_alone(self):
         read = self.write("# X\nsrc ! 'video/x-raw,format={ NV12, I420 }' ! sink\n")
         self.assertEqual(read.arguments({})[2], "video/x-raw,format={ NV12, I420 }")

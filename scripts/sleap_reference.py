@@ -5,12 +5,14 @@ benches/gpu times the same functions.
     sleap_reference.py FOLDER FRAMES WIDTH HEIGHT
 
 FOLDER holds centroid.onnx, centered_instance.onnx and bottomup.onnx, FRAMES is 8-bit grey, one frame after the other.
-A line has for each way ("bottom-up", "top-down", "top-down-floor") {"instances": [instance...], "stable": bool}; an instance is
-a list of points, each [x, y, score] in sleap-nn's coordinates (pixel i has its centre at i) or null.
+A line has for each way ("bottom-up", "bottom-up-low", "top-down", "top-down-floor", "top-down-exact") {"instances":
+[instance...], "stable": bool}; an instance is a list of points, each [x, y, score] in sleap-nn's coordinates (pixel i has its
+centre at i) or null. Low is a threshold at which more peaks have to be grouped.
 
 sleap-nn cuts a crop at its corner rounded down, but adds the corner as it was to the points: "top-down" is that, and
-"top-down-floor" adds the corner that was cut at. A frame is stable where the same instances are found if the maps are
-rounded to float16 and if the thresholds are moved by a twentieth.
+"top-down-floor" adds the corner that was cut at. For "top-down-exact" crops are taken where they were asked for, bilinearly, and
+all else is sleap-nn's. A frame is stable where the same instances are found if the maps are rounded to float16 and if the
+thresholds are moved by a twentieth.
 
 Nothing of sleap-nn (GPL-3.0) is copied here: its functions are called as it publishes them. They need none of what else
 their modules import, so that is stood in for where it is not installed.
@@ -32,6 +34,7 @@ import numpy as np
 
 # sleap-nn's defaults (PostprocessConfig, PAFScorer).
 PEAK, LINE, CROP = 0.2, 0.25, 96
+LOW = 0.05
 STRIDES = {"centroid": 4, "centered_instance": 2, "bottomup": 2}
 PAF_STRIDE = 4
 # What "the same instance" allows a point to move, in pixels.
@@ -107,22 +110,39 @@ def bottom_up(ops, maps, fields, grouping, peak: float = PEAK) -> np.ndarray:
     return np.concatenate([instances[0].numpy(), values[0].numpy()[..., None]], -1).reshape(-1, 2, 3)
 
 
-def top_down(ops, image, centres, centred, peak: float = PEAK) -> tuple[np.ndarray, np.ndarray]:
-    """Instances around the peaks of `centres` `[1, 1, h, w]`: by the corner of the crop, and by the one that was cut at."""
+def bilinear(image, corners):
+    """Crops `[N, 1, 96, 96]` of `image` `[1, 1, H, W]` whose first pixel's centre is at `corners` `[N, 2]`; 0 outside."""
+    import torch
+
+    size = torch.tensor(image.shape[:1:-1])
+    at = torch.stack(torch.meshgrid(torch.arange(CROP), torch.arange(CROP), indexing="xy"), -1)
+    at = (at + corners[:, None, None] + 0.5) / size * 2 - 1
+    return torch.nn.functional.grid_sample(image.expand(len(corners), -1, -1, -1), at, align_corners=False)
+
+
+def top_down(ops, image, centres, centred, peak: float = PEAK) -> dict[str, np.ndarray]:
+    """Instances around the peaks of `centres` `[1, 1, h, w]`, by way."""
     import torch
 
     middles = ops.local(centres, threshold=peak, refinement="integral")[0] * STRIDES["centroid"]
     if len(middles) == 0:
-        return np.zeros((0, 2, 3)), np.zeros((0, 2, 3))
+        return dict.fromkeys(("top-down", "top-down-floor", "top-down-exact"), np.zeros((0, 2, 3)))
     boxes = ops.boxes(middles, CROP, CROP)
-    crops = ops.crop(image, boxes, torch.zeros(len(middles), dtype=torch.int64), crop_size=(CROP, CROP))
-    points, scores = ops.whole(torch.from_numpy(centred(crops.numpy())[0]), peak, refinement="integral")
-    points = points * STRIDES["centered_instance"]
     corner = boxes[:, :1]
     # As `crop_bboxes` says where it cuts.
     cut = torch.trunc(corner + CROP // 2) - CROP // 2
-    at_corner, at_cut = (torch.cat([points + offset, scores[..., None]], -1).numpy() for offset in (corner, cut))
-    return at_corner, at_cut
+    crops = ops.crop(image, boxes, torch.zeros(len(middles), dtype=torch.int64), crop_size=(CROP, CROP))
+
+    def found(crops, corner) -> np.ndarray:
+        points, scores = ops.whole(torch.from_numpy(centred(crops.numpy())[0]), peak, refinement="integral")
+        instances = torch.cat([points * STRIDES["centered_instance"] + corner, scores[..., None]], -1).numpy()
+        return instances[~np.isnan(instances[..., 0]).all(1)]
+
+    return {
+        "top-down": found(crops, corner),
+        "top-down-floor": found(crops, cut),
+        "top-down-exact": found(bilinear(image, corner[:, 0]), corner),
+    }
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
@@ -161,22 +181,22 @@ def main() -> None:
     ops = operations()
     nets = {name: network(folder, name) for name in STRIDES}
     grouping = scorer(ops)
-    nearby = [(PEAK * f, scorer(ops, LINE * f)) for f in (0.95, 1.05)]
+    nearby = [(f, scorer(ops, LINE * f)) for f in (0.95, 1.05)]
     for frame in np.memmap(frames, np.uint8, "r").reshape(-1, 1, 1, height, width):
         pixels = frame.astype(np.float32) / 255
-        image, centred = torch.from_numpy(pixels), nets["centered_instance"]
+        image, centred, line = torch.from_numpy(pixels), nets["centered_instance"], {}
         maps, fields = sorted(map(torch.from_numpy, nets["bottomup"](pixels)), key=lambda out: -out.shape[-1])
-        others = [bottom_up(ops, maps.half().float(), fields.half().float(), grouping)]
-        others += [bottom_up(ops, maps, fields, near, peak) for peak, near in nearby]
-        line = {"bottom-up": told(bottom_up(ops, maps, fields, grouping), others)}
+        rounded = maps.half().float(), fields.half().float()
+        for way, peak in (("bottom-up", PEAK), ("bottom-up-low", LOW)):
+            others = [bottom_up(ops, *rounded, grouping, peak)]
+            others += [bottom_up(ops, maps, fields, near, peak * f) for f, near in nearby]
+            line[way] = told(bottom_up(ops, maps, fields, grouping, peak), others)
 
         centres = torch.from_numpy(nets["centroid"](pixels)[0])
-        corner, cut = top_down(ops, image, centres, centred)
-        # Half a pixel more or less moves a crop by one: another picture for the network, but the same animal.
         others = [top_down(ops, image, centres.half().float(), centred)]
-        others += [top_down(ops, image, centres, centred, peak) for peak, _ in nearby]
-        line["top-down"] = told(corner, [other[0] for other in others])
-        line["top-down-floor"] = told(cut, [other[1] for other in others])
+        others += [top_down(ops, image, centres, centred, PEAK * f) for f, _ in nearby]
+        for way, instances in top_down(ops, image, centres, centred).items():
+            line[way] = told(instances, [other[way] for other in others])
         print(json.dumps(line), flush=True)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from measure import graph_of, measure, row
 
-ROW = "argmax + smoothing + mask 512x512x21 float16"
+ROW = "argmax + smoothing 21x512x512 float16"
 SIDE, CLASSES, SMOOTHING = 512, 21, 0.5
 # Frames taken in turns: more than the cache holds.
 INPUTS = 16

@@ -193,6 +193,6 @@ fn every_launch_file_has_a_test_here() {
         .map(|p| p.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["detect", "detect-track", "pose-bottomup", "pose-topdown"]);
+    assert_eq!(names, ["detect", "detect-track", "pose-bottomup", "pose-topdown", "segment"]);
     assert!(Path::new(&fetched("models/nanodet.onnx")).is_file());
 }
