@@ -120,13 +120,12 @@ impl Areas {
                     from += 1;
                 }
                 // Corners count, so that runs one cell beyond either end touch.
-                for other in from..above.end {
-                    if runs[other].start + width > run.end {
-                        break;
-                    }
+                let mut other = from;
+                while other < above.end && runs[other].start + width <= run.end {
                     if runs[other].class == run.class {
                         join(parents, i, other);
                     }
+                    other += 1;
                 }
             }
             above = first..runs.len();

@@ -50,14 +50,15 @@ impl Resize {
         let map = self.map(mask.len(), out.len(), stride)?;
         let cells = Cells { mask, size: self.from };
         let upright = map.u[1] == 0 && map.v[0] == 0;
-        let mut sums = vec![0; if upright && self.soft { self.from[0] } else { 0 }];
+        let columns = if upright && self.soft { Columns::new(&map, self) } else { Columns::default() };
+        let mut sums = vec![0; self.from[0]];
         for (y, row) in out.chunks_mut(stride).take(self.frame[1]).enumerate() {
             let row = &mut row[..self.frame[0]];
             let start = |[_, by_y, at]: [i64; 3]| by_y * y as i64 + at;
             let (u, v) = (start(map.u), start(map.v));
             match (upright, self.soft) {
                 (true, false) => cells.nearest_row(u, map.u[0], v, row),
-                (true, true) => cells.soft_row(u, map.u[0], v, &mut sums, row),
+                (true, true) => cells.soft_row(&columns, v, &mut sums, row),
                 (false, soft) => {
                     for (x, out) in (0i64..).zip(row) {
                         let place = [u + map.u[0] * x, v + map.v[0] * x];
@@ -168,26 +169,42 @@ impl Cells<'_> {
         }
     }
 
-    /// Likewise; `sums` has room for a row of the mask, interpolated between two.
-    fn soft_row(&self, u: i64, step: i64, v: i64, sums: &mut [u32], out: &mut [u8]) {
+    /// The pixels of a row, all at `v`. `sums` has room for a row of the mask, interpolated between two.
+    fn soft_row(&self, columns: &Columns, v: i64, sums: &mut [u32], out: &mut [u8]) {
         let [w, h] = self.size;
+        out.fill(0);
         if cell(v, h).is_none() {
-            return out.fill(0);
+            return;
         }
         let (y0, y1, weight) = taps(v, h);
         let [above, below] = [y0, y1].map(|y| &self.mask[y * w..][..w]);
         for ((sum, a), b) in sums.iter_mut().zip(above).zip(below) {
             *sum = between((*a).into(), (*b).into(), weight);
         }
-        let mut u = u;
-        for out in out {
-            *out = if cell(u, w).is_some() {
-                let (x0, x1, weight) = taps(u, w);
-                rounded(between(sums[x0], sums[x1], weight))
-            } else {
-                0
-            };
-            u += step;
+        for (out, (x0, x1, weight)) in out[columns.first..].iter_mut().zip(&columns.taps) {
+            *out = rounded(between(sums[*x0 as usize], sums[*x1 as usize], *weight));
         }
+    }
+}
+
+/// What an upright soft mask's pixels are made of, the same in all rows: cells and weight, from the first pixel on that lies
+/// in the mask to the last.
+#[derive(Debug, Default)]
+struct Columns {
+    first: usize,
+    taps: Vec<(u32, u32, u32)>,
+}
+
+impl Columns {
+    fn new(map: &Map, resize: &Resize) -> Self {
+        let (w, width) = (resize.from[0], resize.frame[0]);
+        let places = || (0i64..).take(width).map(|x| map.u[2] + map.u[0] * x);
+        let inside = |place: &i64| cell(*place, w).is_some();
+        let taps = |place: i64| {
+            let (x0, x1, weight) = taps(place, w);
+            (x0 as u32, x1 as u32, weight)
+        };
+        let first = places().position(|place| inside(&place)).unwrap_or(width);
+        Self { first, taps: places().skip(first).take_while(inside).map(taps).collect() }
     }
 }

@@ -61,9 +61,7 @@ pub(super) fn byte(p: f32) -> u8 {
 /// The state behind a value, not yet rounded to its type; `keep` and `take` are the shares of both.
 #[inline(always)]
 pub(super) fn blend(state: f32, v: f32, keep: f32, take: f32) -> f32 {
-    match (state.is_finite(), v.is_nan()) {
-        (false, _) => v,
-        (true, true) => state,
-        (true, false) => keep * state + take * v,
-    }
+    let mixed = keep * state + take * v;
+    let kept = if v.is_nan() { state } else { mixed };
+    if state.is_finite() { kept } else { v }
 }

@@ -51,11 +51,11 @@ fn without_small(mask: &[u8], width: usize, least: usize, soft: bool) -> Vec<u8>
         seen[start] = true;
         while let Some(&i) = area.get(next) {
             next += 1;
-            for other in 0..mask.len() {
+            for (other, seen) in seen.iter_mut().enumerate() {
                 let near =
                     (i / width).abs_diff(other / width) <= 1 && (i % width).abs_diff(other % width) <= 1;
-                if near && !seen[other] && class(other) == class(start) {
-                    seen[other] = true;
+                if near && !*seen && class(other) == class(start) {
+                    *seen = true;
                     area.push(other);
                 }
             }
