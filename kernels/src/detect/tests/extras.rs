@@ -354,7 +354,7 @@ fn broken_cells_are_dropped_and_counted_and_do_not_hide_their_neighbours() {
         let kind = Some(DecoderKind::Centernet);
         let decoder = choose(&descs(&tensors), [20, 20], kind, &Hints::default()).unwrap();
         let mut detector = Detector::new(decoder, open_params(0.25)).unwrap();
-        let (found, outcome) = run(&mut detector, &tensors, &MAP, FRAME);
+        let (found, outcome) = run(&mut detector, &tensors, &Affine::IDENTITY, FRAME);
         assert_eq!(found.iter().map(|d| d.confidence).collect::<Vec<_>>(), [0.5]);
         assert_eq!((outcome.candidates, outcome.non_finite), (1, 3));
     }
