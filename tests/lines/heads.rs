@@ -3,6 +3,7 @@
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{Line, buffers, model, run};
 use gst::prelude::*;
+use gstcudainfer::meta::mask::{Kind, masks};
 use gstcudainfer::meta::object::{KeypointsParam, Object, objects};
 use gstcudainfer::meta::tensor::TensorSet;
 
@@ -174,7 +175,34 @@ fn the_peaks_of_heat_maps_are_objects() {
 }
 
 #[test]
+fn masks_are_made_of_what_gpunms_hands_on() {
+    for between in ["", "! tracker"] {
+        for frame in frames(SQUARE, &format!("{} {between} ! segmask", head("masks"))) {
+            let (found, masks) = (objects(&frame), masks(&frame));
+            assert_eq!((found.len(), masks.len()), (2, 2), "{between}");
+            assert!(TensorSet::of(&frame).is_none());
+            for mask in masks {
+                let Kind::Instance { object } = mask.kind else { panic!("{:?}", mask.kind) };
+                let label = found.iter().find(|o| o.id == object).unwrap().label.clone();
+                // Red is left of x = 16, in a box from 8 to 24; blue above y = 40, in a box from 32 to 48.
+                let rows = mask.data.map_readable().unwrap();
+                let inside = |x: usize, y: usize| rows[y * mask.width + x] != 0;
+                let (last_x, last_y) = (mask.width - 1, mask.height - 1);
+                assert!(inside(0, 0), "{label}");
+                assert_eq!(
+                    (inside(last_x, 0), inside(0, last_y)),
+                    (label == "blue", label == "red"),
+                    "{label}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_number_of_keypoints_that_does_not_fit_is_refused_with_what_would() {
     let report = run(&line(SQUARE, &head("pose-of-four")));
     report.fails_with(&["coloured:float32:1x15x84", "[1, 4 + 2 + 3 * 4, N]"]);
+    let report = run(&line(SQUARE, &head("pose-of-two")));
+    report.fails_with(&["[1, 4 + 2 + 3 * 2, N]", "the skeleton in the model's sidecar has 2 points"]);
 }

@@ -37,6 +37,9 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         ("file", "[output]\nlabels-file = \"b.txt\"", &["labels file", "b.txt"]),
         ("strides", "[output]\nstrides = [0]", &["strides", "above 0"]),
         ("hint", "[output]\nbackground = \"first\"", &["background", "drop it or set another decoder"]),
+        ("size", "[output]\nsize-unit = \"meters\"", &["'meters' is none of", "cells, pixels, log-cells"]),
+        ("axes", "[output]\naxis-order = \"hw\"", &["'hw' is none of", "xy, yx"]),
+        ("points", "[output]\nkeypoints = 17", &["'keypoints' does not apply to decoder yolov8"]),
         ("input", "[input]\nname = \"pixels\"", &["'pixels'", "images:float32:1x3x64x64"]),
         ("skeleton", "[skeleton]\nname = \"coco\"", &["no skeleton 'coco'", "coco-17", "points"]),
         (

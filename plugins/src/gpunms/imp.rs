@@ -74,8 +74,14 @@ impl GpuNms {
     fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<kernels::Decoder, String> {
         let model = ModelOutputs::of(incaps)?;
         let settings = lock(&self.settings);
-        choose(&model.outputs, model.input, settings.decoder(info), &settings.hints(info))
-            .map_err(|e| e.to_string())
+        choose(&model.outputs, model.input, settings.decoder(info), &settings.hints(info)).map_err(|e| {
+            match (info.output.keypoints, info.skeleton.points.len()) {
+                (None, points @ 1..) => {
+                    format!("{e} (the skeleton in the model's sidecar has {points} points: so many keypoints are expected)")
+                }
+                _ => e.to_string(),
+            }
+        })
     }
 
     fn prepare(&self, incaps: &gst::Caps, info: ModelInfo) -> Result<State, String> {
@@ -86,7 +92,7 @@ impl GpuNms {
         Detector::new(decoder.clone(), params.clone()).map_err(|e| e.to_string())?;
         Ok(State {
             key: format!("{decoder:?} {params:?}"),
-            points: Points::new(&info, decoder.keypoints())?,
+            points: Points::new(&info, decoder.keypoints()),
             decoder,
             params,
             side: None,

@@ -11,6 +11,11 @@
 //!   ! trtinfer model=yolo11n.onnx ! gpunms classes=person,car confidence=0.4 ! inferpublish ! fakesink
 //! ```
 //!
+//! Models that give keypoints (YOLO-pose, CenterFace) have them put on their objects as a `keypoints` parameter, named and
+//! joined as the skeleton in the sidecar says. Of models with masks (YOLO-seg) the prototypes and the objects' coefficients
+//! are handed on as tensors, to whoever asks for tensors in its caps: segmask, also behind a tracker.
+//! Behind `fusedpreproc roi=objects` the objects of every region are found, and put on the frame in its coordinates.
+//!
 //! A property that is not set is the sidecar's, else the default that gst-inspect shows. Candidates with NaN or
 //! infinite values are dropped and counted in `stats`.
 

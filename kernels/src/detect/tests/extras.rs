@@ -338,6 +338,29 @@ fn of_equal_neighbours_the_first_is_the_peak_and_a_cell_is_one_of_its_best_class
 }
 
 #[test]
+fn broken_cells_are_dropped_and_counted_and_do_not_hide_their_neighbours() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let mut heat = vec![vec![0.0; 25]; 2];
+    let mut sizes = vec![vec![1.0; 25]; 2];
+    // The peak's neighbour is NaN in its class; another cell is infinite in one class; a third has a NaN for its size, and
+    // so has one that is no peak.
+    for (cell, class, score) in [(6, 0, 0.5), (7, 0, nan), (24, 1, inf), (22, 0, 0.75), (16, 0, 0.5)] {
+        heat[class][cell] = score;
+    }
+    (sizes[0][22], sizes[1][16]) = (nan, nan);
+    let maps = Maps { grid: [5, 5], heat, sizes, offsets: vec![], landmarks: vec![] };
+    for channels_last in [false, true] {
+        let tensors = maps.tensors(channels_last);
+        let kind = Some(DecoderKind::Centernet);
+        let decoder = choose(&descs(&tensors), [20, 20], kind, &Hints::default()).unwrap();
+        let mut detector = Detector::new(decoder, open_params(0.25)).unwrap();
+        let (found, outcome) = run(&mut detector, &tensors, &Affine::IDENTITY, FRAME);
+        assert_eq!(found.iter().map(|d| d.confidence).collect::<Vec<_>>(), [0.5]);
+        assert_eq!((outcome.candidates, outcome.non_finite), (1, 3));
+    }
+}
+
+#[test]
 fn maps_that_change_their_grid_are_refused() {
     let maps = Maps::new(1, [8, 8], [3, 2, 2, 0], [1.0, 2.0]);
     let tensors = maps.tensors(false);

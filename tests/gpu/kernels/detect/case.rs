@@ -61,6 +61,7 @@ pub fn alone(
 }
 
 /// A model's outputs, and how to read them.
+#[derive(Clone)]
 pub struct Case {
     pub name: String,
     pub tensors: Vec<Tensor>,

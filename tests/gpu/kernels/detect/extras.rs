@@ -24,7 +24,9 @@ fn cpu(case: &Case, params: &Params, row: &Row) -> (Vec<Detection>, Attached) {
 }
 
 fn check(gpu: &Attached, cpu: &Attached, exact: bool, what: &str) {
-    assert_eq!(gpu.coefficients, cpu.coefficients, "{what}");
+    let same = |(g, c): (&f32, &f32)| g == c || g.is_nan() && c.is_nan();
+    assert_eq!(gpu.coefficients.len(), cpu.coefficients.len(), "{what}");
+    assert!(gpu.coefficients.iter().zip(&cpu.coefficients).all(same), "{what}");
     assert_eq!(gpu.keypoints.len(), cpu.keypoints.len(), "{what}");
     // Sizes by the exponential differ in the last places: see the detections' tolerance.
     let tolerance = if exact { 0.0 } else { 1e-3 };
@@ -46,15 +48,7 @@ fn what_detections_carry_equals_the_cpu_in_every_row_form_and_mode() {
             continue;
         }
         for half in [false, true] {
-            let mut cases: Vec<Case> = by_seed
-                .iter()
-                .map(|all| Case {
-                    name: all[number].name.clone(),
-                    tensors: all[number].tensors.clone(),
-                    decoder: all[number].decoder.clone(),
-                    exact: all[number].exact,
-                })
-                .collect();
+            let mut cases: Vec<Case> = by_seed.iter().map(|all| all[number].clone()).collect();
             if half {
                 cases = cases.into_iter().map(Case::halved).collect();
             }
