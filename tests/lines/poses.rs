@@ -96,7 +96,7 @@ fn points_may_be_missing_or_no_numbers_and_boxes_stand_in_for_them() {
 
 #[test]
 fn the_sidecars_sigmas_reach_the_tracker() {
-    let jumping = |frame: u8| vec![fly(if frame % 2 == 0 { 100.0 } else { 130.0 }, 50.0, true)];
+    let jumping = |frame: u8| vec![fly(if frame.is_multiple_of(2) { 100.0 } else { 130.0 }, 50.0, true)];
     let ids = |sigmas: &str, tracker: &str| {
         let folder = scratch("sigmas");
         std::fs::copy(model("heat-maps"), folder.join("model.onnx")).unwrap();

@@ -84,40 +84,30 @@ impl Matcher {
 
     /// Fills in the scores: OKS where both have keypoints, else IoU.
     fn compare(&mut self, sigmas: &[f32], offered: &[(usize, One<'_>)], costs: &mut Costs) {
-        let Self { expected, points, poses, scores, .. } = self;
-        let rows: Vec<Pose<'_>> = poses
-            .iter()
-            .zip(&*expected)
-            .map(|(pose, rect)| Pose {
-                points: points.get(pose.clone()).unwrap_or_default(),
-                area: AREA_OF_BOX * rect.w * rect.h,
-            })
-            .collect();
+        let Self { expected, seen, points, poses, scores, .. } = self;
+        let overlaps = |out: &mut Vec<f32>, costs: &mut Costs| {
+            take(out, costs, |costs| costs.iou(expected, seen), |out| iou_matrix(expected, seen, out));
+        };
+        if sigmas.is_empty() {
+            return overlaps(scores, costs);
+        }
+        let expected_poses = poses.iter().zip(&*expected).map(|(pose, rect)| Pose {
+            points: points.get(pose.clone()).unwrap_or_default(),
+            area: AREA_OF_BOX * rect.w * rect.h,
+        });
+        let rows: Vec<Pose<'_>> = expected_poses.collect();
         // Their areas are not used.
         let cols: Vec<Pose<'_>> =
             offered.iter().map(|(_, one)| Pose { points: one.pose, area: 1.0 }).collect();
-        let lacks = |poses: &[Pose<'_>]| poses.iter().any(|pose| pose.points.is_empty());
-        if sigmas.is_empty() || lacks(&rows) || lacks(&cols) {
-            take(
-                scores,
-                costs,
-                |costs| costs.iou(expected, &self.seen),
-                |out| iou_matrix(expected, &self.seen, out),
-            );
-        } else {
-            scores.clear();
-            scores.resize(rows.len() * cols.len(), 0.0);
-        }
-        if sigmas.is_empty() {
-            return;
-        }
-        let mut similar = Vec::new();
         let by_cpu = |out: &mut Vec<f32>| oks_matrix(&rows, &cols, sigmas, out);
-        take(&mut similar, costs, |costs| costs.oks(&rows, &cols, sigmas), by_cpu);
-        for (i, (score, oks)) in scores.iter_mut().zip(similar).enumerate() {
-            let [row, col] = [rows.get(i / cols.len()), cols.get(i % cols.len())];
-            if [row, col].iter().flatten().all(|pose| !pose.points.is_empty()) {
-                *score = oks;
+        take(scores, costs, |costs| costs.oks(&rows, &cols, sigmas), by_cpu);
+        let lacks = |pose: &Pose<'_>| pose.points.is_empty();
+        if rows.iter().chain(&cols).any(lacks) {
+            let mut boxed = Vec::new();
+            overlaps(&mut boxed, costs);
+            let pairs = rows.iter().flat_map(|row| cols.iter().map(move |col| lacks(row) || lacks(col)));
+            for ((score, overlap), _) in scores.iter_mut().zip(boxed).zip(pairs).filter(|(_, lacks)| *lacks) {
+                *score = overlap;
             }
         }
     }

@@ -118,11 +118,11 @@ fn points_that_are_seen_for_the_first_time_are_no_movement() {
         let whole = pose(0.0, false);
         let mut tracks = Vec::new();
         for frame in 0..8u8 {
-            // One side alone, then all of it, then the other side alone.
+            // One side alone, then all of it, then the other side and the tail.
             let (points, rect) = match frame {
                 0..3 => ([NONE, NONE, whole[2], NONE], Rect { x: 0.0, y: 45.0, w: 1.0, h: 1.0 }),
                 3 => (whole, boxed(0.0, 0.9).rect),
-                _ => ([NONE, NONE, NONE, whole[3]], Rect { x: 40.0, y: 45.0, w: 1.0, h: 1.0 }),
+                _ => ([NONE, whole[1], NONE, whole[3]], Rect { x: 20.0, y: 45.0, w: 20.0, h: 45.0 }),
             };
             let poses = Poses { points: &points, sigmas: &SIGMAS, around_points: &[true] };
             let seen = Detection { rect, ..boxed(0.0, 0.9) };

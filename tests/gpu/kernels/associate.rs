@@ -195,3 +195,52 @@ fn a_crowd_is_tracked_the_same_with_the_gpu() {
     }
     assert!(stream.counters().launches.get() >= 20, "the GPU was used");
 }
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_crowd_of_poses_is_tracked_the_same_with_the_gpu() {
+    let stream = Arc::new(stream());
+    for params in [track::Params::sort(), track::Params::bytetrack()] {
+        let mut trackers = [(); 2].map(|()| track::Tracker::new(params.clone()).unwrap());
+        trackers[1].use_gpu(&stream).unwrap();
+        let mut random = Random::new(7);
+        // Far enough apart that the last bits of `exp` decide nothing.
+        let crowd: Vec<(Rect, Points)> = (0..200u8)
+            .map(|i| {
+                let (x, y) = (120.0 * f32::from(i % 16), 80.0 * f32::from(i / 16));
+                let point = |_| (x + random.range(0.0, 30.0), y + random.range(0.0, 60.0));
+                (Rect { x, y, w: 30.0, h: 60.0 }, (0..COCO_SIGMAS.len()).map(point).collect())
+            })
+            .collect();
+        for frame in 0..10u8 {
+            let way = 2.0 * f32::from(frame);
+            let detections: Vec<Detection> = crowd
+                .iter()
+                .map(|(rect, _)| Detection {
+                    rect: Rect { x: rect.x + way, ..*rect },
+                    confidence: 0.9,
+                    class: 0,
+                })
+                .collect();
+            // Points are missing now and then, and every seventh object has none in every third frame.
+            let mut points: Points = Vec::new();
+            for (i, (_, pose)) in crowd.iter().enumerate() {
+                let none = i % 7 == 0 && frame % 3 == 1;
+                points.extend(pose.iter().map(|(x, y)| {
+                    if none || random.below(9) == 0 { (f32::NAN, 0.0) } else { (x + way, *y) }
+                }));
+            }
+            let poses = track::Poses { points: &points, sigmas: &COCO_SIGMAS, around_points: &[] };
+            let [one, two] = trackers.each_mut().map(|tracker| {
+                let mut tracks = Vec::new();
+                tracker.update_poses(&detections, poses, &mut tracks);
+                tracks
+            });
+            assert_eq!(one, two, "frame {frame}");
+            let all: Vec<_> = one.iter().map(|track| track.map_or(0, |track| track.id)).collect();
+            assert_eq!(all, (1..=200).collect::<Vec<u64>>(), "frame {frame}");
+        }
+        assert!(trackers[1].gpu_failure().is_none());
+    }
+    assert!(stream.counters().launches.get() >= 18, "the GPU was used");
+}
