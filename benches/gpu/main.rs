@@ -9,6 +9,7 @@ mod floor;
 mod measure;
 mod peaks;
 mod preproc;
+mod segment;
 mod upload;
 
 use std::sync::Arc;
@@ -24,11 +25,12 @@ fn main() {
     let stream = Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Run = fn(&Stream);
-    let operations: [(&str, Run); 7] = [
+    let operations: [(&str, Run); 8] = [
         ("floor", floor::run),
         ("preproc", preproc::run),
         ("detect", detect::run),
         ("peaks", peaks::run),
+        ("segment", segment::run),
         ("associate", associate::run),
         ("draw", draw::run),
         ("upload", upload::run),

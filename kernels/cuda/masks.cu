@@ -4,9 +4,9 @@
 // is. Its piece (kernels/src/draw/mask.rs) says which pixels it covers and where their centres lie on it.
 //
 // A block paints a tile of 64 x 16 pixels, a thread two by two of them and the chroma sample that they share, which takes what
-// is painted on the top-left one. It reads its pixels when the first mask meets them, and writes them once.
+// is painted on the top-left one. It reads a pixel when the first mask paints it, and writes it once.
 //
-// What must move: the pixels that are covered, twice, and the masks' samples. Grid: the tiles that the bounding box of all
+// What must move: the pixels that are painted, twice, and the masks' samples. Grid: the tiles that the bounding box of all
 // pieces meets; 256 threads a block.
 #include "prelude.cuh"
 
@@ -107,11 +107,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) masks(const Params p) {
         for (int i = 0; i < 4; i++) {
             const int px = x + i % 2, py = y + i / 2;
             if (!inside[i] || px < c.left || px >= c.right || py < c.top || py >= c.bottom) continue;
-            if (!(covered >> i & 1)) {
-                pixel[i] = get(at[i], bytes);
-                if (i == 0 && cb) chroma = uint32_t(*cb) | uint32_t(*cr) << 8;
-                covered |= 1u << i;
-            }
             const float mx = c.start[0] + float(px - c.left) * c.step[0];
             const float my = c.start[1] + float(py - c.top) * c.step[1];
             uint32_t ink = c.ink, v;
@@ -124,6 +119,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) masks(const Params p) {
                 v = id == c.background ? 0 : 255;
             }
             const uint32_t a = (v * c.opacity + 127) / 255;
+            if (a == 0 && c.kind < INTO_ALPHA) continue;
+            if (!(covered >> i & 1)) {
+                pixel[i] = get(at[i], bytes);
+                if (i == 0 && cb) chroma = uint32_t(*cb) | uint32_t(*cr) << 8;
+                covered |= 1u << i;
+            }
             if (c.kind >= INTO_ALPHA) {
                 pixel[i] = (pixel[i] & 0xffffffu) | a << 24;
                 continue;

@@ -55,8 +55,9 @@ fn frame(info: &VideoInfo, value: u8, tensors: Vec<Tensor>) -> gst::Buffer {
         input: [info.width() as usize, info.height() as usize],
         to_frame: Affine::IDENTITY,
         batch: None,
+        object: None,
     };
-    set.put(buffer.get_mut().unwrap());
+    TensorSet::put(&[set], buffer.get_mut().unwrap());
     buffer
 }
 

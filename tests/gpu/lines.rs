@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::device::{Choice, Context, DeviceError, Memory, Resolved, Stream};
 use cudainfer_tests::{Line, buffers, fetched, model, run};
 use gst::prelude::*;
+use gstcudainfer::meta::mask;
 use gstcudainfer::meta::object::{Object, objects};
 
 fn context() -> Arc<Context> {
@@ -165,6 +166,65 @@ fn peaks_are_those_of_the_cpu() {
         assert_eq!(a.names, b.names);
         let far = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(far(&a.x, &b.x) < 0.2 && far(&a.y, &b.y) < 0.2, "{a:?} is not {b:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn masks_are_those_of_the_cpu_and_nothing_waits_until_they_are_read() {
+    let run = |upload: &str, device: &str| {
+        let line = Line::new(&format!(
+            "videotestsrc num-buffers=20 pattern=chroma-zone-plate kx2=20 ky2=20 kt=1 \
+             ! video/x-raw,format=RGBA,width=120,height=80 {upload} ! fusedpreproc device={device} \
+             ! trtinfer model={} provider={device} ! segmask name=m device={device} size=frame closing=1 min-area=3 \
+             ! fakesink name=out",
+            model("masks-smooth")
+        ));
+        let seen = line.collect("out");
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        let waits = || {
+            let stats = line.element("m").property::<gst::Structure>("stats");
+            stats.get::<u64>("host-waits").unwrap()
+        };
+        let before = waits();
+        let read = |frame: &gst::Buffer| mask::masks(frame)[0].data.map_readable().unwrap().to_vec();
+        let found: Vec<_> = seen.lock().unwrap().iter().map(read).collect();
+        (found, before, waits())
+    };
+    let (gpu, before, after) = run("! cudainferupload", "cuda");
+    assert_eq!((before, after), (0, 20));
+    let (cpu, ..) = run("", "cpu");
+    assert_eq!((gpu.len(), cpu.len()), (20, 20));
+    let (gpu, cpu) = (gpu.concat(), cpu.concat());
+    assert!((0..3).all(|class| cpu.contains(&class)), "every class is in the picture");
+    // Where two colours are equal, the last bit of the tensor decides.
+    let other = gpu.iter().zip(&cpu).filter(|(a, b)| a != b).count();
+    assert!(gpu.len() == cpu.len() && other * 1000 <= cpu.len(), "{other} of {} differ", cpu.len());
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn frames_in_gpu_memory_get_their_alpha_channel_there_and_become_gray_in_system_memory() {
+    let line = |output: &str, upload: &str, download: &str, device: &str| {
+        buffers(&format!(
+            "videotestsrc num-buffers=10 pattern=chroma-zone-plate kx2=20 ky2=20 kt=1 \
+             ! video/x-raw,format=RGBA,width=120,height=80 {upload} ! fusedpreproc device={device} \
+             ! trtinfer model={} provider={device} ! tee name=t t. ! queue ! fakesink \
+             t. ! queue ! segmask output={output} {download} ! video/x-raw ! fakesink name=out",
+            model("mask-red")
+        ))
+    };
+    for (output, download) in [("alpha", "! cudainferdownload"), ("gray", "")] {
+        let gpu = line(output, "! cudainferupload", download, "cuda");
+        let cpu = line(output, "", "", "cpu");
+        assert_eq!((gpu.len(), cpu.len()), (10, 10));
+        for (gpu, cpu) in gpu.iter().zip(&cpu) {
+            let (gpu, cpu) = (gpu.map_readable().unwrap(), cpu.map_readable().unwrap());
+            assert_eq!(gpu.len(), cpu.len());
+            // A last bit of the tensor may round the other way.
+            assert!(gpu.iter().zip(cpu.iter()).all(|(a, b)| a.abs_diff(*b) <= 1), "{output}");
+        }
     }
 }
 

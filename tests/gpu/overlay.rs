@@ -9,6 +9,7 @@ use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoFormat, VideoInfo, VideoMeta};
 use gstcudainfer::memory::{MappedFrame, caps, is_cuda_memory, plane_extent};
+use gstcudainfer::meta::mask::{self, Kind, Mask};
 use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, TrackingParam};
 use gstcudainfer::{meta, video};
 
@@ -33,7 +34,13 @@ fn harness(element: &str, caps_in: &gst::Caps, caps_out: &gst::Caps) -> Harness 
     harness
 }
 
-/// A frame of changing bytes with a tracked object, a detected one and keypoints.
+/// A mask of 13x7 samples in system memory.
+fn a_mask(kind: Kind, most: u8, rect: Rect) -> Mask {
+    let samples: Vec<u8> = (0..13 * 7u8).map(|i| i.wrapping_mul(29) % most).collect();
+    Mask { kind, width: 13, height: 7, data: gst::Buffer::from_slice(samples), rect }
+}
+
+/// A frame of changing bytes with a tracked object, a detected one, keypoints, and masks of all kinds.
 fn frame(info: &VideoInfo) -> gst::Buffer {
     let (width, height) = (info.width() as f32, info.height() as f32);
     let bytes: Vec<u8> = (0..info.size()).map(|i| (i * 31 + i / 77) as u8).collect();
@@ -64,6 +71,16 @@ fn frame(info: &VideoInfo) -> gst::Buffer {
     let writable = buffer.get_mut().unwrap();
     writable.set_pts(gst::ClockTime::from_mseconds(40));
     objects.iter().for_each(|object| object.put(writable, &rect));
+    let whole = Rect { x: 0.0, y: -3.0, w: width, h: height + 6.0 };
+    let classes = Kind::Classes { labels: vec!["a".into(), "b".into()], background: Some(0) };
+    mask::put(
+        writable,
+        &[
+            a_mask(classes, 3, whole),
+            a_mask(Kind::Alpha { label: "b".into() }, 250, whole),
+            a_mask(Kind::Instance { object: 1 }, 2, rect),
+        ],
+    );
     buffer
 }
 

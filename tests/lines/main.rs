@@ -3,6 +3,7 @@
 
 mod cache;
 mod classes;
+mod heads;
 mod inspect;
 mod launch;
 mod masks;

@@ -8,8 +8,8 @@ use crate::launch::{is_watchable, launch};
 
 /// The left half red, the right half blue: 24x16.
 const HALVES: &str = "compositor name=mix background=black sink_1::xpos=12 ! video/x-raw,format=RGB,width=24,height=16 \
-     ! identity name=mixed videotestsrc num-buffers=4 pattern=red ! video/x-raw,width=12,height=16 ! mix.sink_0 \
-     videotestsrc num-buffers=4 pattern=blue ! video/x-raw,width=12,height=16 ! mix.sink_1  mixed.";
+     ! identity name=mixed videotestsrc num-buffers=4 pattern=red ! video/x-raw,format=RGB,width=12,height=16 ! mix.sink_0 \
+     videotestsrc num-buffers=4 pattern=blue ! video/x-raw,format=RGB,width=12,height=16 ! mix.sink_1  mixed.";
 
 fn bytes(buffer: &gst::BufferRef) -> Vec<u8> {
     buffer.map_readable().unwrap().to_vec()

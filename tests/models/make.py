@@ -287,6 +287,63 @@ def batch_detections(graph: Graph, batch: int | str = "batch", size: int = 64, p
     graph.output("detections", F32, [batch, 6, 84])
 
 
+SKELETON = '[skeleton]\npoints = ["left", "right", "foot"]\nedges = [["left", "right"], ["right", "foot"]]\n'
+
+
+def heads() -> None:
+    """The detector's boxes with more beside them; each frame of a batch gets what its mean colours say."""
+    boxes, scores, colours = detector_tables()
+    # Three keypoints of each object: x, y, visibility.
+    points = np.zeros((9, 84), np.float32)
+    points[:, 0] = [12, 8, 0.875, 20, 8, 0.75, 16, 70, 0.25]
+    points[:, 5] = [46, 34, 0.5, 50, 34, 0.625, 48, 46, 1]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    coloured(graph, np.concatenate([boxes, scores, points]), 4, colours)
+    graph.output("coloured", F32, ["batch", 15, 84])
+    graph.save("pose", RED_AND_BLUE + SKELETON)
+    graph.save("pose-of-two", RED_AND_BLUE + '[skeleton]\npoints = ["head", "tail"]\n')
+    graph.save("pose-of-four", RED_AND_BLUE + "keypoints = 4\n")
+
+    # Four prototypes of 16x16 cells: left, right, top, bottom; the red object is its left half, the blue one its top half.
+    prototypes = np.zeros((1, 4, 16, 16), np.float32)
+    prototypes[0, 0, :, :4], prototypes[0, 1, :, 4:], prototypes[0, 2, :10], prototypes[0, 3, 10:] = 1, 1, 1, 1
+    coefficients = np.zeros((4, 84), np.float32)
+    coefficients[:, 0], coefficients[:, 5] = [4, -4, 0, 0], [0, 0, 4, -4]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    coloured(graph, np.concatenate([boxes, scores, coefficients]), 4, colours)
+    graph.output("coloured", F32, ["batch", 10, 84])
+    graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=1)
+    graph.node("Mul", ["mean", graph.constant("none", np.float32(0))], "zeros")
+    graph.node("Add", ["zeros", graph.constant("fixed_prototypes", prototypes)], "prototypes")
+    graph.output("prototypes", F32, ["batch", 4, 16, 16])
+    graph.save("masks", RED_AND_BLUE)
+
+    # Heat-maps of 16x16 cells: red is at the cell 4, 4, beside a weaker one, blue at 12, 10.
+    heat, tints = np.zeros((2, 256), np.float32), np.zeros((2, 256, 3), np.float32)
+    tints[0, 4 * 16 + 4, 0], tints[0, 4 * 16 + 5, 0], tints[1, 10 * 16 + 12, 2] = 1, 0.9, 1
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    coloured(graph, heat, 0, tints)
+    graph.node("Reshape", ["coloured", graph.constant("maps", np.array([-1, 2, 16, 16], np.int64))], "hm")
+    graph.output("hm", F32, ["batch", 2, 16, 16])
+    graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=1)
+    graph.node("Mul", ["mean", graph.constant("none", np.float32(0))], "zeros")
+    for name, value in [("wh", [4, 6]), ("reg", [0, 0.25])]:
+        maps = np.ones((1, 2, 16, 16), np.float32) * np.array(value, np.float32).reshape(1, 2, 1, 1)
+        graph.node("Add", ["zeros", graph.constant(f"fixed_{name}", maps)], name)
+        graph.output(name, F32, ["batch", 2, 16, 16])
+    graph.save("centers", RED_AND_BLUE)
+
+
+def coloured(graph: Graph, fixed: np.ndarray, row: int, colours: np.ndarray) -> None:
+    """`coloured` [batch, *fixed.shape]: the fixed numbers, and from `row` on each frame's mean colours added to them."""
+    weights = np.zeros((3, *fixed.shape), np.float32)
+    weights[:, row : row + len(colours)] = colours.transpose(2, 0, 1)
+    graph.node("ReduceMean", ["images"], "colour", axes=[2, 3], keepdims=1)
+    graph.node("Mul", ["colour", graph.constant("weights", weights)], "weighted")
+    graph.node("ReduceSum", ["weighted", graph.constant("over", np.array([1], np.int64))], "summed", keepdims=0)
+    graph.node("Add", ["summed", graph.constant("fixed", fixed)], "coloured")
+
+
 # Where the heat-maps' peaks are, in cells (0 is the first cell's centre): channel, x, y.
 PEAKS = [(0, 7.25, 11.5), (1, 20.0, 4.75)]
 
@@ -389,7 +446,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heat_maps, classifiers, masks, failing):
+    for make in (identities, several, detectors, batches, heads, heat_maps, classifiers, masks, failing):
         make()
     STAMP.write_bytes(source)
 

@@ -92,6 +92,9 @@ fn paint(surface: &mut Surface<'_, '_>, piece: &Piece, data: &[u8], palette: &[u
                 (ink, if u32::from(sample) == piece.background { 0 } else { 255 })
             };
             let a = (value * piece.opacity + 127) / 255;
+            if a == 0 && !into_alpha {
+                continue;
+            }
             let mut put = |plane: usize, at: usize, ink: u32| {
                 blend(&mut frame.planes[plane][at], ink, a);
             };

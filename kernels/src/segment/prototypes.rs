@@ -10,7 +10,7 @@ use crate::tensor::{TensorDesc, TensorView};
 
 /// Where an object's mask lies among the prototypes' cells, and where its bytes lie: `height` rows of `width` bytes, each 0
 /// or 1, from `offset` on. Everything outside the region is 0. An object without any cell has a width and height of 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Region {
     /// First cell across.

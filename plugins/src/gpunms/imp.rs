@@ -86,7 +86,7 @@ impl GpuNms {
         Detector::new(decoder.clone(), params.clone()).map_err(|e| e.to_string())?;
         Ok(State {
             key: format!("{decoder:?} {params:?}"),
-            points: Points::new(&info, decoder.keypoints()),
+            points: Points::new(&info, decoder.keypoints())?,
             decoder,
             params,
             side: None,

@@ -5,10 +5,8 @@ use cudainfer_kernels::detect::{Decoder, Masks};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use crate::caps::{self, MODEL, ModelOutputs, OUTPUTS, ROI};
+use crate::meta::mask::COEFFICIENTS;
 use crate::meta::tensor::{Tensor, TensorSet};
-
-/// The coefficients' tensor: float32 `[n, M]`, a row for each object, in their order.
-pub(super) const COEFFICIENTS: &str = "mask-coefficients";
 
 /// The source pad's template: plain frames, and frames with these tensors.
 pub(super) fn src_template() -> gst::Caps {

@@ -11,9 +11,22 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Of so many points: called by their number.
-    pub fn new(_: &ModelInfo, count: usize) -> Self {
-        Self { names: (0..count).map(|i| i.to_string()).collect(), edges: Vec::new() }
+    /// Of so many points, which are called by their number where the sidecar has no skeleton.
+    ///
+    /// # Errors
+    /// A sentence: the sidecar's skeleton has another number of points.
+    pub fn new(info: &ModelInfo, count: usize) -> Result<Self, String> {
+        let points = &info.skeleton.points;
+        if count > 0 && !points.is_empty() && points.len() != count {
+            return Err(format!(
+                "the model gives {count} keypoints, but the skeleton in its sidecar has {} points: name as many as there \
+                 are, in the model's order",
+                points.len()
+            ));
+        }
+        let number = |i: usize| points.get(i).cloned().unwrap_or_else(|| i.to_string());
+        let all: Vec<_> = (0..count).collect();
+        Ok(Self { names: all.iter().map(|i| number(*i)).collect(), edges: info.skeleton.edges_among(&all) })
     }
 
     /// How many.

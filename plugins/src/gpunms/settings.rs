@@ -35,6 +35,7 @@ impl Settings {
     pub fn hints(&self, info: &ModelInfo) -> Hints {
         let defaults = Hints::default();
         let output = &info.output;
+        let points = Some(info.skeleton.points.len()).filter(|n| *n > 0);
         Hints {
             classes: (!output.labels.is_empty()).then_some(output.labels.len()),
             strides: output.strides.clone().unwrap_or(defaults.strides),
@@ -42,7 +43,7 @@ impl Settings {
             normalized: output.normalized,
             activation: output.activation,
             background: output.background,
-            keypoints: output.keypoints,
+            keypoints: output.keypoints.or(points),
             size_unit: output.size_unit,
             axis_order: output.axis_order,
         }

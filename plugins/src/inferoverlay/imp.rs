@@ -63,8 +63,7 @@ impl InferOverlay {
         };
         let state = lock(&self.state);
         let Some(State { info, artist: Some(artist), .. }) = state.as_ref() else { return Ok(None) };
-        let nothing =
-            lock(&self.trails).is_empty() && objects(frame).is_empty() && mask::masks(frame).is_empty();
+        let nothing = lock(&self.trails).is_empty() && objects(frame).is_empty() && !mask::any(frame);
         if ours || nothing {
             return Ok(None);
         }

@@ -122,9 +122,7 @@ pub fn put(buffer: &mut gst::BufferRef, masks: &[Mask]) {
     if masks.is_empty() {
         return;
     }
-    if gst::meta::CustomMeta::from_buffer(buffer, NAME).is_err()
-        && gst::meta::CustomMeta::add(buffer, NAME).is_err()
-    {
+    if !any(buffer) && gst::meta::CustomMeta::add(buffer, NAME).is_err() {
         return;
     }
     let Ok(mut meta) = gst::meta::CustomMeta::from_mut_buffer(buffer, NAME) else { return };
@@ -133,6 +131,11 @@ pub fn put(buffer: &mut gst::BufferRef, masks: &[Mask]) {
         s.get::<gst::ArrayRef>("masks").map_or_else(|_| Vec::new(), |masks| masks.as_slice().to_vec());
     all.extend(masks.iter().map(|mask| mask.to_structure().to_send_value()));
     s.set("masks", gst::Array::from_values(all));
+}
+
+/// Whether a buffer carries masks.
+pub fn any(buffer: &gst::BufferRef) -> bool {
+    gst::meta::CustomMeta::from_buffer(buffer, NAME).is_ok()
 }
 
 /// The masks on a buffer, in the order in which they were put there.

@@ -1,34 +1,30 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::Counters;
-use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
-use cudainfer_kernels::frame::FrameFormat;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
-use gst_video::VideoFrameExt;
 
-use super::enums::{Activation, Mode, Output, Size};
+use super::enums::{Output, Size};
 use super::instances::Instances;
-use super::negotiate;
-use super::pools::Pools;
 use super::settings::{Settings, Work};
-use super::whole::{Made, Wanted, Whole};
+use super::target::Target;
+use super::whole::{Wanted, Whole};
+use super::{negotiate, properties};
 use crate::caps::{self, ModelOutputs};
 use crate::device::{self, Gpu, Results};
 use crate::engine::ModelInfo;
-use crate::fusedpreproc::Layout;
 use crate::inferoverlay::Artist;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
-use crate::meta::mask::{self, Kind, Mask};
+use crate::meta::mask::{self, Kind};
 use crate::meta::object::objects;
 use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
-use crate::{meta, notice, stats, video};
+use crate::{meta, notice, stats};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("segmask", gst::DebugColorFlags::empty(), Some("masks from a network's logits"))
@@ -48,22 +44,6 @@ struct State {
 enum Job {
     Whole(Box<Whole>, Kind),
     Instances(Box<Instances>),
-}
-
-/// Where it goes.
-enum Target {
-    Meta,
-    /// `artist` for frames in CUDA memory.
-    Alpha {
-        info: gst_video::VideoInfo,
-        format: FrameFormat,
-        artist: Option<Artist>,
-    },
-    Gray {
-        info: gst_video::VideoInfo,
-        values: Vec<u8>,
-        pools: Pools,
-    },
 }
 
 /// What has been seen since PAUSED.
@@ -90,24 +70,7 @@ impl SegMask {
         let model = ModelOutputs::of(incaps)?;
         let settings = lock(&self.settings).clone();
         let plan = settings.plan(&model, info)?;
-        let video =
-            || gst_video::VideoInfo::from_caps(incaps).map_err(|e| format!("{incaps} is no video: {e}"));
-        let result = match (settings.output, &plan.work) {
-            (Output::Alpha, _) => {
-                let info = video()?;
-                let format = video::frame_format(&info)
-                    .ok_or_else(|| format!("frames of format {} have no alpha channel", info.format()))?;
-                Target::Alpha { info, format, artist: None }
-            }
-            (Output::Gray, Work::Whole { gray, .. }) => {
-                let info = video()?;
-                let info =
-                    gst_video::VideoInfo::builder(gst_video::VideoFormat::Gray8, info.width(), info.height());
-                let info = info.build().map_err(|e| e.to_string())?;
-                Target::Gray { info, values: gray.clone(), pools: Pools::default() }
-            }
-            _ => Target::Meta,
-        };
+        let result = Target::new(settings.output, &plan.work, incaps)?;
         let work = match plan.work {
             Work::Whole { params, kind, .. } => {
                 Job::Whole(Box::new(Whole::new(plan.tensor.clone(), plan.input, params)), kind)
@@ -140,20 +103,23 @@ impl SegMask {
 
     /// Returns how many values are to be warned of, once.
     fn work(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<u64, String> {
-        let set = TensorSet::take(buffer).ok_or("a frame came without its tensors")?;
+        let sets = TensorSet::take(buffer).ok_or("a frame came without its tensors")?;
+        let [set @ TensorSet { object: None, .. }] = &sets[..] else {
+            return Err(
+                "masks are made of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
+            );
+        };
         let State { tensor, work, frame, size, result } = state;
         let (count, non_finite) = match work {
             Job::Instances(instances) => {
-                let masks = instances.make(&set, &objects(buffer), &self.device, &self.counters)?;
+                let masks = instances.make(set, &objects(buffer), &self.device, &self.counters)?;
                 mask::put(buffer, &masks);
                 (masks.len() as u64, 0)
             }
             Job::Whole(whole, kind) => {
                 let logits = set.tensors.iter().find(|t| t.desc.name == *tensor);
                 let logits = logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
-                // A rotated region of interest has no upright rectangle that a mask at the model's size could cover.
-                let rotated = set.to_frame.skew != [0.0, 0.0];
-                let frame_size = *size == Size::Frame || rotated || !matches!(result, Target::Meta);
+                let frame_size = *size == Size::Frame || !matches!(result, Target::Meta);
                 let wanted = Wanted { to_frame: set.to_frame, frame: *frame, frame_size };
                 let made = whole.make(logits, &wanted, &self.device, &self.counters)?;
                 let non_finite = made.non_finite;
@@ -175,11 +141,9 @@ impl SegMask {
             InputBuffer::Readable(frame) => (*frame, false),
         };
         let mut state = lock(&self.state);
-        let mut target = match state.as_mut().map(|state| &mut state.result) {
-            // Of frames in system memory mapping for writing makes a copy.
-            Some(Target::Alpha { info, artist: Some(artist), .. }) if !ours => artist.copy(info, frame)?,
-            Some(Target::Gray { info, pools, .. }) => pools.buffer(info.size())?,
-            _ => return Ok(None),
+        let result = state.as_mut().map(|state| &mut state.result);
+        let Some(mut target) = result.map_or(Ok(None), |result| result.instead_of(frame, ours))? else {
+            return Ok(None);
         };
         let writable = target.get_mut().ok_or("the new frame is in use")?;
         self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
@@ -192,49 +156,6 @@ impl SegMask {
     }
 }
 
-impl Target {
-    /// Puts the mask of a whole frame where it belongs.
-    fn deliver(&mut self, made: Made, kind: &Kind, buffer: &mut gst::BufferRef) -> Result<(), String> {
-        let Made { data, width, height, rect, .. } = made;
-        match self {
-            Self::Meta => {
-                mask::put(buffer, &[Mask { kind: kind.clone(), width, height, data, rect }]);
-                Ok(())
-            }
-            Self::Alpha { info, format, artist } => {
-                let ink = match kind {
-                    Kind::Classes { background, .. } => MaskInk::Classes { background: *background },
-                    _ => MaskInk::Cover(Rgb::WHITE),
-                };
-                let mask =
-                    draw::Mask { data: &data, width, height, rect, ink, opacity: 255, into_alpha: true };
-                if let Some(artist) = artist {
-                    return artist.draw(info, format, buffer, &[mask], &[]);
-                }
-                let samples = data.map_readable().map_err(|e| e.to_string())?;
-                let mut mapped = gst_video::VideoFrameRef::from_buffer_ref_writable(buffer, info)
-                    .map_err(|_| "the frame cannot be mapped for writing, or is smaller than its caps say")?;
-                let mut frame = video::frame_mut(format, &mut mapped).map_err(|e| e.to_string())?;
-                let mask = mask.with_data(samples.as_slice());
-                paint_masks(format, &mut frame, &[mask]).map_err(|e| e.to_string())
-            }
-            Self::Gray { info, values, .. } => {
-                let samples = data.map_readable().map_err(|e| e.to_string())?;
-                let mut frame = gst_video::VideoFrameRef::from_buffer_ref_writable(buffer, info)
-                    .map_err(|_| "the new frame cannot be mapped for writing")?;
-                let stride = usize::try_from(frame.plane_stride()[0]).unwrap_or(width);
-                let rows = frame.plane_data_mut(0).map_err(|e| e.to_string())?;
-                for (to, from) in rows.chunks_mut(stride).zip(samples.chunks(width)) {
-                    for (to, from) in to.iter_mut().zip(from) {
-                        *to = values[usize::from(*from)];
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
 #[glib::object_subclass]
 impl ObjectSubclass for SegMask {
     const NAME: &'static str = "GstSegMask";
@@ -244,138 +165,20 @@ impl ObjectSubclass for SegMask {
 
 impl ObjectImpl for SegMask {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            let count = |name: &str, nick: &str, blurb: &str, maximum: u32| {
-                glib::ParamSpecUInt::builder(name)
-                    .nick(nick)
-                    .blurb(blurb)
-                    .maximum(maximum)
-                    .mutable_ready()
-                    .build()
-            };
-            let number = |name: &str, nick: &str, blurb: &str, [low, high]: [f32; 2], default: f32| {
-                glib::ParamSpecFloat::builder(name)
-                    .nick(nick)
-                    .blurb(blurb)
-                    .minimum(low)
-                    .maximum(high)
-                    .default_value(default)
-                    .mutable_ready()
-                    .build()
-            };
-            vec![
-                device::param_spec(),
-                glib::ParamSpecString::builder("tensor")
-                    .nick("Tensor")
-                    .blurb("The model's output that holds the logits, or the prototypes; not set, it is the sidecar's, else the only one there is")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Mode>("mode")
-                    .nick("Mode")
-                    .blurb("What a mask is made of")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Activation>("activation")
-                    .nick("Activation")
-                    .blurb("What makes the values probabilities")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Layout>("layout")
-                    .nick("Layout")
-                    .blurb("Order of the tensor's dimensions; auto reads it off their shape")
-                    .mutable_ready()
-                    .build(),
-                number(
-                    "threshold",
-                    "Threshold",
-                    "From this value on, after the activation, a channel counts as seen; not set, it is the sidecar's, else the default",
-                    [-1e6, 1e6],
-                    0.5,
-                ),
-                count(
-                    "channel",
-                    "Channel",
-                    "The channel of mode=threshold and mode=soft; not set, it is the sidecar's, else the only one, or the second of two",
-                    u32::MAX,
-                ),
-                number(
-                    "smoothing",
-                    "Smoothing",
-                    "How much of the frames before is kept; 0 is none; not set, it is the sidecar's",
-                    [0.0, 0.999],
-                    0.0,
-                ),
-                count(
-                    "opening",
-                    "Opening",
-                    "What is narrower than twice this and one cell is removed; not set, it is the sidecar's",
-                    32,
-                ),
-                count(
-                    "closing",
-                    "Closing",
-                    "Gaps that are narrower than twice this and one cell are filled; not set, it is the sidecar's",
-                    32,
-                ),
-                count(
-                    "min-area",
-                    "Minimum area",
-                    "Connected areas of fewer cells are removed; not set, it is the sidecar's",
-                    u32::MAX,
-                ),
-                glib::ParamSpecEnum::builder::<Size>("size")
-                    .nick("Size")
-                    .blurb("How large the mask in the metadata is")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Output>("output")
-                    .nick("Output")
-                    .blurb("What becomes of the frame")
-                    .mutable_ready()
-                    .build(),
-                stats::param_spec("; masks, non-finite (values of NaN or infinity; on the GPU those of the last frames may be missing)"),
-            ]
-        });
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(properties::all);
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        let mut settings = lock(&self.settings);
         match pspec.name() {
             "device" => self.device.set_device(value.get().ok().flatten()),
-            "tensor" => settings.tensor = value.get::<Option<String>>().ok().flatten().unwrap_or_default(),
-            "mode" => settings.mode = value.get().unwrap_or_default(),
-            "activation" => settings.activation = value.get().unwrap_or_default(),
-            "layout" => settings.layout = value.get().unwrap_or_default(),
-            "threshold" => settings.threshold = value.get().ok(),
-            "channel" => settings.channel = value.get().ok(),
-            "smoothing" => settings.smoothing = value.get().ok(),
-            "opening" => settings.opening = value.get().ok(),
-            "closing" => settings.closing = value.get().ok(),
-            "min-area" => settings.min_area = value.get().ok(),
-            "size" => settings.size = value.get().unwrap_or_default(),
-            "output" => settings.output = value.get().unwrap_or_default(),
-            _ => (),
+            name => lock(&self.settings).set(name, value),
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        let settings = lock(&self.settings);
-        let or_default = |set: Option<glib::Value>| set.unwrap_or_else(|| pspec.default_value().clone());
         match pspec.name() {
             "device" => self.device.device().to_value(),
-            "tensor" => settings.tensor.to_value(),
-            "mode" => settings.mode.to_value(),
-            "activation" => settings.activation.to_value(),
-            "layout" => settings.layout.to_value(),
-            "threshold" => or_default(settings.threshold.map(|v| v.to_value())),
-            "channel" => or_default(settings.channel.map(|v| v.to_value())),
-            "smoothing" => or_default(settings.smoothing.map(|v| v.to_value())),
-            "opening" => or_default(settings.opening.map(|v| v.to_value())),
-            "closing" => or_default(settings.closing.map(|v| v.to_value())),
-            "min-area" => or_default(settings.min_area.map(|v| v.to_value())),
-            "size" => settings.size.to_value(),
-            "output" => settings.output.to_value(),
             "stats" => {
                 let stats = *lock(&self.stats);
                 let mut fields = stats::structure(&self.counters);
@@ -383,7 +186,7 @@ impl ObjectImpl for SegMask {
                 fields.set("non-finite", stats.non_finite);
                 fields.to_value()
             }
-            _ => pspec.default_value().clone(),
+            name => lock(&self.settings).get(name).unwrap_or_else(|| pspec.default_value().clone()),
         }
     }
 }

@@ -16,7 +16,9 @@ mod imp;
 mod instances;
 mod negotiate;
 mod pools;
+mod properties;
 mod settings;
+mod target;
 mod whole;
 
 pub use enums::{Activation, Mode, Output, Size};

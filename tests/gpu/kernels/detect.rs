@@ -7,6 +7,7 @@
 mod batch;
 mod case;
 mod contract;
+mod extras;
 mod scene;
 mod suppression;
 

@@ -1,13 +1,13 @@
 //! The operation `draw`: the same bytes as the CPU's, padding included.
 
 use cudainfer_kernels::device::{DeviceFrame, DevicePlane, DeviceSlice, Memory, Stream};
-use cudainfer_kernels::draw::{CudaCanvas, DrawError, Rgb, Shape, draw};
+use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, Rgb, Shape, draw, paint_masks};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
 use super::{Random, download, stream, upload};
 
-const DRAWABLE: [PixelFormat; 8] = [
+pub(super) const DRAWABLE: [PixelFormat; 8] = [
     PixelFormat::Nv12,
     PixelFormat::I420,
     PixelFormat::Rgb,
@@ -18,20 +18,20 @@ const DRAWABLE: [PixelFormat; 8] = [
     PixelFormat::Bgrx,
 ];
 
-fn format(pixels: PixelFormat, width: usize, height: usize) -> FrameFormat {
+pub(super) fn format(pixels: PixelFormat, width: usize, height: usize) -> FrameFormat {
     FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited }
 }
 
 /// All planes in one piece of memory, of random bytes: where each begins, its stride and length. Rows are followed by
 /// `padding` bytes, so that with an odd one nothing is aligned.
-struct Picture {
-    format: FrameFormat,
-    bytes: Vec<u8>,
-    planes: Vec<(usize, usize, usize)>,
+pub(super) struct Picture {
+    pub format: FrameFormat,
+    pub bytes: Vec<u8>,
+    pub planes: Vec<(usize, usize, usize)>,
 }
 
 impl Picture {
-    fn new(format: FrameFormat, padding: usize, random: &mut Random) -> Self {
+    pub fn new(format: FrameFormat, padding: usize, random: &mut Random) -> Self {
         let mut end = padding;
         let planes = (0..format.pixels.planes()).map(|plane| {
             let stride = format.pixels.row_bytes(plane, format.width) + padding;
@@ -44,16 +44,24 @@ impl Picture {
     }
 
     fn draw(&mut self, shapes: &[Shape<'_>]) {
+        self.with_frame(|format, frame| draw(format, frame, shapes).unwrap());
+    }
+
+    pub fn paint(&mut self, masks: &[Mask<&[u8]>]) {
+        self.with_frame(|format, frame| paint_masks(format, frame, masks).unwrap());
+    }
+
+    fn with_frame(&mut self, work: impl FnOnce(&FrameFormat, &mut FrameMut<'_>)) {
         let (mut rest, mut taken, mut planes) = (&mut self.bytes[..], 0, Vec::new());
         for &(start, stride, length) in &self.planes {
             let (plane, behind) = rest.split_at_mut(start - taken).1.split_at_mut(length);
             planes.push((plane, stride));
             (rest, taken) = (behind, start + length);
         }
-        draw(&self.format, &mut FrameMut::new(&self.format, planes).unwrap(), shapes).unwrap();
+        work(&self.format, &mut FrameMut::new(&self.format, planes).unwrap());
     }
 
-    fn frame<'a>(&self, memory: &'a Memory) -> DeviceFrame<'a> {
+    pub fn frame<'a>(&self, memory: &'a Memory) -> DeviceFrame<'a> {
         let planes: Vec<_> = self
             .planes
             .iter()

@@ -7,11 +7,14 @@ mod classify;
 mod convert;
 mod detect;
 mod draw;
+mod group;
+mod masks;
 mod memory;
 mod peaks;
 mod preproc;
 mod race;
 mod regions;
+mod segment;
 
 use std::sync::Arc;
 

@@ -80,6 +80,58 @@ fn centered(b: &[f32; 4]) -> [f32; 4] {
     [(b[0] + b[2]) * 0.5, (b[1] + b[3]) * 0.5, b[2] - b[0], b[3] - b[1]]
 }
 
+/// Centre, size, scores and what `more` says, a row each of `[1, 4 + classes + more, n]`.
+fn columns(scene: &Scene, mut more: impl FnMut() -> Vec<f32>) -> Tensor {
+    let rows: Vec<Vec<f32>> =
+        scene.rows().map(|(b, s)| [centered(b).as_slice(), s, &more()].concat()).collect();
+    let (n, height) = (rows.len(), rows[0].len());
+    let values: Vec<f32> = (0..n * height).map(|i| rows[i % n][i / n]).collect();
+    Tensor::new("output0", &[1, height, n], &values)
+}
+
+/// Poses of `points` keypoints, of three numbers each or of two; already suppressed or not.
+fn pose(random: &mut Random, points: usize, numbers: usize, suppressed: bool) -> Case {
+    let classes = 2;
+    let scene = Scene::new(random, 2100, classes, 600, 600.0);
+    let mut more = || -> Vec<f32> { (0..points * numbers).map(|_| random.range(-20.0, 640.0)).collect() };
+    let tensor = if suppressed {
+        let row = |(b, s): (&[f32; 4], &Vec<f32>)| [b.as_slice(), &[s[0].max(s[1]), 1.0], &more()].concat();
+        let values: Vec<f32> = scene.rows().flat_map(row).collect();
+        Tensor::new("output0", &[1, 2100, 6 + points * numbers], &values)
+    } else {
+        columns(&scene, more)
+    };
+    let hints = Hints { classes: Some(classes), keypoints: Some(points), ..Hints::default() };
+    let name = format!("yolo-pose {points} {numbers} {suppressed}");
+    Case::new(&name, DecoderKind::YoloPose, vec![tensor], [640, 640], &hints, true)
+}
+
+fn seg(random: &mut Random, coefficients: usize) -> Case {
+    let scene = Scene::new(random, 1500, 5, 400, 600.0);
+    let output = columns(&scene, || (0..coefficients).map(|_| random.range(-3.0, 3.0)).collect());
+    let prototypes = Tensor::new("protos", &[1, coefficients, 4, 4], &vec![0.5; coefficients * 16]);
+    let hints = Hints { classes: Some(5), ..Hints::default() };
+    Case::new("yolo-seg", DecoderKind::YoloSeg, vec![output, prototypes], [640, 640], &hints, true)
+}
+
+/// Heat-maps with sizes, offsets and landmarks of so many channels.
+fn centers(random: &mut Random, kind: DecoderKind, channels: [usize; 4], channels_last: bool) -> Case {
+    let (columns, rows) = (41, 26);
+    let face = kind == DecoderKind::Centerface;
+    let ranges = [(0.0, 1.0), if face { (0.5, 2.5) } else { (1.0, 9.0) }, (-0.5, 0.5), (-0.2, 1.2)];
+    let mut tensors = vec![];
+    for ((name, count), (low, high)) in ["hm", "wh", "reg", "lm"].into_iter().zip(channels).zip(ranges) {
+        if count > 0 {
+            let values: Vec<f32> = (0..count * columns * rows).map(|_| random.range(low, high)).collect();
+            let dims = if channels_last { [1, rows, columns, count] } else { [1, count, rows, columns] };
+            tensors.push(Tensor::new(name, &dims, &values));
+        }
+    }
+    let name = format!("{kind} {channels:?} {channels_last}");
+    let input = [4 * columns, 4 * rows];
+    Case::new(&name, kind, tensors, input, &Hints::default(), !face)
+}
+
 /// The score whose logistic function is `p`.
 fn logit(p: f32) -> f32 {
     let p = p.clamp(1e-4, 1.0 - 1e-4);
@@ -190,6 +242,15 @@ pub fn cases(seed: u64) -> Vec<Case> {
         let exact = activation == Activation::None;
         let name = format!("boxes-scores {format:?} {activation:?} {background:?}");
         cases.push(Case::new(&name, DecoderKind::BoxesScores, tensors, [640, 640], &hints, exact));
+    }
+    for (points, numbers, suppressed) in [(17, 3, false), (5, 2, false), (3, 3, true)] {
+        cases.push(pose(&mut random, points, numbers, suppressed));
+    }
+    cases.push(seg(&mut random, 32));
+    for channels_last in [false, true] {
+        cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
+        cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));
+        cases.push(centers(&mut random, DecoderKind::Centerface, [1, 2, 2, 10], channels_last));
     }
     cases
 }

@@ -5,23 +5,19 @@
 //! CPU's to the bit, save two things: with [`Activation::Sigmoid`] the refinement weighs by another exp (a rounding of
 //! the last bit now and then), and with [`Mode::Global`] a score of 0 has no sign.
 
+mod arguments;
+
+pub(crate) use arguments::Records;
+
 use super::announced::Announced;
-use super::choose::{Candidate, Place, choose, gate};
+use super::choose::{Candidate, Place, choose};
 use super::grid::Shape;
-use super::{Activation, Mode, Outcome, Params, Peak, PeaksError, Refinement};
+use super::{Activation, Mode, Outcome, Params, Peak, PeaksError};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Memory, Pinned, Stream};
 use crate::geometry::Affine;
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 
-/// Threads of a block.
-const THREADS: usize = 128;
-/// The most loads that a thread of the local search takes.
-const MOST: usize = 4;
-/// Elements that a thread of the global search takes.
-const EACH: usize = 8;
-/// Loads under way that keep a large GPU's memory busy: with more, threads take several each.
-const MANY_THREADS: usize = 1 << 16;
 /// Records in pinned memory, more than maps with anything to see in them give: for a few frames, and for each of many.
 /// What is beyond is fetched afterwards.
 const NEAR: usize = 8192;
@@ -38,60 +34,6 @@ const RECORD: usize = size_of::<Record>();
 const NONE: u32 = u32::MAX;
 /// `Header` of the kernels, of which the host reads the first: how many records there are.
 type Header = [u32; 4];
-
-/// `Params` of the kernels, whose fields are explained there.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct Arguments {
-    map: u64,
-    near: u64,
-    far: u64,
-    copy: u64,
-    headers: u64,
-    non_finite: u64,
-    best: u64,
-    launch: u64,
-    near_size: u32,
-    far_size: u32,
-    frames: u32,
-    frame_elements: u32,
-    elements: u32,
-    channels: u32,
-    width: u32,
-    height: u32,
-    step: u32,
-    head: u32,
-    vectors: u32,
-    lanes: u32,
-    gate: f32,
-    refinement: u32,
-    searched: u32,
-}
-const _: () = assert!(size_of::<Arguments>() == 128);
-
-/// `Records` of `cuda/peaks.cuh`: where a launch leaves its records for a kernel behind it.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Records {
-    near: u64,
-    far: u64,
-    headers: u64,
-    launch: u64,
-    near_size: u32,
-    far_size: u32,
-    frame_elements: u32,
-    cells: u32,
-    width: u32,
-    step: u32,
-}
-const _: () = assert!(size_of::<Records>() == 56);
-
-impl Records {
-    /// How many there may be.
-    pub fn most(&self) -> usize {
-        self.near_size as usize + self.far_size as usize
-    }
-}
 
 /// What else is known of a candidate: how far from its cell's centre it lies, in cells, and the number of its record.
 #[derive(Clone, Copy, Debug)]
@@ -230,7 +172,7 @@ impl CudaPeaks {
         }
         self.fit(stream, &shape, wanted)?;
         let (arguments, blocks) = self.arguments(map, &shape, wanted);
-        let [grid, block] = [[blocks, 1, 1], [number(THREADS), 1, 1]];
+        let [grid, block] = [[blocks, 1, 1], [number(arguments::THREADS), 1, 1]];
         // SAFETY: `Arguments` mirrors the kernel's struct. The map has as many values as its dimensions say, the
         // records and headers as many as the arguments say; all of it stays: `self` waits for the device when dropped,
         // and whoever made the map's slice promised so.
@@ -239,19 +181,7 @@ impl CudaPeaks {
         self.to_frame.clear();
         self.to_frame.extend_from_slice(to_frame);
         self.pending = Some(shape);
-        let records = Records {
-            near: arguments.copy,
-            far: arguments.far,
-            headers: arguments.headers,
-            launch: arguments.launch,
-            near_size: arguments.near_size,
-            far_size: arguments.far_size,
-            frame_elements: arguments.frame_elements,
-            cells: number(shape.width * shape.height),
-            width: arguments.width,
-            step: arguments.step,
-        };
-        Ok(Some((shape, records)))
+        Ok(Some((shape, arguments.records(&shape))))
     }
 
     /// See [`CudaPeaks::launch`].
@@ -375,62 +305,6 @@ impl CudaPeaks {
             stream.fill(self.best.slice(), 0)?;
         }
         Ok(())
-    }
-
-    /// What to launch, and in how many blocks.
-    fn arguments(&self, map: &DeviceTensor<'_>, shape: &Shape, frames: usize) -> (Arguments, u32) {
-        let Shape { width, height, layout, .. } = *shape;
-        let Params { mode, refinement, .. } = self.announced.params;
-        let channels = frames * shape.channels;
-        let elements = channels * width * height;
-        let step = step(shape);
-        let load = 16 / map.ty.size();
-        let misaligned = map.pointer() % 16;
-        let head = (16 - misaligned) % 16 / map.ty.size() as u64;
-        let head = usize::try_from(head).unwrap_or(0).min(elements);
-        let loads = (elements - head) / load;
-        let vectors = (loads / MANY_THREADS).clamp(1, MOST);
-        let lanes = match layout {
-            Layout::Nchw => THREADS,
-            Layout::Nhwc => step * (THREADS / step).max(1),
-        };
-        let blocks = match mode {
-            Mode::Local => loads.div_ceil(THREADS * vectors).max(1),
-            Mode::Global => {
-                let threads = (width * height * step).div_ceil(lanes * EACH) * lanes;
-                channels / step * threads.div_ceil(THREADS)
-            }
-        };
-        let arguments = Arguments {
-            map: map.pointer(),
-            near: self.near.pointer(),
-            far: self.far.pointer(),
-            copy: if self.for_kernel { self.copy.pointer() } else { 0 },
-            headers: self.headers.pointer(),
-            non_finite: self.headers.pointer() + 2 * size_of::<Header>() as u64,
-            best: self.best.pointer(),
-            launch: self.launch + 1,
-            near_size: number(self.near.bytes() / RECORD),
-            far_size: number(self.far.bytes() / RECORD),
-            frames: number(self.frames),
-            frame_elements: number(elements / frames.max(1)),
-            elements: number(elements),
-            channels: number(channels),
-            width: number(width),
-            height: number(height),
-            step: number(step),
-            head: number(head),
-            vectors: number(vectors),
-            lanes: number(lanes),
-            gate: gate(&self.announced.params),
-            refinement: match refinement {
-                Refinement::None => 0,
-                Refinement::Quadratic => 1,
-                Refinement::Integral => 2,
-            },
-            searched: self.announced.params.channels.map_or(NONE, number),
-        };
-        (arguments, number(blocks))
     }
 
     /// Takes this launch's records from number `first` on, `most` at most, out of the pinned memory: how many there are, and

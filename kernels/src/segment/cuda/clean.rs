@@ -1,0 +1,133 @@
+//! Clean-up of a mask on the GPU: `cuda/segment_clean.cu`.
+
+use super::super::Params;
+use super::number;
+use crate::device::{DeviceError, DeviceSlice, Kernel, Memory, Stream};
+
+/// Cells of a block: of spreading, and of the kernels that join areas.
+const TILE: usize = 32;
+const ROWS: usize = 8;
+
+/// `Spread` of the kernels, whose fields are explained there.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Spread {
+    from: u64,
+    own: u64,
+    to: u64,
+    width: u32,
+    height: u32,
+    radius: u32,
+    end: u32,
+}
+const _: () = assert!(size_of::<Spread>() == 40);
+
+/// `End` of the kernels.
+const NEITHER: u32 = 0;
+const OPENING: u32 = 1;
+const CLOSING: u32 = 2;
+
+/// `Areas` of the kernels.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Areas {
+    mask: u64,
+    labels: u64,
+    areas: u64,
+    width: u32,
+    height: u32,
+    least: u32,
+    soft: u32,
+}
+const _: () = assert!(size_of::<Areas>() == 40);
+
+/// [`super::super::clean::Cleaner`] on the GPU: two launches each for opening and closing, four for areas.
+#[derive(Debug)]
+pub(super) struct CudaCleaner {
+    size: [usize; 2],
+    params: Params,
+    least: Kernel,
+    greatest: Kernel,
+    /// In their order.
+    areas: [Kernel; 4],
+    /// A mask, and two words a cell; empty where they are not used.
+    spare: Memory,
+    labels: Memory,
+}
+
+impl CudaCleaner {
+    /// None where there is nothing to clean.
+    pub fn new(size: [usize; 2], params: &Params, stream: &Stream) -> Result<Option<Self>, DeviceError> {
+        let (spreads, measures) = (params.opening > 0 || params.closing > 0, params.min_area > 1);
+        if !spreads && !measures {
+            return Ok(None);
+        }
+        let load = |name| Kernel::load(stream.context(), "segment_clean", name);
+        let cells = size[0] * size[1];
+        Ok(Some(Self {
+            size,
+            params: *params,
+            least: load("spread_least")?,
+            greatest: load("spread_greatest")?,
+            areas: [load("begin")?, load("join")?, load("measure")?, load("remove_small")?],
+            spare: stream.allocate(if spreads { cells } else { 0 })?,
+            labels: stream.allocate(if measures { 2 * size_of::<u32>() * cells } else { 0 })?,
+        }))
+    }
+
+    /// Enqueues the clean-up of `mask`, which has `size`.
+    pub fn run(&self, stream: &Stream, mask: DeviceSlice<'_>) -> Result<(), DeviceError> {
+        let Params { opening, closing, min_area, soft, .. } = self.params;
+        if opening > 0 {
+            let end = if soft { NEITHER } else { OPENING };
+            self.spread(stream, [&self.least, &self.greatest], mask, opening, end)?;
+        }
+        if closing > 0 {
+            let end = if soft { NEITHER } else { CLOSING };
+            self.spread(stream, [&self.greatest, &self.least], mask, closing, end)?;
+        }
+        if min_area > 1 {
+            let [width, height] = self.size;
+            let arguments = Areas {
+                mask: mask.pointer(),
+                labels: self.labels.pointer(),
+                areas: self.labels.pointer() + (size_of::<u32>() * width * height) as u64,
+                width: number(width),
+                height: number(height),
+                least: min_area,
+                soft: u32::from(soft),
+            };
+            for kernel in &self.areas {
+                // SAFETY: `Areas` mirrors the kernels' struct; mask, labels and areas have a place for each cell.
+                unsafe { stream.launch(kernel, self.grid(ROWS), BLOCK, 0, &arguments) }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Enqueues both kernels, the second of which writes the mask.
+    fn spread(
+        &self,
+        stream: &Stream,
+        [first, second]: [&Kernel; 2],
+        mask: DeviceSlice<'_>,
+        radius: u32,
+        end: u32,
+    ) -> Result<(), DeviceError> {
+        let [width, height] = self.size.map(number);
+        let (mask, spare) = (mask.pointer(), self.spare.pointer());
+        for (kernel, from, to, end) in [(first, mask, spare, NEITHER), (second, spare, mask, end)] {
+            let arguments = Spread { from, own: mask, to, width, height, radius, end };
+            // SAFETY: `Spread` mirrors the kernels' struct; both masks have a byte for each cell. The second kernel reads
+            // of the mask that it writes no cell but its own.
+            unsafe { stream.launch(kernel, self.grid(TILE), BLOCK, 0, &arguments) }?;
+        }
+        Ok(())
+    }
+
+    fn grid(&self, rows: usize) -> [u32; 3] {
+        [number(self.size[0].div_ceil(TILE)), number(self.size[1].div_ceil(rows)), 1]
+    }
+}
+
+const BLOCK: [u32; 3] = [32, 8, 1];

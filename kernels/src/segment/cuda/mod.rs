@@ -1,0 +1,208 @@
+//! Masks from logits on the GPU: `cuda/segment.cu`, one launch a frame, and what clean-up adds.
+
+mod clean;
+mod prototypes;
+mod resize;
+
+pub use prototypes::CudaPrototypes;
+pub use resize::CudaResize;
+
+use super::plan::{Plan, Shape, Task};
+use super::{Activation, Params, SegmentError};
+use crate::device::{DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
+use crate::preproc::Layout;
+use crate::tensor::TensorDesc;
+use clean::CudaCleaner;
+
+/// Threads of a block.
+const THREADS: usize = 128;
+/// Bytes that a thread takes at once.
+const WIDE: usize = 16;
+/// Shared memory of a block, and the most cells in it.
+const TILE_BYTES: usize = 24 << 10;
+const TILE_CELLS: usize = 256;
+
+/// `Params` of the kernels, whose fields are explained there.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Arguments {
+    logits: u64,
+    state: u64,
+    mask: u64,
+    counts: u64,
+    told: u64,
+    cells: u32,
+    channels: u32,
+    cell_step: u32,
+    channel_step: u32,
+    channel: u32,
+    fresh: u32,
+    keep: f32,
+    take: f32,
+    gate: f32,
+    output: u32,
+    tile: u32,
+    aligned: u32,
+}
+const _: () = assert!(size_of::<Arguments>() == 88);
+
+/// [`super::Segmenter`] on the GPU: the same masks, to the bit. All frames in one stream, or in streams that wait for each
+/// other.
+#[derive(Debug)]
+pub struct CudaSegmenter {
+    plan: Plan,
+    kernel: Kernel,
+    /// What is faster for sizes and addresses that 16 bytes divide.
+    wide: Option<Kernel>,
+    state: Memory,
+    fresh: bool,
+    /// `Counts` of the kernels, and where the host is told of them.
+    counts: Memory,
+    told: Pinned,
+    cleaner: Option<CudaCleaner>,
+}
+
+impl CudaSegmenter {
+    /// As [`super::Segmenter::new`]; allocates the state, and what clean-up needs.
+    ///
+    /// # Errors
+    /// As there, and [`SegmentError::Device`].
+    pub fn new(
+        logits: &TensorDesc,
+        input: [usize; 2],
+        params: Params,
+        stream: &Stream,
+    ) -> Result<Self, SegmentError> {
+        let plan = Plan::new(logits, input, params)?;
+        let Shape { width, height, .. } = plan.announced.shape;
+        let task = match plan.task {
+            Task::Argmax => "argmax",
+            Task::Value => "value",
+            Task::Softmax => "softmax",
+        };
+        let ty = plan.announced.tensor.ty;
+        let load = |way| Kernel::load(stream.context(), "segment", &format!("{way}_{task}_{ty}"));
+        let kernel = load(if tiled(&plan) { "tiles" } else { "single" })?;
+        let whole = (width * height * ty.size()).is_multiple_of(WIDE);
+        let wide = !tiled(&plan) && plan.task == Task::Argmax && whole;
+        let wide = wide.then(|| load("wide")).transpose()?;
+        let smoothed = if params.smoothing > 0.0 { plan.planes() * width * height * ty.size() } else { 0 };
+        let counts = stream.allocate(2 * size_of::<u64>())?;
+        stream.fill(counts.slice(), 0)?;
+        Ok(Self {
+            kernel,
+            wide,
+            state: stream.allocate(smoothed)?,
+            fresh: true,
+            counts,
+            told: stream.pin(size_of::<u64>())?,
+            cleaner: CudaCleaner::new([width, height], &params, stream)?,
+            plan,
+        })
+    }
+
+    /// The mask's width and height, which are the tensor's.
+    pub fn size(&self) -> [usize; 2] {
+        self.plan.size()
+    }
+
+    /// The number of channels.
+    pub fn channels(&self) -> usize {
+        self.plan.announced.shape.channels
+    }
+
+    /// Enqueues the mask of the stream's next frame and returns at once. `mask` has as many bytes as the mask.
+    ///
+    /// # Errors
+    /// As [`super::Segmenter::run`], and [`SegmentError::Device`].
+    pub fn run(
+        &mut self,
+        stream: &Stream,
+        logits: &DeviceTensor<'_>,
+        mask: DeviceSlice<'_>,
+    ) -> Result<(), SegmentError> {
+        self.plan.check(logits.name, logits.ty, &logits.dims, mask.bytes())?;
+        let arguments = self.arguments(logits, mask);
+        let size = logits.ty.size();
+        let cells = self.plan.announced.shape.cells();
+        let lanes = WIDE / size;
+        let aligned =
+            arguments.logits.is_multiple_of(WIDE as u64) && arguments.mask.is_multiple_of(lanes as u64);
+        let (kernel, blocks, shared) = match &self.wide {
+            Some(wide) if aligned => (wide, (cells / lanes).div_ceil(THREADS), 0),
+            _ if tiled(&self.plan) => {
+                let tile = arguments.tile as usize;
+                (&self.kernel, cells.div_ceil(tile), tile * arguments.channels as usize * size)
+            }
+            _ => (&self.kernel, cells.div_ceil(THREADS), 0),
+        };
+        let [blocks, threads, shared] = [blocks, THREADS, shared].map(number);
+        // SAFETY: `Arguments` mirrors the kernels' struct. Logits and mask are as large as the plan says, which has been
+        // checked; so is the state, which is there if it is used. All of it stays: `self` waits for the device when
+        // dropped, and whoever made the slices promised so.
+        unsafe { stream.launch(kernel, [blocks, 1, 1], [threads, 1, 1], shared, &arguments) }?;
+        self.fresh = false;
+        match &self.cleaner {
+            Some(cleaner) => Ok(cleaner.run(stream, mask)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets the frames so far: the next one is the first.
+    pub fn reset(&mut self) {
+        self.fresh = true;
+    }
+
+    /// Values that were NaN or infinite, as [`super::Outcome::non_finite`], in all frames so far: those that the device is
+    /// done with, and the last of these may be missing. It does not wait.
+    pub fn non_finite(&self) -> u64 {
+        let told: *const u64 = self.told.as_slice().as_ptr().cast();
+        // SAFETY: it is 8 bytes, aligned to more; the device writes them at once.
+        unsafe { told.read_volatile() }
+    }
+
+    fn arguments(&self, logits: &DeviceTensor<'_>, mask: DeviceSlice<'_>) -> Arguments {
+        let Plan { announced, params, task, gate } = &self.plan;
+        let Shape { layout, channels, .. } = announced.shape;
+        let (cells, size) = (announced.shape.cells(), logits.ty.size());
+        let (cell_step, channel_step) = match layout {
+            Layout::Nchw => (1, cells),
+            Layout::Nhwc => (channels, 1),
+        };
+        let skipped = if *task == Task::Value { params.channel * channel_step * size } else { 0 };
+        let tile = (TILE_BYTES / (channels * size) / 8 * 8).clamp(8, TILE_CELLS);
+        Arguments {
+            logits: logits.pointer() + skipped as u64,
+            state: if params.smoothing > 0.0 { self.state.pointer() } else { 0 },
+            mask: mask.pointer(),
+            counts: self.counts.pointer(),
+            told: self.told.pointer(),
+            cells: number(cells),
+            channels: number(channels),
+            cell_step: number(cell_step),
+            channel_step: number(channel_step),
+            channel: number(params.channel),
+            fresh: u32::from(self.fresh),
+            keep: params.smoothing,
+            take: 1.0 - params.smoothing,
+            gate: *gate,
+            output: match (params.soft, params.activation) {
+                (false, _) => 0,
+                (true, Activation::Sigmoid) => 2,
+                (true, _) => 1,
+            },
+            tile: number(tile),
+            aligned: u32::from(logits.pointer().is_multiple_of(WIDE as u64)),
+        }
+    }
+}
+
+/// Whether all channels of a cell are looked at and lie side by side.
+fn tiled(plan: &Plan) -> bool {
+    plan.task != Task::Value && plan.announced.shape.layout == Layout::Nhwc
+}
+
+/// For numbers of at most 2^31, which what was announced has been checked for.
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

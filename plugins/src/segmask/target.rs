@@ -1,0 +1,105 @@
+//! Where the mask of a whole frame goes.
+
+use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
+use cudainfer_kernels::frame::FrameFormat;
+use gst_video::{VideoFormat, VideoFrameExt, VideoFrameRef, VideoInfo};
+
+use super::enums::Output;
+use super::pools::Pools;
+use super::settings::Work;
+use super::whole::Made;
+use crate::inferoverlay::Artist;
+use crate::meta::mask::{self, Kind, Mask};
+use crate::video;
+
+/// What becomes of the frame.
+pub(super) enum Target {
+    /// It passes, with the mask as metadata.
+    Meta,
+    /// Its alpha channel becomes the mask. `artist` is for frames in CUDA memory.
+    Alpha { info: VideoInfo, format: FrameFormat, artist: Option<Artist> },
+    /// `values` is what each of the mask's bytes becomes.
+    Gray { info: VideoInfo, values: Vec<u8>, pools: Pools },
+}
+
+impl Target {
+    /// For frames of `caps`; those in CUDA memory still need an artist.
+    ///
+    /// # Errors
+    /// A sentence: the caps are no video that this can be done with.
+    pub fn new(output: Output, work: &Work, caps: &gst::CapsRef) -> Result<Self, String> {
+        let info = || VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is no video: {e}"));
+        Ok(match (output, work) {
+            (Output::Alpha, _) => {
+                let info = info()?;
+                let format = video::frame_format(&info)
+                    .ok_or_else(|| format!("frames of format {} have no alpha channel", info.format()))?;
+                Self::Alpha { info, format, artist: None }
+            }
+            (Output::Gray, Work::Whole { gray, .. }) => {
+                let frame = info()?;
+                let info = VideoInfo::builder(VideoFormat::Gray8, frame.width(), frame.height()).build();
+                let info = info.map_err(|e| e.to_string())?;
+                Self::Gray { info, values: gray.clone(), pools: Pools::default() }
+            }
+            _ => Self::Meta,
+        })
+    }
+
+    /// The buffer to write to instead of `frame`, if that is needed. `ours` says that nobody else holds it; of frames in
+    /// system memory mapping for writing makes a copy.
+    ///
+    /// # Errors
+    /// A sentence: there is no memory left, or what the GPU refuses.
+    pub fn instead_of(&mut self, frame: &gst::BufferRef, ours: bool) -> Result<Option<gst::Buffer>, String> {
+        match self {
+            Self::Alpha { info, artist: Some(artist), .. } if !ours => artist.copy(info, frame).map(Some),
+            Self::Gray { info, pools, .. } => pools.buffer(info.size()).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Puts the mask where it belongs.
+    ///
+    /// # Errors
+    /// A sentence: what cannot be mapped, or what the GPU refuses.
+    pub fn deliver(&mut self, made: Made, kind: &Kind, buffer: &mut gst::BufferRef) -> Result<(), String> {
+        let Made { data, width, height, rect, .. } = made;
+        match self {
+            Self::Meta => {
+                mask::put(buffer, &[Mask { kind: kind.clone(), width, height, data, rect }]);
+                Ok(())
+            }
+            Self::Alpha { info, format, artist } => {
+                let ink = match kind {
+                    Kind::Classes { background, .. } => MaskInk::Classes { background: *background },
+                    _ => MaskInk::Cover(Rgb::WHITE),
+                };
+                let mask =
+                    draw::Mask { data: &data, width, height, rect, ink, opacity: 255, into_alpha: true };
+                if let Some(artist) = artist {
+                    return artist.draw(info, format, buffer, &[mask], &[]);
+                }
+                let samples = data.map_readable().map_err(|e| e.to_string())?;
+                let mut mapped = VideoFrameRef::from_buffer_ref_writable(buffer, info)
+                    .map_err(|_| "the frame cannot be mapped for writing, or is smaller than its caps say")?;
+                let mut frame = video::frame_mut(format, &mut mapped).map_err(|e| e.to_string())?;
+                let mask = mask.with_data(samples.as_slice());
+                paint_masks(format, &mut frame, &[mask]).map_err(|e| e.to_string())
+            }
+            Self::Gray { info, values, .. } => {
+                let samples = data.map_readable().map_err(|e| e.to_string())?;
+                let mut frame = VideoFrameRef::from_buffer_ref_writable(buffer, info)
+                    .map_err(|_| "the new frame cannot be mapped for writing")?;
+                let stride = usize::try_from(frame.plane_stride()[0]).unwrap_or(width);
+                let rows = frame.plane_data_mut(0).map_err(|e| e.to_string())?;
+                for (to, from) in rows.chunks_mut(stride).zip(samples.chunks(width)) {
+                    for (to, from) in to.iter_mut().zip(from) {
+                        *to = values[usize::from(*from)];
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Second models, poses and masks on the GPU: what they find, and what goes over the bus for it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+use cudainfer_tests::{Line, buffers, fetched, model};
+use gst::prelude::*;
+use gstcudainfer::meta::object::{KeypointsParam, Object, objects};
+
+/// From NVDEC, `frames` frames in CUDA memory.
+fn decoded(frames: u32) -> String {
+    format!(
+        "filesrc location={} ! qtdemux ! h264parse ! nvh264dec ! identity eos-after={frames}",
+        fetched("video/vtest-1080p.mp4")
+    )
+}
+
+fn found(line: &str) -> Vec<Vec<Object>> {
+    buffers(line).iter().map(|buffer| objects(buffer)).collect()
+}
+
+fn count(line: &Line, element: &str, name: &str) -> f64 {
+    let stats = line.element(element).property::<gst::Structure>("stats");
+    stats.get::<u64>(name).unwrap() as f64
+}
+
+fn distance(a: &KeypointsParam, b: &KeypointsParam) -> f64 {
+    let far = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    far(&a.x, &b.x).max(far(&a.y, &b.y))
+}
+
+/// NanoDet's people, and the joints of each in a region of its own.
+fn top_down(path: &str, device: &str, frames: u32) -> String {
+    format!(
+        "{} {path} ! fusedpreproc device={device} ! trtinfer model={} provider=cuda ! gpunms classes=person confidence=0.5 \
+         ! fusedpreproc name=crops device={device} roi=objects roi-padding=1.25 resize=letterbox \
+         ! trtinfer name=pose model={} provider=cuda ! peakfind name=peaks grouping=frame mode=global device={device} \
+         ! fakesink name=out",
+        decoded(frames),
+        fetched("models/nanodet.onnx"),
+        fetched("models/posenet.onnx")
+    )
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn the_points_of_each_person_in_a_region_of_its_own_are_those_of_the_cpu() {
+    let gpu = found(&top_down("", "cuda", 20));
+    let cpu = found(&top_down("! cudainferdownload", "cpu", 20));
+    assert!(gpu.len() >= 20 && gpu.len() == cpu.len());
+    let (mut compared, mut points) = (0, 0);
+    for (gpu, cpu) in gpu.iter().flatten().zip(cpu.iter().flatten()) {
+        let boxes = [gpu, cpu].map(|object| object.detection.as_ref().unwrap().rect);
+        // The region follows the box, whose last digits differ; so do the points' places in it.
+        if (boxes[0].x - boxes[1].x).abs() > 0.01 || (boxes[0].w - boxes[1].w).abs() > 0.01 {
+            continue;
+        }
+        compared += 1;
+        let (Some(a), Some(b)) = (&gpu.keypoints, &cpu.keypoints) else {
+            assert_eq!(gpu.keypoints, cpu.keypoints);
+            continue;
+        };
+        if a.names == b.names {
+            points += a.names.len();
+            assert!(distance(a, b) < 0.5, "{a:?} is not {b:?}");
+        }
+    }
+    assert!(compared > 50 && points > 200, "people are in the picture: {compared}, {points} points");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn all_regions_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
+    let line = Line::new(&top_down("", "cuda", 100));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let frames = count(&line, "crops", "frames");
+    let regions = count(&line, "crops", "tensors") / frames;
+    assert!(regions > 2.0, "{regions} regions a frame");
+    assert!(count(&line, "crops", "launches") <= frames, "one launch a frame, whatever the regions");
+    for element in ["crops", "pose", "peaks"] {
+        assert_eq!(count(&line, element, "fallbacks"), 0.0, "{element}");
+        assert_eq!(count(&line, element, "host-to-device-bytes"), 0.0, "{element}");
+    }
+    let back = count(&line, "peaks", "device-to-host-bytes") / frames;
+    assert!(back < 8192.0, "{back} bytes a frame");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn people_grouped_by_displacements_are_those_of_the_cpu_with_one_wait_a_frame() {
+    let line = |path: &str, device: &str| {
+        format!(
+            "{} {path} ! fusedpreproc device={device} ! trtinfer model={} provider=cuda \
+             ! peakfind name=peaks device={device} threshold=0.3 min-score=0.1 ! fakesink name=out",
+            decoded(30),
+            fetched("models/posenet.onnx")
+        )
+    };
+    let (gpu, cpu) = (found(&line("", "cuda")), found(&line("! cudainferdownload", "cpu")));
+    assert!(gpu.len() >= 30 && gpu.len() == cpu.len());
+    let people = |frames: &[Vec<Object>]| frames.iter().map(Vec::len).collect::<Vec<_>>();
+    assert_eq!(people(&gpu), people(&cpu));
+    assert!(people(&gpu).iter().sum::<usize>() > 0, "somebody is in the picture");
+    for (gpu, cpu) in gpu.iter().flatten().zip(cpu.iter().flatten()) {
+        let (a, b) = (gpu.keypoints.as_ref().unwrap(), cpu.keypoints.as_ref().unwrap());
+        assert!(a.names == b.names && a.edges == b.edges && distance(a, b) < 0.2, "{a:?} is not {b:?}");
+    }
+    let line = Line::new(&line("", "cuda"));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let frames = count(&line, "peaks", "frames");
+    assert_eq!(count(&line, "peaks", "host-waits"), frames);
+    assert!(count(&line, "peaks", "launches") <= 2.0 * frames);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_mask_is_that_of_the_cpu_and_nothing_waits_for_it() {
+    use gstcudainfer::meta::mask::masks;
+    let line = |path: &str, device: &str| {
+        format!(
+            "{} {path} ! fusedpreproc device={device} ! trtinfer model={} provider=cuda \
+             ! segmask name=mask device={device} mode=soft smoothing=0.5 ! fakesink name=out",
+            decoded(30),
+            fetched("models/selfie.onnx")
+        )
+    };
+    let bytes = |line: &str| -> Vec<Vec<u8>> {
+        let mask = |frame: &gst::Buffer| masks(frame)[0].data.map_readable().unwrap().to_vec();
+        buffers(line).iter().map(mask).collect()
+    };
+    let (gpu, cpu) = (bytes(&line("", "cuda")), bytes(&line("! cudainferdownload", "cpu")));
+    assert!(gpu.len() >= 30 && gpu.len() == cpu.len());
+    // The network's own outputs are the same memory's worth on both sides: what is compared is the masks' making.
+    for (frame, (gpu, cpu)) in gpu.iter().zip(&cpu).enumerate() {
+        let worst = gpu.iter().zip(cpu).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+        assert!(worst <= 1, "frame {frame}: {worst} of 255 apart");
+    }
+    let line = Line::new(&line("", "cuda"));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    assert_eq!(count(&line, "mask", "host-waits"), 0.0);
+    assert_eq!(count(&line, "mask", "fallbacks"), 0.0);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn masks_and_skeletons_are_drawn_in_cuda_memory() {
+    for (model, finds) in
+        [("selfie", "segmask mode=threshold threshold=0.2"), ("posenet", "peakfind threshold=0.3")]
+    {
+        let picture = |draws: &str| {
+            let frames = buffers(&format!(
+                "{} ! fusedpreproc ! trtinfer model={} provider=cuda ! {finds} ! {draws} ! cudainferdownload \
+                 ! video/x-raw ! fakesink name=out",
+                decoded(10),
+                fetched(&format!("models/{model}.onnx"))
+            ));
+            frames.last().unwrap().map_readable().unwrap().to_vec()
+        };
+        assert!(
+            picture("inferoverlay") != picture("inferoverlay masks=false points=false skeleton=false"),
+            "{model}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn classes_of_regions_are_those_of_the_cpu() {
+    let line = |path: &str, device: &str| {
+        format!(
+            "{} {path} ! fusedpreproc device={device} ! trtinfer model={} provider=cuda ! gpunms classes=person \
+             ! fusedpreproc device={device} roi=objects ! trtinfer model={} provider=cuda ! classify device={device} top-k=3 \
+             ! fakesink name=out",
+            decoded(20),
+            fetched("models/nanodet.onnx"),
+            model("colours")
+        )
+    };
+    let (gpu, cpu) = (found(&line("", "cuda")), found(&line("! cudainferdownload", "cpu")));
+    let mut compared = 0;
+    for (gpu, cpu) in gpu.iter().flatten().zip(cpu.iter().flatten()) {
+        let (a, b) = (gpu.classification.as_ref().unwrap(), cpu.classification.as_ref().unwrap());
+        compared += 1;
+        // Of grey pictures the three may be equal to the last digit.
+        assert!(
+            a.confidence.iter().zip(&b.confidence).all(|(a, b)| (a - b).abs() < 0.01),
+            "{a:?} is not {b:?}"
+        );
+    }
+    assert!(compared > 50, "{compared}");
+}
