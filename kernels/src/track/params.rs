@@ -60,9 +60,9 @@ pub struct Params {
     /// A track that was not detected in more than this many frames in a row is given up.
     pub max_lost: u32,
     /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box, for ByteTrack's first
-    /// association that IoU times the detection's confidence.
+    /// association that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
     pub iou: f32,
-    /// ByteTrack: lowest IoU of a match in the second association.
+    /// ByteTrack: lowest IoU, or OKS, of a match in the second association.
     pub iou_low: f32,
     /// Detections of different classes never match.
     pub class_aware: bool,

@@ -9,49 +9,13 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::scene::Scene;
+use super::settings::Settings;
 use super::{Algorithm, Similarity};
 use crate::device::{self, Gpu};
 use crate::engine::ModelInfo;
 use crate::meta::object::{TrackingParam, add_tracking, objects};
 use crate::sync::lock;
 use crate::{caps, meta, stats};
-
-/// The properties; what is not set is the algorithm's own default.
-#[derive(Clone, Debug, Default)]
-struct Settings {
-    algorithm: Algorithm,
-    similarity: Similarity,
-    /// As it is written.
-    sigmas: String,
-    class_aware: Option<bool>,
-    min_confidence: Option<f32>,
-    high_confidence: Option<f32>,
-    new_confidence: Option<f32>,
-    min_hits: Option<u32>,
-    max_lost: Option<u32>,
-    iou: Option<f32>,
-    iou_low: Option<f32>,
-}
-
-impl Settings {
-    fn params(&self) -> Params {
-        let defaults = match self.algorithm {
-            Algorithm::Sort => Params::sort(),
-            Algorithm::ByteTrack => Params::bytetrack(),
-        };
-        Params {
-            algorithm: defaults.algorithm,
-            class_aware: self.class_aware.unwrap_or(defaults.class_aware),
-            min_confidence: self.min_confidence.unwrap_or(defaults.min_confidence),
-            high_confidence: self.high_confidence.unwrap_or(defaults.high_confidence),
-            new_confidence: self.new_confidence.unwrap_or(defaults.new_confidence),
-            min_hits: self.min_hits.unwrap_or(defaults.min_hits),
-            max_lost: self.max_lost.unwrap_or(defaults.max_lost),
-            iou: self.iou.unwrap_or(defaults.iou),
-            iou_low: self.iou_low.unwrap_or(defaults.iou_low),
-        }
-    }
-}
 
 struct State {
     tracker: track::Tracker,

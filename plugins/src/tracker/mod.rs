@@ -19,6 +19,7 @@ use gst::prelude::*;
 
 mod imp;
 mod scene;
+mod settings;
 mod sigmas;
 
 glib::wrapper! {

@@ -1,0 +1,43 @@
+//! What the tracker is told by properties.
+
+use cudainfer_kernels::track::Params;
+
+use super::{Algorithm, Similarity};
+
+/// The properties; what is not set is the algorithm's own default.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub algorithm: Algorithm,
+    pub similarity: Similarity,
+    /// As it is written.
+    pub sigmas: String,
+    pub class_aware: Option<bool>,
+    pub min_confidence: Option<f32>,
+    pub high_confidence: Option<f32>,
+    pub new_confidence: Option<f32>,
+    pub min_hits: Option<u32>,
+    pub max_lost: Option<u32>,
+    pub iou: Option<f32>,
+    pub iou_low: Option<f32>,
+}
+
+impl Settings {
+    /// As the kernels' tracker wants them.
+    pub fn params(&self) -> Params {
+        let defaults = match self.algorithm {
+            Algorithm::Sort => Params::sort(),
+            Algorithm::ByteTrack => Params::bytetrack(),
+        };
+        Params {
+            algorithm: defaults.algorithm,
+            class_aware: self.class_aware.unwrap_or(defaults.class_aware),
+            min_confidence: self.min_confidence.unwrap_or(defaults.min_confidence),
+            high_confidence: self.high_confidence.unwrap_or(defaults.high_confidence),
+            new_confidence: self.new_confidence.unwrap_or(defaults.new_confidence),
+            min_hits: self.min_hits.unwrap_or(defaults.min_hits),
+            max_lost: self.max_lost.unwrap_or(defaults.max_lost),
+            iou: self.iou.unwrap_or(defaults.iou),
+            iou_low: self.iou_low.unwrap_or(defaults.iou_low),
+        }
+    }
+}
