@@ -15,7 +15,6 @@ import argparse
 import datetime
 import json
 import os
-import platform
 import re
 import statistics
 import subprocess
@@ -26,6 +25,7 @@ from pathlib import Path
 import bench_streams
 import onnxruntime
 import pipeline
+from machine import processor
 
 TICK = os.sysconf("SC_CLK_TCK")
 ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
@@ -101,11 +101,6 @@ def run_pipeline(command: list[str]) -> dict:
 def run_loop(arguments: list[str]) -> dict:
     loop = [sys.executable, str(pipeline.ROOT / "scripts" / "bench_loop.py"), *arguments]
     return json.loads(subprocess.run(loop, check=True, stdout=subprocess.PIPE, text=True).stdout)
-
-
-def processor() -> str:
-    names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return names[0] if names else platform.processor()
 
 
 def numbers(text: str) -> list[int]:

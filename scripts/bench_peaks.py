@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from bench import processor
+from machine import processor
 
 ROOT = Path(__file__).resolve().parent.parent
 THRESHOLD, PATCH, PEOPLE = 0.3, 5, 4

@@ -31,7 +31,6 @@ import argparse
 import datetime
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -40,6 +39,7 @@ import tempfile
 from pathlib import Path
 
 import gpu_programs
+from machine import processor
 
 ROOT = gpu_programs.ROOT
 BENCHES = ROOT / "benches" / "gpu"
@@ -89,7 +89,6 @@ def machine() -> dict:
     """What the figures are of."""
     card = (first_line(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or ", ").split(", ")
     said = re.search(r"CUDA Version: *([\d.]+)", subprocess.run("nvidia-smi", stdout=subprocess.PIPE, text=True).stdout)
-    names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     commit = ROOT / "commit"  # a bundle's
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -99,7 +98,7 @@ def machine() -> dict:
         "gpu": card[0],
         "driver": card[1],
         "driver_cuda": said[1] if said else None,
-        "processor": names[0] if names else platform.processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
     }
 

@@ -26,7 +26,7 @@ fn main() {
     let stream = Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Run = fn(&Stream);
-    let operations: [(&str, Run); 8] = [
+    let operations: [(&str, Run); 9] = [
         ("floor", floor::run),
         ("preproc", preproc::run),
         ("detect", detect::run),

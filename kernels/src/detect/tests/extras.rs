@@ -175,6 +175,9 @@ fn coefficients_are_those_of_the_kept_in_their_order() {
     }
 }
 
+/// Score, class, corners in tensor pixels and landmarks there.
+type Cell = (f64, usize, [f64; 4], Vec<[f64; 2]>);
+
 /// Maps of centres, channels first.
 struct Maps {
     grid: [usize; 2],
@@ -216,13 +219,8 @@ impl Maps {
             .collect()
     }
 
-    /// Score, class, corners in tensor pixels and landmarks there, of every cell whose best class has a 3x3 maximum there.
-    fn reference(
-        &self,
-        stride: f64,
-        face: bool,
-        unit: SizeUnit,
-    ) -> Vec<(f64, usize, [f64; 4], Vec<[f64; 2]>)> {
+    /// Every cell whose best class has a 3x3 maximum there.
+    fn reference(&self, stride: f64, face: bool, unit: SizeUnit) -> Vec<Cell> {
         let [columns, rows] = self.grid.map(|n| n as i64);
         let mut all = vec![];
         for y in 0..rows {

@@ -149,7 +149,7 @@ impl CudaDisplacementGrouper {
             roots[frame].push(Root { channel, cell: place.cell, value: place.value, record });
         })?;
         let size = self.points * PART;
-        let room = if size == 0 { 0 } else { self.near.bytes() / size };
+        let room = self.near.bytes().checked_div(size).unwrap_or(0);
         if frames > 0 && last >= room {
             stream.counters().fallbacks.add(1);
             let bytes = (last + 1 - room) * size;

@@ -134,8 +134,8 @@ impl Scene {
         if logit.is_finite() { 1.0 / (1.0 + (-logit).exp()) } else { 0.0 }
     }
 
-    /// The instances by definition: score, and each point's pixel and score.
-    fn reference(&self, radius: f64, most: usize) -> Vec<(f64, Vec<([f64; 2], f64)>)> {
+    /// The instances by definition.
+    fn reference(&self, radius: f64, most: usize) -> Vec<Expected> {
         let logit = |cell: usize, point: usize| self.outputs.maps[cell * POINTS + point];
         let beside = |a: usize, b: usize| {
             (a % WIDTH).abs_diff(b % WIDTH) <= 1 && (a / WIDTH).abs_diff(b / WIDTH) <= 1 && a != b
@@ -149,9 +149,9 @@ impl Scene {
             })
             .collect();
         roots.sort_by(|a, b| logit(b.0, b.1).total_cmp(&logit(a.0, a.1)));
-        let mut found: Vec<(f64, Vec<([f64; 2], f64)>)> = Vec::new();
+        let mut found: Vec<Expected> = Vec::new();
         for (cell, point) in roots {
-            let near = |found: &[(f64, Vec<([f64; 2], f64)>)], point: usize, at: [f64; 2]| {
+            let near = |found: &[Expected], point: usize, at: [f64; 2]| {
                 let far = |other: [f64; 2]| (other[0] - at[0]).hypot(other[1] - at[1]);
                 found.iter().any(|(_, points)| far(points[point].0) <= radius)
             };
@@ -190,6 +190,9 @@ fn params() -> DisplacementParams {
     DisplacementParams { tree: TREE.to_vec(), ..DisplacementParams::default() }
 }
 
+/// A pose: score, and each point's pixel and score.
+type Expected = (f64, Vec<([f64; 2], f64)>);
+
 const LEFT: [[f64; 2]; POINTS] = [[30.0, 20.0], [33.0, 62.5], [20.0, 110.0], [61.0, 75.0], [70.0, 12.0]];
 const RIGHT: [[f64; 2]; POINTS] =
     [[130.0, 30.0], [120.0, 70.0], [131.0, 125.0], [165.0, 80.0], [170.0, 20.5]];
@@ -199,9 +202,9 @@ fn two_people_are_found_whole_whichever_point_is_the_surest() {
     let mut scene = Scene::new();
     scene.person(LEFT, 3.0);
     scene.person(RIGHT, 2.5);
-    for surest in 0..POINTS {
+    for (surest, [x, y]) in LEFT.into_iter().enumerate() {
         let mut scene = scene.clone();
-        let cell = scene.cell(LEFT[surest][0], LEFT[surest][1]);
+        let cell = scene.cell(x, y);
         scene.outputs.maps[cell * POINTS + surest] = 6.0;
         let (poses, outcome) = scene.run(&params());
         assert_eq!((poses.len(), outcome), (2, Outcome::default()));
@@ -275,7 +278,9 @@ fn values_that_are_not_finite_count_as_nothing_and_are_counted() {
 #[test]
 fn roots_beyond_the_strongest_of_a_channel_are_counted() {
     let mut scene = Scene::new();
-    for cell in (0..HEIGHT * WIDTH).filter(|cell| cell % WIDTH % 2 == 0 && cell / WIDTH % 2 == 0) {
+    for cell in (0..HEIGHT * WIDTH)
+        .filter(|cell| (cell % WIDTH).is_multiple_of(2) && (cell / WIDTH).is_multiple_of(2))
+    {
         scene.outputs.maps[cell * POINTS] = 1.0 + cell as f32 / 1000.0;
     }
     let (_, outcome) = scene.run_with(&params(), Params { top_k: 4, ..peaks() });
