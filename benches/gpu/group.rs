@@ -1,6 +1,7 @@
 //! The operation `group`: what enqueues a search for peaks and the scores of all lines between them, up to the event
-//! behind both. Maps as in peaks.rs, 2 to 5 peaks a channel, with as many fields of noise as edges, half as wide and high.
-//! The bytes are the maps', read once; of the fields, little is read.
+//! behind both; and in one row all of it, to the instances on the host. Maps as in peaks.rs, 2 to 5 peaks a channel, with
+//! as many fields of noise as edges, half as wide and high. The bytes are the maps', read once; of the fields, little is
+//! read.
 
 use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
 use cudainfer_kernels::geometry::Affine;
@@ -51,17 +52,32 @@ pub fn run(stream: &Stream) {
         let mut grouper = CudaPafGrouper::new(&maps, &fields, [384; 2], params, &paf, stream).unwrap();
         let to_frame = vec![Affine::IDENTITY; frames];
         let goal = if frames == 1 && noise < 1.0 { Some(60.0) } else { None };
-        let times = measure(stream, |i| {
+        let tensors = |i: usize| {
             let tensor = |name, [c, h, w]: [usize; 3], at: usize| {
                 let memory = outputs[i % outputs.len()][at].slice();
                 DeviceTensor::new(name, TensorType::Float32, &[frames, c, h, w], memory).unwrap()
             };
-            let (maps, fields) = (tensor("maps", dims, 0), tensor("pafs", of_fields, 1));
+            [tensor("maps", dims, 0), tensor("pafs", of_fields, 1)]
+        };
+        let of_maps = frames * 4 * dims.iter().product::<usize>();
+        let times = measure(stream, |i| {
+            let [maps, fields] = tensors(i);
             grouper.start(stream, &maps, &fields, &to_frame).unwrap();
         });
-        row(name, &times, frames * 4 * dims.iter().product::<usize>(), 1.0, goal);
+        row(name, &times, of_maps, 1.0, goal);
         let mut poses = Vec::new();
         grouper.finish(stream, &mut poses).unwrap();
+        if points == 2 {
+            // As peers.py: until the instances are on the host.
+            let (waits, mut calls) = (stream.counters().host_waits.get(), 0);
+            let times = measure(stream, |i| {
+                let [maps, fields] = tensors(i);
+                grouper.run(stream, &maps, &fields, &to_frame, &mut poses).unwrap();
+                calls += 1;
+            });
+            row("peaks + integral + grouping 384x384 bottom-up", &times, of_maps, 1.0, goal);
+            assert_eq!(stream.counters().host_waits.get() - waits, calls, "more than one wait a call");
+        }
         assert!(poses.iter().all(|poses| !poses.is_empty()), "{name}: a frame without instances");
     }
 }

@@ -110,7 +110,8 @@ __device__ __forceinline__ void score_edge(const Lines& p) {
     __shared__ uint64_t keys[2][MOST_PEAKS];
     __shared__ uint32_t numbers[2][MOST_PEAKS];  // of their records
     __shared__ End ends[2][MOST_PEAKS];
-    __shared__ uint32_t counts[MOST_POINTS], sizes[2], strong;
+    __shared__ uint32_t counts[MOST_POINTS], sizes[2], histogram[THREADS], missing;
+    __shared__ uint64_t weakest;
     const Records& records = p.records;
     const uint32_t e = blockIdx.x, frame = blockIdx.y, total = records.count();
     const Edge edge = p.edge[e];
@@ -136,25 +137,30 @@ __device__ __forceinline__ void score_edge(const Lines& p) {
         }
     }
     __syncthreads();
-    // Of too many the strongest: their weakest is found bit by bit, since no two are equal. Hardly ever needed.
+    // Of too many the strongest: the weakest of these is found eight bits at a time. Hardly ever needed.
     for (uint32_t side = 0; side < 2; ++side) {
         if (sizes[side] <= MOST_PEAKS) continue;
-        uint64_t weakest = 0;
-        for (uint32_t bit = 64; bit--;) {
-            const uint64_t attempt = weakest | uint64_t(1) << bit;
+        // How many of those that begin like the weakest so far are still to be chosen.
+        if (threadIdx.x == 0) weakest = 0, missing = p.top_k;
+        __syncthreads();
+        for (uint32_t shift = 56; missing; shift -= 8) {
+            histogram[threadIdx.x] = 0;
             __syncthreads();
-            if (threadIdx.x == 0) strong = 0;
-            __syncthreads();
-            uint32_t mine = 0;
+            const auto begins_alike = [&](uint64_t s) { return shift == 56 || (s ^ weakest) >> (shift + 8) == 0; };
             for (uint32_t i = threadIdx.x; i < total; i += THREADS) {
                 const Found& found = records.at(i);
-                mine += channel_of(found) == channels[side] && strength(found) >= attempt;
+                const uint64_t mine = strength(found);
+                if (channel_of(found) == channels[side] && begins_alike(mine)) atomicAdd(&histogram[mine >> shift & 255], 1);
             }
-            if (mine) atomicAdd(&strong, mine);
             __syncthreads();
-            if (strong >= p.top_k) weakest = attempt;
+            if (threadIdx.x == 0) {
+                uint32_t digit = 255;
+                for (; histogram[digit] < missing; --digit) missing -= histogram[digit];
+                weakest |= uint64_t(digit) << shift;
+                if (histogram[digit] == missing) missing = 0;
+            }
+            __syncthreads();
         }
-        __syncthreads();
         if (threadIdx.x == 0) sizes[side] = 0;
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < total; i += THREADS) {

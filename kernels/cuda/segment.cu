@@ -116,17 +116,40 @@ struct Single {
     __device__ __forceinline__ void store(T* to) const { *to = lanes[0]; }
 };
 
+// Whether no exponent is full: 0x7c00, with the sign's bit left out, carries into that bit.
+__device__ __forceinline__ uint32_t carries(uint4 of) {
+    const auto carry = [](uint32_t pair) { return (pair & 0x7fff7fff) + 0x04000400; };
+    return carry(of.x) | carry(of.y) | carry(of.z) | carry(of.w);
+}
+__device__ __forceinline__ bool all_finite(const Wide<half_t>& v) { return !(carries(v.raw) & 0x80008000); }
+// Not worth looking at first: memory is what takes the time.
+template <typename P>
+__device__ __forceinline__ bool all_finite(const P&) { return false; }
+
 // Counts, smooths and rounds what was loaded, `old` being the state; `v` are the values.
-template <bool SMOOTH, typename P>
-__device__ __forceinline__ void take(const Params& p, P& raw, const P& old, float (&v)[P::LANES], uint32_t& bad) {
+// PLAIN: both are finite, and there is a state.
+template <bool SMOOTH, bool PLAIN, typename P>
+__device__ __forceinline__ void take_each(const Params& p, P& raw, const P& old, float (&v)[P::LANES], uint32_t& bad) {
 #pragma unroll
     for (uint32_t l = 0; l < P::LANES; ++l) {
         v[l] = value_of(raw.lanes[l]);
-        bad += !finite(v[l]);
+        if (!PLAIN) bad += !finite(v[l]);
         if (SMOOTH) {
-            put(p.fresh ? v[l] : blend(p, value_of(old.lanes[l]), v[l]), &raw.lanes[l]);
+            const float smooth = PLAIN     ? p.keep * value_of(old.lanes[l]) + p.take * v[l]
+                                 : p.fresh ? v[l]
+                                           : blend(p, value_of(old.lanes[l]), v[l]);
+            put(smooth, &raw.lanes[l]);
             v[l] = value_of(raw.lanes[l]);
         }
+    }
+}
+
+template <bool SMOOTH, typename P>
+__device__ __forceinline__ void take(const Params& p, P& raw, const P& old, float (&v)[P::LANES], uint32_t& bad) {
+    if (SMOOTH && !p.fresh && all_finite(raw) && all_finite(old)) {
+        take_each<SMOOTH, true>(p, raw, old, v, bad);
+    } else {
+        take_each<SMOOTH, false>(p, raw, old, v, bad);
     }
 }
 

@@ -200,7 +200,7 @@ fn a_property_out_of_range_is_refused_where_the_line_is_built() {
 #[test]
 fn sigmas_that_are_none_are_named_with_how_they_are_written() {
     run(&format!("{SOURCE} ! tracker similarity=oks sigmas=nose:0.1 ! fakesink"))
-        .fails_with(&["tracker0: sigmas: 'nose:0.1'", "POINT=NUMBER"]);
+        .fails_with(&["sigmas: 'nose:0.1'", "POINT=NUMBER"]);
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub enum SegmentError {
         channels: usize,
     },
     /// A channel that is not there.
-    #[error("channel {channel} was asked for, and '{tensor}' has {channels}: choose one from 0 on")]
+    #[error("channel {channel} was asked for, but '{tensor}' has {channels} channels, counted from 0")]
     Channel {
         /// The tensor.
         tensor: String,

@@ -41,7 +41,8 @@ impl Announced {
         let image = match dims[..] {
             [n, _, _, _] if n != 1 => return Err(SegmentError::Batch(text(), n)),
             [_, a, b, c] | [a, b, c] => [a, b, c],
-            [h, w] => [1, h, w],
+            // A row alone is rather a class's number each.
+            [h, w] if h > 1 && w > 1 => [1, h, w],
             _ => return Err(SegmentError::Rank(text())),
         };
         // Elements are numbered by 32 bits on the GPU, with a sign.

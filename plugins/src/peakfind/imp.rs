@@ -74,7 +74,7 @@ impl PeakFind {
             None => search.find_on_cpu(&search.tensors(&set.tensors)?, &set.to_frame),
         };
         let (found, outcome) = found.map_err(|e| e.to_string())?;
-        objects::put(buffer, &found, &search.plan, info, set.object);
+        objects::put(buffer, &found, &search.plan, info, set);
         let mut stats = lock(&self.stats);
         let first_non_finite = stats.non_finite == 0 && outcome.non_finite > 0;
         match &found {

@@ -8,6 +8,7 @@ use super::grouping::Plan;
 use super::search::Found;
 use crate::engine::ModelInfo;
 use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
+use crate::meta::tensor::TensorSet;
 
 /// Puts what was found on the buffer: as new objects, or as the points of the object in whose region it was found.
 pub(super) fn put(
@@ -15,7 +16,7 @@ pub(super) fn put(
     found: &Found,
     plan: &Plan,
     info: &ModelInfo,
-    region_of: Option<i32>,
+    set: &TensorSet,
 ) {
     match (found, plan) {
         (Found::Peaks(peaks), Plan::Each) => {
@@ -38,7 +39,7 @@ pub(super) fn put(
                 (usize::try_from(peak.channel).unwrap_or(usize::MAX), at)
             };
             let points: Vec<_> = peaks.iter().map(point).collect();
-            put_points(buffer, std::iter::once(points), "keypoints", info, region_of);
+            put_points(buffer, std::iter::once(points), "keypoints", info, set);
         }
         (Found::Poses(poses), _) => {
             let points = |pose: &Pose| {
@@ -46,22 +47,24 @@ pub(super) fn put(
                 points.filter_map(|(point, at)| Some((point, (*at)?))).collect()
             };
             let label = info.peaks.label.as_deref().unwrap_or("pose");
-            put_points(buffer, poses.iter().map(points), label, info, region_of);
+            put_points(buffer, poses.iter().map(points), label, info, set);
         }
     }
 }
 
-/// Each an object's, with the points' numbers in the skeleton. In an object's region the best is taken, which is the first.
+/// Each an object's, with the points' numbers in the skeleton. Of several in an object's region, the one that fits it best
+/// is the object's: others are neighbours that the region shows, too.
 fn put_points(
     buffer: &mut gst::BufferRef,
     instances: impl Iterator<Item = Vec<(usize, Keypoint)>>,
     label: &str,
     info: &ModelInfo,
-    region_of: Option<i32>,
+    set: &TensorSet,
 ) {
-    let mut instances = instances.filter(|points| !points.is_empty());
-    if let Some(object) = region_of {
-        if let Some(points) = instances.next() {
+    let instances = instances.filter(|points| !points.is_empty());
+    if let Some(object) = set.object {
+        let fits = |points: &Vec<_>| fit(points, set);
+        if let Some(points) = instances.max_by(|a, b| fits(a).total_cmp(&fits(b))) {
             attach(buffer, object, &Finding::Keypoints(param(&points, info)));
         }
         return;
@@ -72,6 +75,17 @@ fn put_points(
         let object = Object { id: id(first + i), label: label.to_owned(), keypoints, ..Object::default() };
         object.put(buffer, &outline(&points));
     }
+}
+
+/// The points' scores together, the less the further their middle is from the region's: nothing at its corners.
+fn fit(points: &[(usize, Keypoint)], set: &TensorSet) -> f32 {
+    let [width, height] = set.input.map(|size| size as f32);
+    let (x, y) = set.to_frame.point(width / 2.0, height / 2.0);
+    let (left, top) = set.to_frame.point(0.0, 0.0);
+    let around = outline(points);
+    let away = (around.x + around.w / 2.0 - x).hypot(around.y + around.h / 2.0 - y);
+    let score: f32 = points.iter().map(|(_, at)| at.score).sum();
+    score * (1.0 - away / (left - x).hypot(top - y))
 }
 
 fn id(number: usize) -> i32 {
