@@ -32,7 +32,14 @@ SLOW = [
     "preproc::every_combination",
     "contract::a_hundred_runs",
 ]
-SLOWER = ["peaks::large_maps", "peaks::batch::batches_with_more", "detect::any_number", "detect::every_decoder", "suppression::all_of_25200"]
+SLOWER = [
+    "peaks::large_maps",
+    "peaks::batch::batches_with_more",
+    "detect::any_number",
+    "detect::every_decoder",
+    "suppression::all_of_25200",
+    "segment::clean::opening",
+]
 LEFT_OUT = {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW}
 # No program needs longer; one that does hangs.
 LIMIT_S = 600

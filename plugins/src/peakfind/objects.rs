@@ -115,3 +115,37 @@ fn outline(points: &[(usize, Keypoint)]) -> Rect {
         y.fold(f32::MIN, f32::max),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cudainfer_kernels::geometry::Affine;
+
+    #[test]
+    fn a_neighbour_who_is_surer_does_not_get_the_regions_object() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        let rect = Rect { x: 40.0, y: 20.0, w: 20.0, h: 40.0 };
+        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+        Object { id: 7, detection, ..Object::default() }.put(buffer, &rect);
+        // The region is turned by a quarter and begins at 70, 15: its middle is the box's, at 50, 40.
+        let to_frame = Affine { scale: [0.0, 0.0], skew: [-0.5, 0.5], offset: [75.0, 15.0] };
+        let set = TensorSet { tensors: vec![], input: [100, 100], to_frame, batch: None, object: Some(7) };
+        let pose = |x: f32, score: f32| Pose {
+            score,
+            points: vec![Some(Keypoint { x, y: 30.0, score }), Some(Keypoint { x, y: 50.0, score }), None],
+        };
+        // A stray point in the middle is worth less than the person there; the neighbours stand at the region's sides.
+        let stray = Pose {
+            points: vec![Some(Keypoint { x: 50.0, y: 40.0, score: 0.7 })],
+            score: 0.7,
+            ..Pose::default()
+        };
+        let found = Found::Poses(vec![pose(72.0, 0.95), pose(28.0, 0.9), pose(49.0, 0.6), stray]);
+        put(buffer, &found, &Plan::Displacements(Default::default()), &ModelInfo::default(), &set);
+        let [object] = &objects(buffer)[..] else { panic!("{:?}", objects(buffer)) };
+        let points = object.keypoints.as_ref().unwrap();
+        assert_eq!((points.x.clone(), points.y.clone()), (vec![49.0, 49.0], vec![30.0, 50.0]));
+    }
+}
