@@ -137,11 +137,7 @@ mod tests {
             points: vec![Some(Keypoint { x, y: 30.0, score }), Some(Keypoint { x, y: 50.0, score }), None],
         };
         // A stray point in the middle is worth less than the person there; the neighbours stand at the region's sides.
-        let stray = Pose {
-            points: vec![Some(Keypoint { x: 50.0, y: 40.0, score: 0.7 })],
-            score: 0.7,
-            ..Pose::default()
-        };
+        let stray = Pose { points: vec![Some(Keypoint { x: 50.0, y: 40.0, score: 0.7 })], score: 0.7 };
         let found = Found::Poses(vec![pose(72.0, 0.95), pose(28.0, 0.9), pose(49.0, 0.6), stray]);
         put(buffer, &found, &Plan::Displacements(Default::default()), &ModelInfo::default(), &set);
         let [object] = &objects(buffer)[..] else { panic!("{:?}", objects(buffer)) };
