@@ -145,7 +145,8 @@ def pose_line(session: Path | None, given: argparse.Namespace, folder: Path) -> 
     """What lines.py prints of --pose-model on --pose-video."""
     model, sidecar = folder / f"{POSES}.onnx", given.pose_model.with_suffix(".toml")
     shutil.copy(given.pose_model, model)
-    shutil.copy(sidecar if sidecar.is_file() else ROOT / "pipelines" / "models" / f"{POSES}.toml", folder)
+    default = ROOT / "pipelines" / "models" / f"{POSES}.toml"
+    shutil.copy(sidecar if sidecar.is_file() else default, model.with_suffix(".toml"))
     command = [sys.executable, str(BENCHES / "lines.py"), "--video", str(given.pose_video), "--frames", POSE_FRAMES]
     command += ["--session", str(session)] if session else []
     return output_of([*command, "--runs", str(given.line_runs), str(model)])
