@@ -12,20 +12,17 @@ use std::io::Write;
 
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::track::{Algorithm, Params, Tracker};
+use cudainfer_kernels::track::{Params, Tracker};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [option, algorithm, path] = words.as_slice() else {
-        return Err("usage: mot --algorithm sort|bytetrack DETECTIONS".into());
+        return Err("usage: mot --algorithm sort|bytetrack|ocsort|cbiou DETECTIONS".into());
     };
     if option != "--algorithm" {
         return Err(format!("'{option}' is not --algorithm").into());
     }
-    let params = match algorithm.parse()? {
-        Algorithm::Sort => Params::sort(),
-        Algorithm::ByteTrack => Params::bytetrack(),
-    };
+    let params = Params::of(algorithm.parse()?);
     let frames = read(&std::fs::read_to_string(path)?)?;
     let mut tracker = Tracker::new(params)?;
     let mut tracks = Vec::new();

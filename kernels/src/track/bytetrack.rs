@@ -23,20 +23,11 @@ pub(super) fn step(
     costs: &mut Costs,
 ) {
     let frame = targets.begin_frame();
-    let confidence = |index: &usize| seen.get(*index).map_or(0.0, |one| one.detection.confidence);
-    let (mut high, mut low): (Vec<usize>, Vec<usize>) =
-        usable.into_iter().partition(|index| confidence(index) >= params.high_confidence);
-
-    let first =
-        Rule { gate: Gate::Before(params.iou), weigh_confidence: true, class_aware: params.class_aware };
+    let (mut high, mut low) = seen.split(usable, params.high_confidence);
+    let first = Rule { weigh_confidence: true, ..Rule::new(Gate::Before(params.iou), params) };
     targets.round(seen, &mut high, first, costs, |_| true);
     // Longer lost objects have no say here: their prediction is vague, and weak detections are often background.
-    let second = Rule { gate: Gate::Before(params.iou_low), weigh_confidence: false, ..first };
+    let second = Rule::new(Gate::Before(params.iou_low), params);
     targets.round(seen, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
-
-    high.retain(|index| confidence(index) >= params.new_confidence);
-    targets.start(seen, &high);
-    targets.settle(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);
-    // An unconfirmed object has no credit: one miss ends it.
-    targets.keep(|target| target.misses <= if target.was_confirmed() { params.max_lost } else { 0 });
+    targets.start_and_settle(seen, high, frame, params);
 }

@@ -1,9 +1,9 @@
-//! Followed objects, from their first detection to their loss: what both trackers share.
+//! Followed objects, from their first detection to their loss: what all trackers share.
 
 use super::matching::{Matcher, Rule};
-use super::motion::Motion;
+use super::motion::{Heading, Motion};
 use super::seen::{One, Posture, Seen};
-use super::{State, Track};
+use super::{Params, State, Track};
 use crate::associate::{Costs, is_usable};
 use crate::geometry::Rect;
 
@@ -82,6 +82,16 @@ impl<M: Motion> Target<M> {
         self.motion.rect()
     }
 
+    /// Its box as it was last seen.
+    pub(super) fn last_seen(&self) -> Rect {
+        self.motion.last_seen()
+    }
+
+    /// Where it came from and in which direction it went, see [`Motion::heading`].
+    pub(super) fn heading(&self, frames: u32) -> Option<Heading> {
+        self.motion.heading(frames)
+    }
+
     /// Appends to `out` its keypoints where they are expected.
     pub(super) fn expect_pose(&self, out: &mut Vec<(f32, f32)>) {
         self.posture.expect(&self.rect(), out);
@@ -132,6 +142,14 @@ impl<M: Motion> Targets<M> {
     pub(super) fn start(&mut self, seen: Seen<'_>, open: &[usize]) {
         let new = |&index: &usize| Some(Target::new(index, &seen.get(index)?));
         self.all.extend(open.iter().filter_map(new));
+    }
+
+    /// The end of a frame in which only detections that are sure enough start objects, and an object that is not believed
+    /// yet has no credit: one miss ends it. ByteTrack's.
+    pub(super) fn start_and_settle(&mut self, seen: Seen<'_>, open: Vec<usize>, frame: u32, params: &Params) {
+        self.start(seen, &seen.split(open, params.new_confidence).0);
+        self.settle(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);
+        self.keep(|target| target.misses <= if target.was_confirmed() { params.max_lost } else { 0 });
     }
 
     /// Settles every object's state: those seen in this frame are published where `ready`, the others are lost.

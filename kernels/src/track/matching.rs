@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::AREA_OF_BOX;
 use super::lifecycle::Target;
-use super::motion::Motion;
+use super::motion::{Heading, Motion};
 use super::seen::{One, Seen};
+use super::{AREA_OF_BOX, Params};
 use crate::associate::{Assignment, Costs, Gate, Pose, assign, iou_matrix, oks_matrix};
 use crate::device::DeviceError;
 use crate::geometry::Rect;
@@ -19,6 +19,52 @@ pub(super) struct Rule {
     pub(super) weigh_confidence: bool,
     /// Other classes never match.
     pub(super) class_aware: bool,
+    /// Where the objects are looked for.
+    pub(super) place: Place,
+    /// By how much of its width and height each box grows on each side before it is compared.
+    pub(super) buffer: f32,
+    /// Whether the direction counts.
+    pub(super) momentum: Option<Momentum>,
+}
+
+/// Where an object is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Where the filter expects it.
+    Expected,
+    /// Where it was last seen.
+    LastSeen,
+}
+
+/// What a match gains where the object goes on in its direction; OC-SORT's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Momentum {
+    /// The gain is half of this, times the detection's confidence, straight on, and a loss backwards.
+    pub(super) weight: f32,
+    /// From where to where the direction is taken, see [`Motion::heading`].
+    pub(super) frames: u32,
+}
+
+impl Rule {
+    /// Similarity alone, of boxes as they are, where objects are expected.
+    pub(super) fn new(gate: Gate, params: &Params) -> Self {
+        Self {
+            gate,
+            weigh_confidence: false,
+            class_aware: params.class_aware,
+            place: Place::Expected,
+            buffer: 0.0,
+            momentum: None,
+        }
+    }
+}
+
+impl Momentum {
+    fn weigh(&self, score: f32, heading: Option<Heading>, one: &One<'_>) -> f32 {
+        let gain = heading.map_or(0.0, |heading| heading.agreement(&one.detection.rect)) as f32;
+        // Whoever may match at all still may.
+        (score + self.weight * one.detection.confidence * gain).max(f32::MIN_POSITIVE)
+    }
 }
 
 /// Buffers of a round, reused from frame to frame.
@@ -50,9 +96,16 @@ impl Matcher {
         let offered: Vec<(usize, One<'_>)> =
             open.iter().filter_map(|&index| Some((index, seen.get(index)?))).collect();
         self.expected.clear();
-        self.expected.extend(candidates.iter().map(|target| target.rect()));
+        self.expected.extend(candidates.iter().map(|target| match rule.place {
+            Place::Expected => target.rect(),
+            Place::LastSeen => target.last_seen(),
+        }));
         self.seen.clear();
         self.seen.extend(offered.iter().map(|(_, one)| one.detection.rect));
+        for rect in self.expected.iter_mut().chain(&mut self.seen).filter(|_| rule.buffer > 0.0) {
+            let (x, y) = (rule.buffer * rect.w, rule.buffer * rect.h);
+            *rect = Rect { x: rect.x - x, y: rect.y - y, w: rect.w + 2.0 * x, h: rect.h + 2.0 * y };
+        }
         self.points.clear();
         self.poses.clear();
         if !seen.sigmas().is_empty() {
@@ -72,7 +125,17 @@ impl Matcher {
                 }
             }
         }
-        assign(&self.scores, candidates.len(), offered.len(), rule.gate, &mut self.assignment);
+        let mut gate = rule.gate;
+        if let (Some(momentum), Gate::Before(least)) = (rule.momentum, rule.gate) {
+            for (row, target) in self.scores.chunks_mut(offered.len().max(1)).zip(&candidates) {
+                let heading = target.heading(momentum.frames);
+                for (score, (_, one)) in row.iter_mut().zip(&offered) {
+                    *score = if *score >= least { momentum.weigh(*score, heading, one) } else { 0.0 };
+                }
+            }
+            gate = Gate::Before(0.0);
+        }
+        assign(&self.scores, candidates.len(), offered.len(), gate, &mut self.assignment);
         for &(row, col) in &self.assignment.matches {
             if let (Some(target), Some((index, one))) = (candidates.get_mut(row), offered.get(col)) {
                 target.update(*index, one);

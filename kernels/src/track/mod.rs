@@ -1,4 +1,4 @@
-//! From a frame's detections to stable identities over time: SORT and ByteTrack.
+//! From a frame's detections to stable identities over time: SORT, ByteTrack, OC-SORT and C-BIoU.
 //!
 //! A [`Tracker`] takes the detections of one frame after the other and says which track each belongs to. Its results are a
 //! function of the sequence of detections alone. Boxes are compared by IoU ([`Tracker::update`]), objects with keypoints by
@@ -20,10 +20,12 @@
 //! ```
 
 mod bytetrack;
+mod cbiou;
 mod kalman;
 mod lifecycle;
 mod matching;
 mod motion;
+mod ocsort;
 mod params;
 mod seen;
 mod sort;
@@ -33,8 +35,9 @@ mod poses;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Algorithm, Params, TrackError};
+pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, Params, TrackError};
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::associate::{Costs, is_usable};
@@ -42,7 +45,7 @@ use crate::detect::Detection;
 use crate::device::{DeviceError, Stream};
 use crate::geometry::Rect;
 use lifecycle::Targets;
-use motion::{AreaRatio, RatioHeight};
+use motion::Motion;
 use seen::Seen;
 
 /// An object's area as a part of its box's, for OKS: the ratio that COCO's evaluation takes where it knows the box only
@@ -105,22 +108,54 @@ pub struct Track {
 #[derive(Debug)]
 pub struct Tracker {
     params: Params,
-    engine: Engine,
+    engine: Box<dyn Engine>,
     costs: Costs,
 }
 
-#[derive(Clone, Debug)]
-enum Engine {
-    Sort(Targets<AreaRatio>),
-    ByteTrack(Targets<RatioHeight>),
+/// An algorithm with the objects that it follows.
+trait Engine: Debug + Send + Sync {
+    /// One frame; `usable` lists the detections to work with.
+    fn step(&mut self, params: &Params, seen: Seen<'_>, usable: Vec<usize>, costs: &mut Costs);
+    /// Writes the published tracks to their detections' places.
+    fn publish(&self, tracks: &mut [Option<Track>]);
+    /// Every object as a track, oldest first.
+    fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
 
-impl Engine {
-    fn new(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::Sort => Self::Sort(Targets::default()),
-            Algorithm::ByteTrack => Self::ByteTrack(Targets::default()),
-        }
+type Step<M> = fn(&mut Targets<M>, &Params, Seen<'_>, Vec<usize>, &mut Costs);
+
+#[derive(Debug)]
+struct Following<M> {
+    targets: Targets<M>,
+    step: Step<M>,
+}
+
+impl<M: Motion + Debug + Send + Sync + 'static> Following<M> {
+    fn by(step: Step<M>) -> Box<dyn Engine> {
+        Box::new(Self { targets: Targets::default(), step })
+    }
+}
+
+impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
+    fn step(&mut self, params: &Params, seen: Seen<'_>, usable: Vec<usize>, costs: &mut Costs) {
+        (self.step)(&mut self.targets, params, seen, usable, costs);
+    }
+
+    fn publish(&self, tracks: &mut [Option<Track>]) {
+        self.targets.publish(tracks);
+    }
+
+    fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_> {
+        Box::new(self.targets.tracks())
+    }
+}
+
+fn engine(algorithm: Algorithm) -> Box<dyn Engine> {
+    match algorithm {
+        Algorithm::Sort => Following::by(sort::step),
+        Algorithm::ByteTrack => Following::by(bytetrack::step),
+        Algorithm::OcSort => Following::by(ocsort::step),
+        Algorithm::CBiou => Following::by(cbiou::step),
     }
 }
 
@@ -131,7 +166,7 @@ impl Tracker {
     /// Those of [`Params::validate`].
     pub fn new(params: Params) -> Result<Self, TrackError> {
         params.validate()?;
-        Ok(Self { engine: Engine::new(params.algorithm), params, costs: Costs::on_cpu() })
+        Ok(Self { engine: engine(params.algorithm), params, costs: Costs::on_cpu() })
     }
 
     /// From now on compares boxes on the GPU of `stream` where that is faster, which takes crowds
@@ -181,26 +216,14 @@ impl Tracker {
         let usable =
             detections.iter().enumerate().filter(|(_, d)| is_used(d)).map(|(index, _)| index).collect();
         let seen = Seen::new(detections, poses);
-        match &mut self.engine {
-            Engine::Sort(targets) => {
-                sort::step(targets, &self.params, seen, usable, &mut self.costs);
-                targets.publish(tracks);
-            }
-            Engine::ByteTrack(targets) => {
-                bytetrack::step(targets, &self.params, seen, usable, &mut self.costs);
-                targets.publish(tracks);
-            }
-        }
+        self.engine.step(&self.params, seen, usable, &mut self.costs);
+        self.engine.publish(tracks);
     }
 
     /// Every object it follows, oldest first, as of the last update: the published, the lost (with the box where they are
     /// expected) and the tentative.
     pub fn tracks(&self) -> impl Iterator<Item = Track> + '_ {
-        let (sort, bytetrack) = match &self.engine {
-            Engine::Sort(targets) => (Some(targets.tracks()), None),
-            Engine::ByteTrack(targets) => (None, Some(targets.tracks())),
-        };
-        sort.into_iter().flatten().chain(bytetrack.into_iter().flatten())
+        self.engine.tracks()
     }
 
     /// Those of [`Tracker::tracks`] that were published before and are out of sight now.
@@ -210,6 +233,6 @@ impl Tracker {
 
     /// Forgets everything, as at a seek or a new video: ids start from 1 again.
     pub fn reset(&mut self) {
-        self.engine = Engine::new(self.params.algorithm);
+        self.engine = engine(self.params.algorithm);
     }
 }

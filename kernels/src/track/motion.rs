@@ -1,6 +1,9 @@
-//! How a box is filtered: the two trackers' state vectors and noise.
+//! How a box is filtered: the trackers' state vectors and noise, and what they remember of observations.
+
+use std::collections::VecDeque;
 
 use super::kalman::Kalman;
+use super::params::MOST_MOMENTUM_FRAMES;
 use crate::geometry::Rect;
 
 /// A filter over boxes.
@@ -13,6 +16,38 @@ pub(super) trait Motion {
     fn update(&mut self, rect: &Rect);
     /// The estimate; not finite, or not positive in size, when the filter has run away.
     fn rect(&self) -> Rect;
+    /// The box as it was last seen, where that is remembered; else the estimate.
+    fn last_seen(&self) -> Rect {
+        self.rect()
+    }
+    /// The direction from the observation `frames` frames before the last one to that, or from the first later one there
+    /// is; `None` where there was one observation only, or where none are remembered.
+    fn heading(&self, _frames: u32) -> Option<Heading> {
+        None
+    }
+}
+
+/// A direction, and where one that is compared with it begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heading {
+    /// A unit vector, or none where it stood still.
+    direction: [f64; 2],
+    from: [f64; 2],
+}
+
+impl Heading {
+    fn between(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+        let (x, y) = (b[0] - a[0], b[1] - a[1]);
+        let length = x.hypot(y);
+        if length > 0.0 { [x / length, y / length] } else { [0.0, 0.0] }
+    }
+
+    /// 0.5 for a box straight on, 0 at a right angle, -0.5 straight back: OC-SORT's consistency of velocity directions.
+    pub(super) fn agreement(&self, rect: &Rect) -> f64 {
+        let way = Self::between(self.from, centre(rect));
+        let cosine = self.direction[0] * way[0] + self.direction[1] * way[1];
+        0.5 - cosine.clamp(-1.0, 1.0).acos() / std::f64::consts::PI
+    }
 }
 
 /// Centre x and y in f64.
@@ -121,6 +156,84 @@ impl Motion for RatioHeight {
     }
 }
 
+/// OC-SORT's model (Cao et al. 2023): SORT's filter, and the observations. When an object comes back, what the filter made
+/// of the time without it is forgotten: it is run again with boxes on the straight way between the two observations.
+#[derive(Clone, Debug)]
+pub(super) struct Observed {
+    filter: AreaRatio,
+    /// As it expected the first frame without an observation, and how many there have been.
+    before: Option<(AreaRatio, u32)>,
+    /// The frame, counted from the first observation.
+    now: u32,
+    /// Frames and boxes of the last observations, the oldest first.
+    seen: VecDeque<(u32, Rect)>,
+}
+
+impl Observed {
+    /// The observation `frames` frames before the frame `now`, or the first later one, or the last of all.
+    fn earlier(&self, now: u32, frames: u32) -> Option<&Rect> {
+        let from = now.saturating_sub(frames);
+        self.seen.iter().find(|(frame, _)| *frame >= from).or(self.seen.back()).map(|(_, rect)| rect)
+    }
+}
+
+impl Motion for Observed {
+    fn new(rect: &Rect) -> Self {
+        Self { filter: AreaRatio::new(rect), before: None, now: 0, seen: VecDeque::from([(0, *rect)]) }
+    }
+
+    fn predict(&mut self, lost: bool) {
+        if lost {
+            self.before.get_or_insert_with(|| (self.filter.clone(), 0)).1 += 1;
+        }
+        self.now = self.now.saturating_add(1);
+        self.filter.predict(lost);
+    }
+
+    fn update(&mut self, rect: &Rect) {
+        if let Some((filter, missed)) = self.before.take() {
+            self.filter = filter;
+            let from = self.last_seen();
+            for frame in 1..=missed {
+                self.filter.update(&on_the_way(&from, rect, f64::from(frame) / f64::from(missed + 1)));
+                self.filter.predict(false);
+            }
+        }
+        self.filter.update(rect);
+        self.seen.push_back((self.now, *rect));
+        // One before the window stays, for a direction over a gap.
+        while self.seen.get(1).is_some_and(|(frame, _)| frame + MOST_MOMENTUM_FRAMES < self.now) {
+            self.seen.pop_front();
+        }
+    }
+
+    fn rect(&self) -> Rect {
+        self.filter.rect()
+    }
+
+    fn last_seen(&self) -> Rect {
+        self.seen.back().map_or_else(|| self.rect(), |(_, rect)| *rect)
+    }
+
+    fn heading(&self, frames: u32) -> Option<Heading> {
+        let (last, _) = self.seen.back()?;
+        let (previous, _) = self.seen.get(self.seen.len().checked_sub(2)?)?;
+        let from = self.earlier(*last, frames.max(last - previous))?;
+        Some(Heading {
+            direction: Heading::between(centre(from), centre(&self.last_seen())),
+            from: centre(self.earlier(self.now, frames)?),
+        })
+    }
+}
+
+/// A box between two, in centre and size.
+fn on_the_way(a: &Rect, b: &Rect, share: f64) -> Rect {
+    let between = |a: f64, b: f64| a + share * (b - a);
+    let ([ax, ay], [bx, by]) = (centre(a), centre(b));
+    let size = [(a.w, b.w), (a.h, b.h)].map(|(a, b)| between(f64::from(a), f64::from(b)));
+    around(between(ax, bx), between(ay, by), size[0], size[1])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,11 +267,59 @@ mod tests {
     }
 
     #[test]
-    fn both_models_start_at_rest_and_learn_velocity() {
+    fn the_models_start_at_rest_and_learn_velocity() {
         a_new_filter_stands_still_on_its_box::<AreaRatio>();
         a_new_filter_stands_still_on_its_box::<RatioHeight>();
+        a_new_filter_stands_still_on_its_box::<Observed>();
         it_learns_a_constant_velocity::<AreaRatio>();
         it_learns_a_constant_velocity::<RatioHeight>();
+        it_learns_a_constant_velocity::<Observed>();
+    }
+
+    #[test]
+    fn what_comes_back_is_filtered_as_if_it_had_been_seen_on_the_straight_way() {
+        let at = |frame: u8| Rect { x: 100.0 + 5.0 * f32::from(frame), y: 50.0 + f32::from(frame), ..BOX };
+        let (mut seen, mut lost) = (Observed::new(&at(0)), Observed::new(&at(0)));
+        for frame in 1..20 {
+            seen.predict(false);
+            lost.predict(matches!(frame, 11..=17));
+            seen.update(&at(frame));
+            if !matches!(frame, 10..=16) {
+                lost.update(&at(frame));
+            }
+        }
+        assert_close(lost.rect(), seen.rect(), 1e-3);
+    }
+
+    #[test]
+    fn the_direction_is_that_of_the_last_observations_and_agrees_most_straight_on() {
+        let mut object = Observed::new(&BOX);
+        assert!(object.heading(3).is_none(), "one observation has no direction");
+        // To the right first, then down.
+        for (dx, dy) in [(10.0, 0.0), (20.0, 0.0), (20.0, 10.0), (20.0, 20.0), (20.0, 30.0)] {
+            object.predict(false);
+            object.update(&Rect { x: BOX.x + dx, y: BOX.y + dy, ..BOX });
+        }
+        object.predict(false);
+        let agrees = |frames, dx, dy| {
+            let rect = Rect { x: BOX.x + dx, y: BOX.y + dy, ..BOX };
+            object.heading(frames).unwrap().agreement(&rect)
+        };
+        // Over three frames, from (20, 10), it went down.
+        for (dx, dy, wanted) in [(20.0, 40.0, 0.5), (20.0, 0.0, -0.5), (90.0, 10.0, 0.0), (50.0, 40.0, 0.25)]
+        {
+            assert!((agrees(3, dx, dy) - wanted).abs() < 1e-6, "{dx} {dy}: {}", agrees(3, dx, dy));
+        }
+        // Over five it went down and a little to the right.
+        assert!(agrees(5, 30.0, 30.0) > agrees(5, 10.0, 30.0));
+        // The last two observations count where more frames are between them.
+        for _ in 0..40 {
+            object.predict(true);
+        }
+        object.update(&Rect { x: BOX.x + 20.0, y: BOX.y + 330.0, ..BOX });
+        assert!(
+            object.heading(1).unwrap().agreement(&Rect { y: BOX.y + 500.0, x: BOX.x + 20.0, ..BOX }) > 0.49
+        );
     }
 
     #[test]

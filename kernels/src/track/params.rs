@@ -13,14 +13,25 @@ pub enum Algorithm {
     /// Zhang et al., "ByteTrack: multi-object tracking by associating every detection box", ECCV 2022: a second
     /// association keeps tracks alive on weak detections.
     ByteTrack,
+    /// Cao et al., "Observation-centric SORT: rethinking SORT for robust multi-object tracking", CVPR 2023: trusts what was
+    /// seen more than what the filter made of it while nothing was.
+    OcSort,
+    /// Yang et al., "Hard to track objects with irregular motions and similar appearances? Make it easier by buffering the
+    /// matching space", WACV 2023: boxes are enlarged before they are compared, first a little, then more.
+    CBiou,
 }
 
 impl Algorithm {
-    /// Its name in properties and files: `sort` or `bytetrack`.
+    /// All there are.
+    pub const ALL: [Self; 4] = [Self::Sort, Self::ByteTrack, Self::OcSort, Self::CBiou];
+
+    /// Its name in properties and files: `sort`, `bytetrack`, `ocsort` or `cbiou`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sort => "sort",
             Self::ByteTrack => "bytetrack",
+            Self::OcSort => "ocsort",
+            Self::CBiou => "cbiou",
         }
     }
 }
@@ -35,40 +46,62 @@ impl FromStr for Algorithm {
     type Err = TrackError;
 
     fn from_str(name: &str) -> Result<Self, TrackError> {
-        [Self::Sort, Self::ByteTrack]
+        Self::ALL
             .into_iter()
             .find(|algorithm| algorithm.name() == name)
             .ok_or_else(|| TrackError::Algorithm(name.to_owned()))
     }
 }
 
-/// What a tracker is set up with. Take [`Params::sort`] or [`Params::bytetrack`] and change what must differ.
+/// The most frames that a direction is taken over.
+pub const MOST_MOMENTUM_FRAMES: u32 = 15;
+
+/// What a tracker is set up with. Take an algorithm's ([`Params::of`]) and change what must differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Which tracker.
     pub algorithm: Algorithm,
     /// Detections of lower confidence are ignored. ByteTrack lives on weak detections: let the detector pass them on.
     pub min_confidence: f32,
-    /// ByteTrack: detections from this confidence on take part in the first association, weaker ones in the second.
+    /// ByteTrack and C-BIoU: detections from this confidence on take part in the first association, weaker ones in the last.
     pub high_confidence: f32,
-    /// ByteTrack: a detection without a track starts one from this confidence on (or from `high_confidence`, if that is
-    /// higher). SORT starts one for each.
+    /// ByteTrack and C-BIoU: a detection without a track starts one from this confidence on (or from `high_confidence`, if
+    /// that is higher). SORT and OC-SORT start one for each.
     pub new_confidence: f32,
     /// A track is published once it has been detected in this many frames in a row after its first. In the first
-    /// frames of a sequence (SORT: this many, ByteTrack: one) detections are believed at once.
+    /// frames of a sequence (SORT and OC-SORT: this many, the others: one) detections are believed at once.
     pub min_hits: u32,
     /// A track that was not detected in more than this many frames in a row is given up.
     pub max_lost: u32,
     /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box, for ByteTrack's first
     /// association that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
     pub iou: f32,
-    /// ByteTrack: lowest IoU, or OKS, of a match in the second association.
+    /// ByteTrack and C-BIoU: lowest IoU, or OKS, of a match with a weak detection.
     pub iou_low: f32,
+    /// OC-SORT: how much a match gains, at most, where the object goes on in the direction that it had; half of it is lost
+    /// where it would turn back. The paper's lambda.
+    pub momentum: f32,
+    /// OC-SORT: frames from one observation to the other that the direction is taken between. The paper's delta t.
+    pub momentum_frames: u32,
+    /// C-BIoU: by how much of its width and height a box grows on each side before the first association.
+    pub buffer: f32,
+    /// C-BIoU: the same before the second association, of who is left over.
+    pub buffer_wide: f32,
     /// Detections of different classes never match.
     pub class_aware: bool,
 }
 
 impl Params {
+    /// An algorithm's own.
+    pub fn of(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Sort => Self::sort(),
+            Algorithm::ByteTrack => Self::bytetrack(),
+            Algorithm::OcSort => Self::ocsort(),
+            Algorithm::CBiou => Self::cbiou(),
+        }
+    }
+
     /// SORT as its authors published it: detections from 0.5 on, IoU 0.3, three hits, one lost frame.
     pub fn sort() -> Self {
         Self {
@@ -80,8 +113,22 @@ impl Params {
             max_lost: 1,
             iou: 0.3,
             iou_low: 0.3,
+            momentum: 0.2,
+            momentum_frames: 3,
+            buffer: 0.3,
+            buffer_wide: 0.5,
             class_aware: true,
         }
+    }
+
+    /// OC-SORT with the paper's values: detections from 0.6 on, IoU 0.3, lambda 0.2, delta t 3, three hits, 30 lost frames.
+    pub fn ocsort() -> Self {
+        Self { algorithm: Algorithm::OcSort, min_confidence: 0.6, max_lost: 30, ..Self::sort() }
+    }
+
+    /// C-BIoU with the paper's buffers (0.3 and 0.5), and the confidences and thresholds of ByteTrack's paper.
+    pub fn cbiou() -> Self {
+        Self { algorithm: Algorithm::CBiou, iou: 0.2, ..Self::bytetrack() }
     }
 
     /// ByteTrack with the paper's confidences (0.1, 0.6, 0.7), 30 lost frames and second association (IoU 0.5). Its first
@@ -97,14 +144,14 @@ impl Params {
             max_lost: 30,
             iou: 0.1,
             iou_low: 0.5,
-            class_aware: true,
+            ..Self::sort()
         }
     }
 
     /// Checks every value.
     ///
     /// # Errors
-    /// [`TrackError::Threshold`] for the first threshold that is not within 0..1.
+    /// [`TrackError::Threshold`] for the first threshold that is not within 0..1, [`TrackError::MomentumFrames`].
     pub fn validate(&self) -> Result<(), TrackError> {
         let thresholds = [
             ("min_confidence", self.min_confidence),
@@ -112,10 +159,16 @@ impl Params {
             ("new_confidence", self.new_confidence),
             ("iou", self.iou),
             ("iou_low", self.iou_low),
+            ("momentum", self.momentum),
+            ("buffer", self.buffer),
+            ("buffer_wide", self.buffer_wide),
         ];
-        match thresholds.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
-            Some((name, value)) => Err(TrackError::Threshold { name, value }),
-            None => Ok(()),
+        if let Some((name, value)) = thresholds.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
+            return Err(TrackError::Threshold { name, value });
+        }
+        match self.momentum_frames {
+            1..=MOST_MOMENTUM_FRAMES => Ok(()),
+            frames => Err(TrackError::MomentumFrames(frames)),
         }
     }
 }
@@ -124,7 +177,7 @@ impl Params {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum TrackError {
     /// An unknown algorithm's name.
-    #[error("There is no tracking algorithm '{0}': use 'sort' or 'bytetrack'.")]
+    #[error("There is no tracking algorithm '{0}': use 'sort', 'bytetrack', 'ocsort' or 'cbiou'.")]
     Algorithm(String),
     /// A threshold outside 0..1.
     #[error("The tracker's {name} is {value}, but it must lie between 0 and 1: change it.")]
@@ -134,4 +187,9 @@ pub enum TrackError {
         /// What it was.
         value: f32,
     },
+    /// A direction over no frames, or over more than are remembered.
+    #[error(
+        "The tracker's momentum_frames is {0}, but it must lie between 1 and {MOST_MOMENTUM_FRAMES}: change it."
+    )]
+    MomentumFrames(u32),
 }

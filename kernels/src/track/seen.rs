@@ -36,6 +36,15 @@ impl<'a> Seen<'a> {
         })
     }
 
+    fn confidence(&self, index: usize) -> f32 {
+        self.detections.get(index).map_or(0.0, |detection| detection.confidence)
+    }
+
+    /// Of the listed, those from a confidence on, and the others.
+    pub(super) fn split(&self, listed: Vec<usize>, confidence: f32) -> (Vec<usize>, Vec<usize>) {
+        listed.into_iter().partition(|index| self.confidence(*index) >= confidence)
+    }
+
     /// One a keypoint; empty where boxes are compared.
     pub(super) fn sigmas(&self) -> &'a [f32] {
         self.poses.sigmas

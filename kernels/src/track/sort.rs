@@ -20,9 +20,7 @@ pub(super) fn step(
 ) {
     let frame = targets.begin_frame();
     // The paper solves the assignment first and then rejects the pairs that overlap too little.
-    let rule =
-        Rule { gate: Gate::After(params.iou), weigh_confidence: false, class_aware: params.class_aware };
-    targets.round(seen, &mut usable, rule, costs, |_| true);
+    targets.round(seen, &mut usable, Rule::new(Gate::After(params.iou), params), costs, |_| true);
     targets.start(seen, &usable);
     targets.settle(|target| target.streak >= params.min_hits || frame <= params.min_hits);
     targets.keep(|target| target.misses <= params.max_lost);

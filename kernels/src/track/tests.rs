@@ -20,20 +20,20 @@ fn ids(tracker: &mut Tracker, detections: &[Detection]) -> Vec<u64> {
     tracks.iter().map(|track| track.map_or(0, |track| track.id)).collect()
 }
 
-fn both() -> [Params; 2] {
-    [Params::sort(), Params::bytetrack()]
+fn every() -> [Params; 4] {
+    Algorithm::ALL.map(Params::of)
 }
 
 #[test]
 fn the_first_frames_are_believed_at_once() {
-    for params in both() {
+    for params in every() {
         assert_eq!(ids(&mut tracker(params), &[seen(0.0, 0.0, 0.9), seen(300.0, 0.0, 0.9)]), [1, 2]);
     }
 }
 
 #[test]
 fn a_later_arrival_is_confirmed_after_its_hits() {
-    for params in both() {
+    for params in every() {
         let hits = params.min_hits;
         let mut tracker = tracker(params);
         for _ in 0..10 {
@@ -111,8 +111,56 @@ fn a_weak_detection_keeps_a_track_alive_but_starts_none() {
 }
 
 #[test]
+fn ocsort_finds_who_stopped_out_of_sight_where_it_was_last_seen() {
+    let after_a_stop = |params: Params| {
+        let mut tracker = tracker(params);
+        for step in 0..10u8 {
+            assert_eq!(ids(&mut tracker, &[seen(20.0 * f32::from(step), 5.0, 0.9)]), [1]);
+        }
+        for _ in 0..6 {
+            ids(&mut tracker, &[]);
+        }
+        // The filter expects it 140 pixels further, where it would have gone.
+        [(); 5].map(|()| ids(&mut tracker, &[seen(185.0, 5.0, 0.9)])[0])
+    };
+    assert_eq!(after_a_stop(Params::ocsort()), [0, 0, 1, 1, 1], "the same, after hits in a row");
+    let of_sort = after_a_stop(Params { max_lost: 30, ..Params::sort() });
+    assert_eq!(of_sort, [0, 0, 0, 2, 2], "another");
+}
+
+#[test]
+fn of_two_that_overlap_alike_ocsort_takes_the_one_straight_on() {
+    let found = |momentum| {
+        let mut tracker = tracker(Params { momentum, ..Params::ocsort() });
+        // Jerks forth and back that the filter evens out, ending with a way down.
+        for (x, y) in [(100.0, 100.0), (100.0, 110.0), (100.0, 120.0), (100.0, 130.0)] {
+            ids(&mut tracker, &[seen(x, y, 0.9)]);
+        }
+        let rect = tracker.tracks().next().unwrap().rect;
+        // Both as far from where it is expected: one lies behind, overlapping a little more, one ahead.
+        ids(&mut tracker, &[seen(rect.x, rect.y - 20.0, 0.9), seen(rect.x, rect.y + 40.0, 0.9)])
+    };
+    assert_eq!(found(0.0).iter().position(|&id| id == 1), Some(0));
+    assert_eq!(found(1.0).iter().position(|&id| id == 1), Some(1));
+}
+
+#[test]
+fn cbiou_follows_who_moves_by_more_than_its_width() {
+    let all = |params: Params| {
+        let mut tracker = tracker(params);
+        // By 50 pixels at a time, from rest; it is 40 wide.
+        let of_frame = |step: u8| ids(&mut tracker, &[seen(50.0 * f32::from(step), 5.0, 0.9)])[0];
+        (0..8u8).map(of_frame).collect::<Vec<u64>>()
+    };
+    assert_eq!(all(Params::cbiou()), [1; 8]);
+    assert_ne!(all(Params::bytetrack()), [1; 8]);
+    let narrow = Params { buffer: 0.0, buffer_wide: 0.0, ..Params::cbiou() };
+    assert_ne!(all(narrow), [1; 8], "without buffers");
+}
+
+#[test]
 fn crossing_objects_keep_their_ids() {
-    for params in both() {
+    for params in every() {
         let mut tracker = tracker(params);
         for frame in 0..60u8 {
             let way = 6.0 * f32::from(frame);
@@ -130,7 +178,7 @@ fn crossing_objects_keep_their_ids() {
 
 #[test]
 fn classes_match_only_their_own_unless_told_otherwise() {
-    for mut params in both() {
+    for mut params in every() {
         let car = Detection { class: 2, ..seen(5.0, 5.0, 0.9) };
         let mut aware = tracker(params.clone());
         assert_eq!(ids(&mut aware, &[seen(5.0, 5.0, 0.9)]), [1]);
@@ -144,7 +192,7 @@ fn classes_match_only_their_own_unless_told_otherwise() {
 
 #[test]
 fn unusable_detections_belong_to_no_track_and_disturb_none() {
-    for params in both() {
+    for params in every() {
         let mut tracker = tracker(params);
         let bad = |x, y, w, h, confidence| Detection { rect: Rect { x, y, w, h }, confidence, class: 0 };
         let frame = [
@@ -165,7 +213,7 @@ fn unusable_detections_belong_to_no_track_and_disturb_none() {
 
 #[test]
 fn reset_starts_over() {
-    for params in both() {
+    for params in every() {
         let mut tracker = tracker(params);
         let frames = [vec![seen(5.0, 5.0, 0.9), seen(200.0, 5.0, 0.8)], vec![], vec![seen(7.0, 5.0, 0.9)]];
         let run = |tracker: &mut Tracker| frames.each_ref().map(|frame| ids(tracker, frame));
@@ -178,7 +226,7 @@ fn reset_starts_over() {
 
 #[test]
 fn thousands_of_detections_are_all_followed() {
-    for params in both() {
+    for params in every() {
         let mut tracker = tracker(params);
         let grid = |shift: f32| -> Vec<Detection> {
             let place = |i: u16| seen(30.0 * f32::from(i % 60) + shift, 100.0 * f32::from(i / 60), 0.9);
@@ -253,7 +301,7 @@ fn a_small_scene_gives_the_known_tracks() {
 
 #[test]
 fn a_published_box_follows_its_detections() {
-    for params in both() {
+    for params in every() {
         let mut tracker = tracker(params);
         let mut tracks = Vec::new();
         for frame in 0..40u8 {
@@ -272,7 +320,10 @@ fn names_are_read_back_and_wrong_values_are_named() {
         assert_eq!(algorithm.name().parse(), Ok(algorithm));
     }
     let unknown = "deepsort".parse::<Algorithm>().unwrap_err();
-    assert_eq!(unknown.to_string(), "There is no tracking algorithm 'deepsort': use 'sort' or 'bytetrack'.");
+    assert_eq!(
+        unknown.to_string(),
+        "There is no tracking algorithm 'deepsort': use 'sort', 'bytetrack', 'ocsort' or 'cbiou'."
+    );
     assert_eq!(
         [State::Tentative, State::Tracked, State::Lost].map(State::name),
         ["tentative", "tracked", "lost"]
@@ -294,8 +345,8 @@ fn frames() -> impl Strategy<Value = Vec<Vec<Detection>>> {
 
 proptest! {
     #[test]
-    fn any_input_gives_unique_dense_ids_and_the_same_result_twice(frames in frames(), bytetrack: bool) {
-        let params = if bytetrack { Params::bytetrack() } else { Params::sort() };
+    fn any_input_gives_unique_dense_ids_and_the_same_result_twice(frames in frames(), algorithm in 0..4usize) {
+        let params = Params::of(Algorithm::ALL[algorithm]);
         let mut one = tracker(params.clone());
         let mut two = tracker(params);
         let mut highest = 0;

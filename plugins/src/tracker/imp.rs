@@ -1,7 +1,8 @@
+use std::fmt::Display;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::track::{self, Params, Track};
+use cudainfer_kernels::track::{self, MOST_MOMENTUM_FRAMES, Params, Track};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -82,6 +83,24 @@ impl Tracker {
     }
 }
 
+/// The default of a property, and its description with the defaults of the other algorithms that it is of.
+fn with_defaults<T: PartialEq + Display>(
+    blurb: &str,
+    of: fn(&Params) -> T,
+    among: &[Algorithm],
+) -> (T, String) {
+    let own = |algorithm: Algorithm| of(&Params::of(algorithm.into()));
+    let default = own(among.first().copied().unwrap_or_default());
+    let other = |algorithm: &&Algorithm| own(**algorithm) != default;
+    let others = among
+        .iter()
+        .filter(other)
+        .map(|&algorithm| format!("{} with {}", own(algorithm), track::Algorithm::from(algorithm)));
+    let others: Vec<String> = others.collect();
+    let blurb = if others.is_empty() { blurb.to_owned() } else { format!("{blurb} ({})", others.join(", ")) };
+    (default, blurb)
+}
+
 #[glib::object_subclass]
 impl ObjectSubclass for Tracker {
     const NAME: &'static str = "GstTracker";
@@ -92,26 +111,25 @@ impl ObjectSubclass for Tracker {
 impl ObjectImpl for Tracker {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            let (byte, sort) = (Params::bytetrack(), Params::sort());
-            let fraction = |name: &str, nick: &str, blurb: &str, default: f32, sort: f32| {
-                glib::ParamSpecFloat::builder(name)
-                    .nick(nick)
-                    .blurb(&if default == sort {
-                        blurb.to_owned()
-                    } else {
-                        format!("{blurb} ({sort} with algorithm=sort)")
-                    })
-                    .minimum(0.0)
-                    .maximum(1.0)
-                    .default_value(default)
-                    .mutable_ready()
-                    .build()
-            };
-            let count = |name: &str, nick: &str, blurb: &str, default: u32, sort: u32| {
+            use Algorithm::{ByteTrack, CBiou, OcSort, Sort};
+            let fraction =
+                |name: &str, nick: &str, of: fn(&Params) -> f32, among: &[Algorithm], blurb: &str| {
+                    let (default, blurb) = with_defaults(blurb, of, among);
+                    glib::ParamSpecFloat::builder(name)
+                        .nick(nick)
+                        .blurb(&blurb)
+                        .minimum(0.0)
+                        .maximum(1.0)
+                        .default_value(default)
+                        .mutable_ready()
+                        .build()
+                };
+            let count = |name: &str, nick: &str, of: fn(&Params) -> u32, most: u32, blurb: &str| {
+                let (default, blurb) = with_defaults(blurb, of, &[ByteTrack, Sort, OcSort, CBiou]);
                 glib::ParamSpecUInt::builder(name)
                     .nick(nick)
-                    .blurb(&format!("{blurb} ({sort} with algorithm=sort)"))
-                    .maximum(1_000_000)
+                    .blurb(&blurb)
+                    .maximum(most)
                     .default_value(default)
                     .mutable_ready()
                     .build()
@@ -142,57 +160,86 @@ impl ObjectImpl for Tracker {
                 glib::ParamSpecBoolean::builder("class-aware")
                     .nick("Class-aware")
                     .blurb("Detections of different classes never belong to the same track")
-                    .default_value(byte.class_aware)
+                    .default_value(Params::bytetrack().class_aware)
                     .mutable_ready()
                     .build(),
                 fraction(
                     "min-confidence",
                     "Minimum confidence",
+                    |p| p.min_confidence,
+                    &[ByteTrack, Sort, OcSort, CBiou],
                     "Weaker detections are ignored; gpunms must let them through to be seen at all",
-                    byte.min_confidence,
-                    sort.min_confidence,
                 ),
                 fraction(
                     "high-confidence",
                     "High confidence",
-                    "ByteTrack: detections from here on are associated first, weaker ones second",
-                    byte.high_confidence,
-                    byte.high_confidence,
+                    |p| p.high_confidence,
+                    &[ByteTrack, CBiou],
+                    "ByteTrack, C-BIoU: detections from here on are associated first, weaker ones last",
                 ),
                 fraction(
                     "new-confidence",
                     "New track confidence",
-                    "ByteTrack: detections from here on may start a track",
-                    byte.new_confidence,
-                    byte.new_confidence,
+                    |p| p.new_confidence,
+                    &[ByteTrack, CBiou],
+                    "ByteTrack, C-BIoU: detections from here on may start a track",
                 ),
                 count(
                     "min-hits",
                     "Minimum hits",
+                    |p| p.min_hits,
+                    1_000_000,
                     "Frames in a row in which a track must be seen again before it is believed",
-                    byte.min_hits,
-                    sort.min_hits,
                 ),
                 count(
                     "max-lost",
                     "Maximum lost",
+                    |p| p.max_lost,
+                    1_000_000,
                     "Frames in a row that a track may stay unseen before it is given up",
-                    byte.max_lost,
-                    sort.max_lost,
                 ),
                 fraction(
                     "iou",
                     "IoU",
-                    "Lowest similarity of a match; for ByteTrack's first association it is multiplied by the confidence",
-                    byte.iou,
-                    sort.iou,
+                    |p| p.iou,
+                    &[ByteTrack, Sort, OcSort, CBiou],
+                    "Lowest similarity of a match; for ByteTrack and C-BIoU it is multiplied by the confidence",
                 ),
                 fraction(
                     "iou-low",
                     "IoU of weak detections",
-                    "ByteTrack: lowest similarity of a match in the second association",
-                    byte.iou_low,
-                    byte.iou_low,
+                    |p| p.iou_low,
+                    &[ByteTrack, CBiou],
+                    "ByteTrack, C-BIoU: lowest similarity of a match with a weak detection",
+                ),
+                fraction(
+                    "momentum",
+                    "Momentum",
+                    |p| p.momentum,
+                    &[OcSort],
+                    "OC-SORT: weight of the direction; straight on, a match gains half of it",
+                ),
+                glib::ParamSpecUInt::builder("momentum-frames")
+                    .nick("Frames of the momentum")
+                    .blurb("OC-SORT: frames from one observation to the other that the direction is taken between")
+                    .minimum(1)
+                    .maximum(MOST_MOMENTUM_FRAMES)
+                    .default_value(Params::ocsort().momentum_frames)
+                    .mutable_ready()
+                    .build(),
+                fraction(
+                    "buffer",
+                    "Buffer",
+                    |p| p.buffer,
+                    &[CBiou],
+                    "C-BIoU: by how much of its width and height a box grows on each side in the first association",
+                ),
+                fraction(
+                    "buffer-wide",
+                    "Wide buffer",
+                    |p| p.buffer_wide,
+                    &[CBiou],
+                    "C-BIoU: the same for who is left over, and for weak detections",
                 ),
                 stats::param_spec(
                     ", detections, and untracked: those of them that got no identity, because they are too weak, no \
@@ -221,6 +268,10 @@ impl ObjectImpl for Tracker {
             "max-lost" => settings.max_lost = value.get().ok(),
             "iou" => settings.iou = value.get().ok(),
             "iou-low" => settings.iou_low = value.get().ok(),
+            "momentum" => settings.momentum = value.get().ok(),
+            "momentum-frames" => settings.momentum_frames = value.get().ok(),
+            "buffer" => settings.buffer = value.get().ok(),
+            "buffer-wide" => settings.buffer_wide = value.get().ok(),
             _ => (),
         }
     }
@@ -244,6 +295,10 @@ impl ObjectImpl for Tracker {
             "max-lost" => params.max_lost.to_value(),
             "iou" => params.iou.to_value(),
             "iou-low" => params.iou_low.to_value(),
+            "momentum" => params.momentum.to_value(),
+            "momentum-frames" => params.momentum_frames.to_value(),
+            "buffer" => params.buffer.to_value(),
+            "buffer-wide" => params.buffer_wide.to_value(),
             _ => pspec.default_value().clone(),
         }
     }
@@ -271,7 +326,7 @@ impl ElementImpl for Tracker {
             gst::subclass::ElementMetadata::new(
                 "Multi-object tracker",
                 "Filter/Analyzer/Video",
-                "Gives detected objects identities that last from frame to frame (SORT, ByteTrack)",
+                "Gives detected objects identities that last from frame to frame (SORT, ByteTrack, OC-SORT, C-BIoU)",
                 "The cudainfer authors",
             )
         });

@@ -40,6 +40,27 @@ pub enum Algorithm {
         nick = "bytetrack"
     )]
     ByteTrack,
+    #[enum_value(
+        name = "OC-SORT (Cao et al., 2023): observations above the filter, for those that stop, turn or are hidden",
+        nick = "ocsort"
+    )]
+    OcSort,
+    #[enum_value(
+        name = "C-BIoU (Yang et al., 2023): enlarged boxes, for those that move by more than their size between two frames",
+        nick = "cbiou"
+    )]
+    CBiou,
+}
+
+impl From<Algorithm> for cudainfer_kernels::track::Algorithm {
+    fn from(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Sort => Self::Sort,
+            Algorithm::ByteTrack => Self::ByteTrack,
+            Algorithm::OcSort => Self::OcSort,
+            Algorithm::CBiou => Self::CBiou,
+        }
+    }
 }
 
 /// What is compared of two objects.

@@ -19,15 +19,16 @@ pub(super) struct Settings {
     pub max_lost: Option<u32>,
     pub iou: Option<f32>,
     pub iou_low: Option<f32>,
+    pub momentum: Option<f32>,
+    pub momentum_frames: Option<u32>,
+    pub buffer: Option<f32>,
+    pub buffer_wide: Option<f32>,
 }
 
 impl Settings {
     /// As the kernels' tracker wants them.
     pub fn params(&self) -> Params {
-        let defaults = match self.algorithm {
-            Algorithm::Sort => Params::sort(),
-            Algorithm::ByteTrack => Params::bytetrack(),
-        };
+        let defaults = Params::of(self.algorithm.into());
         Params {
             algorithm: defaults.algorithm,
             class_aware: self.class_aware.unwrap_or(defaults.class_aware),
@@ -38,6 +39,10 @@ impl Settings {
             max_lost: self.max_lost.unwrap_or(defaults.max_lost),
             iou: self.iou.unwrap_or(defaults.iou),
             iou_low: self.iou_low.unwrap_or(defaults.iou_low),
+            momentum: self.momentum.unwrap_or(defaults.momentum),
+            momentum_frames: self.momentum_frames.unwrap_or(defaults.momentum_frames),
+            buffer: self.buffer.unwrap_or(defaults.buffer),
+            buffer_wide: self.buffer_wide.unwrap_or(defaults.buffer_wide),
         }
     }
 }

@@ -1,0 +1,34 @@
+//! OC-SORT: J. Cao, J. Pang, X. Weng, R. Khirodkar, K. Kitani, "Observation-centric SORT: rethinking SORT for robust
+//! multi-object tracking", CVPR 2023.
+//!
+//! SORT, and three things that put observations above the filter: a match that goes on in the object's direction scores
+//! higher (observation-centric momentum, section 4.2); who found nothing is looked for where it was last seen, not where
+//! the filter has drifted to (recovery, 4.3); and the filter of an object that comes back is run again along the straight
+//! way between the two observations (re-update, 4.1: [`super::motion::Observed`]). Written from the paper. Unlike its
+//! authors' program, pairs that overlap too little are forbidden before the assignment, so that their direction has no say.
+
+use super::Params;
+use super::lifecycle::Targets;
+use super::matching::{Momentum, Place, Rule};
+use super::motion::Observed;
+use super::seen::Seen;
+use crate::associate::{Costs, Gate};
+
+/// One frame; `usable` lists the detections to work with.
+pub(super) fn step(
+    targets: &mut Targets<Observed>,
+    params: &Params,
+    seen: Seen<'_>,
+    mut usable: Vec<usize>,
+    costs: &mut Costs,
+) {
+    let frame = targets.begin_frame();
+    let momentum = Momentum { weight: params.momentum, frames: params.momentum_frames };
+    let first = Rule { momentum: Some(momentum), ..Rule::new(Gate::Before(params.iou), params) };
+    targets.round(seen, &mut usable, first, costs, |_| true);
+    let recovery = Rule { place: Place::LastSeen, ..Rule::new(Gate::Before(params.iou), params) };
+    targets.round(seen, &mut usable, recovery, costs, |_| true);
+    targets.start(seen, &usable);
+    targets.settle(|target| target.streak >= params.min_hits || frame <= params.min_hits);
+    targets.keep(|target| target.misses <= params.max_lost);
+}
