@@ -1,0 +1,105 @@
+"""Runs every tracking algorithm, and those of the Python package `trackers`, over the detections of a MOTChallenge folder and
+scores them with TrackEval. Started by scripts/evaluate mot.
+
+    evaluate_mot.py DIR [--results FOLDER]
+
+DIR has a folder a sequence: det/det.txt, gt/gt.txt and seqinfo.ini. Every tracker has its own defaults, the same for all
+sequences; SORT's authors' confidence threshold is theirs. What is printed goes to mot-NAME.txt in FOLDER (default:
+benches/results), the tracks to out/evaluate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import evaluate
+import numpy as np
+import pipeline
+from mot_scores import Sequence, read_mot, scores, sequence
+
+# Ours, and the class of `trackers` that is the reference for it.
+REFERENCES = {"sort": "SORTTracker", "bytetrack": "ByteTrackTracker", "ocsort": "OCSORTTracker", "cbiou": "CBIoUTracker"}
+# HOTA that an algorithm of ours may lie below its reference.
+ALLOWED = 0.3
+
+
+def by_reference(name: str, detections: np.ndarray, frames: int) -> list[str]:
+    """The tracks of `trackers`' class, as MOTChallenge text."""
+    import supervision
+    import trackers
+
+    tracker, lines = getattr(trackers, name)(), []
+    for frame in range(1, frames + 1):
+        rows = detections[detections[:, 0] == frame]
+        boxes = np.hstack([rows[:, 2:4], rows[:, 2:4] + rows[:, 4:6]])
+        told = supervision.Detections(xyxy=boxes, confidence=rows[:, 6], class_id=np.zeros(len(rows), int))
+        found = tracker.update(told)
+        for box, track in zip(found.xyxy, found.tracker_id, strict=True):
+            if track >= 0:
+                x, y, right, bottom = box
+                lines.append(f"{frame},{track + 1},{x:.2f},{y:.2f},{right - x:.2f},{bottom - y:.2f},1,-1,-1,-1\n")
+    return lines
+
+
+def table(found: dict[str, dict[str, float]]) -> list[str]:
+    """Trackers by metrics, and whether each of ours is as good as its reference."""
+    names = list(next(iter(found.values())))
+    lines = ["".join(f"{word:>16}" for word in ["", *names])]
+    for who, figures in found.items():
+        cells = [f"{value:>16.1f}" if name[0].isupper() else f"{value:>16.0f}" for name, value in figures.items()]
+        lines.append(f"{who:>16}{''.join(cells)}")
+    for ours, reference in REFERENCES.items():
+        if reference in found:
+            more = found[ours]["HOTA"] - found[reference]["HOTA"]
+            met = "met" if more >= -ALLOWED else "MISSED"
+            lines.append(f"{ours}: HOTA {more:+.1f} against {reference} (goal: at least -{ALLOWED}): {met}")
+    return lines
+
+
+def tracks_of(sequences: dict[Sequence, Path]) -> dict[str, dict[str, Path]]:
+    """Files of tracks, by tracker and sequence."""
+    files: dict[str, dict[str, Path]] = {}
+    for one, detections in sequences.items():
+        for ours, reference in REFERENCES.items():
+            for who in (ours, reference):
+                file = evaluate.OUT / f"{who}-{one.name}.txt"
+                files.setdefault(who, {})[one.name] = file
+            evaluate.track_detections(detections, ours, files[ours][one.name])
+            lines = by_reference(reference, read_mot(detections), one.frames)
+            files[reference][one.name].write_text("".join(lines))
+    return files
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/evaluate mot", description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("--results", type=Path, default=pipeline.ROOT / "benches" / "results", metavar="FOLDER")
+    given = parser.parse_args()
+    folders = sorted(path.parent.parent for path in given.folder.glob("*/det/det.txt"))
+    if not folders:
+        parser.error(f"there is no */det/det.txt in '{given.folder}'")
+    if lacking := next((path for path in folders if not (path / "gt" / "gt.txt").is_file()), None):
+        parser.error(f"'{lacking}' has no gt/gt.txt")
+    evaluate.OUT.mkdir(parents=True, exist_ok=True)
+    sequences = {sequence(path, path / "det" / "det.txt"): path / "det" / "det.txt" for path in folders}
+    try:
+        files = tracks_of(sequences)
+    except subprocess.CalledProcessError as error:
+        print(f"evaluate: {error.cmd[0]} failed, see above", file=sys.stderr)
+        return 1
+    names = ", ".join(one.name for one in sequences)
+    versions = " ".join(f"{name} {importlib.metadata.version(name)}" for name in ("trackers", "trackeval"))
+    text = [f"scripts/evaluate mot, {versions}", f"{names}: all together"]
+    text += table(scores(list(sequences), files))
+    for line in text:
+        print(line)
+    (given.results / f"mot-{given.folder.resolve().name}.txt").write_text("\n".join(text) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

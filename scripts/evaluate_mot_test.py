@@ -1,0 +1,21 @@
+"""Tests of evaluate_mot.py's table."""
+
+import unittest
+
+import evaluate_mot
+
+
+class Table(unittest.TestCase):
+    def test_each_of_ours_is_held_against_its_reference(self):
+        figures = {"HOTA": 40.0, "switches": 12.0}
+        found = {"sort": figures, "SORTTracker": figures | {"HOTA": 40.2}}
+        found |= {"ocsort": figures, "OCSORTTracker": figures | {"HOTA": 40.4}}
+        lines = evaluate_mot.table(found)
+        self.assertEqual(lines[0].split(), ["HOTA", "switches"])
+        self.assertEqual(lines[1].split(), ["sort", "40.0", "12"])
+        self.assertIn("sort: HOTA -0.2 against SORTTracker (goal: at least -0.3): met", lines)
+        self.assertIn("ocsort: HOTA -0.4 against OCSORTTracker (goal: at least -0.3): MISSED", lines)
+
+
+if __name__ == "__main__":
+    unittest.main()
