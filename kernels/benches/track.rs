@@ -4,7 +4,7 @@
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::track::{Params, Tracker};
+use cudainfer_kernels::track::{Algorithm, Params, Tracker};
 
 /// A repeatable pseudo-random number in 0..1 (SplitMix64).
 fn noise(seed: u64) -> f32 {
@@ -37,9 +37,9 @@ fn walk(objects: u64) -> Vec<Vec<Detection>> {
 
 fn update(c: &mut Criterion) {
     let mut group = c.benchmark_group("track");
-    for objects in [20, 100, 500] {
+    for objects in [10, 100, 1000, 5000] {
         let frames = walk(objects);
-        for params in [Params::sort(), Params::bytetrack()] {
+        for params in Algorithm::ALL.map(Params::of) {
             let name = params.algorithm.name();
             let Ok(mut tracker) = Tracker::new(params) else { continue };
             let mut tracks = Vec::new();

@@ -6,14 +6,22 @@ use crate::geometry::Rect;
 ///
 /// `out` becomes row-major `[a.len(), b.len()]`, each value in 0..1. Both sets must be in the same coordinates. A box
 /// that is empty, or has a coordinate that is not finite, overlaps nothing: its row or column is 0, never NaN.
+///
+/// Only boxes that meet on the x axis are compared, which are few of a crowd's.
 pub fn iou_matrix(a: &[Rect], b: &[Rect], out: &mut Vec<f32>) {
     out.clear();
-    out.reserve(a.len() * b.len());
-    for row in a {
-        if is_usable(row) {
-            out.extend(b.iter().map(|col| if is_usable(col) { bounded(row.iou(col)) } else { 0.0 }));
-        } else {
-            out.resize(out.len() + b.len(), 0.0);
+    out.resize(a.len() * b.len(), 0.0);
+    let mut cols: Vec<(usize, &Rect)> = b.iter().enumerate().filter(|(_, rect)| is_usable(rect)).collect();
+    cols.sort_unstable_by(|(_, p), (_, q)| p.x.total_cmp(&q.x));
+    let widest = cols.iter().map(|(_, rect)| rect.right() - rect.x).fold(0.0, f32::max);
+    for (row, scores) in a.iter().zip(out.chunks_mut(b.len().max(1))).filter(|(row, _)| is_usable(row)) {
+        // Rounded outwards: by more than `widest` and by more than the difference may be off.
+        let reach = (row.x - 1.000_001 * widest).next_down().next_down();
+        let first = cols.partition_point(|(_, col)| col.x < reach);
+        for (index, col) in cols.iter().skip(first).take_while(|(_, col)| col.x < row.right()) {
+            if let Some(score) = scores.get_mut(*index) {
+                *score = bounded(row.iou(col));
+            }
         }
     }
 }
@@ -93,7 +101,27 @@ mod tests {
         prop::collection::vec(one.prop_map(|(x, y, w, h)| rect(x, y, w, h)), 0..18)
     }
 
+    fn far_boxes() -> impl Strategy<Value = Vec<Rect>> {
+        let side = prop_oneof![6 => 0.1f32..60.0, 1 => Just(0.0), 1 => Just(f32::NAN), 1 => 1e5f32..1e7, 1 => Just(3e38f32)];
+        // Many touch each other, or miss each other by a bit.
+        let place = prop_oneof![6 => (-20i8..20).prop_map(|v| 10.0 * f32::from(v)), 3 => -1e3f32..1e3, 1 => -3e38f32..3e38];
+        let one = (place.clone(), place, side.clone(), side).prop_map(|(x, y, w, h)| rect(x, y, w, h));
+        prop::collection::vec(one, 0..30)
+    }
+
     proptest! {
+        #[test]
+        fn no_pair_that_overlaps_is_left_out(a in far_boxes(), b in far_boxes()) {
+            let mut out = Vec::new();
+            iou_matrix(&a, &b, &mut out);
+            for (i, p) in a.iter().enumerate() {
+                for (j, q) in b.iter().enumerate() {
+                    let want = if is_usable(p) && is_usable(q) { bounded(p.iou(q)) } else { 0.0 };
+                    prop_assert_eq!(out[i * b.len() + j], want, "{:?} {:?}", p, q);
+                }
+            }
+        }
+
         #[test]
         fn every_entry_is_the_iou_of_its_row_and_column(a in boxes(), b in boxes()) {
             let mut out = Vec::new();
