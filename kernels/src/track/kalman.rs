@@ -1,4 +1,4 @@
-//! The linear Kalman filter that both trackers use: constant velocity, four measured values.
+//! The linear Kalman filter that the trackers use: constant velocity, four measured values.
 
 use nalgebra::{Cholesky, SMatrix, SVector};
 
