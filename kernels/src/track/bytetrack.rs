@@ -22,12 +22,32 @@ pub(super) fn step(
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {
+    cascade(targets, params, seen, usable, costs, [0.0]);
+}
+
+/// The same with a first association for each of these buffers ([`Rule::buffer`]), of who the one before has left over. The
+/// last buffer is also the weak detections'.
+pub(super) fn cascade<const N: usize>(
+    targets: &mut Targets<RatioHeight>,
+    params: &Params,
+    seen: Seen<'_>,
+    usable: Vec<usize>,
+    costs: &mut Costs,
+    buffers: [f32; N],
+) {
     let frame = targets.begin_frame();
     let (mut high, mut low) = seen.split(usable, params.high_confidence);
     let first = Rule { weigh_confidence: true, ..Rule::new(Gate::Before(params.iou), params) };
-    targets.round(seen, &mut high, first, costs, |_| true);
+    for buffer in buffers {
+        targets.round(seen, &mut high, Rule { buffer, ..first }, costs, |_| true);
+    }
     // Longer lost objects have no say here: their prediction is vague, and weak detections are often background.
-    let second = Rule::new(Gate::Before(params.iou_low), params);
+    let buffer = buffers.last().copied().unwrap_or_default();
+    let second = Rule { buffer, ..Rule::new(Gate::Before(params.iou_low), params) };
     targets.round(seen, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
-    targets.start_and_settle(seen, high, frame, params);
+
+    targets.start(seen, &seen.split(high, params.new_confidence).0);
+    targets.settle(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);
+    // An unconfirmed object has no credit: one miss ends it.
+    targets.keep(|target| target.misses <= if target.was_confirmed() { params.max_lost } else { 0 });
 }

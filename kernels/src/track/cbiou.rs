@@ -8,11 +8,11 @@
 //! confidences, and weak detections that keep objects alive.
 
 use super::Params;
+use super::bytetrack::cascade;
 use super::lifecycle::Targets;
-use super::matching::Rule;
 use super::motion::RatioHeight;
 use super::seen::Seen;
-use crate::associate::{Costs, Gate};
+use crate::associate::Costs;
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
@@ -22,13 +22,5 @@ pub(super) fn step(
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {
-    let frame = targets.begin_frame();
-    let (mut high, mut low) = seen.split(usable, params.high_confidence);
-    let rule = Rule { weigh_confidence: true, ..Rule::new(Gate::Before(params.iou), params) };
-    for buffer in [params.buffer, params.buffer_wide] {
-        targets.round(seen, &mut high, Rule { buffer, ..rule }, costs, |_| true);
-    }
-    let weak = Rule { buffer: params.buffer_wide, ..Rule::new(Gate::Before(params.iou_low), params) };
-    targets.round(seen, &mut low, weak, costs, |target| target.was_confirmed() && target.misses <= 1);
-    targets.start_and_settle(seen, high, frame, params);
+    cascade(targets, params, seen, usable, costs, [params.buffer, params.buffer_wide]);
 }

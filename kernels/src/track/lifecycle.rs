@@ -3,7 +3,7 @@
 use super::matching::{Matcher, Rule};
 use super::motion::{Heading, Motion};
 use super::seen::{One, Posture, Seen};
-use super::{Params, State, Track};
+use super::{State, Track};
 use crate::associate::{Costs, is_usable};
 use crate::geometry::Rect;
 
@@ -92,9 +92,9 @@ impl<M: Motion> Target<M> {
         self.motion.heading(frames)
     }
 
-    /// Appends to `out` its keypoints where they are expected.
-    pub(super) fn expect_pose(&self, out: &mut Vec<(f32, f32)>) {
-        self.posture.expect(&self.rect(), out);
+    /// Appends to `out` its keypoints where they are expected if its box is `rect`.
+    pub(super) fn expect_pose(&self, rect: &Rect, out: &mut Vec<(f32, f32)>) {
+        self.posture.expect(rect, out);
     }
 
     fn track(&self) -> Track {
@@ -142,14 +142,6 @@ impl<M: Motion> Targets<M> {
     pub(super) fn start(&mut self, seen: Seen<'_>, open: &[usize]) {
         let new = |&index: &usize| Some(Target::new(index, &seen.get(index)?));
         self.all.extend(open.iter().filter_map(new));
-    }
-
-    /// The end of a frame in which only detections that are sure enough start objects, and an object that is not believed
-    /// yet has no credit: one miss ends it. ByteTrack's.
-    pub(super) fn start_and_settle(&mut self, seen: Seen<'_>, open: Vec<usize>, frame: u32, params: &Params) {
-        self.start(seen, &seen.split(open, params.new_confidence).0);
-        self.settle(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);
-        self.keep(|target| target.misses <= if target.was_confirmed() { params.max_lost } else { 0 });
     }
 
     /// Settles every object's state: those seen in this frame are published where `ready`, the others are lost.

@@ -102,18 +102,18 @@ impl Matcher {
         }));
         self.seen.clear();
         self.seen.extend(offered.iter().map(|(_, one)| one.detection.rect));
-        for rect in self.expected.iter_mut().chain(&mut self.seen).filter(|_| rule.buffer > 0.0) {
-            let (x, y) = (rule.buffer * rect.w, rule.buffer * rect.h);
-            *rect = Rect { x: rect.x - x, y: rect.y - y, w: rect.w + 2.0 * x, h: rect.h + 2.0 * y };
-        }
         self.points.clear();
         self.poses.clear();
         if !seen.sigmas().is_empty() {
-            for target in &candidates {
+            for (target, rect) in candidates.iter().zip(&self.expected) {
                 let start = self.points.len();
-                target.expect_pose(&mut self.points);
+                target.expect_pose(rect, &mut self.points);
                 self.poses.push(start..self.points.len());
             }
+        }
+        for rect in self.expected.iter_mut().chain(&mut self.seen).filter(|_| rule.buffer > 0.0) {
+            let (x, y) = (rule.buffer * rect.w, rule.buffer * rect.h);
+            *rect = Rect { x: rect.x - x, y: rect.y - y, w: rect.w + 2.0 * x, h: rect.h + 2.0 * y };
         }
         self.compare(seen.sigmas(), &offered, costs);
         for (row, target) in self.scores.chunks_mut(offered.len().max(1)).zip(&candidates) {

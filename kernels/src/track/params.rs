@@ -78,8 +78,8 @@ pub struct Params {
     pub iou: f32,
     /// ByteTrack and C-BIoU: lowest IoU, or OKS, of a match with a weak detection.
     pub iou_low: f32,
-    /// OC-SORT: how much a match gains, at most, where the object goes on in the direction that it had; half of it is lost
-    /// where it would turn back. The paper's lambda.
+    /// OC-SORT: half of this is what a match gains where the object goes straight on, and loses where it turns back. The
+    /// paper's lambda.
     pub momentum: f32,
     /// OC-SORT: frames from one observation to the other that the direction is taken between. The paper's delta t.
     pub momentum_frames: u32,

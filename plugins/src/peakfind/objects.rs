@@ -61,31 +61,36 @@ fn put_points(
     info: &ModelInfo,
     set: &TensorSet,
 ) {
-    let instances = instances.filter(|points| !points.is_empty());
+    let instances = instances.filter(|points| !points.is_empty()).map(|points| param(&points, info));
     if let Some(object) = set.object {
-        let fits = |points: &Vec<_>| fit(points, set);
-        if let Some(points) = instances.max_by(|a, b| fits(a).total_cmp(&fits(b))) {
-            attach(buffer, object, &Finding::Keypoints(param(&points, info)));
+        let fits = instances.map(|points| (fit(&points, set), points));
+        if let Some((_, points)) = fits.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+            attach(buffer, object, &Finding::Keypoints(points));
         }
         return;
     }
     let first = objects(buffer).len();
     for (i, points) in instances.enumerate() {
-        let keypoints = Some(param(&points, info));
-        let object = Object { id: id(first + i), label: label.to_owned(), keypoints, ..Object::default() };
-        object.put(buffer, &outline(&points));
+        let around = points.outline().unwrap_or_default();
+        let object = Object {
+            id: id(first + i),
+            label: label.to_owned(),
+            keypoints: Some(points),
+            ..Object::default()
+        };
+        object.put(buffer, &around);
     }
 }
 
 /// The points' scores together, the less the further their middle is from the region's: nothing at its corners.
-fn fit(points: &[(usize, Keypoint)], set: &TensorSet) -> f32 {
+fn fit(points: &KeypointsParam, set: &TensorSet) -> f32 {
     let [width, height] = set.input.map(|size| size as f32);
     let (x, y) = set.to_frame.point(width / 2.0, height / 2.0);
     let (left, top) = set.to_frame.point(0.0, 0.0);
-    let around = outline(points);
+    let around = points.outline().unwrap_or_default();
     let away = (around.x + around.w / 2.0 - x).hypot(around.y + around.h / 2.0 - y);
-    let score: f32 = points.iter().map(|(_, at)| at.score).sum();
-    score * (1.0 - away / (left - x).hypot(top - y))
+    let score: f64 = points.score.iter().sum();
+    score as f32 * (1.0 - away / (left - x).hypot(top - y))
 }
 
 fn id(number: usize) -> i32 {
@@ -102,18 +107,6 @@ fn param(points: &[(usize, Keypoint)], info: &ModelInfo) -> KeypointsParam {
         score: all(|at| at.score),
         edges: info.skeleton.edges_among(&present),
     }
-}
-
-/// The box around the points.
-fn outline(points: &[(usize, Keypoint)]) -> Rect {
-    let all = |of: fn(&Keypoint) -> f32| points.iter().map(move |(_, at)| of(at));
-    let (x, y) = (all(|at| at.x), all(|at| at.y));
-    Rect::from_corners(
-        x.clone().fold(f32::MAX, f32::min),
-        y.clone().fold(f32::MAX, f32::min),
-        x.fold(f32::MIN, f32::max),
-        y.fold(f32::MIN, f32::max),
-    )
 }
 
 #[cfg(test)]

@@ -124,12 +124,12 @@ impl ObjectImpl for Tracker {
                         .mutable_ready()
                         .build()
                 };
-            let count = |name: &str, nick: &str, of: fn(&Params) -> u32, most: u32, blurb: &str| {
+            let count = |name: &str, nick: &str, of: fn(&Params) -> u32, blurb: &str| {
                 let (default, blurb) = with_defaults(blurb, of, &[ByteTrack, Sort, OcSort, CBiou]);
                 glib::ParamSpecUInt::builder(name)
                     .nick(nick)
                     .blurb(&blurb)
-                    .maximum(most)
+                    .maximum(1_000_000)
                     .default_value(default)
                     .mutable_ready()
                     .build()
@@ -188,14 +188,12 @@ impl ObjectImpl for Tracker {
                     "min-hits",
                     "Minimum hits",
                     |p| p.min_hits,
-                    1_000_000,
                     "Frames in a row in which a track must be seen again before it is believed",
                 ),
                 count(
                     "max-lost",
                     "Maximum lost",
                     |p| p.max_lost,
-                    1_000_000,
                     "Frames in a row that a track may stay unseen before it is given up",
                 ),
                 fraction(
