@@ -4,49 +4,30 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use cudainfer_kernels::associate::{COCO_SIGMAS, CudaCosts, Pose, iou_matrix, oks_matrix};
+use cudainfer_kernels::associate::{COCO_SIGMAS, CudaCosts, Pose, oks_matrix};
 use cudainfer_kernels::device::Stream;
-use cudainfer_kernels::geometry::Rect;
 
 use crate::measure::{Times, row, row_of};
 
-const COUNTS: [usize; 12] = [10, 20, 30, 50, 60, 75, 100, 200, 500, 1000, 2000, 5000];
+const COUNTS: [usize; 11] = [5, 10, 15, 20, 30, 50, 75, 100, 200, 500, 1000];
 
 pub fn run(stream: &Stream) {
     let mut costs = CudaCosts::new(stream).unwrap();
     let mut numbers = (1u32..).map(|i| (i.wrapping_mul(2_654_435_761) >> 16) as f32 / 65536.0);
     let mut unit = || numbers.next().unwrap();
-    let mut crossovers = [None; 2];
+    let mut crossover = None;
     for n in COUNTS {
-        let mut rects = || -> Vec<Rect> {
-            let mut rect = |_| {
-                let [x, y, w, h] = [0; 4].map(|_| unit());
-                Rect { x: 1800.0 * x, y: 900.0 * y, w: 20.0 + 90.0 * w, h: 40.0 + 200.0 * h }
-            };
-            (0..n).map(&mut rect).collect()
-        };
-        let (a, b) = (rects(), rects());
-        let mut matrix = Vec::new();
-        let cpu = wall(n, || iou_matrix(&a, &b, &mut matrix));
-        let gpu = wall(n, || _ = black_box(costs.iou(stream, &a, &b).unwrap()));
-        report(&format!("iou {n}x{n}"), n * n * 4 + n * 32, &cpu, &gpu);
-        crossovers[0] = crossovers[0].or((gpu.median < cpu.median).then_some(n));
-
-        if n > 2000 {
-            continue;
-        }
         let points: Vec<(f32, f32)> = (0..2 * n * 17).map(|_| (100.0 * unit(), 100.0 * unit())).collect();
         let poses: Vec<_> = points.chunks(17).map(|points| Pose { points, area: 4000.0 }).collect();
         let (a, b) = poses.split_at(n);
+        let mut matrix = Vec::new();
         let cpu = wall(n, || oks_matrix(a, b, &COCO_SIGMAS, &mut matrix));
         let gpu = wall(n, || _ = black_box(costs.oks(stream, a, b, &COCO_SIGMAS).unwrap()));
         report(&format!("oks {n}x{n}"), n * n * 4 + n * 276, &cpu, &gpu);
-        crossovers[1] = crossovers[1].or((gpu.median < cpu.median).then_some(n));
+        crossover = crossover.or((gpu.median < cpu.median).then_some(n));
     }
-    for (what, n) in ["iou", "oks"].into_iter().zip(crossovers) {
-        let n = n.map_or_else(|| "null".to_owned(), |n| n.to_string());
-        println!("{{\"row\": \"{what}: the GPU is faster from\", \"who\": \"cudainfer\", \"objects\": {n}}}");
-    }
+    let n = crossover.map_or_else(|| "null".to_owned(), |n: usize| n.to_string());
+    println!("{{\"row\": \"oks: the GPU is faster from\", \"who\": \"cudainfer\", \"objects\": {n}}}");
 }
 
 fn report(name: &str, bytes: usize, cpu: &Times, gpu: &Times) {

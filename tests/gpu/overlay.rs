@@ -51,7 +51,13 @@ fn frame(info: &VideoInfo) -> gst::Buffer {
         Object {
             label: "bicycle".into(),
             detection: detection(rect),
-            tracking: Some(TrackingParam { id: 7, age: 1, state: "tracked".into(), rect }),
+            tracking: Some(TrackingParam {
+                id: 7,
+                age: 1,
+                state: "tracked".into(),
+                rect,
+                ..TrackingParam::default()
+            }),
             ..Object::default()
         },
         Object {

@@ -108,7 +108,7 @@ fn a_frame_without_objects_passes_without_work() {
 #[test]
 fn classes_sizes_and_turns_choose_the_objects() {
     let tracked = |object: Object, id: u64| Object {
-        tracking: Some(TrackingParam { id, age: 0, state: "tracked".into(), rect: Rect::default() }),
+        tracking: Some(TrackingParam { id, state: "tracked".into(), ..TrackingParam::default() }),
         ..object
     };
     let all =

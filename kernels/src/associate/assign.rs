@@ -1,5 +1,8 @@
 //! The best one-to-one pairing of rows and columns.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 /// A pairing: which row goes with which column, and who is left over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
@@ -31,61 +34,193 @@ impl Gate {
     }
 }
 
+/// A row and a column that may be paired.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// Of the rows.
+    pub row: usize,
+    /// Of the columns.
+    pub col: usize,
+    /// How well they fit; higher is better.
+    pub score: f32,
+}
+
+/// Steps that one call of [`assign`] makes at most. Crowds of thousands make some hundred thousand; only heaps of thousands
+/// of boxes in one place, where nobody could say who is who, come here, and are then paired greedily.
+const MOST_STEPS: usize = 50_000_000;
+
 /// Pairs rows with columns so that the sum of the pairs' scores is the largest possible.
 ///
-/// `scores` is row-major `[rows, cols]`; higher is better. A score that is 0, negative, NaN or infinite forbids the pair,
-/// and so does `gate`; rows and columns without an allowed partner stay unmatched. The matrix may have any shape,
-/// including none; entries that a too short `scores` lacks are forbidden. Equal inputs give equal results.
+/// `pairs` are those that may be, by ascending row. A score that is 0, negative, NaN or infinite forbids a pair, and so
+/// do `gate` and a row or column out of range; who has no allowed partner stays unmatched. Equal inputs give equal results.
 ///
-/// The allowed pairs are split into connected groups (in a video almost always of one or two boxes), and each is solved
-/// with the shortest augmenting path algorithm of Jonker and Volgenant in Crouse's rectangular form ("On implementing 2D
-/// rectangular assignment algorithms", IEEE TAES 2016), the one of scipy's `linear_sum_assignment`. Worst case, one group
-/// of n rows and columns: O(n^3).
-pub fn assign(scores: &[f32], rows: usize, cols: usize, gate: Gate, out: &mut Assignment) {
+/// By shortest augmenting paths, as Jonker and Volgenant ("A shortest augmenting path algorithm for dense and sparse linear
+/// assignment problems", Computing 1987), over the allowed pairs alone; a row may also stay alone, at score 0. A search sees
+/// only who competes with whom, in a video almost always one or two: n rows take time proportional to the pairs.
+pub fn assign(pairs: &[Pair], rows: usize, cols: usize, gate: Gate, out: &mut Assignment) {
     let (floor, keep) = gate.limits();
-    let allowed = |row: usize, col: usize| -> Option<f64> {
-        let score = *scores.get(row * cols + col)?;
-        (score.is_finite() && score > 0.0 && score >= floor).then_some(f64::from(score))
+    let allowed = |pair: &&Pair| {
+        let in_range = pair.row < rows && pair.col < cols;
+        in_range && pair.score.is_finite() && pair.score > 0.0 && pair.score >= floor
     };
+    let edges: Vec<(usize, Edge)> = pairs
+        .iter()
+        .filter(allowed)
+        .map(|pair| (pair.row, Edge { col: pair.col, gain: f64::from(pair.score) }))
+        .collect();
+    let mut solver = Solver::new(rows, cols);
+    for edges_of_row in edges.chunk_by(|a, b| a.0 == b.0) {
+        solver.add(edges_of_row);
+    }
     out.matches.clear();
-    let mut groups = Groups::new(rows + cols);
-    for row in 0..rows {
-        for col in 0..cols {
-            if allowed(row, col).is_some() {
-                groups.join(row, rows + col);
-            }
-        }
+    for (row, partner) in solver.rows.iter().enumerate() {
+        let kept = partner.filter(|edge| edge.gain >= f64::from(keep));
+        out.matches.extend(kept.map(|edge| (row, edge.col)));
     }
-    let members = groups.into_members();
-    for group in members.chunk_by(|a, b| a.0 == b.0) {
-        // Members are ascending, so a group's rows come before its columns.
-        let (group_rows, group_cols) = group.split_at(group.partition_point(|&(_, node)| node < rows));
-        let row_of = |i: usize| group_rows.get(i).map(|&(_, node)| node);
-        let col_of = |j: usize| group_cols.get(j).map(|&(_, node)| node - rows);
-        for (i, j) in solve(group_rows.len(), group_cols.len(), |i, j| allowed(row_of(i)?, col_of(j)?)) {
-            out.matches.extend(row_of(i).zip(col_of(j)));
-        }
-    }
-    out.matches.retain(|&(row, col)| scores.get(row * cols + col).is_some_and(|&score| score >= keep));
-    out.matches.sort_unstable();
     leftovers(rows, out.matches.iter().map(|m| m.0), &mut out.unmatched_rows);
     leftovers(cols, out.matches.iter().map(|m| m.1), &mut out.unmatched_cols);
 }
 
-/// The best pairs of one group, as indices into it.
-fn solve(rows: usize, cols: usize, score: impl Fn(usize, usize) -> Option<f64>) -> Vec<(usize, usize)> {
-    if rows == 0 || cols == 0 {
-        return Vec::new();
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    col: usize,
+    gain: f64,
+}
+
+/// A column in the state of a search.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    /// Its row.
+    row: Option<usize>,
+    /// Its dual variable; 0 as long as it is free.
+    price: f64,
+    /// The search that saw it last, the shortest way to it there, and the row and the gain before it.
+    search: usize,
+    distance: f64,
+    from: usize,
+    gain: f64,
+}
+
+/// Pairs of the rows that have been added so far: the best.
+#[derive(Debug)]
+struct Solver<'a> {
+    /// Each row's partner.
+    rows: Vec<Option<Edge>>,
+    /// Their dual variables.
+    wishes: Vec<f64>,
+    edges: Vec<&'a [(usize, Edge)]>,
+    cols: Vec<Column>,
+    steps: usize,
+    searches: usize,
+}
+
+/// Where a search ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// At a free column.
+    Free(usize),
+    /// With a row that stays alone from now on.
+    Alone(usize),
+}
+
+impl<'a> Solver<'a> {
+    fn new(rows: usize, cols: usize) -> Self {
+        let free = Column { row: None, price: 0.0, search: 0, distance: 0.0, from: 0, gain: 0.0 };
+        Self {
+            rows: vec![None; rows],
+            wishes: vec![0.0; rows],
+            edges: vec![&[]; rows],
+            cols: vec![free; cols],
+            steps: 0,
+            searches: 0,
+        }
     }
-    if rows == 1 && cols == 1 {
-        return vec![(0, 0)]; // alone together: they are a group because the pair is allowed
+
+    /// Adds the row that these edges are of; it has at least one.
+    fn add(&mut self, edges: &'a [(usize, Edge)]) {
+        let Some(&(row, _)) = edges.first() else { return };
+        self.edges[row] = edges;
+        if self.steps > MOST_STEPS {
+            let free = edges.iter().map(|(_, edge)| *edge).filter(|edge| self.cols[edge.col].row.is_none());
+            if let Some(best) = free.max_by(|a, b| a.gain.total_cmp(&b.gain)) {
+                self.rows[row] = Some(best);
+                self.cols[best.col].row = Some(row);
+            }
+            return;
+        }
+        // What a pair costs is minus its gain. The wish makes the row's cheapest edge cost nothing.
+        let cost = |edge: &Edge| -edge.gain - self.cols[edge.col].price;
+        self.wishes[row] = edges.iter().map(|(_, edge)| cost(edge)).fold(0.0, f64::min);
+        let (end, length, passed) = self.search(row);
+        for col in passed {
+            let Column { row: partner, distance, .. } = self.cols[col];
+            self.cols[col].price -= length - distance;
+            if let Some(partner) = partner {
+                self.wishes[partner] += length - distance;
+            }
+        }
+        self.wishes[row] += length;
+        self.turn(row, end);
     }
-    // The solver pairs up the whole shorter side. A forbidden pair gains nothing, so it is only a placeholder for "not
-    // matched", and is dropped from the answer.
-    let gains: Vec<f64> = (0..rows * cols).map(|k| score(k / cols, k % cols).unwrap_or(0.0)).collect();
-    // It fails only for values that are not finite, which the gate has kept out.
-    let (paired_rows, paired_cols) = lsap::solve(rows, cols, &gains, true).unwrap_or_default();
-    paired_rows.into_iter().zip(paired_cols).filter(|&(i, j)| score(i, j).is_some()).collect()
+
+    /// The shortest way (Dijkstra's) from an unmatched row to an end, its length, and the columns that lie nearer.
+    fn search(&mut self, start: usize) -> (End, f64, Vec<usize>) {
+        self.searches += 1;
+        let mut near: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        let mut passed = Vec::new();
+        let (mut row, mut length) = (start, 0.0);
+        let mut alone = (f64::INFINITY, start);
+        loop {
+            let wish = self.wishes[row];
+            if length - wish < alone.0 {
+                alone = (length - wish, row);
+            }
+            self.steps += self.edges[row].len();
+            for &(_, Edge { col: index, gain }) in self.edges[row] {
+                let col = &mut self.cols[index];
+                // Rounding may make it a hair shorter than the way before it.
+                let distance = length + (-gain - wish - col.price).max(0.0);
+                if (col.search < self.searches || distance < col.distance) && distance <= alone.0 {
+                    *col = Column { search: self.searches, distance, from: row, gain, ..*col };
+                    // The bits of positive numbers are ordered as they are.
+                    near.push(Reverse((distance.to_bits(), index)));
+                }
+            }
+            let next = loop {
+                match near.pop() {
+                    // One that has become nearer since is in there twice.
+                    Some(Reverse((bits, index))) if bits != self.cols[index].distance.to_bits() => (),
+                    other => break other.map(|Reverse((_, index))| index),
+                }
+            };
+            let Some(index) = next.filter(|index| self.cols[*index].distance <= alone.0) else {
+                return (End::Alone(alone.1), alone.0, passed);
+            };
+            length = self.cols[index].distance;
+            match self.cols[index].row {
+                None => return (End::Free(index), length, passed),
+                Some(partner) => row = partner,
+            }
+            passed.push(index);
+        }
+    }
+
+    /// Gives each row on the way to `end` the column after it.
+    fn turn(&mut self, start: usize, end: End) {
+        let (mut row, mut col) = match end {
+            End::Free(col) => (self.cols[col].from, Some(col)),
+            End::Alone(row) => (row, None),
+        };
+        loop {
+            let edge = col.map(|col| Edge { col, gain: self.cols[col].gain });
+            let before = std::mem::replace(&mut self.rows[row], edge);
+            if let Some(col) = col {
+                self.cols[col].row = Some(row);
+            }
+            let Some(before) = before.filter(|_| row != start) else { return };
+            (row, col) = (self.cols[before.col].from, Some(before.col));
+        }
+    }
 }
 
 /// All of `0..count` that is not in `taken`, ascending.
@@ -100,46 +235,20 @@ fn leftovers(count: usize, taken: impl Iterator<Item = usize>, out: &mut Vec<usi
     out.extend((0..count).filter(|&i| free.get(i) == Some(&true)));
 }
 
-/// Disjoint sets over the nodes `0..n` (union-find with path halving).
-struct Groups {
-    parent: Vec<usize>,
-}
-
-impl Groups {
-    fn new(nodes: usize) -> Self {
-        Self { parent: (0..nodes).collect() }
-    }
-
-    fn root(&mut self, mut node: usize) -> usize {
-        while self.parent[node] != node {
-            self.parent[node] = self.parent[self.parent[node]];
-            node = self.parent[node];
-        }
-        node
-    }
-
-    fn join(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.root(a), self.root(b));
-        // The smaller index leads, so that the result does not depend on the order of joining.
-        self.parent[a.max(b)] = a.min(b);
-    }
-
-    /// `(group, node)` for every node, sorted.
-    fn into_members(mut self) -> Vec<(usize, usize)> {
-        let mut members: Vec<_> = (0..self.parent.len()).map(|node| (self.root(node), node)).collect();
-        members.sort_unstable();
-        members
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// The pairs of a row-major matrix.
+    fn pairs(scores: &[f32], cols: usize) -> Vec<Pair> {
+        let pair = |(at, &score): (usize, &f32)| Pair { row: at / cols, col: at % cols, score };
+        scores.iter().enumerate().map(pair).collect()
+    }
+
     fn run(scores: &[f32], rows: usize, cols: usize, min_score: f32) -> Assignment {
         let mut out = Assignment::default();
-        assign(scores, rows, cols, Gate::Before(min_score), &mut out);
+        assign(&pairs(scores, cols.max(1)), rows, cols, Gate::Before(min_score), &mut out);
         out
     }
 
@@ -182,7 +291,7 @@ mod tests {
         // The best total is 0.7 + 0.1 or 0.65 + 0.2: the latter, of which only 0.65 reaches the gate. Gated before, 0.7.
         let scores = [0.7, 0.65, 0.2, 0.1];
         let mut after = Assignment::default();
-        assign(&scores, 2, 2, Gate::After(0.3), &mut after);
+        assign(&pairs(&scores, 2), 2, 2, Gate::After(0.3), &mut after);
         assert_eq!(
             after,
             Assignment { matches: vec![(0, 1)], unmatched_rows: vec![1], unmatched_cols: vec![0] }
@@ -200,12 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn empty_sides_and_short_input_are_fine() {
+    fn empty_sides_and_pairs_out_of_range_are_fine() {
         assert_eq!(run(&[], 0, 0, 0.3), Assignment::default());
         assert_eq!(run(&[], 0, 2, 0.3).unmatched_cols, [0, 1]);
         assert_eq!(run(&[], 2, 0, 0.3).unmatched_rows, [0, 1]);
         let short = run(&[0.5, 0.6], 2, 2, 0.3);
         assert_eq!((short.matches, short.unmatched_rows), (vec![(0, 1)], vec![1]));
+        let beyond = run(&[0.5, 0.6, 0.7, 0.8], 1, 2, 0.3);
+        assert_eq!((beyond.matches, beyond.unmatched_cols), (vec![(0, 1)], vec![0]));
         assert_eq!(run(&[0.5; 4], 2, 2, f32::NAN).matches, []);
     }
 

@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{CudaCosts, Pose, iou_matrix, oks_matrix};
+use super::{CudaCosts, Pose, oks_matrix};
 use crate::device::{DeviceError, Stream};
-use crate::geometry::Rect;
 
-/// Pairs from which on [`Costs::iou`] goes to the GPU. On an H200 and its Xeon, an idle GPU is faster above 3,100 pairs:
-/// copies and the wait included it takes 11 us up to 10,000, and 35 at 250,000 (`benches/gpu/associate.rs`). But the GPU
-/// of a line is not idle. The wait then lasts as long as the network's run, about a millisecond, which is what the CPU
-/// takes for this many pairs. Below it, a line stays with one wait a frame and the few bytes that it brings back.
-pub const GPU_IOU_PAIRS: usize = 1 << 18;
-/// Pairs times keypoints from which on [`Costs::oks`] goes to the GPU, for the same reason: the CPU takes 1.5 ms for as
-/// many, and an idle GPU, which takes 14 us up to 15,000, is faster above 2,300.
+/// Pairs times keypoints from which on [`Costs::oks`] goes to the GPU. On an H200 and its Xeon, an idle GPU, which takes 14
+/// us up to 15,000 with copies and the wait, is faster above 2,300 (`benches/gpu/associate.rs`). But the GPU of a line is
+/// not idle. The wait then lasts as long as the network's run, about a millisecond, which is what the CPU takes for this
+/// many pairs. Below it, a line stays with one wait a frame and the few bytes that it brings back.
 pub const GPU_OKS_DISTANCES: usize = 1 << 18;
 
 /// Similarity matrices, computed by the GPU where there is one and it is faster. The results are the same.
@@ -45,20 +41,6 @@ impl Costs {
     /// Why the GPU was given up.
     pub(crate) fn failure(&self) -> Option<&DeviceError> {
         self.failure.as_ref()
-    }
-
-    /// See [`iou_matrix`].
-    ///
-    /// # Errors
-    /// [`DeviceError`], on the GPU only.
-    pub fn iou(&mut self, a: &[Rect], b: &[Rect]) -> Result<&[f32], DeviceError> {
-        if let Some((stream, costs)) = &mut self.gpu
-            && a.len().saturating_mul(b.len()) >= GPU_IOU_PAIRS
-        {
-            return costs.iou(stream, a, b);
-        }
-        iou_matrix(a, b, &mut self.matrix);
-        Ok(&self.matrix)
     }
 
     /// See [`oks_matrix`].

@@ -1,20 +1,13 @@
-//! Similarity matrices on the GPU.
+//! Object keypoint similarity on the GPU.
 
 use super::Pose;
 use super::oks::{is_scale, spread};
 use crate::device::{DeviceError, Event, Kernel, Memory, Pinned, Stream};
-use crate::geometry::Rect;
 
 /// Threads of a block.
 const THREADS: u32 = 128;
-/// Rows and columns of a tile of [`CudaCosts::oks`].
-const OKS_TILE: [u32; 2] = [4, 32];
-/// Columns of a tile of [`CudaCosts::iou`].
-const IOU_COLS: u32 = THREADS;
-/// Its rows, at least and at most.
-const IOU_ROWS: [usize; 2] = [4, 64];
-/// Blocks that they are chosen for: a few for each multiprocessor.
-const BLOCKS: usize = 512;
+/// Rows and columns of a tile.
+const TILE: [u32; 2] = [4, 32];
 /// What room begins with, in bytes.
 const ROOM: usize = 64 << 10;
 
@@ -30,16 +23,14 @@ struct Params {
     rows: u32,
     cols: u32,
     keypoints: u32,
-    tile: u32,
 }
 const _: () = assert!(size_of::<Params>() == 56);
 
-/// [`super::iou_matrix`] and [`super::oks_matrix`] on the GPU. A call copies the objects there, launches one kernel,
+/// [`super::oks_matrix`] on the GPU. A call copies the objects there, launches one kernel,
 /// which writes the matrix to host memory, and waits for it; that pays only for many objects, see [`super::Costs`].
-/// Memory grows to the largest call's and stays.
+/// (Boxes are compared on the CPU, which looks at those that overlap only: a GPU's matrix of all took longer to read.) Memory grows to the largest call's and stays.
 #[derive(Debug)]
 pub struct CudaCosts {
-    iou: Kernel,
     oks: Kernel,
     objects: Pinned,
     uploaded: Memory,
@@ -55,7 +46,6 @@ impl CudaCosts {
     pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
         let context = stream.context();
         Ok(Self {
-            iou: Kernel::load(context, "associate", "iou")?,
             oks: Kernel::load(context, "associate", "oks")?,
             objects: stream.pin(ROOM)?,
             uploaded: stream.allocate(ROOM)?,
@@ -64,37 +54,7 @@ impl CudaCosts {
         })
     }
 
-    /// As [`super::iou_matrix`], bit for bit.
-    ///
-    /// # Errors
-    /// [`DeviceError`].
-    pub fn iou(&mut self, stream: &Stream, a: &[Rect], b: &[Rect]) -> Result<&[f32], DeviceError> {
-        if a.is_empty() || b.is_empty() {
-            return Ok(&[]);
-        }
-        let objects = self.room(stream, 4 * (a.len() + b.len()), a.len() * b.len())?;
-        for (slot, Rect { x, y, w, h }) in objects.as_chunks_mut().0.iter_mut().zip(a.iter().chain(b)) {
-            *slot = [*x, *y, *w, *h];
-        }
-        let across = b.len().div_ceil(IOU_COLS as usize);
-        let tile = count((a.len() * across / BLOCKS).clamp(IOU_ROWS[0], IOU_ROWS[1]));
-        let start = self.uploaded.pointer();
-        let params = Params {
-            a: start,
-            b: start + 16 * a.len() as u64,
-            areas: 0,
-            spreads: 0,
-            out: self.matrix.pointer(),
-            rows: count(a.len()),
-            cols: count(b.len()),
-            keypoints: 0,
-            tile,
-        };
-        self.launch(stream, &self.iou, 4 * (a.len() + b.len()), [tile, IOU_COLS], &params)?;
-        self.result(stream, a.len() * b.len())
-    }
-
-    /// As [`super::oks_matrix`], but for the last bits of `exp`: values differ by 1e-6 at most.
+    /// As [`super::oks_matrix`], bit for bit.
     ///
     /// # Errors
     /// [`DeviceError`].
@@ -138,9 +98,8 @@ impl CudaCosts {
             rows: count(a.len()),
             cols: count(b.len()),
             keypoints: count(keypoints),
-            tile: OKS_TILE[0],
         };
-        self.launch(stream, &self.oks, floats, OKS_TILE, &params)?;
+        self.launch(stream, floats, &params)?;
         self.result(stream, a.len() * b.len())
     }
 
@@ -159,19 +118,13 @@ impl CudaCosts {
         Ok(&mut bytemuck::cast_slice_mut(self.objects.as_mut_slice())[..objects])
     }
 
-    fn launch(
-        &self,
-        stream: &Stream,
-        kernel: &Kernel,
-        floats: usize,
-        [rows, cols]: [u32; 2],
-        params: &Params,
-    ) -> Result<(), DeviceError> {
+    fn launch(&self, stream: &Stream, floats: usize, params: &Params) -> Result<(), DeviceError> {
+        let [rows, cols] = TILE;
         stream.start_upload(&self.objects, self.uploaded.slice().first(size_of::<f32>() * floats))?;
         let grid = [params.rows.div_ceil(rows), params.cols.div_ceil(cols), 1];
         // SAFETY: `Params` is the kernels'. `room` has made place for all that they read and write, which stays, for
         // `result` waits.
-        unsafe { stream.launch(kernel, grid, [THREADS, 1, 1], 0, params) }?;
+        unsafe { stream.launch(&self.oks, grid, [THREADS, 1, 1], 0, params) }?;
         stream.record(&self.done)
     }
 

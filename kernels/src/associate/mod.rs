@@ -1,18 +1,20 @@
 //! Who belongs to whom: how well two sets of objects fit, and the best one-to-one pairing of them.
 //!
-//! A tracker calls both once or twice per frame: [`iou_matrix`] between what it expects and what was detected, then
-//! [`assign`] on the result. [`oks_matrix`] compares objects by their keypoints instead of their boxes. [`Costs`]
-//! computes either on the GPU where that is faster, which takes crowds.
+//! A tracker calls both once or twice per frame: [`iou_pairs`] between what it expects and what was detected, then
+//! [`assign`] on the result. [`rotated_iou_pairs`] compares rotated boxes, [`oks_matrix`] objects by their keypoints;
+//! [`Costs`] computes that on the GPU where it is faster, which takes crowds.
 
 mod assign;
 mod choose;
-mod cost;
 mod cuda;
 mod oks;
+mod overlap;
+mod rotated;
 
-pub use assign::{Assignment, Gate, assign};
-pub use choose::{Costs, GPU_IOU_PAIRS, GPU_OKS_DISTANCES};
-pub use cost::iou_matrix;
-pub(crate) use cost::is_usable;
+pub use assign::{Assignment, Gate, Pair, assign};
+pub use choose::{Costs, GPU_OKS_DISTANCES};
 pub use cuda::CudaCosts;
 pub use oks::{COCO_SIGMAS, Pose, oks_matrix};
+pub(crate) use overlap::is_usable;
+pub use overlap::{MOST_PARTNERS, iou_pairs, rotated_iou_pairs};
+pub use rotated::Oriented;

@@ -10,7 +10,7 @@
 use super::Params;
 use super::lifecycle::Targets;
 use super::matching::Rule;
-use super::motion::RatioHeight;
+use super::motion::{Motion, RatioHeight};
 use super::seen::Seen;
 use crate::associate::{Costs, Gate};
 
@@ -22,28 +22,28 @@ pub(super) fn step(
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {
-    cascade(targets, params, seen, usable, costs, [0.0]);
+    let first = Rule::new(Gate::Before(params.iou), params);
+    cascade(targets, params, seen, usable, costs, [first]);
 }
 
-/// The same with a first association for each of these buffers ([`Rule::buffer`]), of who the one before has left over. The
-/// last buffer is also the weak detections'.
-pub(super) fn cascade<const N: usize>(
-    targets: &mut Targets<RatioHeight>,
+/// The same with these first associations one after the other, each of who the one before has left over; scores are weighed
+/// by the confidence in all of them. Weak detections are compared as in the last.
+pub(super) fn cascade<M: Motion, const N: usize>(
+    targets: &mut Targets<M>,
     params: &Params,
     seen: Seen<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,
-    buffers: [f32; N],
+    rules: [Rule; N],
 ) {
-    let frame = targets.begin_frame();
+    let frame = targets.begin_frame(seen, params.max_lost);
     let (mut high, mut low) = seen.split(usable, params.high_confidence);
-    let first = Rule { weigh_confidence: true, ..Rule::new(Gate::Before(params.iou), params) };
-    for buffer in buffers {
-        targets.round(seen, &mut high, Rule { buffer, ..first }, costs, |_| true);
+    for rule in rules {
+        targets.round(seen, &mut high, Rule { weigh_confidence: true, ..rule }, costs, |_| true);
     }
     // Longer lost objects have no say here: their prediction is vague, and weak detections are often background.
-    let buffer = buffers.last().copied().unwrap_or_default();
-    let second = Rule { buffer, ..Rule::new(Gate::Before(params.iou_low), params) };
+    let buffer = rules.last().map_or(0.0, |rule| rule.buffer);
+    let second = Rule { buffer, appearance: None, ..Rule::new(Gate::Before(params.iou_low), params) };
     targets.round(seen, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
 
     targets.start(seen, &seen.split(high, params.new_confidence).0);

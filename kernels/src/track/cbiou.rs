@@ -10,9 +10,10 @@
 use super::Params;
 use super::bytetrack::cascade;
 use super::lifecycle::Targets;
+use super::matching::Rule;
 use super::motion::RatioHeight;
 use super::seen::Seen;
-use crate::associate::Costs;
+use crate::associate::{Costs, Gate};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
@@ -22,5 +23,7 @@ pub(super) fn step(
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {
-    cascade(targets, params, seen, usable, costs, [params.buffer, params.buffer_wide]);
+    let first = Rule::new(Gate::Before(params.iou), params);
+    let rules = [params.buffer, params.buffer_wide].map(|buffer| Rule { buffer, ..first });
+    cascade(targets, params, seen, usable, costs, rules);
 }

@@ -1,75 +1,131 @@
 //! The linear Kalman filter that the trackers use: constant velocity, four measured values.
+//!
+//! The textbook's filter over `[z0 z1 z2 z3, v0 v1 v2 v3]`, with F the identity plus the time step at `(i, 4 + i)`,
+//! `H = [I4 0]` and diagonal Q, R and first P, never couples one measured value with another: P stays zero there. So it
+//! is four filters of two states each, and their matrices are written out.
 
-use nalgebra::{Cholesky, SMatrix, SVector};
+use crate::geometry::Affine;
 
-/// Values measured per detection; they are the first four of the state.
-pub(super) const MEASURED: usize = 4;
-
-/// A Kalman filter over `[z0 z1 z2 z3, v...]`: four measured values, then the velocities per frame of the first `N - 4` of
-/// them. In the textbook's terms F is the identity with ones at `(i, 4 + i)`, H is `[I4 0]`, Q and R are diagonal.
-/// Equations: predict `x = F x, P = F P F' + Q`; update `S = H P H' + R, K = P H' S^-1, x += K (z - H x), P -= K H P`.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Kalman<const N: usize> {
-    state: SVector<f64, N>,
-    covariance: SMatrix<f64, N, N>,
+/// By how much a camera's motion enlarges what is seen.
+pub(super) fn scale(camera: &Affine) -> f64 {
+    (camera.scale[0] * camera.scale[1] - camera.skew[0] * camera.skew[1]).abs().sqrt()
 }
 
-impl<const N: usize> Kalman<N> {
-    /// Starts at a first measurement, at rest, with these variances (the diagonal of P).
-    pub(super) fn new(measured: [f64; MEASURED], variances: [f64; N]) -> Self {
-        let mut state = SVector::<f64, N>::zeros();
-        state.fixed_rows_mut::<MEASURED>(0).copy_from_slice(&measured);
-        Self { state, covariance: SMatrix::from_diagonal(&variances.into()) }
+/// Values measured per detection.
+pub(super) const MEASURED: usize = 4;
+
+/// Variances of a measured value and of its velocity, or what a frame adds to them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Variance {
+    pub(super) value: f64,
+    pub(super) velocity: f64,
+}
+
+/// A measured value, its velocity per frame, and their covariance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Axis {
+    pub(super) value: f64,
+    pub(super) velocity: f64,
+    variance: Variance,
+    covariance: f64,
+}
+
+impl Axis {
+    fn predict(&mut self, frames: f64, noise: Variance) {
+        self.value += frames * self.velocity;
+        self.variance.value +=
+            frames * (2.0 * self.covariance + frames * self.variance.velocity) + frames * noise.value;
+        self.covariance += frames * self.variance.velocity;
+        self.variance.velocity += frames * noise.velocity;
     }
 
-    /// The state vector.
-    pub(super) fn state(&self) -> &[f64] {
-        self.state.as_slice()
+    fn update(&mut self, measured: f64, noise: f64) {
+        let total = self.variance.value + noise;
+        // Only absurd values make a covariance that is none; then the measurement is ignored.
+        if total.is_nan() || total <= 0.0 {
+            return;
+        }
+        let (gain, velocity_gain) = (self.variance.value / total, self.covariance / total);
+        let residual = measured - self.value;
+        self.value += gain * residual;
+        self.velocity += velocity_gain * residual;
+        self.variance.velocity -= velocity_gain * self.covariance;
+        self.covariance -= gain * self.covariance;
+        self.variance.value -= gain * self.variance.value;
+    }
+}
+
+/// A Kalman filter over four measured values and their velocities.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Kalman([Axis; MEASURED]);
+
+impl Kalman {
+    /// Starts at a first measurement, at rest, with these variances. A velocity without variance stays 0.
+    pub(super) fn new(measured: [f64; MEASURED], variances: [Variance; MEASURED]) -> Self {
+        Self(std::array::from_fn(|i| Axis {
+            value: measured[i],
+            velocity: 0.0,
+            variance: variances[i],
+            covariance: 0.0,
+        }))
     }
 
-    /// Holds the velocity of one measured value at 0 from here on. No effect on one that has no velocity.
+    /// The measured values' estimates.
+    pub(super) fn values(&self) -> [f64; MEASURED] {
+        self.0.map(|axis| axis.value)
+    }
+
+    /// Their velocities, per frame.
+    pub(super) fn velocities(&self) -> [f64; MEASURED] {
+        self.0.map(|axis| axis.velocity)
+    }
+
+    /// Holds the velocity of one measured value at 0 from here on.
     pub(super) fn stop(&mut self, measured: usize) {
-        if let Some(velocity) = self.state.get_mut(MEASURED + measured) {
-            *velocity = 0.0;
+        if let Some(axis) = self.0.get_mut(measured) {
+            axis.velocity = 0.0;
         }
     }
 
-    /// Moves one frame on; `noise` is the diagonal of Q.
-    pub(super) fn predict(&mut self, noise: [f64; N]) {
-        // F adds row 4 + i to row i, so F P F' is the same on the rows and then on the columns.
-        for i in 0..N - MEASURED {
-            self.state[i] += self.state[MEASURED + i];
-            for j in 0..N {
-                self.covariance[(i, j)] += self.covariance[(MEASURED + i, j)];
-            }
-        }
-        for i in 0..N - MEASURED {
-            for j in 0..N {
-                self.covariance[(j, i)] += self.covariance[(j, MEASURED + i)];
-            }
-        }
-        for (i, variance) in noise.into_iter().enumerate() {
-            self.covariance[(i, i)] += variance;
+    /// Moves a time on, in frames; `noise` is what one frame adds (the diagonal of Q).
+    pub(super) fn predict(&mut self, frames: f64, noise: [Variance; MEASURED]) {
+        for (axis, noise) in self.0.iter_mut().zip(noise) {
+            axis.predict(frames, noise);
         }
     }
 
-    /// Takes in a measurement; `noise` is the diagonal of R. A covariance that has lost its positive definiteness (only
-    /// absurd values do that) ignores the measurement.
+    /// Moves with the camera. The first two values are a point; the others grow with these powers of the camera's scale.
+    /// A rotation couples the point's two coordinates; that covariance, which is small where cameras turn by degrees, is
+    /// left out.
+    pub(super) fn moved(&mut self, camera: &Affine, powers: [i32; 2]) {
+        let [x, y, sizes @ ..] = &mut self.0;
+        let before = [*x, *y];
+        for (i, axis) in [x, y].into_iter().enumerate() {
+            let (own, other) = (before[i], before[1 - i]);
+            let (a, b) = (camera.scale[i], camera.skew[i]);
+            axis.value = a * own.value + b * other.value + camera.offset[i];
+            axis.velocity = a * own.velocity + b * other.velocity;
+            axis.covariance = a * a * own.covariance + b * b * other.covariance;
+            axis.variance = Variance {
+                value: a * a * own.variance.value + b * b * other.variance.value,
+                velocity: a * a * own.variance.velocity + b * b * other.variance.velocity,
+            };
+        }
+        for (axis, power) in sizes.iter_mut().zip(powers) {
+            let factor = scale(camera).powi(power);
+            axis.value *= factor;
+            axis.velocity *= factor;
+            axis.covariance *= factor * factor;
+            axis.variance.value *= factor * factor;
+            axis.variance.velocity *= factor * factor;
+        }
+    }
+
+    /// Takes in a measurement; `noise` is the diagonal of R.
     pub(super) fn update(&mut self, measured: [f64; MEASURED], noise: [f64; MEASURED]) {
-        let cross: SMatrix<f64, N, MEASURED> = self.covariance.fixed_view::<N, MEASURED>(0, 0).into_owned();
-        let mut innovation: SMatrix<f64, MEASURED, MEASURED> =
-            cross.fixed_view::<MEASURED, MEASURED>(0, 0).into_owned();
-        for (i, variance) in noise.into_iter().enumerate() {
-            innovation[(i, i)] += variance;
+        for ((axis, measured), noise) in self.0.iter_mut().zip(measured).zip(noise) {
+            axis.update(measured, noise);
         }
-        let Some(factor) = Cholesky::new(innovation) else { return };
-        // K' = S^-1 (P H')', because S is symmetric.
-        let gain = factor.solve(&cross.transpose()).transpose();
-        let residual = SVector::from(measured) - self.state.fixed_rows::<MEASURED>(0);
-        self.state += gain * residual;
-        self.covariance -= gain * cross.transpose();
-        // Rounding makes P drift from symmetry; over thousands of frames that would end in a P that is no covariance.
-        self.covariance = (self.covariance + self.covariance.transpose()) * 0.5;
     }
 }
 
@@ -132,20 +188,23 @@ mod tests {
         out
     }
 
+    /// F.
+    fn transition(frames: f64) -> Matrix {
+        let mut f = diagonal(&[1.0; 8]);
+        (0..4).for_each(|i| f[i][i + 4] = frames);
+        f
+    }
+
     impl Textbook {
-        fn predict(&mut self, q: &[f64]) {
-            let n = q.len();
-            let mut f = diagonal(&vec![1.0; n]);
-            for i in 0..n - 4 {
-                f[i][i + 4] = 1.0;
-            }
+        fn predict(&mut self, frames: f64, q: &[f64]) {
+            let f = transition(frames);
+            let q: Vec<f64> = q.iter().map(|v| frames * v).collect();
             self.x = mul(&f, &self.x);
-            self.p = add(&mul(&mul(&f, &self.p), &transposed(&f)), &diagonal(q), 1.0);
+            self.p = add(&mul(&mul(&f, &self.p), &transposed(&f)), &diagonal(&q), 1.0);
         }
 
         fn update(&mut self, z: &[f64], r: &[f64]) {
-            let n = self.x.len();
-            let h: Matrix = (0..4).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+            let h: Matrix = (0..4).map(|i| (0..8).map(|j| f64::from(u8::from(i == j))).collect()).collect();
             let s = add(&mul(&mul(&h, &self.p), &transposed(&h)), &diagonal(r), 1.0);
             let k = mul(&mul(&self.p, &transposed(&h)), &inverse(&s));
             let z: Matrix = z.iter().map(|&v| vec![v]).collect();
@@ -159,37 +218,48 @@ mod tests {
         (a - b).abs() <= 1e-8 * (1.0 + a.abs().max(b.abs()))
     }
 
+    fn variances(of: &[f64]) -> [Variance; 4] {
+        std::array::from_fn(|i| Variance { value: of[i], velocity: of[4 + i] })
+    }
+
     /// Runs both filters over the same frames (`None`: not measured) and compares every state and covariance.
-    fn agree<const N: usize>(
-        first: [f64; 4],
-        frames: &[Option<[f64; 4]>],
-        p: [f64; N],
-        q: [f64; N],
-        r: [f64; 4],
-    ) {
-        let mut filter = Kalman::new(first, p);
-        let mut x = vec![vec![0.0]; N];
+    fn agree(first: [f64; 4], frames: &[(f64, Option<[f64; 4]>)], p: &[f64], q: &[f64], r: [f64; 4]) {
+        let mut filter = Kalman::new(first, variances(p));
+        let mut x = vec![vec![0.0]; 8];
         first.iter().zip(&mut x).for_each(|(&v, row)| row[0] = v);
-        let mut textbook = Textbook { x, p: diagonal(&p) };
-        for (frame, measured) in frames.iter().enumerate() {
-            filter.predict(q);
-            textbook.predict(&q);
+        let mut textbook = Textbook { x, p: diagonal(p) };
+        for (frame, (passed, measured)) in frames.iter().enumerate() {
+            filter.predict(*passed, variances(q));
+            textbook.predict(*passed, q);
             if let Some(z) = measured {
                 filter.update(*z, r);
                 textbook.update(z, &r);
             }
-            for i in 0..N {
-                assert!(close(filter.state[i], textbook.x[i][0]), "frame {frame}, state {i}");
-                for j in 0..N {
-                    assert!(close(filter.covariance[(i, j)], textbook.p[i][j]), "frame {frame}, P {i} {j}");
+            for (i, axis) in filter.0.iter().enumerate() {
+                let v = 4 + i;
+                let (x, p) = (&textbook.x, &textbook.p);
+                for (ours, theirs) in [
+                    (axis.value, x[i][0]),
+                    (axis.velocity, x[v][0]),
+                    (axis.variance.value, p[i][i]),
+                    (axis.variance.velocity, p[v][v]),
+                    (axis.covariance, p[i][v]),
+                ] {
+                    assert!(close(ours, theirs), "frame {frame}, value {i}: {ours} is not {theirs}");
                 }
+                // What is not written out must be zero.
+                assert!(
+                    (0..8).all(|j| j == i || j == v || (p[i][j] == 0.0 && p[v][j] == 0.0)),
+                    "frame {frame}"
+                );
             }
         }
     }
 
-    fn frames() -> impl Strategy<Value = Vec<Option<[f64; 4]>>> {
+    fn frames() -> impl Strategy<Value = Vec<(f64, Option<[f64; 4]>)>> {
         let measured = [-50f64..800.0, -50f64..600.0, 0.1f64..3.0, 5f64..300.0];
-        prop::collection::vec(prop::option::weighted(0.8, measured), 1..40)
+        let passed = prop_oneof![2 => Just(1.0), 1 => 0.1f64..5.0];
+        prop::collection::vec((passed, prop::option::weighted(0.8, measured)), 1..40)
     }
 
     proptest! {
@@ -198,24 +268,74 @@ mod tests {
             first in [0f64..800.0, 0f64..600.0, 0.1f64..3.0, 5f64..300.0],
             frames in frames(),
             noise in prop::collection::vec(1e-3f64..100.0, 20),
+            still in prop::bool::ANY,
         ) {
-            let r = [noise[0], noise[1], noise[2], noise[3]];
-            agree::<7>(first, &frames, std::array::from_fn(|i| noise[4 + i]), std::array::from_fn(|i| noise[12 + i]), r);
-            agree::<8>(first, &frames, std::array::from_fn(|i| noise[4 + i]), std::array::from_fn(|i| noise[12 + i]), r);
+            let (mut p, mut q) = (noise[4..12].to_vec(), noise[12..20].to_vec());
+            if still {
+                // One value without a velocity, as SORT's ratio.
+                (p[7], q[7]) = (0.0, 0.0);
+            }
+            agree(first, &frames, &p, &q, [noise[0], noise[1], noise[2], noise[3]]);
         }
     }
 
     #[test]
-    fn the_covariance_stays_one_over_a_hundred_thousand_frames() {
-        let mut filter = Kalman::<7>::new([0.0, 0.0, 5e3, 0.5], [10.0, 10.0, 10.0, 10.0, 1e4, 1e4, 1e4]);
+    fn two_halves_of_a_frame_are_one() {
+        let noise = variances(&[0.0; 8]);
+        let mut once = Kalman::new([1.0, 2.0, 3.0, 4.0], variances(&[5.0; 8]));
+        once.update([2.0, 3.0, 4.0, 5.0], [1.0; 4]);
+        let mut twice = once.clone();
+        once.predict(1.0, noise);
+        twice.predict(0.5, noise);
+        twice.predict(0.5, noise);
+        for (a, b) in once.values().into_iter().zip(twice.values()) {
+            assert!(close(a, b));
+        }
+    }
+
+    #[test]
+    fn with_the_camera_everything_moves_as_if_it_had_been_seen_from_there() {
+        // A quarter turn, twice as near, and a shift: x' = 7 - 2 y, y' = 2 x + 1.
+        let camera = Affine { scale: [0.0, 0.0], skew: [-2.0, 2.0], offset: [7.0, 1.0] };
+        let seen = |[x, y, area, height]: [f64; 4]| [7.0 - 2.0 * y, 2.0 * x + 1.0, 4.0 * area, 2.0 * height];
+        let noise = |by: [f64; 4]| by.map(|value| Variance { value, velocity: value / 10.0 });
+        let (small, large) = ([1.0, 1.0, 9.0, 2.0], [4.0, 4.0, 144.0, 8.0]);
+        let path = |i: i8| [3.0 * f64::from(i), 5.0 - f64::from(i), 80.0 + f64::from(i), 9.0];
+        let mut moved = Kalman::new(path(0), noise(small));
+        let mut there = Kalman::new(seen(path(0)), noise(large));
+        for i in 1..9 {
+            moved.predict(1.0, noise(small));
+            there.predict(1.0, noise(large));
+            moved.update(path(i), small);
+            there.update(seen(path(i)), large);
+        }
+        moved.moved(&camera, [2, 1]);
+        for (a, b) in moved.0.iter().zip(&there.0) {
+            let all = |axis: &Axis| {
+                [axis.value, axis.velocity, axis.covariance, axis.variance.value, axis.variance.velocity]
+            };
+            assert!(all(a).into_iter().zip(all(b)).all(|(a, b)| close(a, b)), "{a:?} is not {b:?}");
+        }
+    }
+
+    #[test]
+    fn the_variances_stay_such_over_a_hundred_thousand_frames() {
+        let mut filter =
+            Kalman::new([0.0, 0.0, 5e3, 0.5], variances(&[10.0, 10.0, 10.0, 10.0, 1e4, 1e4, 1e4, 0.0]));
         for frame in 0..100_000 {
-            filter.predict([1.0, 1.0, 1.0, 1.0, 1e-2, 1e-2, 1e-4]);
+            filter.predict(1.0, variances(&[1.0, 1.0, 1.0, 1.0, 1e-2, 1e-2, 1e-4, 0.0]));
             if frame % 7 != 3 {
                 filter.update([f64::from(frame), 1.0, 5e3, 0.5], [1.0, 1.0, 10.0, 10.0]);
             }
         }
-        assert_eq!(filter.covariance, filter.covariance.transpose());
-        assert!(Cholesky::new(filter.covariance).is_some());
-        assert!((filter.state[4] - 1.0).abs() < 1e-6, "velocity {}", filter.state[4]);
+        for axis in &filter.0 {
+            let Variance { value, velocity } = axis.variance;
+            assert!(
+                value > 0.0 && velocity >= 0.0 && value * velocity >= axis.covariance.powi(2),
+                "{axis:?}"
+            );
+        }
+        assert!((filter.velocities()[0] - 1.0).abs() < 1e-6, "velocity {}", filter.velocities()[0]);
+        assert_eq!(filter.velocities()[3], 0.0);
     }
 }

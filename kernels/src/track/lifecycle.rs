@@ -1,11 +1,16 @@
 //! Followed objects, from their first detection to their loss: what all trackers share.
 
+use super::look::Look;
 use super::matching::{Matcher, Rule};
 use super::motion::{Heading, Motion};
 use super::seen::{One, Posture, Seen};
 use super::{State, Track};
-use crate::associate::{Costs, is_usable};
+use crate::associate::{Costs, Oriented, is_usable};
 use crate::geometry::Rect;
+
+/// Frames that may be missing without a track's being given up for it, whatever its algorithm forgives of frames that
+/// were there.
+const LONGEST_GAP: f64 = 30.0;
 
 /// A followed object.
 #[derive(Clone, Debug)]
@@ -19,11 +24,17 @@ pub(super) struct Target<M> {
     age: u32,
     /// Frames since its last detection.
     pub(super) misses: u32,
+    /// The time since then, in frames; more where frames are missing.
+    unseen: f64,
+    /// Detections it has had.
+    hits: u32,
     /// Detections in a row, not counting its very first.
     pub(super) streak: u32,
     /// Index of its detection in this frame.
     pub(super) detection: Option<usize>,
     posture: Posture,
+    angle: f32,
+    look: Look,
 }
 
 impl<M: Motion> Target<M> {
@@ -35,17 +46,26 @@ impl<M: Motion> Target<M> {
             state: State::Tentative,
             age: 0,
             misses: 0,
+            unseen: 0.0,
+            hits: 1,
             streak: 0,
             detection: Some(index),
             posture: Posture::default(),
+            angle: one.angle,
+            look: Look::default(),
         };
         target.posture.take(one.pose, &target.motion.rect());
+        target.look.take(one.embedding);
         target
     }
 
-    /// Moves one frame on. False when the estimate has become useless.
-    fn predict(&mut self) -> bool {
-        self.motion.predict(self.misses > 0);
+    /// Moves on to the next frame. False when the estimate has become useless.
+    fn predict(&mut self, seen: Seen<'_>) -> bool {
+        if let Some(camera) = seen.camera() {
+            self.motion.moved(camera);
+        }
+        self.motion.predict(seen.elapsed(), self.misses > 0);
+        self.unseen += seen.elapsed();
         if self.misses > 0 {
             self.streak = 0;
         }
@@ -66,8 +86,12 @@ impl<M: Motion> Target<M> {
             self.motion.update(&self.posture.measure(one, &expected));
         }
         self.posture.take(one.pose, &self.motion.rect());
+        self.look.take(one.embedding);
         self.class = one.detection.class;
+        self.angle = one.angle;
         self.misses = 0;
+        self.unseen = 0.0;
+        self.hits = self.hits.saturating_add(1);
         self.streak = self.streak.saturating_add(1);
         self.detection = Some(index);
     }
@@ -75,6 +99,16 @@ impl<M: Motion> Target<M> {
     /// Whether it has ever been published.
     pub(super) fn was_confirmed(&self) -> bool {
         self.id != 0
+    }
+
+    /// How it looked so far.
+    pub(super) fn look(&self) -> &Look {
+        &self.look
+    }
+
+    /// The filter's estimate, rotated as it was last seen.
+    pub(super) fn oriented(&self, rect: Rect) -> Oriented {
+        Oriented { rect, angle: self.angle }
     }
 
     /// The filter's estimate.
@@ -98,7 +132,16 @@ impl<M: Motion> Target<M> {
     }
 
     fn track(&self) -> Track {
-        Track { id: self.id, age: self.age, state: self.state, rect: self.rect() }
+        Track {
+            id: self.id,
+            class: self.class,
+            age: self.age,
+            hits: self.hits,
+            state: self.state,
+            rect: self.rect(),
+            angle: self.angle,
+            velocity: self.motion.velocity().map(|v| v as f32),
+        }
     }
 }
 
@@ -119,11 +162,19 @@ impl<M> Default for Targets<M> {
 }
 
 impl<M: Motion> Targets<M> {
-    /// Moves all one frame on and returns that frame's number, from 1.
-    pub(super) fn begin_frame(&mut self) -> u32 {
+    /// Moves all on to the next frame and returns its number, from 1. Who has been out of sight for longer than `max_lost`
+    /// frames and a second of the usual 30 is given up, however few frames there were.
+    pub(super) fn begin_frame(&mut self, seen: Seen<'_>, max_lost: u32) -> u32 {
         self.frame = self.frame.saturating_add(1);
-        self.all.retain_mut(Target::predict);
+        let longest = f64::from(max_lost).max(LONGEST_GAP) + 1.0;
+        self.all.retain_mut(|target| target.predict(seen) && target.unseen <= longest);
         self.frame
+    }
+
+    /// Forgets all; identities go on.
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.frame = 0;
     }
 
     /// One round of association, see [`Matcher::round`].

@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use super::lifecycle::Target;
+use super::look::Look;
 use super::motion::{Heading, Motion};
 use super::seen::{One, Seen};
 use super::{AREA_OF_BOX, Params};
-use crate::associate::{Assignment, Costs, Gate, Pose, assign, iou_matrix, oks_matrix};
-use crate::device::DeviceError;
+use crate::associate::{
+    Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, oks_matrix, rotated_iou_pairs,
+};
 use crate::geometry::Rect;
 
 /// What decides whether an object and a detection may match, and how well.
@@ -25,6 +27,17 @@ pub(super) struct Rule {
     pub(super) buffer: f32,
     /// Whether the direction counts.
     pub(super) momentum: Option<Momentum>,
+    /// Whether looks count, where both have some.
+    pub(super) appearance: Option<Appearance>,
+}
+
+/// What a match gains where both look alike; BoT-SORT's (section 3.3).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Appearance {
+    /// Lowest similarity of place at which looks count.
+    pub(super) proximity: f32,
+    /// Highest cosine distance, halved, at which they do.
+    pub(super) distance: f32,
 }
 
 /// Where an object is looked for.
@@ -46,7 +59,7 @@ pub(super) struct Momentum {
 }
 
 impl Rule {
-    /// Similarity alone, of boxes as they are, where objects are expected.
+    /// Similarity of boxes as they are, where objects are expected, and looks.
     pub(super) fn new(gate: Gate, params: &Params) -> Self {
         Self {
             gate,
@@ -55,6 +68,7 @@ impl Rule {
             place: Place::Expected,
             buffer: 0.0,
             momentum: None,
+            appearance: Some(Appearance { proximity: params.proximity, distance: params.appearance }),
         }
     }
 }
@@ -67,6 +81,15 @@ impl Momentum {
     }
 }
 
+impl Appearance {
+    /// The better of the score and half the looks' cosine and one, as far as looks count.
+    fn weigh(&self, score: f32, similarity: f32, look: &Look, one: &One<'_>) -> f32 {
+        let near = |likeness: &f32| similarity >= self.proximity && 0.5 - 0.5 * likeness <= self.distance;
+        let likeness = look.likeness(one.embedding).filter(near);
+        likeness.map_or(score, |likeness| score.max(0.5 + 0.5 * likeness))
+    }
+}
+
 /// Buffers of a round, reused from frame to frame.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Matcher {
@@ -75,7 +98,7 @@ pub(super) struct Matcher {
     /// The expected boxes' keypoints, one pose after the other, and where each begins and ends.
     points: Vec<(f32, f32)>,
     poses: Vec<Range<usize>>,
-    scores: Vec<f32>,
+    pairs: Vec<Pair>,
     assignment: Assignment,
 }
 
@@ -115,27 +138,12 @@ impl Matcher {
             let (x, y) = (rule.buffer * rect.w, rule.buffer * rect.h);
             *rect = Rect { x: rect.x - x, y: rect.y - y, w: rect.w + 2.0 * x, h: rect.h + 2.0 * y };
         }
-        self.compare(seen.sigmas(), &offered, costs);
-        for (row, target) in self.scores.chunks_mut(offered.len().max(1)).zip(&candidates) {
-            for (score, (_, one)) in row.iter_mut().zip(&offered) {
-                if rule.class_aware && target.class != one.detection.class {
-                    *score = 0.0;
-                } else if rule.weigh_confidence {
-                    *score *= one.detection.confidence;
-                }
-            }
+        self.overlap(&candidates, &offered, seen.is_rotated());
+        if !seen.sigmas().is_empty() {
+            self.compare_poses(seen.sigmas(), &offered, costs);
         }
-        let mut gate = rule.gate;
-        if let (Some(momentum), Gate::Before(least)) = (rule.momentum, rule.gate) {
-            for (row, target) in self.scores.chunks_mut(offered.len().max(1)).zip(&candidates) {
-                let heading = target.heading(momentum.frames);
-                for (score, (_, one)) in row.iter_mut().zip(&offered) {
-                    *score = if *score >= least { momentum.weigh(*score, heading, one) } else { 0.0 };
-                }
-            }
-            gate = Gate::Before(0.0);
-        }
-        assign(&self.scores, candidates.len(), offered.len(), gate, &mut self.assignment);
+        let gate = self.weigh(&candidates, &offered, rule);
+        assign(&self.pairs, candidates.len(), offered.len(), gate, &mut self.assignment);
         for &(row, col) in &self.assignment.matches {
             if let (Some(target), Some((index, one))) = (candidates.get_mut(row), offered.get(col)) {
                 target.update(*index, one);
@@ -145,15 +153,29 @@ impl Matcher {
         *open = left.filter_map(|&col| Some(offered.get(col)?.0)).collect();
     }
 
-    /// Fills in the scores: OKS where both have keypoints, else IoU.
-    fn compare(&mut self, sigmas: &[f32], offered: &[(usize, One<'_>)], costs: &mut Costs) {
-        let Self { expected, seen, points, poses, scores, .. } = self;
-        let overlaps = |out: &mut Vec<f32>, costs: &mut Costs| {
-            take(out, costs, |costs| costs.iou(expected, seen), |out| iou_matrix(expected, seen, out));
-        };
-        if sigmas.is_empty() {
-            return overlaps(scores, costs);
+    /// Pairs up boxes that overlap.
+    fn overlap<M: Motion>(
+        &mut self,
+        candidates: &[&mut Target<M>],
+        offered: &[(usize, One<'_>)],
+        rotated: bool,
+    ) {
+        if !rotated {
+            return iou_pairs(&self.expected, &self.seen, &mut self.pairs);
         }
+        let expected: Vec<Oriented> =
+            candidates.iter().zip(&self.expected).map(|(target, rect)| target.oriented(*rect)).collect();
+        let seen: Vec<Oriented> = offered
+            .iter()
+            .zip(&self.seen)
+            .map(|((_, one), rect)| Oriented { rect: *rect, angle: one.angle })
+            .collect();
+        rotated_iou_pairs(&expected, &seen, &mut self.pairs);
+    }
+
+    /// Pairs up poses that are near each other instead; where one of two has no points, the boxes' overlap stays.
+    fn compare_poses(&mut self, sigmas: &[f32], offered: &[(usize, One<'_>)], costs: &mut Costs) {
+        let Self { expected, points, poses, pairs, .. } = self;
         let expected_poses = poses.iter().zip(&*expected).map(|(pose, rect)| Pose {
             points: points.get(pose.clone()).unwrap_or_default(),
             area: AREA_OF_BOX * rect.w * rect.h,
@@ -162,35 +184,68 @@ impl Matcher {
         // Their areas are not used.
         let cols: Vec<Pose<'_>> =
             offered.iter().map(|(_, one)| Pose { points: one.pose, area: 1.0 }).collect();
-        let by_cpu = |out: &mut Vec<f32>| oks_matrix(&rows, &cols, sigmas, out);
-        take(scores, costs, |costs| costs.oks(&rows, &cols, sigmas), by_cpu);
-        let lacks = |pose: &Pose<'_>| pose.points.is_empty();
-        if rows.iter().chain(&cols).any(lacks) {
-            let mut boxed = Vec::new();
-            overlaps(&mut boxed, costs);
-            let pairs = rows.iter().flat_map(|row| cols.iter().map(move |col| lacks(row) || lacks(col)));
-            for ((score, overlap), _) in scores.iter_mut().zip(boxed).zip(pairs).filter(|(_, lacks)| *lacks) {
-                *score = overlap;
+        let lacks = |pose: Option<&Pose<'_>>| pose.is_none_or(|pose| pose.points.is_empty());
+        pairs.retain(|pair| lacks(rows.get(pair.row)) || lacks(cols.get(pair.col)));
+        let boxed = pairs.len();
+        let mut by_cpu = Vec::new();
+        let matrix = match costs.oks(&rows, &cols, sigmas) {
+            Ok(matrix) => matrix,
+            // From now on on the CPU: the frame must not suffer.
+            Err(failure) => {
+                costs.give_up(failure);
+                oks_matrix(&rows, &cols, sigmas, &mut by_cpu);
+                &by_cpu
             }
+        };
+        // Who lacks points resembles nobody there.
+        for (at, &score) in matrix.iter().enumerate().filter(|(_, score)| **score > 0.0) {
+            pairs.push(Pair { row: at / cols.len(), col: at % cols.len(), score });
+        }
+        if boxed > 0 {
+            pairs.sort_by_key(|pair| (pair.row, pair.col));
         }
     }
-}
 
-/// Copies a matrix to `out`; one that the GPU fails to make is made on the CPU, from now on: the frame must not suffer.
-fn take(
-    out: &mut Vec<f32>,
-    costs: &mut Costs,
-    make: impl FnOnce(&mut Costs) -> Result<&[f32], DeviceError>,
-    by_cpu: impl FnOnce(&mut Vec<f32>),
-) {
-    match make(costs) {
-        Ok(made) => {
-            out.clear();
-            out.extend_from_slice(made);
-        }
-        Err(failure) => {
-            costs.give_up(failure);
-            by_cpu(out);
+    /// Makes the pairs' similarities scores, without those that may not match. Returns the gate that is left to pass.
+    fn weigh<M: Motion>(
+        &mut self,
+        candidates: &[&mut Target<M>],
+        offered: &[(usize, One<'_>)],
+        rule: Rule,
+    ) -> Gate {
+        let least = match rule.gate {
+            Gate::Before(least) => least,
+            Gate::After(_) => 0.0,
+        };
+        let mut row_heading = (usize::MAX, None);
+        self.pairs.retain_mut(|pair| {
+            let (Some(target), Some((_, one))) = (candidates.get(pair.row), offered.get(pair.col)) else {
+                return false;
+            };
+            if rule.class_aware && target.class != one.detection.class {
+                return false;
+            }
+            let similarity = pair.score;
+            if rule.weigh_confidence {
+                pair.score *= one.detection.confidence;
+            }
+            if let Some(appearance) = rule.appearance {
+                pair.score = appearance.weigh(pair.score, similarity, target.look(), one);
+            }
+            if pair.score < least {
+                return false;
+            }
+            if let Some(momentum) = rule.momentum {
+                if row_heading.0 != pair.row {
+                    row_heading = (pair.row, target.heading(momentum.frames));
+                }
+                pair.score = momentum.weigh(pair.score, row_heading.1, one);
+            }
+            true
+        });
+        match rule.gate {
+            Gate::Before(_) => Gate::Before(0.0),
+            after => after,
         }
     }
 }

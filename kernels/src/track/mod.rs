@@ -1,4 +1,4 @@
-//! From a frame's detections to stable identities over time: SORT, ByteTrack, OC-SORT and C-BIoU.
+//! From a frame's detections to stable identities over time: SORT, ByteTrack, OC-SORT, BoT-SORT and C-BIoU.
 //!
 //! A [`Tracker`] takes the detections of one frame after the other and says which track each belongs to. Its results are a
 //! function of the sequence of detections alone. Boxes are compared by IoU ([`Tracker::update`]), objects with keypoints by
@@ -19,10 +19,12 @@
 //! # Ok::<(), cudainfer_kernels::track::TrackError>(())
 //! ```
 
+mod botsort;
 mod bytetrack;
 mod cbiou;
 mod kalman;
 mod lifecycle;
+mod look;
 mod matching;
 mod motion;
 mod ocsort;
@@ -35,6 +37,7 @@ mod poses;
 #[cfg(test)]
 mod tests;
 
+pub use look::Embeddings;
 pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, Params, TrackError};
 
 use std::fmt::Debug;
@@ -43,7 +46,7 @@ use std::sync::Arc;
 use crate::associate::{Costs, is_usable};
 use crate::detect::Detection;
 use crate::device::{DeviceError, Stream};
-use crate::geometry::Rect;
+use crate::geometry::{Affine, Rect};
 use lifecycle::Targets;
 use motion::Motion;
 use seen::Seen;
@@ -95,16 +98,61 @@ pub struct Track {
     /// Its identity: 1, 2, 3 and so on, in the order in which a tracker's tracks were first published. 0 for a tentative
     /// track that has never been.
     pub id: u64,
+    /// The class of its last detection.
+    pub class: u32,
     /// Frames since its first detection, which itself has age 0.
     pub age: u32,
+    /// Detections it has had.
+    pub hits: u32,
     /// Where it is in its life.
     pub state: State,
     /// The filter's estimate of its box after this frame, in the detections' coordinates; it may reach out of the frame.
     pub rect: Rect,
+    /// By how much that box is rotated about its centre, as it was last seen: radians, clockwise on the screen.
+    pub angle: f32,
+    /// Its centre's velocity to the right and down, in pixels per frame.
+    pub velocity: [f32; 2],
 }
 
-/// Follows objects through one video. Each update takes time proportional to tracks x detections, as long as objects
-/// do not overlap in large groups.
+/// What a tracker is told of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// What was detected.
+    pub detections: &'a [Detection],
+    /// Their keypoints, where these are compared.
+    pub poses: Poses<'a>,
+    /// By how much each box is rotated about its centre, in radians, clockwise on the screen; then rotated boxes are
+    /// compared. Where it is cut off, 0.
+    pub angles: &'a [f32],
+    /// How they look, for algorithms that ask.
+    pub embeddings: Embeddings<'a>,
+    /// The time since the frame before in frames, at the rate at which the video usually has them: 1 but for gaps and
+    /// variable frame rates. What is not finite or not above 0 counts as 1.
+    pub elapsed: f64,
+    /// How the camera has moved since then: where in this frame a point of the frame before lies.
+    pub camera: Option<Affine>,
+}
+
+impl<'a> Frame<'a> {
+    /// Detections alone, one frame after the one before.
+    pub fn of(detections: &'a [Detection]) -> Self {
+        Self {
+            detections,
+            poses: Poses::default(),
+            angles: &[],
+            embeddings: Embeddings::default(),
+            elapsed: 1.0,
+            camera: None,
+        }
+    }
+}
+
+/// Detections of a frame that are taken in at most: the most confident, of equal ones the first. What remains is bounded in
+/// time and memory, whatever a detector lets through.
+pub const MOST_DETECTIONS: usize = 10_000;
+
+/// Follows objects through one video. An update takes time proportional to the detections and to the pairs of them and
+/// tracks that overlap.
 #[derive(Debug)]
 pub struct Tracker {
     params: Params,
@@ -118,6 +166,8 @@ trait Engine: Debug + Send + Sync {
     fn step(&mut self, params: &Params, seen: Seen<'_>, usable: Vec<usize>, costs: &mut Costs);
     /// Writes the published tracks to their detections' places.
     fn publish(&self, tracks: &mut [Option<Track>]);
+    /// Forgets all objects, but not which identities there were.
+    fn clear(&mut self);
     /// Every object as a track, oldest first.
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
@@ -145,6 +195,10 @@ impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
         self.targets.publish(tracks);
     }
 
+    fn clear(&mut self) {
+        self.targets.clear();
+    }
+
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_> {
         Box::new(self.targets.tracks())
     }
@@ -155,6 +209,7 @@ fn engine(algorithm: Algorithm) -> Box<dyn Engine> {
         Algorithm::Sort => Following::by(sort::step),
         Algorithm::ByteTrack => Following::by(bytetrack::step),
         Algorithm::OcSort => Following::by(ocsort::step),
+        Algorithm::BotSort => Following::by(botsort::step),
         Algorithm::CBiou => Following::by(cbiou::step),
     }
 }
@@ -169,8 +224,8 @@ impl Tracker {
         Ok(Self { engine: engine(params.algorithm), params, costs: Costs::on_cpu() })
     }
 
-    /// From now on compares boxes on the GPU of `stream` where that is faster, which takes crowds
-    /// ([`crate::associate::GPU_IOU_PAIRS`]). The tracks are the same.
+    /// From now on compares poses on the GPU of `stream` where that is faster, which takes crowds
+    /// ([`crate::associate::GPU_OKS_DISTANCES`]). The tracks are the same.
     ///
     /// # Errors
     /// The GPU has no memory left, or refuses the kernels.
@@ -195,29 +250,26 @@ impl Tracker {
     /// Detections whose box is not finite or has no area, and those with a confidence below `min_confidence` or NaN, belong
     /// to no track.
     pub fn update(&mut self, detections: &[Detection], tracks: &mut Vec<Option<Track>>) {
-        self.update_poses(detections, Poses::default(), tracks);
+        self.update_frame(&Frame::of(detections), tracks);
     }
 
-    /// The same for detections with keypoints, which are compared by object keypoint similarity
-    /// ([`oks_matrix`](crate::associate::oks_matrix)): the thresholds `iou` and `iou_low` mean that then.
+    /// The same for a frame of which more is known. Returns the number of detections that were too many
+    /// ([`MOST_DETECTIONS`]); they belong to no track.
     ///
-    /// A track's pose is expected where it was last seen, moved as the filter says that the box's centre has moved since. The
-    /// object's area, which OKS relates distances to, is [`AREA_OF_BOX`] of the box that the filter expects. Where a
-    /// detection or a track has no keypoints, their boxes' IoU counts.
-    pub fn update_poses(
-        &mut self,
-        detections: &[Detection],
-        poses: Poses<'_>,
-        tracks: &mut Vec<Option<Track>>,
-    ) {
+    /// Detections with keypoints are compared by object keypoint similarity ([`oks_matrix`](crate::associate::oks_matrix)):
+    /// the thresholds `iou` and `iou_low` mean that then. A track's pose is expected where it was last seen, moved as the
+    /// filter says that the box's centre has moved since. The object's area, which OKS relates distances to, is
+    /// [`AREA_OF_BOX`] of the box that the filter expects. Where a detection or a track has no keypoints, their boxes' IoU
+    /// counts.
+    pub fn update_frame(&mut self, frame: &Frame<'_>, tracks: &mut Vec<Option<Track>>) -> usize {
         tracks.clear();
-        tracks.resize(detections.len(), None);
+        tracks.resize(frame.detections.len(), None);
         let is_used = |d: &Detection| is_usable(&d.rect) && d.confidence >= self.params.min_confidence;
-        let usable =
-            detections.iter().enumerate().filter(|(_, d)| is_used(d)).map(|(index, _)| index).collect();
-        let seen = Seen::new(detections, poses);
-        self.engine.step(&self.params, seen, usable, &mut self.costs);
+        let listed = frame.detections.iter().enumerate().filter(|(_, d)| is_used(d));
+        let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect());
+        self.engine.step(&self.params, Seen::new(frame), usable, &mut self.costs);
         self.engine.publish(tracks);
+        surplus
     }
 
     /// Every object it follows, oldest first, as of the last update: the published, the lost (with the box where they are
@@ -231,8 +283,19 @@ impl Tracker {
         self.tracks().filter(|track| track.state == State::Lost)
     }
 
-    /// Forgets everything, as at a seek or a new video: ids start from 1 again.
+    /// Forgets what it follows, as at a seek. Identities go on: one that was given is not given again.
     pub fn reset(&mut self) {
-        self.engine = engine(self.params.algorithm);
+        self.engine.clear();
     }
+}
+
+/// The indices of the most confident detections, ascending, and how many others there are.
+fn most_confident(mut listed: Vec<(f32, usize)>) -> (Vec<usize>, usize) {
+    let surplus = listed.len().saturating_sub(MOST_DETECTIONS);
+    if surplus > 0 {
+        listed.select_nth_unstable_by(MOST_DETECTIONS, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        listed.truncate(MOST_DETECTIONS);
+        listed.sort_unstable_by_key(|(_, index)| *index);
+    }
+    (listed.into_iter().map(|(_, index)| index).collect(), surplus)
 }

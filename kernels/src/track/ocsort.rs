@@ -22,7 +22,7 @@ pub(super) fn step(
     mut usable: Vec<usize>,
     costs: &mut Costs,
 ) {
-    let frame = targets.begin_frame();
+    let frame = targets.begin_frame(seen, params.max_lost);
     let momentum = Momentum { weight: params.momentum, frames: params.momentum_frames };
     let first = Rule { momentum: Some(momentum), ..Rule::new(Gate::Before(params.iou), params) };
     targets.round(seen, &mut usable, first, costs, |_| true);

@@ -16,6 +16,9 @@ pub enum Algorithm {
     /// Cao et al., "Observation-centric SORT: rethinking SORT for robust multi-object tracking", CVPR 2023: trusts what was
     /// seen more than what the filter made of it while nothing was.
     OcSort,
+    /// Aharon et al., "BoT-SORT: robust associations multi-pedestrian tracking", arXiv:2206.14651, 2022: ByteTrack with a
+    /// better filter, looks, and motion of the camera.
+    BotSort,
     /// Yang et al., "Hard to track objects with irregular motions and similar appearances? Make it easier by buffering the
     /// matching space", WACV 2023: boxes are enlarged before they are compared, first a little, then more.
     CBiou,
@@ -23,14 +26,15 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All there are.
-    pub const ALL: [Self; 4] = [Self::Sort, Self::ByteTrack, Self::OcSort, Self::CBiou];
+    pub const ALL: [Self; 5] = [Self::Sort, Self::ByteTrack, Self::OcSort, Self::BotSort, Self::CBiou];
 
-    /// Its name in properties and files: `sort`, `bytetrack`, `ocsort` or `cbiou`.
+    /// Its name in properties and files: `sort`, `bytetrack`, `ocsort`, `botsort` or `cbiou`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sort => "sort",
             Self::ByteTrack => "bytetrack",
             Self::OcSort => "ocsort",
+            Self::BotSort => "botsort",
             Self::CBiou => "cbiou",
         }
     }
@@ -63,9 +67,9 @@ pub struct Params {
     pub algorithm: Algorithm,
     /// Detections of lower confidence are ignored. ByteTrack lives on weak detections: let the detector pass them on.
     pub min_confidence: f32,
-    /// ByteTrack and C-BIoU: detections from this confidence on take part in the first association, weaker ones in the last.
+    /// ByteTrack, BoT-SORT and C-BIoU: detections from this confidence on take part in the first association, weaker ones in the last.
     pub high_confidence: f32,
-    /// ByteTrack and C-BIoU: a detection without a track starts one from this confidence on (or from `high_confidence`, if
+    /// ByteTrack, BoT-SORT and C-BIoU: a detection without a track starts one from this confidence on (or from `high_confidence`, if
     /// that is higher). SORT and OC-SORT start one for each.
     pub new_confidence: f32,
     /// A track is published once it has been detected in this many frames in a row after its first. In the first
@@ -76,7 +80,7 @@ pub struct Params {
     /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box, for ByteTrack's first
     /// association that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
     pub iou: f32,
-    /// ByteTrack and C-BIoU: lowest IoU, or OKS, of a match with a weak detection.
+    /// ByteTrack, BoT-SORT and C-BIoU: lowest IoU, or OKS, of a match with a weak detection.
     pub iou_low: f32,
     /// OC-SORT: half of this is what a match gains where the object goes straight on, and loses where it turns back. The
     /// paper's lambda.
@@ -87,6 +91,10 @@ pub struct Params {
     pub buffer: f32,
     /// C-BIoU: the same before the second association, of who is left over.
     pub buffer_wide: f32,
+    /// Lowest similarity of two boxes, or poses, at which it counts how they look.
+    pub proximity: f32,
+    /// Highest cosine distance of two embeddings, halved, at which it counts how they look. The paper's theta_emb of BoT-SORT.
+    pub appearance: f32,
     /// Detections of different classes never match.
     pub class_aware: bool,
 }
@@ -98,6 +106,7 @@ impl Params {
             Algorithm::Sort => Self::sort(),
             Algorithm::ByteTrack => Self::bytetrack(),
             Algorithm::OcSort => Self::ocsort(),
+            Algorithm::BotSort => Self::botsort(),
             Algorithm::CBiou => Self::cbiou(),
         }
     }
@@ -117,6 +126,8 @@ impl Params {
             momentum_frames: 3,
             buffer: 0.3,
             buffer_wide: 0.5,
+            proximity: 0.5,
+            appearance: 0.25,
             class_aware: true,
         }
     }
@@ -124,6 +135,12 @@ impl Params {
     /// OC-SORT with the paper's values: detections from 0.6 on, IoU 0.3, lambda 0.2, delta t 3, three hits, 30 lost frames.
     pub fn ocsort() -> Self {
         Self { algorithm: Algorithm::OcSort, min_confidence: 0.6, max_lost: 30, ..Self::sort() }
+    }
+
+    /// BoT-SORT with the paper's thresholds, which are ByteTrack's, and looks from an IoU of 0.5 and half a cosine distance
+    /// of 0.25 on.
+    pub fn botsort() -> Self {
+        Self { algorithm: Algorithm::BotSort, iou: 0.2, ..Self::bytetrack() }
     }
 
     /// C-BIoU with the paper's buffers (0.3 and 0.5), and the confidences and thresholds of ByteTrack's paper.
@@ -162,6 +179,8 @@ impl Params {
             ("momentum", self.momentum),
             ("buffer", self.buffer),
             ("buffer_wide", self.buffer_wide),
+            ("proximity", self.proximity),
+            ("appearance", self.appearance),
         ];
         if let Some((name, value)) = thresholds.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
             return Err(TrackError::Threshold { name, value });
@@ -177,7 +196,7 @@ impl Params {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum TrackError {
     /// An unknown algorithm's name.
-    #[error("There is no tracking algorithm '{0}': use 'sort', 'bytetrack', 'ocsort' or 'cbiou'.")]
+    #[error("There is no tracking algorithm '{0}': use 'sort', 'bytetrack', 'ocsort', 'botsort' or 'cbiou'.")]
     Algorithm(String),
     /// A threshold outside 0..1.
     #[error("The tracker's {name} is {value}, but it must lie between 0 and 1: change it.")]

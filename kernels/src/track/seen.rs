@@ -1,17 +1,14 @@
 //! What a frame shows: boxes, and the keypoints of those that have some.
 
-use super::Poses;
+use super::{Frame, Poses};
 use crate::detect::Detection;
-use crate::geometry::Rect;
+use crate::geometry::{Affine, Rect};
 
-/// The detections of one frame.
+/// What a tracker works on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen<'a> {
-    detections: &'a [Detection],
-    poses: Poses<'a>,
-}
+pub(super) struct Seen<'a>(&'a Frame<'a>);
 
-/// One of them.
+/// One of its detections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct One<'a> {
     pub(super) detection: &'a Detection,
@@ -19,25 +16,49 @@ pub(super) struct One<'a> {
     pub(super) pose: &'a [(f32, f32)],
     /// Whether the box is one around the points.
     pub(super) around_points: bool,
+    pub(super) angle: f32,
+    /// Empty where it has none.
+    pub(super) embedding: &'a [f32],
 }
 
 impl<'a> Seen<'a> {
-    pub(super) fn new(detections: &'a [Detection], poses: Poses<'a>) -> Self {
-        Self { detections, poses }
+    pub(super) fn new(frame: &'a Frame<'a>) -> Self {
+        Self(frame)
     }
 
     pub(super) fn get(&self, index: usize) -> Option<One<'a>> {
-        let Poses { points, sigmas, around_points } = self.poses;
+        let Poses { points, sigmas, around_points } = self.0.poses;
         let pose = points.get(index * sigmas.len()..(index + 1) * sigmas.len()).unwrap_or_default();
         Some(One {
-            detection: self.detections.get(index)?,
+            detection: self.0.detections.get(index)?,
             pose: if pose.iter().any(is_there) { pose } else { &[] },
             around_points: around_points.get(index) == Some(&true),
+            angle: self.0.angles.get(index).copied().unwrap_or_default(),
+            embedding: self.0.embeddings.of(index),
         })
     }
 
+    /// Whether any box is rotated.
+    pub(super) fn is_rotated(&self) -> bool {
+        !self.0.angles.is_empty()
+    }
+
+    /// The time since the frame before, in frames.
+    pub(super) fn elapsed(&self) -> f64 {
+        let elapsed = self.0.elapsed;
+        if elapsed.is_finite() && elapsed > 0.0 { elapsed } else { 1.0 }
+    }
+
+    /// How the camera has moved since.
+    pub(super) fn camera(&self) -> Option<&'a Affine> {
+        let finite = |camera: &&Affine| {
+            [camera.scale, camera.skew, camera.offset].as_flattened().iter().all(|v| v.is_finite())
+        };
+        self.0.camera.as_ref().filter(finite)
+    }
+
     fn confidence(&self, index: usize) -> f32 {
-        self.detections.get(index).map_or(0.0, |detection| detection.confidence)
+        self.0.detections.get(index).map_or(0.0, |detection| detection.confidence)
     }
 
     /// Of the listed, those from a confidence on, and the others.
@@ -47,7 +68,7 @@ impl<'a> Seen<'a> {
 
     /// One a keypoint; empty where boxes are compared.
     pub(super) fn sigmas(&self) -> &'a [f32] {
-        self.poses.sigmas
+        self.0.poses.sigmas
     }
 }
 

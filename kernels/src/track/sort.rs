@@ -18,7 +18,7 @@ pub(super) fn step(
     mut usable: Vec<usize>,
     costs: &mut Costs,
 ) {
-    let frame = targets.begin_frame();
+    let frame = targets.begin_frame(seen, params.max_lost);
     // The paper solves the assignment first and then rejects the pairs that overlap too little.
     targets.round(seen, &mut usable, Rule::new(Gate::After(params.iou), params), costs, |_| true);
     targets.start(seen, &usable);

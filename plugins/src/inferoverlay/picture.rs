@@ -254,7 +254,13 @@ mod tests {
         let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
         let object = Object {
             detection: Some(DetectionParam { rect, confidence: 0.5, label_id: 0 }),
-            tracking: Some(TrackingParam { id: 7, age: 1, state: "tracked".into(), rect }),
+            tracking: Some(TrackingParam {
+                id: 7,
+                age: 1,
+                state: "tracked".into(),
+                rect,
+                ..TrackingParam::default()
+            }),
             ..Object::default()
         };
         let mut trails = Trails::default();
@@ -272,7 +278,13 @@ mod tests {
         let rect = Rect { x: 0.0, y: 0.0, w: 40.0, h: 40.0 };
         Object {
             label: "keypoints".into(),
-            tracking: tracked.then(|| TrackingParam { id: 7, age: 1, state: "tracked".into(), rect }),
+            tracking: tracked.then(|| TrackingParam {
+                id: 7,
+                age: 1,
+                state: "tracked".into(),
+                rect,
+                ..TrackingParam::default()
+            }),
             keypoints: Some(KeypointsParam {
                 names: ["head", "thorax", "tail"].map(str::to_owned).to_vec(),
                 x: vec![10.0, 20.0, f64::NAN],

@@ -53,9 +53,17 @@ pub(super) struct BoxRecord {
 pub(super) struct TrackRecord {
     pub id: u64,
     pub age: u32,
+    pub hits: u32,
     pub state: String,
     #[serde(rename = "box")]
     pub rect: BoxRecord,
+    pub velocity: VelocityRecord,
+}
+
+#[derive(Serialize)]
+pub(super) struct VelocityRecord {
+    pub x: f64,
+    pub y: f64,
 }
 
 #[derive(Serialize)]
@@ -126,7 +134,9 @@ impl From<Object> for ObjectRecord {
             track: object.tracking.map(|t| TrackRecord {
                 id: t.id,
                 age: t.age,
+                hits: t.hits,
                 rect: (&t.rect).into(),
+                velocity: VelocityRecord { x: pixels(t.velocity[0]), y: pixels(t.velocity[1]) },
                 state: t.state,
             }),
             keypoints,

@@ -6,7 +6,7 @@
 //! | parameter | fields |
 //! |---|---|
 //! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise about the centre) where the box is rotated |
-//! | `tracking` | `id` (uint64), `age` (uint, frames), `state` (string), `x`, `y`, `w`, `h` (double: the filter's box) |
+//! | `tracking` | `id` (uint64), `age` (uint, frames), `hits` (uint, detections so far), `state` (string: `tracked`, or `lost` where it is expected and was not detected), `x`, `y`, `w`, `h` (double: the filter's box), `velocity-x`, `velocity-y` (double: of its centre, frame pixels per second) |
 //! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's lines) |
 //! | `classification` | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the surest first |
 
@@ -30,16 +30,20 @@ pub struct DetectionParam {
 }
 
 /// What a tracker says of an object.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrackingParam {
     /// Identity, unique in the stream, from 1.
     pub id: u64,
     /// Frames since the object was first seen.
     pub age: u32,
-    /// `tentative`, `tracked` or `lost`.
+    /// Detections it has had.
+    pub hits: u32,
+    /// `tracked`, or `lost` where it is expected and was not detected.
     pub state: String,
     /// The filter's estimate of the box, in frame pixels.
     pub rect: Rect,
+    /// Its centre's velocity to the right and down, in frame pixels per second.
+    pub velocity: [f64; 2],
 }
 
 /// Named points.
@@ -107,7 +111,9 @@ struct Names {
     label_id: Quark,
     id: Quark,
     age: Quark,
+    hits: Quark,
     state: Quark,
+    velocity: [Quark; 2],
     detection: gst::Structure,
     tracking: gst::Structure,
     keypoints: Quark,
@@ -124,6 +130,8 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     label_id: Quark::from_str("label-id"),
     id: Quark::from_str("id"),
     age: Quark::from_str("age"),
+    hits: Quark::from_str("hits"),
+    velocity: [Quark::from_str("velocity-x"), Quark::from_str("velocity-y")],
     state: Quark::from_str("state"),
     detection: gst::Structure::new_empty("detection"),
     tracking: gst::Structure::new_empty("tracking"),
@@ -166,13 +174,19 @@ impl TrackingParam {
         set_rect(&mut s, &NAMES, &self.rect);
         s.set_by_quark(NAMES.id, self.id);
         s.set_by_quark(NAMES.age, self.age);
+        s.set_by_quark(NAMES.hits, self.hits);
+        for (name, velocity) in NAMES.velocity.into_iter().zip(self.velocity) {
+            s.set_by_quark(name, velocity);
+        }
         s.set_by_quark(NAMES.state, self.state.as_str());
         s
     }
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
         let (id, age) = (s.get_by_quark(NAMES.id).ok()?, s.get_by_quark(NAMES.age).ok()?);
-        Some(Self { id, age, state: s.get_by_quark(NAMES.state).ok()?, rect: rect_of(s, &NAMES)? })
+        let velocity = NAMES.velocity.map(|name| s.get_by_quark(name).unwrap_or_default());
+        let (state, rect) = (s.get_by_quark(NAMES.state).ok()?, rect_of(s, &NAMES)?);
+        Some(Self { id, age, hits: s.get_by_quark(NAMES.hits).unwrap_or_default(), state, rect, velocity })
     }
 }
 
@@ -360,7 +374,8 @@ mod tests {
         let mut buffer = gst::Buffer::new();
         let buffer = buffer.get_mut().unwrap();
         let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
-        let track = |id| Some(TrackingParam { id, age: 0, state: "tracked".into(), rect });
+        let track =
+            |id| Some(TrackingParam { id, state: "tracked".into(), rect, ..TrackingParam::default() });
         let points =
             KeypointsParam { names: vec!["head".into()], x: vec![1.0], y: vec![1.0], ..Default::default() };
         let points = KeypointsParam { score: vec![1.0], ..points };

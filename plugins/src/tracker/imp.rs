@@ -2,36 +2,30 @@ use std::fmt::Display;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::track::{self, MOST_MOMENTUM_FRAMES, Params, Track};
+use cudainfer_kernels::track::{self, Frame, MOST_DETECTIONS, MOST_MOMENTUM_FRAMES, Params, Track};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::scene::Scene;
+use super::pace::{Pace, Unknown};
 use super::settings::Settings;
+use super::streams::{Crowds, Followed, Streams};
 use super::{Algorithm, Similarity};
 use crate::device::{self, Gpu};
 use crate::engine::ModelInfo;
-use crate::meta::object::{TrackingParam, add_tracking, objects};
+use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::sync::lock;
 use crate::{caps, meta, stats};
 
 struct State {
-    tracker: track::Tracker,
-    scene: Scene,
+    streams: Streams,
     tracks: Vec<Option<Track>>,
-    gpu: Crowds,
-}
-
-/// Whether boxes are compared on the GPU where there are many.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Crowds {
-    /// There have not been that many.
-    Open,
-    Gpu,
-    Cpu,
+    publish_lost: bool,
+    /// What a WARNING has been posted of.
+    warned_of_backwards: bool,
+    warned_of_surplus: bool,
 }
 
 #[derive(Default)]
@@ -46,6 +40,10 @@ pub struct Tracker {
     untracked: Counter,
     /// Those of them that were compared by their boxes, though points should be compared.
     without_points: Counter,
+    /// Those of them that were too many.
+    surplus: Counter,
+    /// Frames of which it is not known how long after the one before they are.
+    untimed: Counter,
 }
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -53,25 +51,54 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 });
 
 impl Tracker {
-    /// Takes the GPU along when there are enough boxes for it to be faster, and lets go of one that failed.
-    fn suit(&self, state: &mut State) {
-        let crowd = state.scene.is_crowd();
-        let failure = match state.gpu {
+    /// Takes the GPU along when there are enough points for it to be faster, and lets go of one that failed.
+    fn suit(&self, followed: &mut Followed) {
+        let crowd = followed.scene.is_crowd();
+        let failure = match followed.gpu {
             Crowds::Open if crowd && self.gpu.device() != "cpu" => {
                 let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters);
                 let taken =
-                    session.and_then(|s| state.tracker.use_gpu(s.stream()).map_err(|e| e.to_string()));
-                state.gpu = if taken.is_ok() { Crowds::Gpu } else { Crowds::Cpu };
+                    session.and_then(|s| followed.tracker.use_gpu(s.stream()).map_err(|e| e.to_string()));
+                followed.gpu = if taken.is_ok() { Crowds::Gpu } else { Crowds::Cpu };
                 taken.err()
             }
-            Crowds::Gpu => state.tracker.gpu_failure().map(ToString::to_string),
+            Crowds::Gpu => followed.tracker.gpu_failure().map(ToString::to_string),
             Crowds::Open | Crowds::Cpu => None,
         };
         if let Some(failure) = failure {
             gst::warning!(CAT, imp = self, "objects are compared on the CPU: {failure}");
-            state.gpu = Crowds::Cpu;
+            followed.gpu = Crowds::Cpu;
             self.counters.fallbacks.add(1);
         }
+    }
+
+    /// The time since the frame before, in frames; 1 where it is not known.
+    fn elapsed(&self, pace: &mut Pace, pts: Option<gst::ClockTime>, warned: &mut bool) -> f64 {
+        pace.elapsed(pts).unwrap_or_else(|why| {
+            self.untimed.add(1);
+            if why == Unknown::Backwards && !std::mem::replace(warned, true) {
+                gst::element_warning!(
+                    self.obj(),
+                    gst::StreamError::Format,
+                    (
+                        "{}: a frame's timestamp is not after the one before: it counts as the next frame; the                          property stats counts such frames in untimed",
+                        self.obj().name()
+                    )
+                );
+            }
+            1.0
+        })
+    }
+
+    fn warn_of_surplus(&self, surplus: usize) {
+        gst::element_warning!(
+            self.obj(),
+            gst::StreamError::Failed,
+            (
+                "{}: a frame has {surplus} detections more than the {MOST_DETECTIONS} that are followed; the least                  confident are left out: raise gpunms' threshold, or lower its max-detections",
+                self.obj().name()
+            )
+        );
     }
 
     fn stats(&self) -> gst::Structure {
@@ -79,6 +106,8 @@ impl Tracker {
         stats.set("detections", self.detections.get());
         stats.set("untracked", self.untracked.get());
         stats.set("without-points", self.without_points.get());
+        stats.set("surplus", self.surplus.get());
+        stats.set("untimed", self.untimed.get());
         stats
     }
 }
@@ -111,7 +140,7 @@ impl ObjectSubclass for Tracker {
 impl ObjectImpl for Tracker {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            use Algorithm::{ByteTrack, CBiou, OcSort, Sort};
+            use Algorithm::{BotSort, ByteTrack, CBiou, OcSort, Sort};
             let fraction =
                 |name: &str, nick: &str, of: fn(&Params) -> f32, among: &[Algorithm], blurb: &str| {
                     let (default, blurb) = with_defaults(blurb, of, among);
@@ -125,7 +154,7 @@ impl ObjectImpl for Tracker {
                         .build()
                 };
             let count = |name: &str, nick: &str, of: fn(&Params) -> u32, blurb: &str| {
-                let (default, blurb) = with_defaults(blurb, of, &[ByteTrack, Sort, OcSort, CBiou]);
+                let (default, blurb) = with_defaults(blurb, of, &[ByteTrack, Sort, OcSort, BotSort, CBiou]);
                 glib::ParamSpecUInt::builder(name)
                     .nick(nick)
                     .blurb(&blurb)
@@ -167,22 +196,22 @@ impl ObjectImpl for Tracker {
                     "min-confidence",
                     "Minimum confidence",
                     |p| p.min_confidence,
-                    &[ByteTrack, Sort, OcSort, CBiou],
+                    &[ByteTrack, Sort, OcSort, BotSort, CBiou],
                     "Weaker detections are ignored; gpunms must let them through to be seen at all",
                 ),
                 fraction(
                     "high-confidence",
                     "High confidence",
                     |p| p.high_confidence,
-                    &[ByteTrack, CBiou],
-                    "ByteTrack, C-BIoU: detections from here on are associated first, weaker ones last",
+                    &[ByteTrack, BotSort, CBiou],
+                    "ByteTrack, BoT-SORT, C-BIoU: detections from here on are associated first, weaker ones last",
                 ),
                 fraction(
                     "new-confidence",
                     "New track confidence",
                     |p| p.new_confidence,
-                    &[ByteTrack, CBiou],
-                    "ByteTrack, C-BIoU: detections from here on may start a track",
+                    &[ByteTrack, BotSort, CBiou],
+                    "ByteTrack, BoT-SORT, C-BIoU: detections from here on may start a track",
                 ),
                 count(
                     "min-hits",
@@ -200,15 +229,15 @@ impl ObjectImpl for Tracker {
                     "iou",
                     "IoU",
                     |p| p.iou,
-                    &[ByteTrack, Sort, OcSort, CBiou],
-                    "Lowest similarity of a match; for ByteTrack and C-BIoU it is multiplied by the confidence",
+                    &[ByteTrack, Sort, OcSort, BotSort, CBiou],
+                    "Lowest similarity of a match; for ByteTrack, BoT-SORT and C-BIoU it is multiplied by the confidence",
                 ),
                 fraction(
                     "iou-low",
                     "IoU of weak detections",
                     |p| p.iou_low,
-                    &[ByteTrack, CBiou],
-                    "ByteTrack, C-BIoU: lowest similarity of a match with a weak detection",
+                    &[ByteTrack, BotSort, CBiou],
+                    "ByteTrack, BoT-SORT, C-BIoU: lowest similarity of a match with a weak detection",
                 ),
                 fraction(
                     "momentum",
@@ -239,10 +268,30 @@ impl ObjectImpl for Tracker {
                     &[CBiou],
                     "C-BIoU: the same for who is left over, and for weak detections",
                 ),
+                fraction(
+                    "proximity",
+                    "Proximity",
+                    |p| p.proximity,
+                    &[ByteTrack],
+                    "Lowest similarity of places at which looks count, where objects have embeddings",
+                ),
+                fraction(
+                    "appearance",
+                    "Appearance",
+                    |p| p.appearance,
+                    &[ByteTrack],
+                    "Highest cosine distance of embeddings, halved, at which looks count",
+                ),
+                glib::ParamSpecBoolean::builder("publish-lost")
+                    .nick("Publish lost")
+                    .blurb("Tracks without a detection are in the metadata, too, where they are expected; their state is lost")
+                    .mutable_ready()
+                    .build(),
                 stats::param_spec(
                     ", detections, and untracked: those of them that got no identity, because they are too weak, no \
                      numbers or not believed yet; without-points: those that were compared by their boxes, although \
-                     similarity says points",
+                     similarity says points; surplus: those that were too many; untimed: frames without a timestamp \
+                     after the one before",
                 ),
             ]
         });
@@ -270,6 +319,9 @@ impl ObjectImpl for Tracker {
             "momentum-frames" => settings.momentum_frames = value.get().ok(),
             "buffer" => settings.buffer = value.get().ok(),
             "buffer-wide" => settings.buffer_wide = value.get().ok(),
+            "proximity" => settings.proximity = value.get().ok(),
+            "appearance" => settings.appearance = value.get().ok(),
+            "publish-lost" => settings.publish_lost = value.get().unwrap_or_default(),
             _ => (),
         }
     }
@@ -297,6 +349,9 @@ impl ObjectImpl for Tracker {
             "momentum-frames" => params.momentum_frames.to_value(),
             "buffer" => params.buffer.to_value(),
             "buffer-wide" => params.buffer_wide.to_value(),
+            "proximity" => params.proximity.to_value(),
+            "appearance" => params.appearance.to_value(),
+            "publish-lost" => settings.publish_lost.to_value(),
             _ => pspec.default_value().clone(),
         }
     }
@@ -324,7 +379,7 @@ impl ElementImpl for Tracker {
             gst::subclass::ElementMetadata::new(
                 "Multi-object tracker",
                 "Filter/Analyzer/Video",
-                "Gives detected objects identities that last from frame to frame (SORT, ByteTrack, OC-SORT, C-BIoU)",
+                "Gives detected objects identities that last from frame to frame (SORT, ByteTrack, OC-SORT, BoT-SORT, C-BIoU)",
                 "The cudainfer authors",
             )
         });
@@ -349,14 +404,22 @@ impl BaseTransformImpl for Tracker {
         let settings = lock(&self.settings).clone();
         let wrong =
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
-        let tracker = track::Tracker::new(settings.params()).map_err(|e| wrong(e.to_string()))?;
-        let scene = Scene::new(settings.similarity, settings.sigmas.parse().map_err(wrong)?);
+        let sigmas = settings.sigmas.parse().map_err(wrong)?;
+        let streams = Streams::new(settings.params(), settings.similarity, sigmas);
+        let streams = streams.map_err(|e| wrong(e.to_string()))?;
         device::check(&self.gpu.device(), &*self.obj())?;
         self.counters.reset();
-        self.detections.reset();
-        self.untracked.reset();
-        self.without_points.reset();
-        *lock(&self.state) = Some(State { tracker, scene, tracks: Vec::new(), gpu: Crowds::Open });
+        for counter in [&self.detections, &self.untracked, &self.without_points, &self.surplus, &self.untimed]
+        {
+            counter.reset();
+        }
+        *lock(&self.state) = Some(State {
+            streams,
+            tracks: Vec::new(),
+            publish_lost: settings.publish_lost,
+            warned_of_backwards: false,
+            warned_of_surplus: false,
+        });
         Ok(())
     }
 
@@ -366,22 +429,29 @@ impl BaseTransformImpl for Tracker {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        if lock(&self.settings).similarity == Similarity::Oks
-            && let Some(sink) = self.obj().static_pad("sink")
-        {
-            let info = ModelInfo::ask(&sink, incaps);
-            if let Some(state) = lock(&self.state).as_mut() {
-                state.scene.set_skeleton(info.skeleton.clone());
+        let skeleton = (lock(&self.settings).similarity == Similarity::Oks)
+            .then(|| self.obj().static_pad("sink"))
+            .flatten()
+            .map(|sink| ModelInfo::ask(&sink, incaps).skeleton.clone());
+        if let Some(Ok(followed)) = lock(&self.state).as_mut().map(|state| state.streams.current()) {
+            followed.pace.set_rate(incaps);
+            if let Some(skeleton) = skeleton {
+                followed.scene.set_skeleton(skeleton);
             }
         }
         Ok(())
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        let anew = matches!(event.view(), gst::EventView::StreamStart(_) | gst::EventView::FlushStop(_));
-        if let (true, Some(state)) = (anew, lock(&self.state).as_mut()) {
-            state.tracker.reset();
-            state.scene.reset();
+        if let Some(state) = lock(&self.state).as_mut() {
+            match event.view() {
+                gst::EventView::StreamStart(start) => {
+                    // It fails for wrong parameters only, which start() has refused.
+                    let _ = state.streams.start(start.stream_id(), event.seqnum());
+                }
+                gst::EventView::FlushStop(_) => state.streams.forget(),
+                _ => (),
+            }
         }
         self.parent_sink_event(event)
     }
@@ -396,26 +466,54 @@ impl BaseTransformImpl for Tracker {
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        state.scene.see(&objects(buffer));
-        self.suit(state);
-        let State { tracker, scene, tracks, .. } = state;
-        tracker.update_poses(scene.detections(), scene.poses(), tracks);
+        let State { streams, tracks, publish_lost, warned_of_backwards, warned_of_surplus } =
+            state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let followed = streams.current().map_err(|_| gst::FlowError::Error)?;
+        followed.scene.see(&objects(buffer));
+        self.suit(followed);
+        let Followed { tracker, scene, pace, .. } = followed;
+        let elapsed = self.elapsed(pace, buffer.pts(), warned_of_backwards);
+        let frame =
+            Frame { poses: scene.poses(), angles: scene.angles(), elapsed, ..Frame::of(scene.detections()) };
+        let surplus = tracker.update_frame(&frame, tracks);
+        if surplus > 0 && !std::mem::replace(warned_of_surplus, true) {
+            self.warn_of_surplus(surplus);
+        }
+        self.surplus.add_size(surplus);
         self.detections.add_size(tracks.len());
         self.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
         self.without_points.add_size(scene.without_points());
-        let mut params = tracks.iter().map(|track| {
-            track.as_ref().map(|track| TrackingParam {
-                id: track.id,
-                age: track.age,
-                state: track.state.name().to_owned(),
-                rect: track.rect,
-            })
-        });
+        let rate = pace.rate();
+        let mut params = tracks.iter().map(|track| track.as_ref().map(|track| param(track, rate)));
         add_tracking(
             buffer,
             scene.members().iter().map(|member| if *member { params.next().flatten() } else { None }),
         );
+        if *publish_lost {
+            for track in tracker.lost() {
+                put_lost(buffer, scene.label(track.class), param(&track, rate));
+            }
+        }
         Ok(gst::FlowSuccess::Ok)
     }
+}
+
+/// What metadata say of a track in a video of so many frames a second.
+fn param(track: &Track, rate: f64) -> TrackingParam {
+    TrackingParam {
+        id: track.id,
+        age: track.age,
+        hits: track.hits,
+        state: track.state.name().to_owned(),
+        rect: track.rect,
+        velocity: track.velocity.map(|v| f64::from(v) * rate),
+    }
+}
+
+/// Puts an object that was not detected on a frame.
+fn put_lost(buffer: &mut gst::BufferRef, label: &str, tracking: TrackingParam) {
+    let next = objects(buffer).iter().map(|object| object.id).max().map_or(0, |id| id.saturating_add(1));
+    let rect = tracking.rect;
+    let lost = Object { id: next, label: label.to_owned(), tracking: Some(tracking), ..Object::default() };
+    lost.put(buffer, &rect);
 }

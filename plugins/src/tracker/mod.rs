@@ -12,15 +12,18 @@
 //! `similarity` says what is compared: boxes, or keypoints, which tell objects apart that share a box. Then objects that
 //! have points and no detection are followed, too.
 //!
-//! Identities count up from 1 and start anew with each stream and after a flush. Results depend on the frames alone,
-//! never on threads or time.
+//! Identities count up from 1 in each stream and are never given twice. A flush, or a new start of the stream, forgets
+//! the objects. Streams that share the element, behind a funnel, are followed apart, by their `stream-id`. Results depend
+//! on the frames and their timestamps alone, never on threads.
 
 use gst::prelude::*;
 
 mod imp;
+mod pace;
 mod scene;
 mod settings;
 mod sigmas;
+mod streams;
 
 glib::wrapper! {
     /// The element.
@@ -46,6 +49,11 @@ pub enum Algorithm {
     )]
     OcSort,
     #[enum_value(
+        name = "BoT-SORT (Aharon et al., 2022): ByteTrack with a better filter, looks, and motion of the camera",
+        nick = "botsort"
+    )]
+    BotSort,
+    #[enum_value(
         name = "C-BIoU (Yang et al., 2023): enlarged boxes, for those that move by more than their size between two frames",
         nick = "cbiou"
     )]
@@ -58,6 +66,7 @@ impl From<Algorithm> for cudainfer_kernels::track::Algorithm {
             Algorithm::Sort => Self::Sort,
             Algorithm::ByteTrack => Self::ByteTrack,
             Algorithm::OcSort => Self::OcSort,
+            Algorithm::BotSort => Self::BotSort,
             Algorithm::CBiou => Self::CBiou,
         }
     }

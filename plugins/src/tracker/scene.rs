@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cudainfer_kernels::associate::{GPU_IOU_PAIRS, GPU_OKS_DISTANCES};
+use cudainfer_kernels::associate::GPU_OKS_DISTANCES;
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::track::Poses;
@@ -14,7 +14,7 @@ use crate::meta::object::{KeypointsParam, Object};
 
 /// The class of objects that no detector found.
 const NO_CLASS: u32 = u32::MAX;
-/// Names of points that are told apart; points of further names are not compared.
+/// Names that are remembered: points of further names are not compared, and lost objects of further classes have none.
 const MOST_NAMES: usize = 1024;
 /// A box around points is at least so wide for its height and the other way round: a fly seen from above is a line, which
 /// would have no area, and which overlaps nothing as soon as it moves sideways.
@@ -33,8 +33,12 @@ pub(super) struct Scene {
     points: Vec<(f32, f32)>,
     /// For each detection whether its box is the one around its points.
     around_points: Vec<bool>,
+    /// Their boxes' angles; empty where none is rotated.
+    angles: Vec<f32>,
     /// For each object whether it is among the detections.
     members: Vec<bool>,
+    /// The classes' names.
+    labels: HashMap<u32, String>,
     without_points: usize,
 }
 
@@ -63,6 +67,7 @@ impl Scene {
     pub fn see(&mut self, objects: &[Object]) {
         self.detections.clear();
         self.around_points.clear();
+        self.angles.clear();
         self.members.clear();
         self.without_points = 0;
         for object in objects {
@@ -71,16 +76,37 @@ impl Scene {
             let detection = detection(object, around.as_ref(), self.similarity);
             self.members.push(detection.is_some());
             if let Some(detection) = detection {
+                self.name(detection.class, &object.label);
+                self.angles.push(if object.detection.is_some() { object.angle } else { 0.0 });
                 self.detections.push(detection);
                 self.around_points.push(object.detection.is_none());
                 let lacks = around.is_none() && self.similarity != Similarity::Iou;
                 self.without_points += usize::from(lacks);
             }
         }
+        if self.angles.iter().all(|angle| *angle == 0.0) {
+            self.angles.clear();
+        }
         self.points.clear();
         if self.similarity == Similarity::Oks {
             self.place_points(objects);
         }
+    }
+
+    fn name(&mut self, class: u32, label: &str) {
+        if self.labels.get(&class).is_none_or(|known| known != label) && self.labels.len() < MOST_NAMES {
+            self.labels.insert(class, label.to_owned());
+        }
+    }
+
+    /// The name of a class that has been seen.
+    pub fn label(&self, class: u32) -> &str {
+        self.labels.get(&class).map_or("", String::as_str)
+    }
+
+    /// The boxes' angles; empty where none is rotated.
+    pub fn angles(&self) -> &[f32] {
+        &self.angles
     }
 
     fn place_points(&mut self, objects: &[Object]) {
@@ -138,7 +164,7 @@ impl Scene {
     /// Whether there are as many as the GPU compares faster.
     pub fn is_crowd(&self) -> bool {
         let pairs = self.detections.len().saturating_mul(self.detections.len());
-        pairs >= GPU_IOU_PAIRS || pairs.saturating_mul(self.poses().sigmas.len()) >= GPU_OKS_DISTANCES
+        pairs.saturating_mul(self.poses().sigmas.len()) >= GPU_OKS_DISTANCES
     }
 }
 

@@ -23,6 +23,9 @@ pub(super) struct Settings {
     pub momentum_frames: Option<u32>,
     pub buffer: Option<f32>,
     pub buffer_wide: Option<f32>,
+    pub proximity: Option<f32>,
+    pub appearance: Option<f32>,
+    pub publish_lost: bool,
 }
 
 impl Settings {
@@ -43,6 +46,8 @@ impl Settings {
             momentum_frames: self.momentum_frames.unwrap_or(defaults.momentum_frames),
             buffer: self.buffer.unwrap_or(defaults.buffer),
             buffer_wide: self.buffer_wide.unwrap_or(defaults.buffer_wide),
+            proximity: self.proximity.unwrap_or(defaults.proximity),
+            appearance: self.appearance.unwrap_or(defaults.appearance),
         }
     }
 }

@@ -1,0 +1,26 @@
+//! BoT-SORT: N. Aharon, R. Orfaig, B.-Z. Bobrovsky, "BoT-SORT: robust associations multi-pedestrian tracking",
+//! arXiv:2206.14651, 2022.
+//!
+//! ByteTrack, and three things: a filter over width and height ([`super::motion::WidthHeight`], section 3.1), objects that
+//! move with the camera before they are compared (3.2: [`super::Frame::camera`], estimated by [`crate::camera`]), and looks
+//! that count where boxes are near each other ([`super::matching::Appearance`], 3.3). Written from the paper. The last two
+//! are at the service of the other algorithms, too.
+
+use super::Params;
+use super::bytetrack::cascade;
+use super::lifecycle::Targets;
+use super::matching::Rule;
+use super::motion::WidthHeight;
+use super::seen::Seen;
+use crate::associate::{Costs, Gate};
+
+/// One frame; `usable` lists the detections to work with.
+pub(super) fn step(
+    targets: &mut Targets<WidthHeight>,
+    params: &Params,
+    seen: Seen<'_>,
+    usable: Vec<usize>,
+    costs: &mut Costs,
+) {
+    cascade(targets, params, seen, usable, costs, [Rule::new(Gate::Before(params.iou), params)]);
+}

@@ -1,0 +1,104 @@
+//! How objects look: embeddings, which are close for what looks alike.
+
+/// The embeddings of a frame's detections, from a model or from [`crate::appearance`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Embeddings<'a> {
+    /// Row-major `[detections, length]`. A row that is cut off, is zero, or has a value that is not finite says nothing.
+    pub values: &'a [f32],
+    /// Values of one. What an object looked like is forgotten when that changes.
+    pub length: usize,
+}
+
+impl<'a> Embeddings<'a> {
+    /// That of a detection; empty where there is none.
+    pub(super) fn of(&self, index: usize) -> &'a [f32] {
+        self.values.get(index * self.length..(index + 1) * self.length).unwrap_or_default()
+    }
+}
+
+/// How much of what an object looked like stays with a new embedding (JDE's and BoT-SORT's alpha).
+const MEMORY: f64 = 0.9;
+
+/// What an object has looked like: the mean of its embeddings, the later the weightier, of length 1.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look(Vec<f32>);
+
+impl Look {
+    /// Takes in an embedding, if it is one.
+    pub(super) fn take(&mut self, embedding: &[f32]) {
+        let Some(length) = length(embedding) else { return };
+        let new = embedding.iter().map(|value| f64::from(*value) / length);
+        if self.0.len() == embedding.len() {
+            for (value, new) in self.0.iter_mut().zip(new) {
+                *value = (MEMORY * f64::from(*value) + (1.0 - MEMORY) * new) as f32;
+            }
+        } else {
+            self.0 = new.map(|value| value as f32).collect();
+        }
+    }
+
+    /// The cosine of the angle between it and an embedding, -1 to 1; `None` where one of them is none.
+    pub(super) fn likeness(&self, embedding: &[f32]) -> Option<f32> {
+        if embedding.len() != self.0.len() {
+            return None;
+        }
+        let lengths = length(embedding)? * length(&self.0)?;
+        Some((dot(embedding, &self.0) / lengths).clamp(-1.0, 1.0) as f32)
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+/// Its length; `None` for what is no embedding.
+fn length(embedding: &[f32]) -> Option<f64> {
+    let length = dot(embedding, embedding).sqrt();
+    (length.is_finite() && length > 0.0).then_some(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn likeness_is_the_cosine_and_what_was_seen_before_fades() {
+        let mut look = Look::default();
+        assert_eq!(look.likeness(&[1.0, 0.0]), None);
+        look.take(&[3.0, 0.0]);
+        let is = |look: &Look, embedding: &[f32], wanted: f32| {
+            let got = look.likeness(embedding).unwrap();
+            assert!((got - wanted).abs() < 1e-6, "{got} is not {wanted}");
+        };
+        is(&look, &[0.5, 0.0], 1.0);
+        is(&look, &[0.0, 2.0], 0.0);
+        is(&look, &[-1.0, 0.0], -1.0);
+        is(&look, &[1.0, 1.0], 0.5f32.sqrt());
+        look.take(&[0.0, 7.0]);
+        // 0.9 of the one and 0.1 of the other.
+        is(&look, &[1.0, 0.0], 0.9 / (0.81f32 + 0.01).sqrt());
+        for _ in 0..100 {
+            look.take(&[0.0, 1.0]);
+        }
+        assert!(look.likeness(&[0.0, 1.0]).unwrap() > 0.999);
+    }
+
+    #[test]
+    fn what_is_no_embedding_says_nothing() {
+        let mut look = Look::default();
+        for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[f32::INFINITY, 1.0]] {
+            look.take(none);
+            assert_eq!(look.likeness(&[1.0, 0.0]), None);
+        }
+        look.take(&[1.0, 0.0]);
+        for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[1.0, 0.0, 0.0]] {
+            assert_eq!(look.likeness(none), None);
+        }
+        // Another model's.
+        look.take(&[1.0, 0.0, 0.0]);
+        assert_eq!((look.likeness(&[1.0, 0.0]), look.likeness(&[2.0, 0.0, 0.0])), (None, Some(1.0)));
+        let embeddings = Embeddings { values: &[1.0, 2.0, 3.0], length: 2 };
+        assert_eq!((embeddings.of(0), embeddings.of(1)), (&[1.0, 2.0][..], &[][..]));
+        assert_eq!(Embeddings::default().of(5), &[] as &[f32]);
+    }
+}

@@ -1,0 +1,110 @@
+//! How much time passes from frame to frame.
+
+use gst::ClockTime;
+
+/// Frames a second where caps do not say.
+const USUAL_RATE: f64 = 30.0;
+/// Times are rounded to this part of a frame: nanoseconds that were rounded, and cameras' clocks, are no changes of pace.
+const STEPS: f64 = 16.0;
+
+/// Why a frame's time since the one before is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// It has no timestamp, or the one before had none.
+    Missing,
+    /// Its timestamp is not after the one before.
+    Backwards,
+}
+
+/// Takes in one timestamp after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    /// Frames a second.
+    rate: f64,
+    last: Option<ClockTime>,
+    begun: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { rate: USUAL_RATE, last: None, begun: false }
+    }
+}
+
+impl Pace {
+    /// The caps' frame rate; one of variable rate is 0/1.
+    pub fn set_rate(&mut self, caps: &gst::CapsRef) {
+        let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
+        let rate = rate.map(|rate| f64::from(rate.numer()) / f64::from(rate.denom()));
+        self.rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0).unwrap_or(USUAL_RATE);
+    }
+
+    /// Frames a second.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The next frame is the first.
+    pub fn begin(&mut self) {
+        (self.last, self.begun) = (None, false);
+    }
+
+    /// The time from the frame before to this one, in frames.
+    pub fn elapsed(&mut self, pts: Option<ClockTime>) -> Result<f64, Unknown> {
+        let first = !std::mem::replace(&mut self.begun, true);
+        let last = std::mem::replace(&mut self.last, pts);
+        if first && pts.is_some() {
+            return Ok(1.0);
+        }
+        let (last, now) = last.zip(pts).ok_or(Unknown::Missing)?;
+        let passed = now.checked_sub(last).filter(|passed| !passed.is_zero()).ok_or(Unknown::Backwards)?;
+        let frames = passed.nseconds() as f64 * 1e-9 * self.rate;
+        Ok((frames * STEPS).round().max(1.0) / STEPS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(caps: &str) -> Pace {
+        gst::init().unwrap();
+        let mut pace = Pace::default();
+        pace.set_rate(&caps.parse::<gst::Caps>().unwrap());
+        pace
+    }
+
+    #[test]
+    fn frames_at_the_usual_rate_are_one_apart_whatever_was_rounded() {
+        for (rate, period) in [
+            ("30/1", 33_333_333.3),
+            ("30000/1001", 33_366_666.7),
+            ("7/1", 142_857_142.9),
+            ("0/1", 33_333_333.3),
+        ] {
+            let mut pace = pace(&format!("video/x-raw,framerate={rate}"));
+            for frame in 0..100 {
+                let pts = ClockTime::from_nseconds((f64::from(frame) * period) as u64);
+                assert_eq!(pace.elapsed(Some(pts)), Ok(1.0), "{rate}, frame {frame}");
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_and_halves_are_what_they_are_and_the_rest_is_named() {
+        let mut pace = pace("video/x-raw,framerate=10/1");
+        let mut at = |ms: Option<u64>| pace.elapsed(ms.map(ClockTime::from_mseconds));
+        assert_eq!(at(Some(500)), Ok(1.0));
+        assert_eq!(at(Some(1000)), Ok(5.0));
+        assert_eq!(at(Some(1050)), Ok(0.5));
+        assert_eq!(at(Some(1051)), Ok(1.0 / 16.0));
+        assert_eq!(at(Some(1051)), Err(Unknown::Backwards));
+        assert_eq!(at(Some(100)), Err(Unknown::Backwards));
+        assert_eq!(at(Some(200)), Ok(1.0));
+        assert_eq!(at(None), Err(Unknown::Missing));
+        assert_eq!(at(Some(300)), Err(Unknown::Missing));
+        assert_eq!(at(Some(400)), Ok(1.0));
+        pace.begin();
+        assert_eq!(pace.elapsed(Some(ClockTime::ZERO)), Ok(1.0));
+    }
+}
