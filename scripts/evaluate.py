@@ -13,7 +13,7 @@ from mot_scores import scores, sequence
 
 OUT = pipeline.ROOT / "out" / "evaluate"
 TRACKER = "cudainfer"
-ALGORITHMS = ("sort", "bytetrack", "ocsort", "cbiou")
+ALGORITHMS = ("auto", "sort", "bytetrack", "ocsort", "botsort", "cbiou")
 
 
 def mot_lines(results: list[str]) -> list[str]:
@@ -58,7 +58,7 @@ def main() -> int:
     source.add_argument("--video", type=Path, default=pipeline.ROOT / ".cache/video/vtest.avi")
     source.add_argument("--detections", type=Path)
     source.add_argument("--tracks", type=Path)
-    parser.add_argument("--algorithm", choices=ALGORITHMS, default="bytetrack")
+    parser.add_argument("--algorithm", choices=ALGORITHMS, default="auto")
     given = parser.parse_args()
     for path in (given.ground_truth, given.detections or given.tracks or given.video):
         if not path.exists():

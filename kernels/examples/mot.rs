@@ -17,7 +17,7 @@ use cudainfer_kernels::track::{Params, Tracker};
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [option, algorithm, path] = words.as_slice() else {
-        return Err("usage: mot --algorithm sort|bytetrack|ocsort|botsort|cbiou DETECTIONS".into());
+        return Err("usage: mot --algorithm auto|sort|bytetrack|ocsort|botsort|cbiou DETECTIONS".into());
     };
     if option != "--algorithm" {
         return Err(format!("'{option}' is not --algorithm").into());

@@ -16,7 +16,7 @@ use crate::associate::{Costs, Gate};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
-    targets: &mut Targets<WidthHeight>,
+    targets: &mut Targets<WidthHeight<100>>,
     params: &Params,
     seen: Seen<'_>,
     usable: Vec<usize>,

@@ -19,9 +19,11 @@
 //! # Ok::<(), cudainfer_kernels::track::TrackError>(())
 //! ```
 
+mod auto;
 mod botsort;
 mod bytetrack;
 mod cbiou;
+mod confidence;
 mod kalman;
 mod lifecycle;
 mod look;
@@ -47,6 +49,7 @@ use crate::associate::{Costs, is_usable};
 use crate::detect::Detection;
 use crate::device::{DeviceError, Stream};
 use crate::geometry::{Affine, Rect};
+use confidence::{Confidences, Thresholds};
 use lifecycle::Targets;
 use motion::Motion;
 use seen::Seen;
@@ -157,6 +160,7 @@ pub const MOST_DETECTIONS: usize = 10_000;
 pub struct Tracker {
     params: Params,
     engine: Box<dyn Engine>,
+    confidences: Confidences,
     costs: Costs,
 }
 
@@ -206,6 +210,7 @@ impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
 
 fn engine(algorithm: Algorithm) -> Box<dyn Engine> {
     match algorithm {
+        Algorithm::Auto => Following::by(auto::step),
         Algorithm::Sort => Following::by(sort::step),
         Algorithm::ByteTrack => Following::by(bytetrack::step),
         Algorithm::OcSort => Following::by(ocsort::step),
@@ -221,7 +226,8 @@ impl Tracker {
     /// Those of [`Params::validate`].
     pub fn new(params: Params) -> Result<Self, TrackError> {
         params.validate()?;
-        Ok(Self { engine: engine(params.algorithm), params, costs: Costs::on_cpu() })
+        let engine = engine(params.algorithm);
+        Ok(Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() })
     }
 
     /// From now on compares poses on the GPU of `stream` where that is faster, which takes crowds
@@ -267,7 +273,15 @@ impl Tracker {
         let is_used = |d: &Detection| is_usable(&d.rect) && d.confidence >= self.params.min_confidence;
         let listed = frame.detections.iter().enumerate().filter(|(_, d)| is_used(d));
         let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect());
-        self.engine.step(&self.params, Seen::new(frame), usable, &mut self.costs);
+        let seen = Seen::new(frame);
+        let mut params = self.params.clone();
+        if params.auto_confidence {
+            self.confidences.take(usable.iter().map(|index| seen.confidence(*index)));
+            if let Some(Thresholds { high, new }) = self.confidences.thresholds() {
+                (params.high_confidence, params.new_confidence) = (high, new);
+            }
+        }
+        self.engine.step(&params, seen, usable, &mut self.costs);
         self.engine.publish(tracks);
         surplus
     }
@@ -286,6 +300,7 @@ impl Tracker {
     /// Forgets what it follows, as at a seek. Identities go on: one that was given is not given again.
     pub fn reset(&mut self) {
         self.engine.clear();
+        self.confidences = Confidences::default();
     }
 }
 

@@ -24,12 +24,17 @@ pub(super) trait Motion {
     fn last_seen(&self) -> Rect {
         self.rect()
     }
-    /// The direction from the observation `frames` frames before the last one to that, or from the first later one there
-    /// is; `None` where there was one observation only, or where none are remembered.
-    fn heading(&self, _frames: u32) -> Option<Heading> {
-        None
+    /// The direction over the last `frames` frames; `None` where it stands still. Where observations are remembered, that
+    /// from the observation `frames` frames before the last one to that, or from the first later one there is.
+    fn heading(&self, frames: u32) -> Option<Heading> {
+        let ([x, y], [vx, vy]) = (centre(&self.rect()), self.velocity());
+        let from = [x - f64::from(frames) * vx, y - f64::from(frames) * vy];
+        (vx.hypot(vy) > STANDING).then(|| Heading { direction: Heading::between(from, [x, y]), from })
     }
 }
+
+/// Velocity, in pixels per frame, below which something stands.
+const STANDING: f64 = 1e-6;
 
 /// A direction, and where one that is compared with it begins.
 #[derive(Clone, Copy, Debug)]
@@ -197,11 +202,12 @@ impl Motion for RatioHeight {
 }
 
 /// BoT-SORT's model (Aharon et al. 2022, section 3.1): centre, width and height, each with a velocity; the noise of what
-/// is horizontal grows with the width, of what is vertical with the height.
+/// is horizontal grows with the width, of what is vertical with the height. Positions' process noise is so many per cent of
+/// the paper's deviation.
 #[derive(Clone, Debug)]
-pub(super) struct WidthHeight(Kalman);
+pub(super) struct WidthHeight<const NOISE: u8>(Kalman);
 
-impl WidthHeight {
+impl<const NOISE: u8> WidthHeight<NOISE> {
     fn measure(rect: &Rect) -> [f64; 4] {
         let [x, y] = centre(rect);
         [x, y, f64::from(rect.w), f64::from(rect.h)]
@@ -213,7 +219,7 @@ impl WidthHeight {
     }
 }
 
-impl Motion for WidthHeight {
+impl<const NOISE: u8> Motion for WidthHeight<NOISE> {
     fn new(rect: &Rect) -> Self {
         let [.., w, h] = Self::measure(rect);
         let start = shares([w, h, w, h], 2.0 * POSITION, 10.0 * VELOCITY);
@@ -225,7 +231,8 @@ impl Motion for WidthHeight {
             self.0.stop(2);
             self.0.stop(3);
         }
-        self.0.predict(frames, shares(self.sizes(), POSITION, VELOCITY));
+        let position = POSITION * f64::from(NOISE) / 100.0;
+        self.0.predict(frames, shares(self.sizes(), position, VELOCITY));
     }
 
     fn moved(&mut self, camera: &Affine) {
@@ -396,11 +403,11 @@ mod tests {
     fn the_models_start_at_rest_and_learn_velocity() {
         a_new_filter_stands_still_on_its_box::<AreaRatio>();
         a_new_filter_stands_still_on_its_box::<RatioHeight>();
-        a_new_filter_stands_still_on_its_box::<WidthHeight>();
+        a_new_filter_stands_still_on_its_box::<WidthHeight<70>>();
         a_new_filter_stands_still_on_its_box::<Observed>();
         it_learns_a_constant_velocity::<AreaRatio>();
         it_learns_a_constant_velocity::<RatioHeight>();
-        it_learns_a_constant_velocity::<WidthHeight>();
+        it_learns_a_constant_velocity::<WidthHeight<70>>();
         it_learns_a_constant_velocity::<Observed>();
     }
 

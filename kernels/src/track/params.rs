@@ -8,6 +8,9 @@ use thiserror::Error;
 /// A tracking algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
+    /// What measured best on detectors' output: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, and
+    /// thresholds from the detector's own confidences.
+    Auto,
     /// Bewley et al., "Simple online and realtime tracking", ICIP 2016: one association by IoU.
     Sort,
     /// Zhang et al., "ByteTrack: multi-object tracking by associating every detection box", ECCV 2022: a second
@@ -26,11 +29,13 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// All there are.
-    pub const ALL: [Self; 5] = [Self::Sort, Self::ByteTrack, Self::OcSort, Self::BotSort, Self::CBiou];
+    pub const ALL: [Self; 6] =
+        [Self::Auto, Self::Sort, Self::ByteTrack, Self::OcSort, Self::BotSort, Self::CBiou];
 
-    /// Its name in properties and files: `sort`, `bytetrack`, `ocsort`, `botsort` or `cbiou`.
+    /// Its name in properties and files: `auto`, `sort`, `bytetrack`, `ocsort`, `botsort` or `cbiou`.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Sort => "sort",
             Self::ByteTrack => "bytetrack",
             Self::OcSort => "ocsort",
@@ -67,25 +72,28 @@ pub struct Params {
     pub algorithm: Algorithm,
     /// Detections of lower confidence are ignored. ByteTrack lives on weak detections: let the detector pass them on.
     pub min_confidence: f32,
-    /// ByteTrack, BoT-SORT and C-BIoU: detections from this confidence on take part in the first association, weaker ones in the last.
+    /// All but SORT and OC-SORT: detections from this confidence on take part in the first association, weaker ones in the last.
     pub high_confidence: f32,
-    /// ByteTrack, BoT-SORT and C-BIoU: a detection without a track starts one from this confidence on (or from `high_confidence`, if
+    /// All but SORT and OC-SORT: a detection without a track starts one from this confidence on (or from `high_confidence`, if
     /// that is higher). SORT and OC-SORT start one for each.
     pub new_confidence: f32,
+    /// All but SORT and OC-SORT: the two confidences above follow the distribution of the detections' confidences, as soon as
+    /// 100 were seen: Otsu's threshold, 0.6 at most, and the lower quartile of what is above it.
+    pub auto_confidence: bool,
     /// A track is published once it has been detected in this many frames in a row after its first. In the first
     /// frames of a sequence (SORT and OC-SORT: this many, the others: one) detections are believed at once.
     pub min_hits: u32,
     /// A track that was not detected in more than this many frames in a row is given up.
     pub max_lost: u32,
     /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box, for ByteTrack's first
-    /// association that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
+    /// association and its likes that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
     pub iou: f32,
-    /// ByteTrack, BoT-SORT and C-BIoU: lowest IoU, or OKS, of a match with a weak detection.
+    /// All but SORT and OC-SORT: lowest IoU, or OKS, of a match with a weak detection.
     pub iou_low: f32,
-    /// OC-SORT: half of this is what a match gains where the object goes straight on, and loses where it turns back. The
+    /// OC-SORT and auto: half of this is what a match gains where the object goes straight on, and loses where it turns back. The
     /// paper's lambda.
     pub momentum: f32,
-    /// OC-SORT: frames from one observation to the other that the direction is taken between. The paper's delta t.
+    /// OC-SORT and auto: frames from one observation to the other that the direction is taken between. The paper's delta t.
     pub momentum_frames: u32,
     /// C-BIoU: by how much of its width and height a box grows on each side before the first association.
     pub buffer: f32,
@@ -103,12 +111,18 @@ impl Params {
     /// An algorithm's own.
     pub fn of(algorithm: Algorithm) -> Self {
         match algorithm {
+            Algorithm::Auto => Self::auto(),
             Algorithm::Sort => Self::sort(),
             Algorithm::ByteTrack => Self::bytetrack(),
             Algorithm::OcSort => Self::ocsort(),
             Algorithm::BotSort => Self::botsort(),
             Algorithm::CBiou => Self::cbiou(),
         }
+    }
+
+    /// ByteTrack's as [`Params::bytetrack`] has them, momentum as in OC-SORT's paper, and automatic confidences.
+    pub fn auto() -> Self {
+        Self { algorithm: Algorithm::Auto, auto_confidence: true, ..Self::bytetrack() }
     }
 
     /// SORT as its authors published it: detections from 0.5 on, IoU 0.3, three hits, one lost frame.
@@ -118,6 +132,7 @@ impl Params {
             min_confidence: 0.5,
             high_confidence: 0.5,
             new_confidence: 0.5,
+            auto_confidence: false,
             min_hits: 3,
             max_lost: 1,
             iou: 0.3,
@@ -196,7 +211,9 @@ impl Params {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum TrackError {
     /// An unknown algorithm's name.
-    #[error("There is no tracking algorithm '{0}': use 'sort', 'bytetrack', 'ocsort', 'botsort' or 'cbiou'.")]
+    #[error(
+        "There is no tracking algorithm '{0}': use 'auto', 'sort', 'bytetrack', 'ocsort', 'botsort' or 'cbiou'."
+    )]
     Algorithm(String),
     /// A threshold outside 0..1.
     #[error("The tracker's {name} is {value}, but it must lie between 0 and 1: change it.")]

@@ -57,7 +57,7 @@ impl<'a> Seen<'a> {
         self.0.camera.as_ref().filter(finite)
     }
 
-    fn confidence(&self, index: usize) -> f32 {
+    pub(super) fn confidence(&self, index: usize) -> f32 {
         self.0.detections.get(index).map_or(0.0, |detection| detection.confidence)
     }
 

@@ -20,7 +20,7 @@ fn ids(tracker: &mut Tracker, detections: &[Detection]) -> Vec<u64> {
     tracks.iter().map(|track| track.map_or(0, |track| track.id)).collect()
 }
 
-fn every() -> [Params; 5] {
+fn every() -> [Params; 6] {
     Algorithm::ALL.map(Params::of)
 }
 
@@ -467,7 +467,7 @@ fn names_are_read_back_and_wrong_values_are_named() {
     let unknown = "deepsort".parse::<Algorithm>().unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "There is no tracking algorithm 'deepsort': use 'sort', 'bytetrack', 'ocsort', 'botsort' or 'cbiou'."
+        "There is no tracking algorithm 'deepsort': use 'auto', 'sort', 'bytetrack', 'ocsort', 'botsort' or 'cbiou'."
     );
     assert_eq!(
         [State::Tentative, State::Tracked, State::Lost].map(State::name),

@@ -140,7 +140,7 @@ impl ObjectSubclass for Tracker {
 impl ObjectImpl for Tracker {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            use Algorithm::{BotSort, ByteTrack, CBiou, OcSort, Sort};
+            use Algorithm::{Auto, BotSort, ByteTrack, CBiou, OcSort, Sort};
             let fraction =
                 |name: &str, nick: &str, of: fn(&Params) -> f32, among: &[Algorithm], blurb: &str| {
                     let (default, blurb) = with_defaults(blurb, of, among);
@@ -154,7 +154,8 @@ impl ObjectImpl for Tracker {
                         .build()
                 };
             let count = |name: &str, nick: &str, of: fn(&Params) -> u32, blurb: &str| {
-                let (default, blurb) = with_defaults(blurb, of, &[ByteTrack, Sort, OcSort, BotSort, CBiou]);
+                let (default, blurb) =
+                    with_defaults(blurb, of, &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou]);
                 glib::ParamSpecUInt::builder(name)
                     .nick(nick)
                     .blurb(&blurb)
@@ -189,30 +190,39 @@ impl ObjectImpl for Tracker {
                 glib::ParamSpecBoolean::builder("class-aware")
                     .nick("Class-aware")
                     .blurb("Detections of different classes never belong to the same track")
-                    .default_value(Params::bytetrack().class_aware)
+                    .default_value(Params::auto().class_aware)
                     .mutable_ready()
                     .build(),
                 fraction(
                     "min-confidence",
                     "Minimum confidence",
                     |p| p.min_confidence,
-                    &[ByteTrack, Sort, OcSort, BotSort, CBiou],
+                    &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
                     "Weaker detections are ignored; gpunms must let them through to be seen at all",
                 ),
                 fraction(
                     "high-confidence",
                     "High confidence",
                     |p| p.high_confidence,
-                    &[ByteTrack, BotSort, CBiou],
-                    "ByteTrack, BoT-SORT, C-BIoU: detections from here on are associated first, weaker ones last",
+                    &[Auto, ByteTrack, BotSort, CBiou],
+                    "All but SORT and OC-SORT: detections from here on are associated first, weaker ones last",
                 ),
                 fraction(
                     "new-confidence",
                     "New track confidence",
                     |p| p.new_confidence,
-                    &[ByteTrack, BotSort, CBiou],
-                    "ByteTrack, BoT-SORT, C-BIoU: detections from here on may start a track",
+                    &[Auto, ByteTrack, BotSort, CBiou],
+                    "All but SORT and OC-SORT: detections from here on may start a track",
                 ),
+                glib::ParamSpecBoolean::builder("auto-confidence")
+                    .nick("Automatic confidences")
+                    .blurb(
+                        "All but SORT and OC-SORT: high-confidence and new-confidence follow the distribution of the \
+                         detections' confidences; true with auto, unless one of them is set",
+                    )
+                    .default_value(Params::auto().auto_confidence)
+                    .mutable_ready()
+                    .build(),
                 count(
                     "min-hits",
                     "Minimum hits",
@@ -229,26 +239,26 @@ impl ObjectImpl for Tracker {
                     "iou",
                     "IoU",
                     |p| p.iou,
-                    &[ByteTrack, Sort, OcSort, BotSort, CBiou],
-                    "Lowest similarity of a match; for ByteTrack, BoT-SORT and C-BIoU it is multiplied by the confidence",
+                    &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
+                    "Lowest similarity of a match; for all but SORT and OC-SORT it is multiplied by the confidence",
                 ),
                 fraction(
                     "iou-low",
                     "IoU of weak detections",
                     |p| p.iou_low,
-                    &[ByteTrack, BotSort, CBiou],
-                    "ByteTrack, BoT-SORT, C-BIoU: lowest similarity of a match with a weak detection",
+                    &[Auto, ByteTrack, BotSort, CBiou],
+                    "All but SORT and OC-SORT: lowest similarity of a match with a weak detection",
                 ),
                 fraction(
                     "momentum",
                     "Momentum",
                     |p| p.momentum,
-                    &[OcSort],
-                    "OC-SORT: weight of the direction; straight on, a match gains half of it",
+                    &[Auto, OcSort],
+                    "auto, OC-SORT: weight of the direction; straight on, a match gains half of it",
                 ),
                 glib::ParamSpecUInt::builder("momentum-frames")
                     .nick("Frames of the momentum")
-                    .blurb("OC-SORT: frames from one observation to the other that the direction is taken between")
+                    .blurb("auto, OC-SORT: frames from one observation to the other that the direction is taken between")
                     .minimum(1)
                     .maximum(MOST_MOMENTUM_FRAMES)
                     .default_value(Params::ocsort().momentum_frames)
@@ -311,6 +321,7 @@ impl ObjectImpl for Tracker {
             "min-confidence" => settings.min_confidence = value.get().ok(),
             "high-confidence" => settings.high_confidence = value.get().ok(),
             "new-confidence" => settings.new_confidence = value.get().ok(),
+            "auto-confidence" => settings.auto_confidence = value.get().ok(),
             "min-hits" => settings.min_hits = value.get().ok(),
             "max-lost" => settings.max_lost = value.get().ok(),
             "iou" => settings.iou = value.get().ok(),
@@ -341,6 +352,7 @@ impl ObjectImpl for Tracker {
             "min-confidence" => params.min_confidence.to_value(),
             "high-confidence" => params.high_confidence.to_value(),
             "new-confidence" => params.new_confidence.to_value(),
+            "auto-confidence" => params.auto_confidence.to_value(),
             "min-hits" => params.min_hits.to_value(),
             "max-lost" => params.max_lost.to_value(),
             "iou" => params.iou.to_value(),
@@ -379,7 +391,7 @@ impl ElementImpl for Tracker {
             gst::subclass::ElementMetadata::new(
                 "Multi-object tracker",
                 "Filter/Analyzer/Video",
-                "Gives detected objects identities that last from frame to frame (SORT, ByteTrack, OC-SORT, BoT-SORT, C-BIoU)",
+                "Gives detected objects identities that last from frame to frame (auto, SORT, ByteTrack, OC-SORT, BoT-SORT, C-BIoU)",
                 "The cudainfer authors",
             )
         });

@@ -35,9 +35,14 @@ glib::wrapper! {
 #[enum_type(name = "GstCudaInferTrackAlgorithm")]
 #[allow(missing_docs)]
 pub enum Algorithm {
+    #[default]
+    #[enum_value(
+        name = "What measured best: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, thresholds from the confidences",
+        nick = "auto"
+    )]
+    Auto,
     #[enum_value(name = "SORT (Bewley et al., 2016): one association by IoU", nick = "sort")]
     Sort,
-    #[default]
     #[enum_value(
         name = "ByteTrack (Zhang et al., 2022): a second association for weak detections",
         nick = "bytetrack"
@@ -63,6 +68,7 @@ pub enum Algorithm {
 impl From<Algorithm> for cudainfer_kernels::track::Algorithm {
     fn from(algorithm: Algorithm) -> Self {
         match algorithm {
+            Algorithm::Auto => Self::Auto,
             Algorithm::Sort => Self::Sort,
             Algorithm::ByteTrack => Self::ByteTrack,
             Algorithm::OcSort => Self::OcSort,

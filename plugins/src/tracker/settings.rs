@@ -15,6 +15,7 @@ pub(super) struct Settings {
     pub min_confidence: Option<f32>,
     pub high_confidence: Option<f32>,
     pub new_confidence: Option<f32>,
+    pub auto_confidence: Option<bool>,
     pub min_hits: Option<u32>,
     pub max_lost: Option<u32>,
     pub iou: Option<f32>,
@@ -32,12 +33,15 @@ impl Settings {
     /// As the kernels' tracker wants them.
     pub fn params(&self) -> Params {
         let defaults = Params::of(self.algorithm.into());
+        // Whoever sets a confidence wants that one.
+        let given = self.high_confidence.or(self.new_confidence).is_some();
         Params {
             algorithm: defaults.algorithm,
             class_aware: self.class_aware.unwrap_or(defaults.class_aware),
             min_confidence: self.min_confidence.unwrap_or(defaults.min_confidence),
             high_confidence: self.high_confidence.unwrap_or(defaults.high_confidence),
             new_confidence: self.new_confidence.unwrap_or(defaults.new_confidence),
+            auto_confidence: self.auto_confidence.unwrap_or(defaults.auto_confidence && !given),
             min_hits: self.min_hits.unwrap_or(defaults.min_hits),
             max_lost: self.max_lost.unwrap_or(defaults.max_lost),
             iou: self.iou.unwrap_or(defaults.iou),

@@ -1,0 +1,27 @@
+//! What measured best on detectors' output (`scripts/evaluate mot`), put together of the others.
+//!
+//! ByteTrack's associations ([`super::bytetrack`]); BoT-SORT's filter, which trusts its own prediction a little more
+//! (process noise of 0.7 times the paper's deviation); OC-SORT's momentum, with the direction of the filter's velocity;
+//! and thresholds from the detector's own confidences ([`super::confidence`]). Chosen on three of MOT15's sequences
+//! (ADL-Rundle-6, KITTI-13, TUD-Campus); the others are reported apart.
+
+use super::Params;
+use super::bytetrack::cascade;
+use super::lifecycle::Targets;
+use super::matching::{Momentum, Rule};
+use super::motion::WidthHeight;
+use super::seen::Seen;
+use crate::associate::{Costs, Gate};
+
+/// One frame; `usable` lists the detections to work with.
+pub(super) fn step(
+    targets: &mut Targets<WidthHeight<70>>,
+    params: &Params,
+    seen: Seen<'_>,
+    usable: Vec<usize>,
+    costs: &mut Costs,
+) {
+    let momentum = Momentum { weight: params.momentum, frames: params.momentum_frames };
+    let first = Rule { momentum: Some(momentum), ..Rule::new(Gate::Before(params.iou), params) };
+    cascade(targets, params, seen, usable, costs, [first]);
+}
