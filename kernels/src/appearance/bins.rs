@@ -62,11 +62,11 @@ fn chroma_level(c: u8) -> usize {
     2 + usize::from(c >= 134) + usize::from(c >= 146) - usize::from(c <= 122) - usize::from(c <= 110)
 }
 
-/// The counter of a gradient in a stripe, and how often it counts there.
+/// The counter of a gradient in a stripe, where it counts: once.
 #[inline]
-pub(super) fn gradient_slot(stripe: usize, gx: i32, gy: i32) -> (usize, u16) {
+pub(super) fn gradient_slot(stripe: usize, gx: i32, gy: i32) -> Option<usize> {
     let edge = gx.abs().max(gy.abs()) >= EDGE;
-    (usize::from(SLOTS[stripe + COLORS + orientation(gx, gy)]), u16::from(edge))
+    edge.then(|| usize::from(SLOTS[stripe + COLORS + orientation(gx, gy)]))
 }
 
 /// The eighth of a half turn around which the gradient lies, from +x towards +y. The bounds are the tangents of 11.25 and

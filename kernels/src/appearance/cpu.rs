@@ -19,18 +19,19 @@ pub(super) fn counts(plan: &Plan, frame: &Frame<'_>, rect: Rect) -> [u16; LENGTH
     }
     let mut samples = [[[0; 3]; GRID[0]]; GRID[1]];
     read(plan, frame, part, &mut samples[..rows], columns);
+    let weights: [u16; GRID[0]] = std::array::from_fn(|i| weight(i.min(columns - 1), columns));
     for row in 0..rows {
         let stripe = stripe(row, rows);
-        let (above, here) = (&samples[row.saturating_sub(1)], &samples[row]);
-        let below = &samples[(row + 1).min(rows - 1)];
-        for column in 0..columns {
-            let weight = weight(column, columns);
+        let [above, here, below] =
+            [row.saturating_sub(1), row, (row + 1).min(rows - 1)].map(|row| &samples[row]);
+        for (column, weight) in weights[..columns].iter().enumerate() {
             let (slot, times) = color_slot(stripe, here[column]);
             counts[slot] += weight * times;
             let luma = |row: &Row, column: usize| i32::from(row[column][0]);
             let gx = luma(here, (column + 1).min(columns - 1)) - luma(here, column.saturating_sub(1));
-            let (slot, times) = gradient_slot(stripe, gx, luma(below, column) - luma(above, column));
-            counts[slot] += weight * times;
+            if let Some(slot) = gradient_slot(stripe, gx, luma(below, column) - luma(above, column)) {
+                counts[slot] += weight;
+            }
         }
     }
     counts
@@ -52,7 +53,9 @@ fn read(plan: &Plan, frame: &Frame<'_>, part: Part, samples: &mut [Row], columns
             }
         }
     }
-    for sample in samples.iter_mut().flat_map(|row| &mut row[..columns]) {
-        *sample = plan.color.convert(*sample);
+    if !plan.color.is_identity() {
+        for sample in samples.iter_mut().flat_map(|row| &mut row[..columns]) {
+            *sample = plan.color.convert(*sample);
+        }
     }
 }

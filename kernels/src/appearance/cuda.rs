@@ -16,13 +16,14 @@ const THREADS: u32 = 256;
 const CHUNKS: u32 = 4;
 /// Boxes that there is room for at first.
 const ROOM: usize = 128;
-/// Boxes from which on one block a box is faster than several.
+/// Boxes from which on a box has one block: four for each of these, 256, are two for every multiprocessor of a large GPU.
+/// Not measured yet: `benches/gpu/appearance.rs` times each variant by the number of boxes.
 const CROWD: usize = 64;
 
 /// How the kernels add up. The counts are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// What is fastest for the number of boxes, as measured on an H200 (`benches/gpu/appearance.rs`).
+    /// `Chunked` for fewer than 64 boxes, which would leave multiprocessors idle, `Shared` from then on.
     #[default]
     Auto,
     /// Every sample is added in global memory.

@@ -110,6 +110,11 @@ impl Color {
         }
     }
 
+    /// Whether samples are what they become.
+    pub fn is_identity(&self) -> bool {
+        self.matrix == [[1 << 16, 0, 0], [0, 1 << 16, 0], [0, 0, 1 << 16]]
+    }
+
     /// One pixel's samples to Y', Cb and Cr.
     #[inline]
     pub fn convert(&self, samples: [u8; 3]) -> [u8; 3] {

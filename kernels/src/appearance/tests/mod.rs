@@ -125,7 +125,9 @@ fn the_middle_weighs_more_than_the_sides() {
 fn stripes_across_and_along_are_told_apart_by_gradients() {
     let owned = painted(64, 64, |x, y| if (if x < 32 { x } else { y }) % 4 < 2 { [70; 3] } else { [90; 3] });
     let across = alike(&owned, rect(0.0, 0.0, 32.0, 64.0), rect(32.0, 0.0, 32.0, 64.0));
-    assert!((0.75..0.85).contains(&across), "{across}");
+    // Colours are 4 of 5 counts, and the same; without gradients it would be 1. Counters that edges of one direction share
+    // with the colour add up to a fifteenth (the root of 4/5 x 1/5, over 6 stripes) each.
+    assert!((0.79..0.9).contains(&across), "{across}");
 }
 
 #[test]
