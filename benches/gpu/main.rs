@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, dead_code)]
 
+mod appearance;
 mod associate;
 mod detect;
 mod draw;
@@ -26,7 +27,7 @@ fn main() {
     let stream = Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Run = fn(&Stream);
-    let operations: [(&str, Run); 9] = [
+    let operations: [(&str, Run); 10] = [
         ("floor", floor::run),
         ("preproc", preproc::run),
         ("detect", detect::run),
@@ -34,6 +35,7 @@ fn main() {
         ("group", group::run),
         ("segment", segment::run),
         ("associate", associate::run),
+        ("appearance", appearance::run),
         ("draw", draw::run),
         ("upload", upload::run),
     ];

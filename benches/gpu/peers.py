@@ -4,7 +4,7 @@ object a row, with the same names. scripts/bench --gpu runs both.
     peers.py [--video VIDEO] [NAME...]
 
 Needs PyTorch with CUDA and torchvision; OpenCV for the whole line; scipy, networkx and sleap-nn for grouping; CV-CUDA and onnxruntime-gpu where there are some.
-NAME is one of preproc, detect, peaks, group, segment, draw, upload, networks, line; all, if none is given.
+NAME is one of preproc, detect, peaks, group, segment, appearance, draw, upload, networks, line; all, if none is given.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 VIDEO = ROOT / ".cache" / "video" / "vtest-1080p.mp4"
-NAMES = ("preproc", "detect", "peaks", "group", "segment", "draw", "upload", "networks", "line")
+NAMES = ("preproc", "detect", "peaks", "group", "segment", "appearance", "draw", "upload", "networks", "line")
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ use crate::measure::{Times, measure, row};
 const ROTATION: usize = 256 << 20;
 
 /// The planes of a frame, rows at multiples of 256 bytes as decoders lay them.
-fn planes(stream: &Stream, format: &FrameFormat, state: &mut u32) -> Vec<(Memory, usize)> {
+pub fn planes(stream: &Stream, format: &FrameFormat, state: &mut u32) -> Vec<(Memory, usize)> {
     (0..format.pixels.planes())
         .map(|plane| {
             let stride = format.pixels.row_bytes(plane, format.width).next_multiple_of(256);

@@ -53,6 +53,7 @@ pub use cuda::{CudaPreproc, MAX_BATCH};
 pub use error::PreprocError;
 pub use params::{ChannelOrder, Interpolation, Layout, MAX_SIDE, Params, Resize};
 pub use regions::{CudaRegionPreproc, Fit, RegionPreproc, region};
+pub(crate) use samples::{Component, components};
 
 use self::cpu::Cpu;
 use self::plan::Plan;

@@ -6,7 +6,7 @@ use crate::frame::{Frame, PixelFormat};
 
 /// Where one component's samples lie. A new pixel format is a line in [`components`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Component {
+pub(crate) struct Component {
     /// Plane it lies in.
     pub plane: usize,
     /// Bytes from one of its samples to the next.
@@ -27,6 +27,11 @@ impl Component {
         self.wide
     }
 
+    /// The same, read as bytes: of words the upper one.
+    pub fn upper_byte(self) -> Self {
+        Self { offset: self.offset + usize::from(self.wide), wide: false, ..self }
+    }
+
     /// Its sample for pixel `x` of a row of its plane, in the 8-bit scale. `WIDE` is what [`Component::is_wide`] says.
     #[inline(always)]
     pub fn sample<const WIDE: bool>(&self, row: &[u8], x: usize) -> f32 {
@@ -40,7 +45,7 @@ impl Component {
 }
 
 /// Red, green, blue; or luma, Cb, Cr; or luma alone.
-pub(super) fn components(format: PixelFormat) -> Vec<Component> {
+pub(crate) fn components(format: PixelFormat) -> Vec<Component> {
     let full = |plane, group, offset| Component {
         plane,
         group,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, dead_code)]
 
+mod appearance;
 mod associate;
 mod classify;
 mod convert;

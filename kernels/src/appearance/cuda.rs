@@ -1,0 +1,203 @@
+//! The CUDA twin: `cuda/appearance.cu`.
+
+use super::plan::{Mode, Part, Plan};
+use super::{AppearanceError, LENGTH, embed};
+use crate::device::{DeviceFrame, Event, Kernel, Memory, Pinned, Stream};
+use crate::frame::FrameFormat;
+use crate::geometry::Rect;
+
+/// The most boxes of one launch (`MOST` in the kernels): what fits into its parameters, which need no copy then.
+const MOST: usize = 480;
+/// Bytes of a box's counts.
+const BYTES: usize = LENGTH * size_of::<u16>();
+/// Threads of a block of [`Variant::Shared`], and of the others' blocks, of which a box has `CHUNKS`.
+const SHARED_THREADS: u32 = 512;
+const THREADS: u32 = 256;
+const CHUNKS: u32 = 4;
+/// Boxes that there is room for at first.
+const ROOM: usize = 128;
+/// Boxes from which on a box has one block: four for each of these, 256, are two for every multiprocessor of a large GPU.
+/// Not measured yet: `benches/gpu/appearance.rs` times each variant by the number of boxes.
+const CROWD: usize = 64;
+
+/// How the kernels add up. The counts are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// `Chunked` for fewer than 64 boxes, which would leave multiprocessors idle, `Shared` from then on.
+    #[default]
+    Auto,
+    /// Every sample is added in global memory.
+    Global,
+    /// A block a box, which adds in shared memory.
+    Shared,
+    /// Several blocks a box, which add in shared memory and then to each other's in global memory.
+    Chunked,
+}
+
+impl Variant {
+    /// What `Auto` means for so many boxes.
+    pub fn of(self, boxes: usize) -> Self {
+        match self {
+            Self::Auto if boxes < CROWD => Self::Chunked,
+            Self::Auto => Self::Shared,
+            chosen => chosen,
+        }
+    }
+}
+
+/// [`super::Describer`] on a GPU. A frame's boxes take one launch (for each 480 of them) and no copy: the kernels write the
+/// counts to host memory, 256 bytes a box. One frame is under way at a time.
+#[derive(Debug)]
+pub struct CudaDescriber {
+    plan: Plan,
+    variant: Variant,
+    shared: Kernel,
+    chunked: Kernel,
+    global: Kernel,
+    counts: Pinned,
+    /// Where blocks add to each other's counts: as many, and a ticket a box. All 0 between launches.
+    sums: Memory,
+    done: Event,
+    /// Boxes under way.
+    pending: usize,
+    parameters: Parameters,
+}
+
+/// The kernels' `Parameters`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Parameters {
+    plane: [u64; 3],
+    stride: [u64; 3],
+    counters: u64,
+    tickets: u64,
+    out: u64,
+    component: [[u32; 4]; 3],
+    matrix: [[i32; 3]; 3],
+    bias: [i32; 3],
+    boxes: [Part; MOST],
+}
+
+const _: () = assert!(size_of::<Parameters>() == 4008, "cuda/appearance.cu says the same");
+
+impl CudaDescriber {
+    /// Prepares for frames of `format` on the GPU of `stream`, which counts the allocations.
+    ///
+    /// # Errors
+    /// As [`super::Describer::new`], and [`AppearanceError::Device`].
+    pub fn new(format: FrameFormat, variant: Variant, stream: &Stream) -> Result<Self, AppearanceError> {
+        let plan = Plan::new(format)?;
+        let mode = match plan.color.mode {
+            Mode::Yuv => "yuv",
+            Mode::Rgb => "rgb",
+            Mode::Luma => "luma",
+        };
+        let load = |variant: &str| Kernel::load(stream.context(), "appearance", &format!("{variant}_{mode}"));
+        let mut component = [[0; 4]; 3];
+        for (slot, c) in component.iter_mut().zip(&plan.components) {
+            *slot = [c.group, c.offset, usize::from(c.half_columns), usize::from(c.half_rows)].map(narrow);
+        }
+        let parameters = Parameters {
+            plane: [0; 3],
+            stride: [0; 3],
+            counters: 0,
+            tickets: 0,
+            out: 0,
+            component,
+            matrix: plan.color.matrix,
+            bias: plan.color.bias,
+            boxes: [Part::default(); MOST],
+        };
+        let [shared, chunked, global] = [load("shared")?, load("chunked")?, load("global")?];
+        let (counts, sums) = room(stream, ROOM)?;
+        let done = Event::new(stream.context())?;
+        Ok(Self { plan, variant, shared, chunked, global, counts, sums, done, pending: 0, parameters })
+    }
+
+    /// Enqueues the counting of `boxes` (in frame pixels) of `frame`; [`CudaDescriber::finish`] has it. What was started
+    /// before and not finished is given up. It allocates where there are more boxes than ever before. The stream is always
+    /// the same, or has waited for the one before.
+    ///
+    /// # Errors
+    /// As [`super::Describer::run`], and [`AppearanceError::Device`].
+    pub fn start(
+        &mut self,
+        stream: &Stream,
+        frame: &DeviceFrame<'_>,
+        boxes: &[Rect],
+    ) -> Result<(), AppearanceError> {
+        self.pending = 0;
+        frame.check(&self.plan.format)?;
+        if boxes.is_empty() {
+            return Ok(());
+        }
+        if self.counts.bytes() < boxes.len() * BYTES {
+            (self.counts, self.sums) =
+                room(stream, boxes.len().checked_next_power_of_two().unwrap_or(boxes.len()))?;
+        }
+        let planes = frame.layout();
+        for (c, component) in self.plan.components.iter().enumerate() {
+            let (address, stride) = planes[component.plane];
+            self.parameters.plane[c] = address;
+            self.parameters.stride[c] = stride as u64;
+        }
+        let (kernel, threads, chunks) = match self.variant.of(boxes.len()) {
+            Variant::Global => (&self.global, THREADS, CHUNKS),
+            Variant::Chunked => (&self.chunked, THREADS, CHUNKS),
+            Variant::Shared | Variant::Auto => (&self.shared, SHARED_THREADS, 1),
+        };
+        let tickets = self.sums.pointer() + self.counts.bytes() as u64;
+        for (number, boxes) in boxes.chunks(MOST).enumerate() {
+            let first = (number * MOST) as u64;
+            self.parameters.counters = self.sums.pointer() + first * BYTES as u64;
+            self.parameters.tickets = tickets + first * size_of::<u32>() as u64;
+            self.parameters.out = self.counts.pointer() + first * BYTES as u64;
+            for (part, rect) in self.parameters.boxes.iter_mut().zip(boxes) {
+                *part = self.plan.part(*rect);
+            }
+            let grid = [narrow(boxes.len()), chunks, 1];
+            // SAFETY: `Parameters` mirrors the kernels' struct. The planes were checked to hold the frame, and boxes lie
+            // inside; `room` has made place for the counts of all boxes, their sums and tickets.
+            unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &self.parameters) }?;
+        }
+        stream.record(&self.done)?;
+        self.pending = boxes.len();
+        Ok(())
+    }
+
+    /// Waits, once, for the frame that was started last, and replaces `embeddings` by those of its boxes, as
+    /// [`super::Describer::run`] does, bit for bit. If none was started, there are none.
+    ///
+    /// # Errors
+    /// [`AppearanceError::Device`], also for faults of earlier work.
+    pub fn finish(&mut self, stream: &Stream, embeddings: &mut Vec<f32>) -> Result<(), AppearanceError> {
+        embeddings.clear();
+        embed(self.finish_counts(stream)?, embeddings);
+        Ok(())
+    }
+
+    /// As [`CudaDescriber::finish`], but the counts, as [`super::Describer::counts`] has them.
+    ///
+    /// # Errors
+    /// As [`CudaDescriber::finish`].
+    pub fn finish_counts(&mut self, stream: &Stream) -> Result<&[u16], AppearanceError> {
+        let pending = std::mem::take(&mut self.pending);
+        if pending > 0 {
+            stream.wait_on_host(&self.done)?;
+            stream.counters().device_to_host.add_size(pending * BYTES);
+        }
+        Ok(&bytemuck::cast_slice(self.counts.as_slice())[..pending * LENGTH])
+    }
+}
+
+/// For so many boxes' counts, and their sums and tickets, which are 0.
+fn room(stream: &Stream, boxes: usize) -> Result<(Pinned, Memory), AppearanceError> {
+    let sums = stream.allocate(boxes * (BYTES + size_of::<u32>()))?;
+    stream.fill(sums.slice(), 0)?;
+    Ok((stream.pin(boxes * BYTES)?, sums))
+}
+
+/// Numbers of pixels and boxes, which are checked to be few.
+fn narrow(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
