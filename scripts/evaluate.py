@@ -30,17 +30,34 @@ def mot_lines(results: list[str]) -> list[str]:
     return lines
 
 
-def track_video(video: Path, tracks: Path) -> None:
-    """Builds the plugin and runs detect-track.launch up to inferpublish: nothing is drawn or encoded."""
+def run_line(video: Path, results: Path) -> list[str]:
+    """Builds the plugin, runs detect-track.launch up to inferpublish (nothing is drawn or encoded), and returns its lines."""
     build = ["cargo", "build", "--release", "--locked", "--package", "gst-plugin-cudainfer"]
     subprocess.run(build, cwd=pipeline.ROOT, check=True)
-    results = tracks.with_suffix(".jsonl")
     line = pipeline.read("detect-track").arguments({"video": str(video), "json": str(results)})
     end = line.index("inferpublish")
     command = pipeline.command(line[: end + 2] + ["!", "fakesink"], "-q")
     print(pipeline.printable(command), flush=True)
     subprocess.run(command, env=pipeline.environment(), check=True)
-    tracks.write_text("".join(mot_lines(results.read_text().splitlines())))
+    return results.read_text().splitlines()
+
+
+def track_video(video: Path, tracks: Path) -> None:
+    tracks.write_text("".join(mot_lines(run_line(video, tracks.with_suffix(".jsonl")))))
+
+
+def detect(video: Path) -> Path:
+    """What the line detects in a video, as MOTChallenge detections."""
+    lines = []
+    for result in run_line(video, OUT / f"{video.stem}.jsonl"):
+        frame = json.loads(result)
+        for item in frame["objects"]:
+            if box := item.get("box"):
+                size = ",".join(str(box[k]) for k in "xywh")
+                lines.append(f"{frame['frame'] + 1},-1,{size},{item['confidence']},-1,-1,-1\n")
+    detections = OUT / f"{video.stem}-detections.txt"
+    detections.write_text("".join(lines))
+    return detections
 
 
 def track_detections(detections: Path, algorithm: str, tracks: Path) -> None:

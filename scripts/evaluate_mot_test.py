@@ -16,6 +16,14 @@ class Table(unittest.TestCase):
         self.assertIn("sort: HOTA -0.2 against SORTTracker (goal: at least -0.3): met", lines)
         self.assertIn("ocsort: HOTA -0.4 against OCSORTTracker (goal: at least -0.3): MISSED", lines)
 
+    def test_the_default_is_held_against_the_best_reference(self):
+        references = {"SORTTracker": {"HOTA": 40.0, "IDF1": 55.0}, "OCSORTTracker": {"HOTA": 41.0, "IDF1": 50.0}}
+        found = {"auto": {"HOTA": 43.1, "IDF1": 57.9}, **references}
+        found |= {"sort": references["SORTTracker"], "ocsort": references["OCSORTTracker"]}
+        lines = evaluate_mot.table(found)
+        self.assertIn("auto: HOTA +2.1 against the best of them (goal: at least +2.0): met", lines)
+        self.assertIn("auto: IDF1 +2.9 against the best of them (goal: at least +3.0): MISSED", lines)
+
 
 if __name__ == "__main__":
     unittest.main()

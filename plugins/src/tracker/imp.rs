@@ -9,15 +9,17 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
+use super::looks::has_embeddings;
 use super::pace::{Pace, Unknown};
 use super::settings::Settings;
 use super::streams::{Crowds, Followed, Streams};
-use super::{Algorithm, Similarity};
+use super::{Algorithm, Appearance, Similarity};
 use crate::device::{self, Gpu};
 use crate::engine::ModelInfo;
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
+use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
-use crate::{caps, meta, stats};
+use crate::{caps, meta, notice, stats};
 
 struct State {
     streams: Streams,
@@ -285,9 +287,19 @@ impl ObjectImpl for Tracker {
                     &[ByteTrack],
                     "Lowest similarity of places at which looks count, where objects have embeddings",
                 ),
+                glib::ParamSpecEnum::builder::<Appearance>("appearance")
+                    .nick("Appearance")
+                    .blurb("How objects look, where no second model makes embeddings of their regions")
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecString::builder("embedding-output")
+                    .nick("Output of embeddings")
+                    .blurb("The second model's output that holds embeddings; need not be said where it has one only")
+                    .mutable_ready()
+                    .build(),
                 fraction(
-                    "appearance",
-                    "Appearance",
+                    "appearance-distance",
+                    "Distance of appearance",
                     |p| p.appearance,
                     &[ByteTrack],
                     "Highest cosine distance of embeddings, halved, at which looks count",
@@ -331,7 +343,9 @@ impl ObjectImpl for Tracker {
             "buffer" => settings.buffer = value.get().ok(),
             "buffer-wide" => settings.buffer_wide = value.get().ok(),
             "proximity" => settings.proximity = value.get().ok(),
-            "appearance" => settings.appearance = value.get().ok(),
+            "appearance" => settings.appearance = value.get().unwrap_or_default(),
+            "appearance-distance" => settings.appearance_distance = value.get().ok(),
+            "embedding-output" => settings.embedding_output = value.get().ok().flatten().unwrap_or_default(),
             "publish-lost" => settings.publish_lost = value.get().unwrap_or_default(),
             _ => (),
         }
@@ -362,7 +376,9 @@ impl ObjectImpl for Tracker {
             "buffer" => params.buffer.to_value(),
             "buffer-wide" => params.buffer_wide.to_value(),
             "proximity" => params.proximity.to_value(),
-            "appearance" => params.appearance.to_value(),
+            "appearance" => settings.appearance.to_value(),
+            "appearance-distance" => params.appearance.to_value(),
+            "embedding-output" => Some(&settings.embedding_output).filter(|text| !text.is_empty()).to_value(),
             "publish-lost" => settings.publish_lost.to_value(),
             _ => pspec.default_value().clone(),
         }
@@ -440,8 +456,30 @@ impl BaseTransformImpl for Tracker {
         Ok(())
     }
 
+    /// Embeddings are used up here; other tensors pass.
+    fn transform_caps(
+        &self,
+        direction: gst::PadDirection,
+        from: &gst::Caps,
+        filter: Option<&gst::Caps>,
+    ) -> Option<gst::Caps> {
+        let mut other = from.clone();
+        if direction == gst::PadDirection::Src {
+            let mut with_embeddings = caps::with_feature(&caps::without_tensors(from));
+            with_embeddings.make_mut().set(caps::ROI, "objects");
+            other.make_mut().append(with_embeddings);
+        } else if has_embeddings(from) {
+            other = caps::without_tensors(from);
+        }
+        Some(match filter {
+            Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
+            None => other,
+        })
+    }
+
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let skeleton = (lock(&self.settings).similarity == Similarity::Oks)
+        let settings = lock(&self.settings).clone();
+        let skeleton = (settings.similarity == Similarity::Oks)
             .then(|| self.obj().static_pad("sink"))
             .flatten()
             .map(|sink| ModelInfo::ask(&sink, incaps).skeleton.clone());
@@ -450,6 +488,15 @@ impl BaseTransformImpl for Tracker {
             if let Some(skeleton) = skeleton {
                 followed.scene.set_skeleton(skeleton);
             }
+            let stream = || {
+                let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters)?;
+                Ok(Arc::clone(session.stream()))
+            };
+            let output = Some(settings.embedding_output.as_str()).filter(|name| !name.is_empty());
+            followed.looks.prepare(incaps, settings.appearance, output, stream).map_err(|why| {
+                notice::refused_caps(&*self.obj(), &why);
+                gst::loggable_error!(CAT, "{why}")
+            })?;
         }
         Ok(())
     }
@@ -481,12 +528,27 @@ impl BaseTransformImpl for Tracker {
         let State { streams, tracks, publish_lost, warned_of_backwards, warned_of_surplus } =
             state.as_mut().ok_or(gst::FlowError::Flushing)?;
         let followed = streams.current().map_err(|_| gst::FlowError::Error)?;
-        followed.scene.see(&objects(buffer));
+        let seen = objects(buffer);
+        followed.scene.see(&seen);
         self.suit(followed);
-        let Followed { tracker, scene, pace, .. } = followed;
+        let Followed { tracker, scene, pace, looks, .. } = followed;
+        let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
+        looks.see(buffer, &seen, scene.members(), &boxes).map_err(|why| {
+            let name = self.obj().name();
+            gst::element_error!(self.obj(), gst::StreamError::Failed, ("{name}: {why}"));
+            gst::FlowError::Error
+        })?;
+        if looks.used_up_tensors() {
+            TensorSet::take(buffer);
+        }
         let elapsed = self.elapsed(pace, buffer.pts(), warned_of_backwards);
-        let frame =
-            Frame { poses: scene.poses(), angles: scene.angles(), elapsed, ..Frame::of(scene.detections()) };
+        let frame = Frame {
+            poses: scene.poses(),
+            angles: scene.angles(),
+            embeddings: looks.embeddings(),
+            elapsed,
+            ..Frame::of(scene.detections())
+        };
         let surplus = tracker.update_frame(&frame, tracks);
         if surplus > 0 && !std::mem::replace(warned_of_surplus, true) {
             self.warn_of_surplus(surplus);

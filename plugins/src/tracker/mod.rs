@@ -12,6 +12,13 @@
 //! `similarity` says what is compared: boxes, or keypoints, which tell objects apart that share a box. Then objects that
 //! have points and no detection are followed, too.
 //!
+//! Looks count where they are known: `appearance=histogram` compares the boxes' colours and gradients, and a second model
+//! between gpunms and this element makes embeddings, which are used up here:
+//!
+//! ```text
+//! … ! gpunms ! fusedpreproc roi=objects ! trtinfer model=reid.onnx ! tracker ! …
+//! ```
+//!
 //! Identities count up from 1 in each stream and are never given twice. A flush, or a new start of the stream, forgets
 //! the objects. Streams that share the element, behind a funnel, are followed apart, by their `stream-id`. Results depend
 //! on the frames and their timestamps alone, never on threads.
@@ -19,6 +26,7 @@
 use gst::prelude::*;
 
 mod imp;
+mod looks;
 mod pace;
 mod scene;
 mod settings;
@@ -90,6 +98,18 @@ pub enum Similarity {
     Oks,
     #[enum_value(name = "Overlap of the boxes around the keypoints", nick = "keypoint-boxes")]
     KeypointBoxes,
+}
+
+/// How objects look, where no model says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferTrackAppearance")]
+#[allow(missing_docs)]
+pub enum Appearance {
+    #[default]
+    #[enum_value(name = "Looks do not count, unless a second model's embeddings come", nick = "none")]
+    None,
+    #[enum_value(name = "Histograms of each box's colours and gradients", nick = "histogram")]
+    Histogram,
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::track::Params;
 
-use super::{Algorithm, Similarity};
+use super::{Algorithm, Appearance, Similarity};
 
 /// The properties; what is not set is the algorithm's own default.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,10 @@ pub(super) struct Settings {
     pub buffer: Option<f32>,
     pub buffer_wide: Option<f32>,
     pub proximity: Option<f32>,
-    pub appearance: Option<f32>,
+    pub appearance: Appearance,
+    pub appearance_distance: Option<f32>,
+    /// The second model's output that holds embeddings; empty where it is not said.
+    pub embedding_output: String,
     pub publish_lost: bool,
 }
 
@@ -51,7 +54,7 @@ impl Settings {
             buffer: self.buffer.unwrap_or(defaults.buffer),
             buffer_wide: self.buffer_wide.unwrap_or(defaults.buffer_wide),
             proximity: self.proximity.unwrap_or(defaults.proximity),
-            appearance: self.appearance.unwrap_or(defaults.appearance),
+            appearance: self.appearance_distance.unwrap_or(defaults.appearance),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cudainfer_kernels::track::{Params, TrackError, Tracker};
 
 use super::Similarity;
+use super::looks::Looks;
 use super::pace::Pace;
 use super::scene::Scene;
 use super::sigmas::Sigmas;
@@ -18,6 +19,7 @@ pub(super) struct Followed {
     pub tracker: Tracker,
     pub scene: Scene,
     pub pace: Pace,
+    pub looks: Looks,
     pub gpu: Crowds,
     /// The start of the stream that it is of.
     start: Option<gst::Seqnum>,
@@ -86,6 +88,7 @@ impl Streams {
                 tracker: Tracker::new(self.params.clone())?,
                 scene: Scene::new(self.similarity, self.sigmas.clone()),
                 pace: Pace::default(),
+                looks: Looks::default(),
                 gpu: Crowds::Open,
                 start: None,
                 turn,

@@ -1,0 +1,208 @@
+//! How a frame's objects look: embeddings by a second model, or histograms of their boxes.
+
+use std::sync::Arc;
+
+use cudainfer_kernels::appearance::{self, CudaDescriber, Describer, Variant};
+use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::frame::FrameFormat;
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::track::Embeddings;
+use gst_video::{VideoFrameRef, VideoInfo};
+
+use super::Appearance;
+use crate::memory::MappedFrame;
+use crate::memory::caps::CUDA_MEMORY;
+use crate::meta::object::Object;
+use crate::meta::tensor::TensorSet;
+use crate::{caps, video};
+
+/// Makes the embeddings of one frame after the other.
+#[derive(Default)]
+pub(super) struct Looks {
+    caps: Option<gst::Caps>,
+    source: Source,
+    /// Row-major `[detections, length]`.
+    values: Vec<f32>,
+    length: usize,
+}
+
+#[derive(Default)]
+enum Source {
+    #[default]
+    None,
+    Cpu(Box<Describer>, Pixels),
+    Gpu(Box<CudaDescriber>, Pixels, Arc<Stream>),
+    /// A second model: the name of its output.
+    Model(String),
+}
+
+struct Pixels {
+    info: VideoInfo,
+    format: FrameFormat,
+}
+
+/// Whether these caps say that frames carry a second model's outputs, of objects' regions.
+pub(super) fn has_embeddings(caps: &gst::CapsRef) -> bool {
+    caps.iter_with_features().any(|(s, features)| {
+        features.contains(caps::FEATURE) && s.has_field(caps::ROI) && s.has_field(caps::OUTPUTS)
+    })
+}
+
+impl Looks {
+    /// For frames of these caps; `stream` gives a GPU's where frames lie there.
+    pub fn prepare(
+        &mut self,
+        caps: &gst::Caps,
+        appearance: Appearance,
+        output: Option<&str>,
+        stream: impl FnOnce() -> Result<Arc<Stream>, String>,
+    ) -> Result<(), String> {
+        if self.caps.as_ref() == Some(caps) {
+            return Ok(());
+        }
+        self.source = if has_embeddings(caps) {
+            Source::Model(embedding(&outputs(caps), output)?)
+        } else if let Some(name) = output {
+            return Err(format!(
+                "embedding-output names '{name}', but no embeddings come: put fusedpreproc roi=objects and a trtinfer \
+                 with the model that makes them before this element"
+            ));
+        } else if appearance == Appearance::Histogram {
+            histogram(caps, stream)?
+        } else {
+            Source::None
+        };
+        self.caps = Some(caps.clone());
+        Ok(())
+    }
+
+    /// The embeddings of those of a frame's objects that are compared, of which these are the boxes.
+    pub fn see(
+        &mut self,
+        buffer: &gst::BufferRef,
+        objects: &[Object],
+        members: &[bool],
+        boxes: &[Rect],
+    ) -> Result<(), String> {
+        self.values.clear();
+        match &mut self.source {
+            Source::None => self.length = 0,
+            Source::Cpu(describer, Pixels { info, format }) => {
+                self.length = appearance::LENGTH;
+                if !boxes.is_empty() {
+                    let mapped = VideoFrameRef::from_buffer_ref_readable(buffer, info)
+                        .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say")?;
+                    let frame = video::frame(format, &mapped).map_err(|e| e.to_string())?;
+                    describer.run(&frame, boxes, &mut self.values).map_err(|e| e.to_string())?;
+                }
+            }
+            Source::Gpu(describer, Pixels { info, format }, stream) => {
+                self.length = appearance::LENGTH;
+                if !boxes.is_empty() {
+                    let mapped = MappedFrame::read(buffer, info, stream).map_err(|e| e.to_string())?;
+                    let frame = video::device_frame(format, &mapped).map_err(|e| e.to_string())?;
+                    stream
+                        .sampled(|| describer.start(stream, &frame, boxes))
+                        .map_err(|e: appearance::AppearanceError| e.to_string())?;
+                    describer.finish(stream, &mut self.values).map_err(|e| e.to_string())?;
+                }
+            }
+            Source::Model(output) => {
+                let sets = TensorSet::of(buffer).ok_or("a frame came without its tensors")?;
+                let members = objects.iter().zip(members).filter(|(_, member)| **member);
+                let ids: Vec<i32> = members.map(|(object, _)| object.id).collect();
+                self.length = by_model(&sets, output, &ids, &mut self.values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the frames' tensors are embeddings, which nobody behind needs.
+    pub fn used_up_tensors(&self) -> bool {
+        matches!(self.source, Source::Model(_))
+    }
+
+    /// Those of the last frame.
+    pub fn embeddings(&self) -> Embeddings<'_> {
+        Embeddings { values: &self.values, length: self.length }
+    }
+}
+
+fn outputs(caps: &gst::CapsRef) -> Vec<TensorDesc> {
+    let listed = caps.structure(0).and_then(|s| s.get::<gst::ArrayRef>(caps::OUTPUTS).ok());
+    let listed = listed.iter().flat_map(|array| array.iter());
+    listed.filter_map(|v| v.get::<String>().ok()?.parse().ok()).collect()
+}
+
+/// The output that holds embeddings.
+fn embedding(outputs: &[TensorDesc], wanted: Option<&str>) -> Result<String, String> {
+    let names = || outputs.iter().map(|output| format!("'{}'", output.name)).collect::<Vec<_>>().join(", ");
+    match (wanted, outputs) {
+        (Some(name), _) if outputs.iter().any(|output| output.name == name) => Ok(name.to_owned()),
+        (Some(name), _) => {
+            Err(format!("embedding-output names '{name}', but the model's outputs are {}", names()))
+        }
+        (None, [only]) => Ok(only.name.clone()),
+        (None, _) => {
+            Err(format!("say by embedding-output which of the model's outputs is the embedding: {}", names()))
+        }
+    }
+}
+
+fn histogram(
+    caps: &gst::Caps,
+    stream: impl FnOnce() -> Result<Arc<Stream>, String>,
+) -> Result<Source, String> {
+    let info = VideoInfo::from_caps(caps).map_err(|e| e.to_string())?;
+    let format = video::frame_format(&info).ok_or_else(|| {
+        format!(
+            "appearance=histogram does not read frames of format {}: put videoconvert before",
+            info.format()
+        )
+    })?;
+    let on_gpu = caps.features(0).is_some_and(|features| features.contains(CUDA_MEMORY));
+    let pixels = Pixels { info, format };
+    if on_gpu {
+        let stream = stream()?;
+        let describer = CudaDescriber::new(format, Variant::Auto, &stream).map_err(|e| e.to_string())?;
+        return Ok(Source::Gpu(Box::new(describer), pixels, stream));
+    }
+    let describer = Describer::new(format).map_err(|e| e.to_string())?;
+    Ok(Source::Cpu(Box::new(describer), pixels))
+}
+
+/// Appends the embedding of each object, or zeros where it had no region. Returns the length of one.
+fn by_model(sets: &[TensorSet], output: &str, ids: &[i32], values: &mut Vec<f32>) -> Result<usize, String> {
+    let missing = || format!("a frame came without the tensor '{output}'");
+    // All rows of a batch are read, and downloaded, at once.
+    let mut read: Vec<(gst::Buffer, Vec<f32>)> = Vec::new();
+    let mut found: Vec<(i32, usize, usize, usize)> = Vec::new();
+    for set in sets {
+        let Some(object) = set.object else { continue };
+        let (batch, row) = set.batch([0, 0]);
+        let tensor = batch.tensors().iter().find(|tensor| tensor.desc.name == output).ok_or_else(missing)?;
+        let known = read.iter().position(|(data, _)| data.as_ptr() == tensor.data.as_ptr());
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let mapped = tensor.map().map_err(|e| e.to_string())?;
+                let all = mapped.view().map_err(|e| e.to_string())?.to_f32().to_vec();
+                read.push((tensor.data.clone(), all));
+                read.len() - 1
+            }
+        };
+        let rows = tensor.desc.dims.first().copied().flatten().unwrap_or(1).max(1);
+        let length = read.get(at).map_or(0, |(_, all)| all.len() / rows);
+        found.push((object, at, row, length));
+    }
+    let length = found.first().map_or(0, |(.., length)| *length);
+    for id in ids {
+        let start = values.len();
+        let own = found.iter().find(|(object, ..)| object == id);
+        let own = own.and_then(|(_, at, row, n)| read.get(*at)?.1.get(row * n..(row + 1) * n));
+        values.extend_from_slice(own.unwrap_or_default());
+        values.resize(start + length, 0.0);
+    }
+    Ok(length)
+}
