@@ -97,7 +97,7 @@ fn warned(elements: &str) -> Vec<String> {
     .succeeds()
     .warnings
     .into_iter()
-    .filter(|warning| warning.contains("zonecount0"))
+    .filter(|warning| warning.contains("zonecount"))
     .collect()
 }
 
