@@ -104,6 +104,11 @@ impl Counter {
         self.zones.get(zone).map_or(&[], |ground| &ground.points)
     }
 
+    /// What [`Counter::update`] said last.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
     /// What a zone has counted.
     pub fn totals(&self, zone: usize) -> Option<&Totals> {
         self.zones.get(zone).map(|ground| &ground.totals)

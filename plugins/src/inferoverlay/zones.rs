@@ -72,8 +72,10 @@ mod tests {
 
     use super::*;
 
+    type Strokes = Vec<Vec<(f32, f32)>>;
+
     /// The strokes and the captions of two zones.
-    fn drawn(settings: &Settings) -> (Vec<Vec<(f32, f32)>>, Vec<(f32, f32, String)>) {
+    fn drawn(settings: &Settings) -> (Strokes, Vec<(f32, f32, String)>) {
         let zone = |name, kind, points: &[[f64; 2]]| Zone::new(name, kind, points, &Totals::default());
         let counts = Counts { crossed_in: 3, crossed_out: 1, entered: 7, left: 5, occupancy: 2 };
         let zones = [

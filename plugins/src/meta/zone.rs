@@ -354,9 +354,9 @@ mod tests {
             [Direction::In, Direction::Out].map(|d| event(Kind::Line, What::Cross(d), Some(0), Some(1)));
         let mut buffer = gst::Buffer::new();
         assert_eq!(zones(&buffer), None);
-        put(buffer.get_mut().unwrap(), &[yard.clone()], &events);
+        put(buffer.get_mut().unwrap(), std::slice::from_ref(&yard), &events);
         let copy = buffer.copy();
-        put(buffer.get_mut().unwrap(), &[door.clone()], &crossings);
+        put(buffer.get_mut().unwrap(), std::slice::from_ref(&door), &crossings);
         let all: Vec<_> = events.iter().chain(&crossings).cloned().collect();
         assert_eq!(zones(&buffer), Some((vec![yard.clone(), door], all)));
         assert_eq!(zones(&copy), Some((vec![yard], events.to_vec())), "the copy has its own");

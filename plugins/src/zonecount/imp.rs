@@ -3,7 +3,7 @@ use std::sync::{LazyLock, Mutex};
 use std::time::Instant;
 
 use cudainfer_kernels::device::{Counter as Count, Counters};
-use cudainfer_kernels::zones::{Counter, FrameTime, Report};
+use cudainfer_kernels::zones::{Counter, FrameTime};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -72,12 +72,8 @@ fn counts(counter: &Counter) -> gst::Structure {
 }
 
 /// The events and the objects' zones with names instead of numbers.
-fn named(
-    counter: &Counter,
-    report: &Report,
-    objects: &[Object],
-) -> (Vec<ZoneEvent>, Vec<Option<ZonesParam>>) {
-    let zone = |i: usize| &counter.params().zones[i];
+fn named(counter: &Counter, objects: &[Object]) -> (Vec<ZoneEvent>, Vec<Option<ZonesParam>>) {
+    let (zone, report) = (|i: usize| &counter.params().zones[i], counter.report());
     let event = |event: &cudainfer_kernels::zones::Event| ZoneEvent {
         zone: zone(event.zone).name.clone(),
         kind: zone(event.zone).kind,
@@ -122,8 +118,8 @@ impl ZoneCount {
             pts: buffer.pts().map(gst::ClockTime::nseconds),
             duration: buffer.duration().map(gst::ClockTime::nseconds),
         };
-        let report = counter.update(time, &sightings).clone();
-        let (events, stays) = named(counter, &report, &objects);
+        counter.update(time, &sightings);
+        let (events, stays) = named(counter, &objects);
         let zones = zones(counter);
         add_zones(buffer, stays);
         zone::put(buffer, &zones, &events);

@@ -65,14 +65,13 @@ impl Notices {
         tracked: impl Fn(&Object) -> bool,
     ) -> Vec<String> {
         let mut said = Vec::new();
-        // The model that made the objects: a second one, whose classes are others, may stand between.
-        let labels = |info: &ModelInfo| info.output.labels.clone();
-        if let Some(labels) = self.model.as_ref().map(labels)
-            && objects.iter().any(|object| object.detection.is_some())
+        // A second model, whose classes are others, may stand between this element and the one that made the objects.
+        if objects.iter().any(|object| object.detection.is_some())
+            && let Some(info) = self.model.take()
         {
-            self.model = None;
+            let labels = &info.output.labels;
             if objects.iter().any(|object| labels.contains(&object.label)) {
-                said.extend(unknown_classes(counter, &labels));
+                said.extend(unknown_classes(counter, labels));
             }
         }
         if objects.iter().any(tracked) {
