@@ -92,9 +92,10 @@ impl InferOverlay {
         let (thickness, scale) = sizes(&settings, state.format.height);
         let (found, _) = zone::zones(buffer).unwrap_or_default();
         let figures = zones::figures(&found, &settings, thickness);
-        // Zones lie on the ground, below the objects.
-        let mut all: Vec<_> = zones::shapes(&figures, thickness, scale).collect();
+        // Zones lie on the ground, below the objects; what they have counted can be read above these.
+        let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
         all.extend(shapes(&objects, &captions, &limbs, &trails, &settings, state.format.height));
+        all.extend(zones::captions(&figures, scale));
         let shapes = all;
         let found = mask::masks(buffer);
         let masks = masks(&found, &objects, &settings);

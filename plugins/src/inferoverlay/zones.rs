@@ -47,7 +47,7 @@ fn arrow(a: (f32, f32), b: (f32, f32), thickness: u32) -> Vec<Vec<(f32, f32)>> {
     let along = (along.0 / length, along.1 / length);
     let right = (-along.1, along.0);
     let middle = ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0);
-    let size = 12.0 * thickness as f32;
+    let size = 20.0 * thickness as f32;
     let at = |forth: f32, aside: f32| {
         let (forth, aside) = (forth * size, aside * size);
         (middle.0 + forth * right.0 + aside * along.0, middle.1 + forth * right.1 + aside * along.1)
@@ -55,14 +55,22 @@ fn arrow(a: (f32, f32), b: (f32, f32), thickness: u32) -> Vec<Vec<(f32, f32)>> {
     vec![vec![middle, at(1.0, 0.0)], vec![at(0.6, -0.4), at(1.0, 0.0), at(0.6, 0.4)]]
 }
 
-/// Their shapes.
-pub(super) fn shapes(figures: &[Figure], thickness: u32, scale: u32) -> impl Iterator<Item = Shape<'_>> {
-    figures.iter().flat_map(move |figure| {
-        let Figure { strokes, caption, at: (x, y), color } = figure;
-        let strokes = strokes.iter().map(move |points| Shape::Polyline { points, thickness, color: *color });
-        let text = caption.as_str();
-        let label = Shape::Label { x: *x, y: *y, text, color: *color, scale };
-        strokes.chain((!text.is_empty()).then_some(label))
+/// Their strokes.
+pub(super) fn strokes(figures: &[Figure], thickness: u32) -> impl Iterator<Item = Shape<'_>> {
+    figures.iter().flat_map(move |Figure { strokes, color, .. }| {
+        strokes.iter().map(move |points| Shape::Polyline { points, thickness, color: *color })
+    })
+}
+
+/// Their captions.
+pub(super) fn captions(figures: &[Figure], scale: u32) -> impl Iterator<Item = Shape<'_>> {
+    let written = figures.iter().filter(|figure| !figure.caption.is_empty());
+    written.map(move |Figure { caption, at: (x, y), color, .. }| Shape::Label {
+        x: *x,
+        y: *y,
+        text: caption,
+        color: *color,
+        scale,
     })
 }
 
@@ -85,7 +93,7 @@ mod tests {
         .map(|zone| Zone { counts, ..zone });
         let figures = figures(&zones, settings, 1);
         let (mut strokes, mut captions) = (Vec::new(), Vec::new());
-        for shape in shapes(&figures, 1, 1) {
+        for shape in super::strokes(&figures, 1).chain(super::captions(&figures, 1)) {
             match shape {
                 Shape::Polyline { points, thickness: 1, .. } => strokes.push(points.to_vec()),
                 Shape::Label { x, y, text, .. } => captions.push((x, y, text.to_owned())),
@@ -99,8 +107,8 @@ mod tests {
     fn an_arrow_shows_the_side_that_is_in_and_an_outline_is_closed() {
         let (strokes, captions) = drawn(&Settings::default());
         // The line goes to the left, so its right is up.
-        assert_eq!(strokes[0], [(75.0, 40.0), (75.0, 28.0)]);
-        assert_eq!(strokes[1][1], (75.0, 28.0));
+        assert_eq!(strokes[0], [(75.0, 40.0), (75.0, 20.0)]);
+        assert_eq!(strokes[1][1], (75.0, 20.0));
         assert_eq!(strokes[2], [(100.0, 40.0), (50.0, 40.0)]);
         assert_eq!(strokes[3], [(0.0, 9.0), (9.0, 5.0), (9.0, 9.0), (0.0, 9.0)]);
         let wanted = [(100.0, 40.0, "door: in 3 out 1"), (9.0, 5.0, "yard: 2, entered 7")];
