@@ -97,9 +97,10 @@ fn fractions_fit_frames_of_every_size_and_keep_who_is_inside() {
 fn pixels_stay_where_they_are_and_nobody_crosses_because_the_frame_has_grown() {
     let mut counter = counter(at_once(vec![line([[50.0, 0.0], [50.0, 400.0]])]));
     counter.set_frame([100, 100], None);
-    counter.update(at(0), &[dot(1, [40.0, 50.0])]);
+    counter.update(at(0), &[dot(1, [40.0, 50.0]), dot(2, [10.0, 50.0])]);
     counter.set_frame([400, 400], None);
-    assert_eq!(counter.update(at(1), &[dot(1, [160.0, 200.0])]).events, []);
+    // The second one has gone from 10, which is 40 now, to 60.
+    assert_eq!(counter.update(at(1), &[dot(1, [160.0, 200.0]), dot(2, [60.0, 200.0])]).events, []);
     assert_eq!(counter.update(at(2), &[dot(1, [40.0, 200.0])]).events.len(), 1);
 }
 
