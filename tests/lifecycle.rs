@@ -19,7 +19,8 @@ const NO_PREROLL: &str = "async=false";
 /// Everything behind a source of frames, down to an element called `out`.
 fn whole(model_name: &str, properties: &str) -> String {
     format!(
-        "fusedpreproc ! trtinfer name=infer {properties} model={} ! gpunms ! tracker ! inferoverlay \
+        "fusedpreproc ! trtinfer name=infer {properties} model={} ! gpunms ! tracker \
+         ! zonecount units=fraction zones=all=polygon:0,0,1,0,1,1,0,1;middle=line:0.5,1,0.5,0 ! inferoverlay \
          ! inferpublish location=/dev/null ! fakesink name=out",
         model(model_name)
     )

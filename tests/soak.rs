@@ -27,7 +27,8 @@ const GROWTH: usize = 2;
 fn hundreds_of_cycles_leave_memory_threads_and_files_as_they_were() {
     let line = Line::new(&format!(
         "videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=320,height=480 ! cudainferupload ! fusedpreproc \
-         ! trtinfer model={} workers=2 ! gpunms ! tracker ! inferoverlay ! inferpublish location=/dev/null ! tee name=t \
+         ! trtinfer model={} workers=2 ! gpunms ! tracker ! zonecount zones=all=polygon:0,0,320,0,320,480,0,480 \
+         ! inferoverlay ! inferpublish location=/dev/null ! tee name=t \
          t. ! queue ! fakesink \
          t. ! queue ! fusedpreproc ! trtinfer model={} workers=2 ! peakfind ! fakesink",
         model("detector"),

@@ -1,7 +1,7 @@
 //! The computation behind cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
-//! One module per operation. Each has the parameters, their validation and what runs it on the CPU; all but [`track`] have
-//! a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]).
+//! One module per operation. Each has the parameters, their validation and what runs it on the CPU; all but [`track`] and
+//! [`zones`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]).
 //!
 //! | module | input | output |
 //! |---|---|---|
@@ -14,6 +14,7 @@
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`appearance`] | boxes of a frame | what they look like: vectors to compare them by |
 //! | [`track`] | a frame's detections | stable identities over time |
+//! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |
 //! | [`convert`] | a tensor | the same values in the other float type |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
 
@@ -32,3 +33,4 @@ pub mod preproc;
 pub mod segment;
 pub mod tensor;
 pub mod track;
+pub mod zones;

@@ -9,12 +9,13 @@
 //! | [`classify`] | a classifier's scores | classes of the frame or of its objects |
 //! | [`segmask`] | a segmentation network's outputs | masks on the frame |
 //! | [`tracker`] | detections | the same with identities |
+//! | [`zonecount`] | objects with identities | who enters, leaves, stays or crosses a line |
 //! | [`inferoverlay`] | results | the same, drawn on the frame |
 //! | [`inferpublish`] | results | one JSON object a frame |
 //! | [`cudaupload`] | frames in system memory | frames in CUDA memory |
 //! | [`cudadownload`] | frames in CUDA memory | frames in system memory |
 //!
-//! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`] and [`meta::mask`].
+//! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`], [`meta::mask`] and [`meta::zone`].
 
 pub mod caps;
 pub mod classify;
@@ -39,10 +40,12 @@ pub mod tracer;
 pub mod tracker;
 pub mod trtinfer;
 pub mod video;
+pub mod zonecount;
 
 fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     meta::tensor::register();
     meta::mask::register();
+    meta::zone::register();
     cudaupload::register(plugin)?;
     cudadownload::register(plugin)?;
     fusedpreproc::register(plugin)?;
@@ -52,6 +55,7 @@ fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     classify::register(plugin)?;
     segmask::register(plugin)?;
     tracker::register(plugin)?;
+    zonecount::register(plugin)?;
     inferoverlay::register(plugin)?;
     inferpublish::register(plugin)?;
     tracer::register(plugin)

@@ -1,6 +1,7 @@
 //! Between enums and the words that launch lines, sidecars and caps write for them.
 
 use gst::prelude::*;
+use serde::{Deserialize, Deserializer, de};
 
 /// The nick of a property's enum value, as caps, sidecars and launch lines write it.
 pub fn nick<T: ToValue + StaticType>(value: T) -> String {
@@ -13,4 +14,28 @@ pub fn from_nick<T: StaticType + for<'a> glib::value::FromValue<'a>>(nick: &str)
     let class = glib::EnumClass::with_type(T::static_type())?;
     let value = class.to_value_by_nick(nick)?;
     value.get().ok()
+}
+
+/// Reads an enum value from a file, for serde's `deserialize_with`.
+///
+/// # Errors
+/// A word that is none of the enum's, with those that are.
+pub fn read<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: StaticType + for<'a> glib::value::FromValue<'a>,
+{
+    let text = String::deserialize(deserializer)?;
+    // `auto` is a property's word for "as the sidecar says".
+    from_nick(&text)
+        .filter(|_| text != "auto")
+        .map(Some)
+        .ok_or_else(|| de::Error::custom(format!("'{text}' is none of {}", nicks::<T>().join(", "))))
+}
+
+/// The nicks of an enum, without `auto`.
+pub fn nicks<T: StaticType>() -> Vec<String> {
+    let class = glib::EnumClass::with_type(T::static_type());
+    let values = class.as_ref().map_or(&[][..], |class| class.values());
+    values.iter().map(|v| v.nick().to_owned()).filter(|nick| nick != "auto").collect()
 }

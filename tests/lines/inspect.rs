@@ -33,6 +33,7 @@ fn every_element_is_registered() {
         "segmask",
         "tracker",
         "trtinfer",
+        "zonecount",
     ] {
         assert!(names.iter().any(|n| n == name), "{name} is not among {names:?}");
     }

@@ -119,6 +119,43 @@ fn detect_track_keeps_each_persons_identity() {
     is_watchable(&output);
 }
 
+#[test]
+fn count_says_of_everybody_who_is_followed_whether_they_are_in_the_area() {
+    let zones = "left=polygon:0,0,0.5,0,0.5,1,0,1;middle=line:0.5,1,0.5,0";
+    let (records, output) = publish("count", &[("zones", zones)]);
+    assert_eq!(records.len(), 30);
+    let (mut inside, mut crossed) = (0, 0);
+    let mut seen = HashMap::new();
+    for (i, record) in records.iter().enumerate() {
+        let (left, middle) = (&record["zones"][0], &record["zones"][1]);
+        assert_eq!(
+            left["points"],
+            serde_json::json!([[0.0, 0.0], [384.0, 0.0], [384.0, 576.0], [0.0, 576.0]])
+        );
+        for event in record["events"].as_array().unwrap() {
+            inside += i64::from(event["event"] == "enter") - i64::from(event["event"] == "leave");
+            crossed += i64::from(event["event"] == "cross");
+        }
+        assert_eq!(left["occupancy"], inside, "frame {i}");
+        assert_eq!(middle["in"].as_i64().unwrap() + middle["out"].as_i64().unwrap(), crossed, "frame {i}");
+        for object in record["objects"].as_array().unwrap().iter().filter(|o| o.get("track").is_some()) {
+            let [x, _, w, _] = rect(&object["box"]);
+            let middle = x + w / 2.0;
+            // Near the edge it may go either way, and who has just come is not sure yet.
+            let frames = seen.entry(object["track"]["id"].as_u64()).or_insert(0);
+            *frames += 1;
+            if *frames > 2 && (middle - 384.0).abs() > 20.0 {
+                let inside = object["zones"][0]["name"] == "left";
+                assert_eq!(inside, middle < 384.0, "frame {i}: {object}");
+            }
+        }
+    }
+    // The one who is on the left in the first frame walks to the right and is behind the middle in the last.
+    let last = &records[29]["zones"];
+    assert_eq!([&last[0]["entered"], &last[0]["left"], &last[1]["in"], &last[1]["out"]], [1, 1, 1, 0]);
+    is_watchable(&output);
+}
+
 /// A point's place in the frame.
 fn at(point: &Value) -> [f64; 2] {
     [point["x"].as_f64().unwrap(), point["y"].as_f64().unwrap()]
@@ -197,6 +234,6 @@ fn every_launch_file_has_a_test_here() {
         .map(|p| p.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["detect", "detect-track", "pose-bottomup", "pose-topdown", "segment"]);
+    assert_eq!(names, ["count", "detect", "detect-track", "pose-bottomup", "pose-topdown", "segment"]);
     assert!(Path::new(&fetched("models/nanodet.onnx")).is_file());
 }

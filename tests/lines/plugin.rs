@@ -41,6 +41,7 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
         "classify",
         "segmask",
         "tracker",
+        "zonecount",
         "inferoverlay",
         "inferpublish",
         "cudainfer (",

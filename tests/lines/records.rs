@@ -22,6 +22,8 @@ fn every_kind_of_line_is_valid_by_the_schema() {
         format!("{film} ! trtinfer model={posenet} ! peakfind"),
         format!("{few} ! trtinfer model={detector} ! gpunms ! fusedpreproc ! trtinfer model={heat_maps} ! peakfind"),
         format!("{few} ! trtinfer model={detector} ! gpunms classes=blue"),
+        format!("{film} ! trtinfer model={nanodet} ! gpunms ! tracker ! zonecount units=fraction \
+                 zones=all=polygon:0,0,1,0,1,1,0,1:dwell=1:occupancy=2;left=line:0.5,1,0.5,0"),
         "videotestsrc num-buffers=2".to_owned(),
         "videotestsrc num-buffers=2 ! identity name=i ! video/x-raw,width=1,height=1".to_owned(),
     ]
@@ -59,7 +61,7 @@ fn a_line_looks_like_this() {
     let text = std::fs::read_to_string(&path).unwrap();
     // Calculated by hand: the box is that of numbers.rs stretched to 640x333, the points lie in a letterbox of 128x67
     // with bars of 14.
-    insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/2","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
+    insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/3","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
 }
 
 /// What is published of `elements` on the film; `source` is what stands before it.

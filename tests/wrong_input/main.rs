@@ -9,3 +9,4 @@ mod models;
 mod negotiation;
 mod outputs;
 mod sidecars;
+mod zones;

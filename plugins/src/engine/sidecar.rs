@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
-use glib::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
 use super::{EngineError, Skeleton, sidecar_path};
 use crate::classify;
 use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
 use crate::gpunms::{Decoder, NmsMode};
-use crate::nick::from_nick;
+use crate::nick::read as nick;
 use crate::{peakfind, segmask};
 
 /// The whole file. Everything in it may be left out.
@@ -248,21 +247,6 @@ pub enum SizeOf {
     InputHeightWidth,
     /// The frame's height and width.
     FrameHeightWidth,
-}
-
-fn nick<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: StaticType + for<'a> glib::value::FromValue<'a>,
-{
-    let text = String::deserialize(deserializer)?;
-    // `auto` is a property's word for "as the sidecar says".
-    from_nick(&text).filter(|_| text != "auto").map(Some).ok_or_else(|| {
-        let nicks = glib::EnumClass::with_type(T::static_type()).map(|c| {
-            c.values().iter().map(|v| v.nick().to_owned()).filter(|n| n != "auto").collect::<Vec<_>>()
-        });
-        de::Error::custom(format!("'{text}' is none of {}", nicks.unwrap_or_default().join(", ")))
-    })
 }
 
 fn one_of<'de, D: Deserializer<'de>, T: Copy>(

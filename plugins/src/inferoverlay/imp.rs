@@ -10,12 +10,14 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::gpu::Artist;
-use super::picture::{Settings, Trails, captions, limbs, masks, shapes};
+use super::picture::{Settings, Trails, captions, limbs, masks, shapes, sizes};
+use super::zones;
 use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
 use crate::memory::order;
 use crate::meta::mask;
 use crate::meta::object::objects;
+use crate::meta::zone;
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};
 
@@ -63,7 +65,10 @@ impl InferOverlay {
         };
         let state = lock(&self.state);
         let Some(State { info, artist: Some(artist), .. }) = state.as_ref() else { return Ok(None) };
-        let nothing = lock(&self.trails).is_empty() && objects(frame).is_empty() && !mask::any(frame);
+        let nothing = lock(&self.trails).is_empty()
+            && objects(frame).is_empty()
+            && !mask::any(frame)
+            && !zone::any(frame);
         if ours || nothing {
             return Ok(None);
         }
@@ -84,7 +89,14 @@ impl InferOverlay {
         let mut trails = lock(&self.trails);
         trails.update(&objects, settings.trail_length);
         let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
-        let shapes = shapes(&objects, &captions, &limbs, &trails, &settings, state.format.height);
+        let (thickness, scale) = sizes(&settings, state.format.height);
+        let (found, _) = zone::zones(buffer).unwrap_or_default();
+        let figures = zones::figures(&found, &settings, thickness);
+        // Zones lie on the ground, below the objects; what they have counted can be read above these.
+        let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
+        all.extend(shapes(&objects, &captions, &limbs, &trails, &settings, state.format.height));
+        all.extend(zones::captions(&figures, scale));
+        let shapes = all;
         let found = mask::masks(buffer);
         let masks = masks(&found, &objects, &settings);
         if shapes.is_empty() && masks.is_empty() {
@@ -143,6 +155,12 @@ impl ObjectImpl for InferOverlay {
                 show("points", "Points", "Draw the keypoints", defaults.points),
                 show("skeleton", "Skeleton", "Draw the lines that join keypoints", defaults.skeleton),
                 show("masks", "Masks", "Paint the masks", defaults.masks),
+                show(
+                    "zones",
+                    "Zones and lines",
+                    "Draw zonecount's zones, and with labels what they have counted; an arrow shows the side that is in",
+                    defaults.zones,
+                ),
                 glib::ParamSpecFloat::builder("mask-opacity")
                     .nick("Mask opacity")
                     .blurb("How much of the frame a mask hides: 0 nothing, 1 all")
@@ -196,6 +214,7 @@ impl ObjectImpl for InferOverlay {
             "points" => settings.points = on(),
             "skeleton" => settings.skeleton = on(),
             "masks" => settings.masks = on(),
+            "zones" => settings.zones = on(),
             "mask-opacity" => settings.mask_opacity = value.get().unwrap_or_default(),
             "tracked-only" => settings.tracked_only = on(),
             "trail-length" => settings.trail_length = count(),
@@ -215,6 +234,7 @@ impl ObjectImpl for InferOverlay {
             "points" => settings.points.to_value(),
             "skeleton" => settings.skeleton.to_value(),
             "masks" => settings.masks.to_value(),
+            "zones" => settings.zones.to_value(),
             "mask-opacity" => settings.mask_opacity.to_value(),
             "tracked-only" => settings.tracked_only.to_value(),
             "trail-length" => settings.trail_length.to_value(),
@@ -234,7 +254,7 @@ impl ElementImpl for InferOverlay {
             gst::subclass::ElementMetadata::new(
                 "Inference overlay",
                 "Filter/Effect/Video",
-                "Draws masks, boxes, labels, confidences, track identities, trails and skeletons on the frame",
+                "Draws masks, zones, boxes, labels, confidences, track identities, trails and skeletons on the frame",
                 "The cudainfer authors",
             )
         });

@@ -18,6 +18,7 @@ pub(super) struct Settings {
     pub points: bool,
     pub skeleton: bool,
     pub masks: bool,
+    pub zones: bool,
     /// How much of the frame a mask hides, 0..1.
     pub mask_opacity: f32,
     /// Draw only objects that belong to a track.
@@ -40,6 +41,7 @@ impl Default for Settings {
             points: true,
             skeleton: true,
             masks: true,
+            zones: true,
             mask_opacity: 0.5,
             tracked_only: false,
             trail_length: 30,
@@ -99,7 +101,7 @@ fn color(object: &Object) -> Rgb {
 }
 
 /// A colour for a word, always the same.
-fn color_of_name(name: &str) -> Rgb {
+pub(super) fn color_of_name(name: &str) -> Rgb {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     color_of(hasher.finish() % 997)
@@ -190,6 +192,17 @@ pub(super) fn masks<'a>(
     painted.collect()
 }
 
+/// The thickness of lines and the magnification of text on a frame `height` pixels high.
+pub(super) fn sizes(settings: &Settings, height: usize) -> (u32, u32) {
+    let scale = if settings.text_scale > 0 { settings.text_scale } else { default_scale(height) };
+    let thickness = if settings.thickness > 0 {
+        settings.thickness
+    } else {
+        u32::try_from(height / 360).unwrap_or(1).clamp(1, 8)
+    };
+    (thickness, scale)
+}
+
 /// The shapes of a frame `height` pixels high, in the order in which they are drawn.
 pub(super) fn shapes<'a>(
     objects: &[Object],
@@ -199,12 +212,7 @@ pub(super) fn shapes<'a>(
     settings: &Settings,
     height: usize,
 ) -> Vec<Shape<'a>> {
-    let scale = if settings.text_scale > 0 { settings.text_scale } else { default_scale(height) };
-    let thickness = if settings.thickness > 0 {
-        settings.thickness
-    } else {
-        u32::try_from(height / 360).unwrap_or(1).clamp(1, 8)
-    };
+    let (thickness, scale) = sizes(settings, height);
     let mut shapes = Vec::new();
     let mut ways: Vec<_> = trails.trails.iter().collect();
     ways.sort_unstable_by_key(|(id, _)| **id);

@@ -11,6 +11,7 @@ use gst_base::subclass::prelude::*;
 
 use super::record::{Record, SCHEMA};
 use crate::meta::object::objects;
+use crate::meta::zone;
 use crate::sync::lock;
 use crate::{caps, stats};
 
@@ -99,7 +100,7 @@ impl ElementImpl for InferPublish {
             gst::subclass::ElementMetadata::new(
                 "Inference results as JSON lines",
                 "Filter/Analyzer/Video",
-                "Writes detections, tracks, keypoints and classes of each frame as one JSON object a line and passes the frame through",
+                "Writes detections, tracks, keypoints, classes and zones of each frame as one JSON object a line and passes the frame through",
                 "The cudainfer authors",
             )
         });
@@ -173,6 +174,7 @@ impl BaseTransformImpl for InferPublish {
             width: state.size.0,
             height: state.size.1,
             objects: objects(buffer).into_iter().map(Into::into).collect(),
+            zones: zone::zones(buffer).map(Into::into),
         };
         state.frame += 1;
         // A line is out as soon as its frame has passed: whoever reads along is never behind.

@@ -12,6 +12,7 @@ use gst::prelude::*;
 
 mod imp;
 mod record;
+mod zones;
 
 glib::wrapper! {
     /// The element.

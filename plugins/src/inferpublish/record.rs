@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::zones::{StayRecord, ZoneRecords, stays};
 use crate::meta::object::{ClassificationParam, KeypointsParam, Object};
 use cudainfer_kernels::geometry::Rect;
 
 /// The schema's name and version.
-pub(super) const SCHEMA: &str = "cudainfer.frame/2";
+pub(super) const SCHEMA: &str = "cudainfer.frame/3";
 
 #[derive(Serialize)]
 pub(super) struct Record {
@@ -18,6 +19,8 @@ pub(super) struct Record {
     pub width: u32,
     pub height: u32,
     pub objects: Vec<ObjectRecord>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<ZoneRecords>,
 }
 
 #[derive(Serialize)]
@@ -39,6 +42,8 @@ pub(super) struct ObjectRecord {
     pub edges: Vec<[usize; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<Vec<ClassRecord>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zones: Option<Vec<StayRecord>>,
 }
 
 #[derive(Serialize)]
@@ -86,7 +91,7 @@ fn round(value: f64, steps: f64) -> f64 {
     (value * steps).round() / steps
 }
 
-fn pixels(value: impl Into<f64>) -> f64 {
+pub(super) fn pixels(value: impl Into<f64>) -> f64 {
     round(value.into(), 100.0)
 }
 
@@ -142,6 +147,7 @@ impl From<Object> for ObjectRecord {
             keypoints,
             edges: edges.unwrap_or_default(),
             classification: object.classification.map(classes),
+            zones: object.zones.map(stays),
             label: object.label,
         }
     }

@@ -1,9 +1,10 @@
-//! What travels on a buffer: tensors between the elements, objects and masks to whoever is behind.
+//! What travels on a buffer: tensors between the elements, objects, masks and zones to whoever is behind.
 
 pub mod batch;
 pub mod mask;
 pub mod object;
 pub mod tensor;
+pub mod zone;
 
 use gst_base::subclass::base_transform::{InputBuffer, PrepareOutputBufferSuccess};
 

@@ -9,6 +9,7 @@
 //! | `tracking` | `id` (uint64), `age` (uint, frames), `hits` (uint, detections so far), `state` (string: `tracked`, or `lost` where it is expected and was not detected), `x`, `y`, `w`, `h` (double: the filter's box), `velocity-x`, `velocity-y` (double: of its centre, frame pixels per second) |
 //! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's lines) |
 //! | `classification` | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the surest first |
+//! | `zones` | `names` (array of string), `dwell` (array of uint64, ns): see [`super::zone`] |
 
 #![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]
 
@@ -17,6 +18,8 @@ use std::sync::LazyLock;
 use cudainfer_kernels::geometry::Rect;
 use gst::glib::Quark;
 use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta as Roi};
+
+use super::zone::ZonesParam;
 
 /// What a detector says of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,6 +101,8 @@ pub struct Object {
     pub keypoints: Option<KeypointsParam>,
     /// Set by classify.
     pub classification: Option<ClassificationParam>,
+    /// Set by zonecount, of all of them in the line.
+    pub zones: Option<ZonesParam>,
 }
 
 /// The fields' names, and empty parameters to copy. GLib finds a name's number under a lock that all threads of the process
@@ -118,6 +123,7 @@ struct Names {
     tracking: gst::Structure,
     keypoints: Quark,
     classification: Quark,
+    zones: Quark,
     angle: Quark,
 }
 
@@ -137,6 +143,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     tracking: gst::Structure::new_empty("tracking"),
     keypoints: Quark::from_str("keypoints"),
     classification: Quark::from_str("classification"),
+    zones: Quark::from_str("zones"),
     angle: Quark::from_str("angle"),
 });
 
@@ -285,6 +292,7 @@ impl Object {
             self.tracking.as_ref().map(TrackingParam::to_structure),
             self.keypoints.as_ref().map(KeypointsParam::to_structure),
             self.classification.as_ref().map(ClassificationParam::to_structure),
+            self.zones.as_ref().map(ZonesParam::to_structure),
         ];
         params.into_iter().flatten().for_each(|param| meta.add_param(param));
     }
@@ -317,6 +325,10 @@ impl Object {
             fill(&mut self.keypoints, || KeypointsParam::from_structure(param))
         } else if name == NAMES.classification {
             fill(&mut self.classification, || ClassificationParam::from_structure(param))
+        } else if name == NAMES.zones {
+            let Some(zones) = ZonesParam::from_structure(param) else { return false };
+            self.zones.get_or_insert_default().append(zones);
+            true
         } else {
             false
         }
@@ -327,6 +339,7 @@ impl Object {
             || self.tracking.is_some()
             || self.keypoints.is_some()
             || self.classification.is_some()
+            || self.zones.is_some()
     }
 }
 
@@ -356,10 +369,19 @@ pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool 
 
 /// Adds what a tracker says to the objects, one entry for each in the order of [`objects`].
 pub fn add_tracking(buffer: &mut gst::BufferRef, tracks: impl IntoIterator<Item = Option<TrackingParam>>) {
+    add(buffer, tracks.into_iter().map(|track| Some(track?.to_structure())));
+}
+
+/// Adds the zones that the objects are in, one entry for each in the order of [`objects`].
+pub fn add_zones(buffer: &mut gst::BufferRef, zones: impl IntoIterator<Item = Option<ZonesParam>>) {
+    add(buffer, zones.into_iter().map(|zones| Some(zones?.to_structure())));
+}
+
+fn add(buffer: &mut gst::BufferRef, params: impl Iterator<Item = Option<gst::Structure>>) {
     let metas = buffer.iter_meta_mut::<Roi>().filter(|meta| meta.params().any(is_ours));
-    for (mut meta, track) in metas.zip(tracks) {
-        if let Some(track) = track {
-            meta.add_param(track.to_structure());
+    for (mut meta, param) in metas.zip(params) {
+        if let Some(param) = param {
+            meta.add_param(param);
         }
     }
 }

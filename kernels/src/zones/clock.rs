@@ -1,0 +1,55 @@
+//! The time that passes from frame to frame, also where frames do not say it.
+
+use super::FrameTime;
+
+/// What a frame lasts where nobody says it: only `patience` goes by this.
+const GUESS: u64 = 33_333_333;
+
+/// Counts the time since the first frame. It never goes back: between two frames of which the second is earlier than the
+/// first, as long passes as the first one lasts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    moment: Moment,
+    /// The frame before: its presentation time, given or reckoned, and its duration.
+    before: Option<FrameTime>,
+}
+
+/// A moment of a [`Clock`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// Ns since the first frame.
+    now: u64,
+    /// Steps until now whose length nobody knew.
+    guesses: u64,
+}
+
+impl Clock {
+    /// Takes in the next frame. `usual` is what frames last by their caps, in ns.
+    pub fn advance(&mut self, frame: FrameTime, usual: Option<u64>) -> Moment {
+        let duration = frame.duration.or(usual).filter(|d| *d > 0);
+        let mut pts = frame.pts;
+        if let Some(before) = self.before {
+            let later = before.pts.zip(frame.pts).and_then(|(a, b)| b.checked_sub(a));
+            let step = later.or(before.duration);
+            if step.is_none() {
+                self.moment.guesses += 1;
+            }
+            self.moment.now = self.moment.now.saturating_add(step.unwrap_or(GUESS));
+            pts = pts.or(before.pts.zip(before.duration).map(|(pts, d)| pts.saturating_add(d)));
+        }
+        self.before = Some(FrameTime { pts, duration });
+        self.moment
+    }
+}
+
+impl Moment {
+    /// How long ago `earlier` was, in ns, if need be by a guess.
+    pub fn since(self, earlier: Self) -> u64 {
+        self.now.saturating_sub(earlier.now)
+    }
+
+    /// The same where it is known.
+    pub fn known_since(self, earlier: Self) -> Option<u64> {
+        (self.guesses == earlier.guesses).then(|| self.since(earlier))
+    }
+}

@@ -1,0 +1,401 @@
+//! All objects and all zones of a stream.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::clock::{Clock, Moment};
+use super::geometry::{Point, contains, distance_to_outline};
+use super::line::{Rule, Side};
+use super::polygon::{Change, Presence};
+use super::totals::Totals;
+use super::{Direction, Event, FrameTime, Kind, Params, Sighting, Stay, Units, What, Zone, ZoneError};
+
+/// What happened in a frame.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The events, those of lost objects last.
+    pub events: Vec<Event>,
+    /// The polygons that each of the frame's objects is in.
+    pub stays: Vec<Vec<Stay>>,
+}
+
+/// Counts what the objects of a stream do in its zones.
+///
+/// Its memory is bounded by the objects that were seen within `patience`, and the classes' names.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    params: Params,
+    zones: Vec<Ground>,
+    /// Width and height; 0 while they are not known.
+    frame: [f64; 2],
+    /// What frames last by their caps.
+    usual: Option<u64>,
+    clock: Clock,
+    frames: u64,
+    tracks: HashMap<u64, Track>,
+    report: Report,
+}
+
+/// A zone on the ground of a frame, and what it has counted.
+#[derive(Clone, Debug, Default)]
+struct Ground {
+    /// Frame pixels.
+    points: Vec<Point>,
+    /// The classes that are given as numbers.
+    numbers: Vec<u32>,
+    totals: Totals,
+    /// The classes of the objects without an identity that were in it in the last frame.
+    shown: Vec<Arc<str>>,
+    /// Whether it was said that it is full.
+    full: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Track {
+    seen: Moment,
+    /// The number of the frame in which it was seen last.
+    frame: u64,
+    label: Arc<str>,
+    /// By zone.
+    places: Vec<Option<Place>>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Line(Side),
+    Polygon(Presence),
+}
+
+/// What is the same for all objects of a frame.
+#[derive(Clone, Copy)]
+struct Now {
+    moment: Moment,
+    size: [f64; 2],
+}
+
+impl Counter {
+    /// Nothing has been seen.
+    ///
+    /// # Errors
+    /// Parameters that cannot be used.
+    pub fn new(params: Params) -> Result<Self, ZoneError> {
+        params.check()?;
+        let mut counter = Self {
+            zones: vec![Ground::default(); params.zones.len()],
+            params,
+            frame: [0.0; 2],
+            usual: None,
+            clock: Clock::default(),
+            frames: 0,
+            tracks: HashMap::new(),
+            report: Report::default(),
+        };
+        counter.survey();
+        Ok(counter)
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// A zone's outline, or its ends, in frame pixels.
+    pub fn points(&self, zone: usize) -> &[[f64; 2]] {
+        self.zones.get(zone).map_or(&[], |ground| &ground.points)
+    }
+
+    /// What [`Counter::update`] said last.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// What a zone has counted.
+    pub fn totals(&self, zone: usize) -> Option<&Totals> {
+        self.zones.get(zone).map(|ground| &ground.totals)
+    }
+
+    /// Identities that are remembered: those that were seen within `patience`.
+    pub fn remembered(&self) -> usize {
+        self.tracks.len()
+    }
+
+    /// The frames from now on are of another size, in pixels, and last as long, in ns, where they do not say it. Who is inside
+    /// stays so until the next frame says otherwise; nobody crosses a line between two frames of different sizes.
+    pub fn set_frame(&mut self, size: [usize; 2], duration: Option<u64>) {
+        let size = size.map(|v| v as f64);
+        self.usual = duration;
+        if size == self.frame {
+            return;
+        }
+        let old = std::mem::replace(&mut self.frame, size);
+        self.survey();
+        let ratio = [size[0] / old[0], size[1] / old[1]];
+        let scales = self.params.units == Units::Fraction && ratio.iter().all(|r| r.is_finite() && *r > 0.0);
+        for place in self.tracks.values_mut().flat_map(|track| &mut track.places) {
+            if let Some(Place::Line(side)) = place {
+                side.last = [side.last[0] * ratio[0], side.last[1] * ratio[1]];
+                if !scales {
+                    *place = None;
+                }
+            }
+        }
+    }
+
+    /// Takes other parameters. Zones that are in both keep what they know and what they have counted.
+    ///
+    /// # Errors
+    /// Parameters that cannot be used; then nothing changes.
+    pub fn replace(&mut self, params: Params) -> Result<(), ZoneError> {
+        params.check()?;
+        let same_units = params.units == self.params.units;
+        let old_place =
+            |zone: &Zone| self.params.zones.iter().position(|old| old == zone).filter(|_| same_units);
+        let from: Vec<_> = params.zones.iter().map(old_place).collect();
+        self.zones =
+            from.iter().map(|old| old.map_or_else(Ground::default, |i| self.zones[i].clone())).collect();
+        for track in self.tracks.values_mut() {
+            track.places = from.iter().map(|old| old.and_then(|i| track.places[i].clone())).collect();
+        }
+        self.params = params;
+        self.survey();
+        Ok(())
+    }
+
+    /// A new stream: nothing has been seen, nothing counted.
+    pub fn reset(&mut self) {
+        self.tracks.clear();
+        (self.clock, self.frames) = (Clock::default(), 0);
+        for ground in &mut self.zones {
+            (ground.totals, ground.full) = (Totals::default(), false);
+            ground.shown.clear();
+        }
+    }
+
+    /// Counts anew from now on. Who is inside stays so.
+    pub fn clear(&mut self) {
+        self.zones.iter_mut().for_each(|ground| ground.totals.clear());
+    }
+
+    /// Puts the zones on frames of the size that they have now.
+    fn survey(&mut self) {
+        let scale = if self.params.units == Units::Fraction { self.frame } else { [1.0; 2] };
+        for (zone, ground) in self.params.zones.iter().zip(&mut self.zones) {
+            let points = zone.outline().into_iter();
+            ground.points = points.map(|p| [p[0] * scale[0], p[1] * scale[1]]).collect();
+            ground.numbers = zone.classes.iter().filter_map(|class| class.parse().ok()).collect();
+        }
+    }
+
+    /// Takes in the next frame: its objects, and what they have done since the one before. Objects whose box is not finite
+    /// count as not seen, and so does the second of two with the same identity.
+    pub fn update(&mut self, time: FrameTime, objects: &[Sighting<'_>]) -> &Report {
+        self.frames += 1;
+        let now = Now { moment: self.clock.advance(time, self.usual), size: self.frame };
+        self.report.events.clear();
+        self.report.stays.clear();
+        self.report.stays.resize(objects.len(), Vec::new());
+        for ground in &mut self.zones {
+            let shown = std::mem::take(&mut ground.shown);
+            shown.iter().for_each(|label| ground.totals.hide(label));
+        }
+        for (index, object) in objects.iter().enumerate() {
+            let rect = [object.rect.x, object.rect.y, object.rect.w, object.rect.h];
+            if rect.iter().any(|v| !v.is_finite()) {
+                continue;
+            }
+            match object.id {
+                Some(id) => self.follow(now, index, id, object),
+                None if self.params.untracked => self.show(now, index, object),
+                None => {}
+            }
+        }
+        self.lose(now);
+        self.watch();
+        &self.report
+    }
+
+    /// An object with an identity.
+    fn follow(&mut self, now: Now, index: usize, id: u64, object: &Sighting<'_>) {
+        let zones = self.zones.len();
+        let track = self.tracks.entry(id).or_insert_with(|| Track {
+            seen: now.moment,
+            frame: 0,
+            label: object.label.into(),
+            places: vec![None; zones],
+        });
+        if track.frame == self.frames {
+            return;
+        }
+        (track.seen, track.frame) = (now.moment, self.frames);
+        if *track.label != *object.label {
+            track.label = object.label.into();
+        }
+        for (zone, place) in track.places.iter_mut().enumerate() {
+            let view = View { now, params: &self.params, zone, object };
+            let ground = &mut self.zones[zone];
+            let mut tell = |what, label, occupancy| {
+                self.report.events.push(Event {
+                    zone,
+                    what,
+                    object: Some(index),
+                    id: Some(id),
+                    label,
+                    occupancy,
+                });
+            };
+            match place.get_or_insert_with(|| view.place(ground)) {
+                Place::Line(side) => {
+                    if let Some(direction) = view.line(ground, side) {
+                        let label = ground.totals.cross(object.label, direction);
+                        tell(What::Cross(direction), label, 0);
+                    }
+                }
+                Place::Polygon(presence) => {
+                    view.polygon(ground, presence, &mut tell);
+                    if let Some(visit) = &presence.visit {
+                        self.report.stays[index].push(Stay { zone, dwell: visit.dwell() });
+                    }
+                }
+            }
+        }
+    }
+
+    /// An object without an identity.
+    fn show(&mut self, now: Now, index: usize, object: &Sighting<'_>) {
+        for (zone, ground) in self.zones.iter_mut().enumerate() {
+            let view = View { now, params: &self.params, zone, object };
+            let polygon = view.zone().kind == Kind::Polygon;
+            if polygon && view.counts(ground) && contains(&ground.points, view.anchor().0) {
+                ground.shown.push(ground.totals.show(object.label));
+                self.report.stays[index].push(Stay { zone, dwell: None });
+            }
+        }
+    }
+
+    /// Gives up the objects that have not been seen for too long.
+    fn lose(&mut self, now: Now) {
+        let patience = self.params.patience;
+        let late = |track: &Track| now.moment.since(track.seen) > patience;
+        let mut lost: Vec<_> = self.tracks.iter().filter(|(_, t)| late(t)).map(|(id, _)| *id).collect();
+        lost.sort_unstable();
+        for id in lost {
+            let Some(track) = self.tracks.remove(&id) else { continue };
+            for (zone, place) in track.places.into_iter().enumerate() {
+                let totals = &mut self.zones[zone].totals;
+                let (what, label) = match place {
+                    Some(Place::Line(mut side)) => {
+                        let Some(direction) = side.lose(self.params.min_frames) else { continue };
+                        (What::Cross(direction), totals.cross(&track.label, direction))
+                    }
+                    Some(Place::Polygon(mut presence)) => {
+                        let Some(visit) = presence.lose() else { continue };
+                        totals.leave(&visit.label, visit.dwell());
+                        (What::Leave { vanished: true, dwell: visit.dwell() }, visit.label)
+                    }
+                    None => continue,
+                };
+                let occupancy = totals.all.occupancy;
+                self.report.events.push(Event { zone, what, object: None, id: Some(id), label, occupancy });
+            }
+        }
+    }
+
+    /// Tells which zones have filled or emptied.
+    fn watch(&mut self) {
+        for (zone, (ground, asked)) in self.zones.iter_mut().zip(&self.params.zones).enumerate() {
+            let occupancy = ground.totals.all.occupancy;
+            let reached = asked.occupancy.is_some_and(|most| occupancy >= most);
+            if std::mem::replace(&mut ground.full, reached) != reached {
+                let what = What::Occupancy { reached };
+                let label = "".into();
+                self.report.events.push(Event { zone, what, object: None, id: None, label, occupancy });
+            }
+        }
+    }
+}
+
+/// An object, as a zone sees it.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    now: Now,
+    params: &'a Params,
+    zone: usize,
+    object: &'a Sighting<'a>,
+}
+
+impl View<'_> {
+    fn zone(&self) -> &Zone {
+        &self.params.zones[self.zone]
+    }
+
+    /// The point of the object that counts, within the frame, and whether it is at the frame's border.
+    fn anchor(&self) -> (Point, bool) {
+        let p = self.zone().anchor.unwrap_or(self.params.anchor).of(&self.object.rect);
+        let size = self.now.size;
+        if size.iter().any(|side| *side < 1.0) {
+            return (p, false);
+        }
+        let [x, y] = [0, 1].map(|i| p[i].clamp(0.5, size[i] - 0.5));
+        let border = [x, y].iter().zip(size).any(|(v, side)| *v == 0.5 || *v == side - 0.5);
+        ([x, y], border)
+    }
+
+    /// Whether the object's class counts.
+    fn counts(&self, ground: &Ground) -> bool {
+        let classes = &self.zone().classes;
+        classes.is_empty()
+            || classes.iter().any(|class| class == self.object.label)
+            || self.object.class.is_some_and(|class| ground.numbers.contains(&class))
+    }
+
+    /// How many pixels beyond an edge it must be; nothing at the frame's border, where it can get no further.
+    fn margin(&self, border: bool) -> Option<f64> {
+        let side = self.object.rect.w.max(self.object.rect.h).max(0.0);
+        (!border).then_some(self.params.margin * f64::from(side))
+    }
+
+    fn place(&self, ground: &Ground) -> Place {
+        match (self.zone().kind, ground.points[..].try_into()) {
+            (Kind::Line, Ok(line)) => Place::Line(Side::new(line, self.anchor().0)),
+            _ => Place::Polygon(Presence::default()),
+        }
+    }
+
+    fn line(&self, ground: &Ground, side: &mut Side) -> Option<Direction> {
+        let (at, border) = self.anchor();
+        let rule =
+            Rule { frames: self.params.min_frames, margin: self.margin(border), counts: self.counts(ground) };
+        side.see(ground.points[..].try_into().ok()?, at, rule)
+    }
+
+    fn polygon(
+        &self,
+        ground: &mut Ground,
+        presence: &mut Presence,
+        tell: &mut impl FnMut(What, Arc<str>, u32),
+    ) {
+        let (at, border) = self.anchor();
+        let (now, frames) = (self.now.moment, self.params.min_frames);
+        let inside = contains(&ground.points, at);
+        let far = || self.margin(border).is_none_or(|m| distance_to_outline(&ground.points, at) >= m);
+        let far = !inside && far();
+        match presence.see(now, inside, far, self.counts(ground), frames) {
+            Some(Change::Enters { since, appeared }) => {
+                let label = ground.totals.enter(self.object.label);
+                presence.begin(since, now, label.clone());
+                tell(What::Enter { appeared }, label, ground.totals.all.occupancy);
+            }
+            Some(Change::Leaves(visit)) => {
+                let dwell = visit.dwell();
+                ground.totals.leave(&visit.label, dwell);
+                tell(What::Leave { vanished: false, dwell }, visit.label, ground.totals.all.occupancy);
+            }
+            None => {}
+        }
+        let Some((visit, long)) = presence.visit.as_mut().zip(self.zone().dwell) else { return };
+        if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.told) {
+            visit.told = true;
+            tell(What::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! An object and a line.
+
+use super::Direction;
+use super::geometry::{Point, distance_to_line, orientation, passes};
+
+/// Where an object is with respect to a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    /// Where it was seen last, in frame pixels.
+    pub last: Point,
+    /// The side that it counts as being on: whether that is the right one.
+    right: bool,
+    /// Since it has been seen on the other side.
+    beyond: Option<Beyond>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Beyond {
+    frames: u32,
+    /// Whether it got there between the line's ends.
+    through: bool,
+}
+
+/// When a change of sides counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    /// Frames in a row beyond the line.
+    pub frames: u32,
+    /// Pixels beyond it; nothing where that does not matter, because the object cannot get any further.
+    pub margin: Option<f64>,
+    /// Whether objects of this class count.
+    pub counts: bool,
+}
+
+fn is_right([a, b]: [Point; 2], p: Point) -> bool {
+    orientation(a, b, p) >= 0.0
+}
+
+impl Side {
+    /// Of an object that is seen first.
+    pub fn new(line: [Point; 2], at: Point) -> Self {
+        Self { last: at, right: is_right(line, at), beyond: None }
+    }
+
+    /// The object is seen at `at`. Which way it has crossed the line, if that is sure now.
+    pub fn see(&mut self, line: [Point; 2], at: Point, rule: Rule) -> Option<Direction> {
+        let [a, b] = line;
+        let last = std::mem::replace(&mut self.last, at);
+        let right = is_right(line, at);
+        if right == self.right {
+            self.beyond = None;
+            return None;
+        }
+        let beyond =
+            self.beyond.get_or_insert_with(|| Beyond { frames: 0, through: passes(a, b, last, at, right) });
+        beyond.frames = beyond.frames.saturating_add(1);
+        let far = rule.margin.is_none_or(|margin| distance_to_line(a, b, at) >= margin);
+        if !far || !rule.counts || beyond.frames < rule.frames {
+            return None;
+        }
+        self.settle()
+    }
+
+    /// The object will not be seen again; if it was long enough beyond the line, it has crossed it.
+    pub fn lose(&mut self, frames: u32) -> Option<Direction> {
+        self.beyond.filter(|beyond| beyond.frames >= frames)?;
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Option<Direction> {
+        self.right = !self.right;
+        let direction = if self.right { Direction::In } else { Direction::Out };
+        self.beyond.take().filter(|beyond| beyond.through).map(|_| direction)
+    }
+}

@@ -1,0 +1,210 @@
+//! The zones as they are asked for, and whether they can be.
+
+use super::geometry::{Point, crossing_edges, orientation};
+use crate::geometry::Rect;
+
+/// Which point of an object's box counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Anchor {
+    TopLeft,
+    TopCenter,
+    TopRight,
+    CenterLeft,
+    Center,
+    CenterRight,
+    BottomLeft,
+    /// Where somebody stands.
+    #[default]
+    BottomCenter,
+    BottomRight,
+}
+
+impl Anchor {
+    /// The point of a box.
+    pub fn of(self, rect: &Rect) -> [f64; 2] {
+        use Anchor::*;
+        let x = match self {
+            TopLeft | CenterLeft | BottomLeft => 0.0,
+            TopCenter | Center | BottomCenter => 0.5,
+            TopRight | CenterRight | BottomRight => 1.0,
+        };
+        let y = match self {
+            TopLeft | TopCenter | TopRight => 0.0,
+            CenterLeft | Center | CenterRight => 0.5,
+            BottomLeft | BottomCenter | BottomRight => 1.0,
+        };
+        let [left, top, w, h] = [rect.x, rect.y, rect.w, rect.h].map(f64::from);
+        [left + x * w, top + y * h]
+    }
+}
+
+/// What a zone is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An area with an outline.
+    Polygon,
+    /// A line from its first point to its second.
+    Line,
+}
+
+/// What coordinates are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Units {
+    /// Pixels of the frame.
+    #[default]
+    Pixels,
+    /// Fractions of the frame's width and height.
+    Fraction,
+}
+
+/// A zone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Zone {
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The outline, or the line's two ends.
+    pub points: Vec<[f64; 2]>,
+    /// Which objects count, by their classes' names or numbers; empty: all.
+    pub classes: Vec<String>,
+    /// Which point of them counts; none: that of the parameters.
+    pub anchor: Option<Anchor>,
+    /// From how long a visit on there is an event, in ns.
+    pub dwell: Option<u64>,
+    /// From how many objects on there is an event.
+    pub occupancy: Option<u32>,
+}
+
+impl Zone {
+    /// One that counts every object and has no events of its own.
+    pub fn new(name: &str, kind: Kind, points: Vec<[f64; 2]>) -> Self {
+        let (name, classes) = (name.to_owned(), Vec::new());
+        Self { name, kind, points, classes, anchor: None, dwell: None, occupancy: None }
+    }
+
+    /// A polygon's outline without points that repeat the one before.
+    pub(super) fn outline(&self) -> Vec<Point> {
+        let mut points = self.points.clone();
+        points.dedup();
+        if self.kind == Kind::Polygon && points.len() > 1 && points.first() == points.last() {
+            points.pop();
+        }
+        points
+    }
+
+    fn check(&self) -> Result<(), ZoneError> {
+        let name = || self.name.clone();
+        if let Some(point) = self.points.iter().position(|p| p.iter().any(|v| !v.is_finite())) {
+            return Err(ZoneError::NotFinite { name: name(), point: point + 1 });
+        }
+        let outline = self.outline();
+        if self.kind == Kind::Line {
+            return match (self.points.len(), outline.len()) {
+                (2, 2) => Ok(()),
+                (2, _) => Err(ZoneError::NoLength { name: name() }),
+                (points, _) => Err(ZoneError::LinePoints { name: name(), points }),
+            };
+        }
+        if outline.len() < 3 {
+            return Err(ZoneError::FewPoints { name: name(), points: outline.len() });
+        }
+        if outline.iter().all(|p| orientation(outline[0], outline[1], *p) == 0.0) {
+            return Err(ZoneError::NoArea { name: name() });
+        }
+        if let Some((a, b)) = crossing_edges(&outline) {
+            let edge = |i: usize| [i + 1, (i + 1) % outline.len() + 1];
+            return Err(ZoneError::Crossing { name: name(), first: edge(a), second: edge(b) });
+        }
+        Ok(())
+    }
+}
+
+/// Everything that a [`super::Counter`] is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// The zones.
+    pub zones: Vec<Zone>,
+    /// What their coordinates are.
+    pub units: Units,
+    /// The point of a box that counts, where the zone does not say another.
+    pub anchor: Anchor,
+    /// Frames in a row on the other side that make an event, at least 1.
+    pub min_frames: u32,
+    /// How far on the other side an object must be to have left or crossed, as a share of its box's longer side.
+    pub margin: f64,
+    /// How long a lost object keeps its place, in ns.
+    pub patience: u64,
+    /// Whether objects without an identity count in the occupancy.
+    pub untracked: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            zones: Vec::new(),
+            units: Units::Pixels,
+            anchor: Anchor::default(),
+            min_frames: 2,
+            margin: 0.05,
+            patience: 3_000_000_000,
+            untracked: false,
+        }
+    }
+}
+
+impl Params {
+    /// Whether a [`super::Counter`] can work by them.
+    ///
+    /// # Errors
+    /// What is wrong, and with which zone.
+    pub fn check(&self) -> Result<(), ZoneError> {
+        if self.min_frames == 0 {
+            return Err(ZoneError::MinFrames);
+        }
+        if !(0.0..=1.0).contains(&self.margin) {
+            return Err(ZoneError::Margin(self.margin));
+        }
+        for (i, zone) in self.zones.iter().enumerate() {
+            if zone.name.trim().is_empty() {
+                return Err(ZoneError::NoName { number: i + 1 });
+            }
+            if self.zones[..i].iter().any(|other| other.name == zone.name) {
+                return Err(ZoneError::SameName { name: zone.name.clone() });
+            }
+            zone.check()?;
+        }
+        Ok(())
+    }
+}
+
+/// A zone or a parameter that cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ZoneError {
+    #[error("zone number {number} has no name: give it one, by which its counts are found")]
+    NoName { number: usize },
+    #[error("two zones are called '{name}': give each a name of its own")]
+    SameName { name: String },
+    #[error("zone '{name}': point {point} is NaN or infinite: coordinates are finite numbers")]
+    NotFinite { name: String, point: usize },
+    #[error("zone '{name}': a polygon has three different points or more, this one has {points}")]
+    FewPoints { name: String, points: usize },
+    #[error("zone '{name}': its points lie on one straight line, so nothing can be inside: make it a line")]
+    NoArea { name: String },
+    #[error(
+        "zone '{name}': its outline meets itself, the edge from point {} to {} that from point {} to {}: \
+         give the points in the order in which they go around, or make two zones",
+        first[0], first[1], second[0], second[1]
+    )]
+    Crossing { name: String, first: [usize; 2], second: [usize; 2] },
+    #[error("zone '{name}': a line has two points, this one has {points}: make a zone of each piece")]
+    LinePoints { name: String, points: usize },
+    #[error("zone '{name}': both ends of the line are the same point, so nothing can cross it")]
+    NoLength { name: String },
+    #[error("min-frames is 1 or more")]
+    MinFrames,
+    #[error("margin is a share of the box between 0 and 1, not {0}")]
+    Margin(f64),
+}

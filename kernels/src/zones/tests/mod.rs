@@ -1,0 +1,59 @@
+//! Zones from outside: what is said of objects that move.
+
+mod crossing;
+mod errors;
+mod geometry;
+mod life;
+mod visits;
+
+use super::*;
+use crate::geometry::Rect;
+
+const MS: u64 = 1_000_000;
+
+/// A frame's time: 100 ms each.
+fn at(frame: u64) -> FrameTime {
+    FrameTime { pts: Some(frame * 100 * MS), duration: Some(100 * MS) }
+}
+
+/// An object without a size at a point, so that it is where every anchor is.
+fn dot(id: u64, [x, y]: [f64; 2]) -> Sighting<'static> {
+    let rect = Rect { x: x as f32, y: y as f32, w: 0.0, h: 0.0 };
+    Sighting { id: Some(id), label: "person", class: Some(0), rect }
+}
+
+/// Counts as soon as something is on the other side.
+fn at_once(zones: Vec<Zone>) -> Params {
+    Params { zones, min_frames: 1, margin: 0.0, ..Params::default() }
+}
+
+fn line(points: [[f64; 2]; 2]) -> Zone {
+    Zone::new("line", Kind::Line, points.to_vec())
+}
+
+/// Corners 10,10 and 20,20.
+fn square() -> Zone {
+    let outline = vec![[10.0, 10.0], [20.0, 10.0], [20.0, 20.0], [10.0, 20.0]];
+    Zone::new("square", Kind::Polygon, outline)
+}
+
+fn counter(params: Params) -> Counter {
+    Counter::new(params).unwrap()
+}
+
+/// What is said of a single object that is seen at these places, frame by frame; nothing where it is not seen.
+fn walk(counter: &mut Counter, places: &[Option<[f64; 2]>]) -> Vec<(usize, What)> {
+    let mut said = Vec::new();
+    for (frame, place) in places.iter().enumerate() {
+        let objects: Vec<_> = place.iter().map(|p| dot(1, *p)).collect();
+        let report = counter.update(at(frame as u64), &objects);
+        said.extend(report.events.iter().map(|event| (frame, event.what)));
+    }
+    said
+}
+
+/// The same of one that is seen at x along y = 15.
+fn along(counter: &mut Counter, xs: &[f64]) -> Vec<(usize, What)> {
+    let places: Vec<_> = xs.iter().map(|x| Some([*x, 15.0])).collect();
+    walk(counter, &places)
+}

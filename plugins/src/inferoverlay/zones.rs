@@ -1,0 +1,125 @@
+//! How zones look: their outlines and lines, an arrow to the side that is `in`, and what they have counted.
+
+use cudainfer_kernels::draw::{Rgb, Shape};
+use cudainfer_kernels::zones::Kind;
+
+use super::picture::{Settings, color_of_name};
+use crate::meta::zone::Zone;
+
+/// A zone's strokes and its caption.
+pub(super) struct Figure {
+    strokes: Vec<Vec<(f32, f32)>>,
+    caption: String,
+    /// Where the caption goes.
+    at: (f32, f32),
+    color: Rgb,
+}
+
+/// The zones as they are drawn with lines of this thickness; none if they are switched off.
+pub(super) fn figures(zones: &[Zone], settings: &Settings, thickness: u32) -> Vec<Figure> {
+    let drawn = zones.iter().filter(|_| settings.zones);
+    drawn.filter_map(|zone| figure(zone, settings, thickness)).collect()
+}
+
+fn figure(zone: &Zone, settings: &Settings, thickness: u32) -> Option<Figure> {
+    let points: Vec<_> = zone.points.iter().map(|[x, y]| (*x as f32, *y as f32)).collect();
+    let at = points.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let counts = &zone.counts;
+    let (strokes, counted) = match (zone.kind, &points[..]) {
+        (Kind::Line, [a, b]) => {
+            let counted = format!("in {} out {}", counts.crossed_in, counts.crossed_out);
+            let mut strokes = arrow(*a, *b, thickness);
+            strokes.push(points);
+            (strokes, counted)
+        }
+        _ => {
+            let closed = points.iter().chain(points.first()).copied().collect();
+            (vec![closed], format!("{}, entered {}", counts.occupancy, counts.entered))
+        }
+    };
+    let caption = if settings.labels { format!("{}: {counted}", zone.name) } else { String::new() };
+    Some(Figure { strokes, caption, at, color: color_of_name(&zone.name) })
+}
+
+/// From the middle of a line to the side that is right of whoever walks along it.
+fn arrow(a: (f32, f32), b: (f32, f32), thickness: u32) -> Vec<Vec<(f32, f32)>> {
+    let (along, length) = ((b.0 - a.0, b.1 - a.1), (b.0 - a.0).hypot(b.1 - a.1));
+    let along = (along.0 / length, along.1 / length);
+    let right = (-along.1, along.0);
+    let middle = ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0);
+    let size = 20.0 * thickness as f32;
+    let at = |forth: f32, aside: f32| {
+        let (forth, aside) = (forth * size, aside * size);
+        (middle.0 + forth * right.0 + aside * along.0, middle.1 + forth * right.1 + aside * along.1)
+    };
+    vec![vec![middle, at(1.0, 0.0)], vec![at(0.6, -0.4), at(1.0, 0.0), at(0.6, 0.4)]]
+}
+
+/// Their strokes.
+pub(super) fn strokes(figures: &[Figure], thickness: u32) -> impl Iterator<Item = Shape<'_>> {
+    figures.iter().flat_map(move |Figure { strokes, color, .. }| {
+        strokes.iter().map(move |points| Shape::Polyline { points, thickness, color: *color })
+    })
+}
+
+/// Their captions.
+pub(super) fn captions(figures: &[Figure], scale: u32) -> impl Iterator<Item = Shape<'_>> {
+    let written = figures.iter().filter(|figure| !figure.caption.is_empty());
+    written.map(move |Figure { caption, at: (x, y), color, .. }| Shape::Label {
+        x: *x,
+        y: *y,
+        text: caption,
+        color: *color,
+        scale,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::zones::{Counts, Totals};
+
+    use super::*;
+
+    type Strokes = Vec<Vec<(f32, f32)>>;
+
+    /// The strokes and the captions of two zones.
+    fn drawn(settings: &Settings) -> (Strokes, Vec<(f32, f32, String)>) {
+        let zone = |name, kind, points: &[[f64; 2]]| Zone::new(name, kind, points, &Totals::default());
+        let counts = Counts { crossed_in: 3, crossed_out: 1, entered: 7, left: 5, occupancy: 2 };
+        let zones = [
+            zone("door", Kind::Line, &[[100.0, 40.0], [50.0, 40.0]]),
+            zone("yard", Kind::Polygon, &[[0.0, 9.0], [9.0, 5.0], [9.0, 9.0]]),
+        ]
+        .map(|zone| Zone { counts, ..zone });
+        let figures = figures(&zones, settings, 1);
+        let (mut strokes, mut captions) = (Vec::new(), Vec::new());
+        for shape in super::strokes(&figures, 1).chain(super::captions(&figures, 1)) {
+            match shape {
+                Shape::Polyline { points, thickness: 1, .. } => strokes.push(points.to_vec()),
+                Shape::Label { x, y, text, .. } => captions.push((x, y, text.to_owned())),
+                _ => panic!("{shape:?}"),
+            }
+        }
+        (strokes, captions)
+    }
+
+    #[test]
+    fn an_arrow_shows_the_side_that_is_in_and_an_outline_is_closed() {
+        let (strokes, captions) = drawn(&Settings::default());
+        // The line goes to the left, so its right is up.
+        assert_eq!(strokes[0], [(75.0, 40.0), (75.0, 20.0)]);
+        assert_eq!(strokes[1][1], (75.0, 20.0));
+        assert_eq!(strokes[2], [(100.0, 40.0), (50.0, 40.0)]);
+        assert_eq!(strokes[3], [(0.0, 9.0), (9.0, 5.0), (9.0, 9.0), (0.0, 9.0)]);
+        let wanted = [(100.0, 40.0, "door: in 3 out 1"), (9.0, 5.0, "yard: 2, entered 7")];
+        assert_eq!(captions, wanted.map(|(x, y, text)| (x, y, text.to_owned())));
+    }
+
+    #[test]
+    fn they_can_be_switched_off_and_so_can_their_captions() {
+        let (strokes, captions) = drawn(&Settings { labels: false, ..Settings::default() });
+        assert_eq!((strokes.len(), captions.len()), (4, 0));
+        let (strokes, captions) = drawn(&Settings { zones: false, ..Settings::default() });
+        assert_eq!((strokes.len(), captions.len()), (0, 0));
+    }
+}

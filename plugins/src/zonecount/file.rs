@@ -1,0 +1,84 @@
+//! Zones as a TOML file has them.
+
+use cudainfer_kernels::zones::{Kind, Zone};
+use serde::Deserialize;
+
+use super::syntax::{dwell, occupancy};
+use super::{Anchor, Units};
+use crate::nick::read as nick;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    #[serde(default, deserialize_with = "nick")]
+    units: Option<Units>,
+    #[serde(default)]
+    zone: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Entry {
+    name: String,
+    kind: EntryKind,
+    points: Vec<[f64; 2]>,
+    #[serde(default)]
+    classes: Vec<Class>,
+    #[serde(default, deserialize_with = "nick")]
+    anchor: Option<Anchor>,
+    dwell: Option<f64>,
+    occupancy: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum EntryKind {
+    Line,
+    Polygon,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a class is its name or its number, from 0")]
+enum Class {
+    Number(u32),
+    Name(String),
+}
+
+impl Entry {
+    fn zone(self) -> Result<Zone, String> {
+        let wrong = |why| format!("zone '{}': {why}", self.name);
+        let kind = match self.kind {
+            EntryKind::Line => Kind::Line,
+            EntryKind::Polygon => Kind::Polygon,
+        };
+        let class = |class: Class| match class {
+            Class::Number(number) => number.to_string(),
+            Class::Name(name) => name,
+        };
+        Ok(Zone {
+            dwell: self.dwell.map(dwell).transpose().map_err(wrong)?,
+            occupancy: self.occupancy.map(occupancy).transpose().map_err(wrong)?,
+            kind,
+            points: self.points,
+            classes: self.classes.into_iter().map(class).collect(),
+            anchor: self.anchor.map(Into::into),
+            name: self.name,
+        })
+    }
+}
+
+/// Reads a file of zones, and what its coordinates are, if it says so.
+///
+/// # Errors
+/// A sentence that names the file and, where its text is wrong, the line.
+pub(super) fn read(path: &str) -> Result<(Option<Units>, Vec<Zone>), String> {
+    let text =
+        std::fs::read_to_string(path).map_err(|e| format!("zones-file '{path}' cannot be read: {e}"))?;
+    let wrong = |why: &str| format!("zones-file '{path}' is not right: {why}");
+    let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string().trim()))?;
+    if file.zone.is_empty() {
+        return Err(wrong("it has no [[zone]] with name, kind and points"));
+    }
+    let zones = file.zone.into_iter().map(Entry::zone).collect::<Result<_, _>>();
+    Ok((file.units, zones.map_err(|why| wrong(&why))?))
+}

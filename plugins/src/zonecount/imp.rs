@@ -1,0 +1,340 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::time::Instant;
+
+use cudainfer_kernels::device::{Counter as Count, Counters};
+use cudainfer_kernels::zones::{Counter, FrameTime};
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::prelude::*;
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::prelude::*;
+
+use super::messages::Budget;
+use super::notices::Notices;
+use super::properties;
+use super::settings::Settings;
+use super::sight::{identity, sighting};
+use crate::engine::ModelInfo;
+use crate::meta::object::{Object, add_zones, objects};
+use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
+use crate::sync::lock;
+use crate::{caps, meta, stats};
+
+struct State {
+    counter: Counter,
+    notices: Notices,
+    /// Width and height of the frames.
+    size: [usize; 2],
+    budget: Budget,
+}
+
+/// The message of an event.
+const MESSAGE: &str = "zonecount-event";
+
+#[derive(Default)]
+pub struct ZoneCount {
+    settings: Mutex<Settings>,
+    /// Whether the zones, or what counts, have been set since they were taken over.
+    changed: AtomicBool,
+    state: Mutex<Option<State>>,
+    /// What was counted until the element stopped.
+    last: Mutex<Option<gst::Structure>>,
+    counters: Counters,
+    /// Objects that were looked at.
+    objects: Count,
+    /// Those of them without an identity.
+    untracked: Count,
+    events: Count,
+    dropped_messages: Count,
+}
+
+/// What a frame leaves to say on the bus, when nothing is locked any more.
+#[derive(Default)]
+struct Said {
+    messages: Vec<gst::Structure>,
+    warnings: Vec<String>,
+}
+
+/// All zones with what they have counted.
+fn zones(counter: &Counter) -> Vec<Zone> {
+    let zones = counter.params().zones.iter().enumerate();
+    let zone = |(i, zone): (usize, &cudainfer_kernels::zones::Zone)| {
+        Some(Zone::new(&zone.name, zone.kind, counter.points(i), counter.totals(i)?))
+    };
+    zones.filter_map(zone).collect()
+}
+
+fn counts(counter: &Counter) -> gst::Structure {
+    let zones = zones(counter).into_iter().map(|zone| zone.to_structure().to_send_value());
+    gst::Structure::builder("counts").field("zones", gst::Array::from_values(zones)).build()
+}
+
+/// The events and the objects' zones with names instead of numbers.
+fn named(counter: &Counter, objects: &[Object]) -> (Vec<ZoneEvent>, Vec<Option<ZonesParam>>) {
+    let (zone, report) = (|i: usize| &counter.params().zones[i], counter.report());
+    let event = |event: &cudainfer_kernels::zones::Event| ZoneEvent {
+        zone: zone(event.zone).name.clone(),
+        kind: zone(event.zone).kind,
+        what: event.what,
+        object: event.object.and_then(|i| objects.get(i)).map(|object| object.id),
+        track: event.id,
+        label: event.label.to_string(),
+        occupancy: event.occupancy,
+    };
+    let stays = report.stays.iter().map(|stays| {
+        (!stays.is_empty()).then(|| ZonesParam {
+            names: stays.iter().map(|stay| zone(stay.zone).name.clone()).collect(),
+            dwell: stays.iter().map(|stay| stay.dwell).collect(),
+        })
+    });
+    (report.events.iter().map(event).collect(), stays.collect())
+}
+
+impl ZoneCount {
+    /// Takes over what has been set since the last frame; the zones stay as they were, if they cannot be that.
+    fn suit(&self, state: &mut State, said: &mut Said) {
+        if !self.changed.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let settings = lock(&self.settings).clone();
+        let taken =
+            settings.params().and_then(|params| state.counter.replace(params).map_err(|e| e.to_string()));
+        match taken {
+            Ok(()) => said.warnings.extend(Notices::off_frame(&state.counter, state.size)),
+            Err(why) => said.warnings.push(format!("{why}. The zones stay as they were")),
+        }
+    }
+
+    fn count(&self, state: &mut State, buffer: &mut gst::BufferRef, said: &mut Said) {
+        self.suit(state, said);
+        let State { counter, notices, budget, .. } = state;
+        let objects = objects(buffer);
+        let sightings: Vec<_> = objects.iter().map(sighting).collect();
+        self.objects.add_size(sightings.len());
+        self.untracked.add_size(sightings.iter().filter(|sighting| sighting.id.is_none()).count());
+        let time = FrameTime {
+            pts: buffer.pts().map(gst::ClockTime::nseconds),
+            duration: buffer.duration().map(gst::ClockTime::nseconds),
+        };
+        counter.update(time, &sightings);
+        let (events, stays) = named(counter, &objects);
+        let zones = zones(counter);
+        add_zones(buffer, stays);
+        zone::put(buffer, &zones, &events);
+        self.events.add_size(events.len());
+        said.warnings.extend(notices.look(counter, &objects, |object| identity(object).is_some()));
+        let (on, most) = {
+            let settings = lock(&self.settings);
+            (settings.messages, settings.max_messages)
+        };
+        for event in events.iter().filter(|_| on) {
+            match budget.spend(most, Instant::now()) {
+                Some(dropped) => said.messages.push(self.message(event, &zones, buffer.pts(), dropped)),
+                None => self.dropped_messages.add(1),
+            }
+        }
+    }
+
+    /// The event with its times and with what the zone has counted.
+    fn message(
+        &self,
+        event: &ZoneEvent,
+        zones: &[Zone],
+        pts: Option<gst::ClockTime>,
+        dropped: u64,
+    ) -> gst::Structure {
+        let mut s = event.to_structure(MESSAGE);
+        if let Some(zone) = zones.iter().find(|zone| zone.name == event.zone) {
+            set_counts(&mut s, zone.kind, &zone.counts);
+        }
+        let segment = self.obj().segment();
+        let segment = segment.downcast_ref::<gst::ClockTime>();
+        s.set("pts", pts);
+        s.set("stream-time", segment.and_then(|segment| segment.to_stream_time(pts)));
+        s.set("running-time", segment.and_then(|segment| segment.to_running_time(pts)));
+        s.set("dropped", dropped);
+        s
+    }
+
+    fn say(&self, said: Said) {
+        let element = self.obj();
+        for why in said.warnings {
+            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{}: {why}", element.name()));
+        }
+        for message in said.messages {
+            let _ = element.post_message(gst::message::Element::builder(message).src(&*element).build());
+        }
+    }
+
+    fn stats(&self) -> gst::Structure {
+        let mut stats = stats::structure(&self.counters);
+        stats.set("objects", self.objects.get());
+        stats.set("untracked", self.untracked.get());
+        stats.set("events", self.events.get());
+        stats.set("dropped-messages", self.dropped_messages.get());
+        stats
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for ZoneCount {
+    const NAME: &'static str = "GstZoneCount";
+    type Type = super::ZoneCount;
+    type ParentType = gst_base::BaseTransform;
+}
+
+impl ObjectImpl for ZoneCount {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(properties::list);
+        &PROPERTIES
+    }
+
+    fn signals() -> &'static [glib::subclass::Signal] {
+        static SIGNALS: LazyLock<Vec<glib::subclass::Signal>> = LazyLock::new(|| {
+            vec![
+                glib::subclass::Signal::builder("reset")
+                    .action()
+                    .class_handler(|values| {
+                        let element = values.first()?.get::<super::ZoneCount>().ok()?;
+                        if let Some(state) = lock(&element.imp().state).as_mut() {
+                            state.counter.clear();
+                        }
+                        None
+                    })
+                    .build(),
+            ]
+        });
+        &SIGNALS
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        properties::set(&mut lock(&self.settings), pspec.name(), value);
+        if !pspec.name().ends_with("messages") {
+            self.changed.store(true, Ordering::Release);
+        }
+    }
+
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        match pspec.name() {
+            "counts" => {
+                let now = lock(&self.state).as_ref().map(|state| counts(&state.counter));
+                now.or_else(|| lock(&self.last).clone()).to_value()
+            }
+            "stats" => self.stats().to_value(),
+            name => {
+                properties::get(&lock(&self.settings), name).unwrap_or_else(|| pspec.default_value().clone())
+            }
+        }
+    }
+}
+
+impl GstObjectImpl for ZoneCount {}
+
+impl ElementImpl for ZoneCount {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Counter in zones and across lines",
+                "Filter/Analyzer/Video",
+                "Says which tracked objects enter, leave and stay in polygons and which cross lines, and counts them by class",
+                "The cudainfer authors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let any = caps::any_memory();
+            caps::pad_templates(&any, &any)
+        });
+        &TEMPLATES
+    }
+}
+
+impl BaseTransformImpl for ZoneCount {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let wrong =
+            |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
+        self.changed.store(false, Ordering::Release);
+        let params = lock(&self.settings).clone().params().map_err(wrong)?;
+        let counter = Counter::new(params).map_err(|e| wrong(e.to_string()))?;
+        self.counters.reset();
+        for count in [&self.objects, &self.untracked, &self.events, &self.dropped_messages] {
+            count.reset();
+        }
+        let mut notices = Notices::default();
+        notices.begin();
+        *lock(&self.last) = None;
+        *lock(&self.state) = Some(State { counter, notices, size: [0; 2], budget: Budget::default() });
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        let state = lock(&self.state).take();
+        *lock(&self.last) = state.map(|state| counts(&state.counter));
+        Ok(())
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let size = caps::frame_size(incaps);
+        let rate = incaps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
+        let duration = rate.and_then(|rate| {
+            let [n, d] = [rate.numer(), rate.denom()].map(|v| u64::try_from(v).unwrap_or(0));
+            (d * 1_000_000_000).checked_div(n)
+        });
+        let model = self.obj().static_pad("sink").map(|sink| ModelInfo::ask(&sink, incaps));
+        let mut warnings = Vec::new();
+        if let Some(state) = lock(&self.state).as_mut() {
+            state.counter.set_frame(size, duration);
+            state.notices.model = model;
+            if state.size != size {
+                warnings = Notices::off_frame(&state.counter, size);
+            }
+            state.size = size;
+        }
+        self.say(Said { warnings, ..Said::default() });
+        Ok(())
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        let mut said = Said::default();
+        if let Some(state) = lock(&self.state).as_mut() {
+            match event.view() {
+                gst::EventView::StreamStart(_) | gst::EventView::FlushStop(_) => {
+                    state.counter.reset();
+                    state.notices.begin();
+                }
+                gst::EventView::Eos(_) => said.warnings.extend(state.notices.end()),
+                _ => (),
+            }
+        }
+        self.say(said);
+        self.parent_sink_event(event)
+    }
+
+    fn prepare_output_buffer(
+        &self,
+        input: InputBuffer,
+    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+        Ok(meta::share(input))
+    }
+
+    fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let mut said = Said::default();
+        {
+            let _frame = stats::frame(&*self.obj(), &self.counters);
+            let mut state = lock(&self.state);
+            let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+            self.count(state, buffer, &mut said);
+        }
+        self.say(said);
+        Ok(gst::FlowSuccess::Ok)
+    }
+}

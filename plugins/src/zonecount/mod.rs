@@ -1,0 +1,37 @@
+//! SECTION:element-zonecount
+//!
+//! Counts tracked objects in polygons and across lines: who enters, leaves and stays how long, how many are inside, and how many
+//! cross a line in which direction, all by class. It tells so in metadata (see [`crate::meta::zone`]), which inferoverlay
+//! draws and inferpublish writes, and in element messages called `zonecount-event`.
+//!
+//! ```text
+//! gst-launch-1.0 -m filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \
+//!   ! trtinfer model=yolo11n.onnx ! gpunms classes=person ! tracker \
+//!   ! zonecount zones="door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570,0,570" \
+//!   ! inferoverlay ! videoconvert ! autovideosink
+//! ```
+//!
+//! What counts as what (edges, jitter, lost objects) is the matter of [`cudainfer_kernels::zones`].
+
+use gst::prelude::*;
+
+mod enums;
+mod file;
+mod imp;
+mod messages;
+mod notices;
+mod properties;
+mod settings;
+mod sight;
+mod syntax;
+
+pub use enums::{Anchor, Units};
+
+glib::wrapper! {
+    /// The element.
+    pub struct ZoneCount(ObjectSubclass<imp::ZoneCount>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+}
+
+pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    gst::Element::register(Some(plugin), "zonecount", gst::Rank::NONE, ZoneCount::static_type())
+}

@@ -1,0 +1,111 @@
+//! What is probably not meant: zones off the frame, classes that do not exist, objects without identities.
+
+use cudainfer_kernels::zones::{Counter, Units};
+
+use crate::engine::ModelInfo;
+use crate::meta::object::Object;
+
+/// Frames with objects, none of which has ever had an identity, that are enough to say so.
+const ENOUGH: u32 = 30;
+
+/// What has been noticed of a stream.
+#[derive(Default)]
+pub(super) struct Notices {
+    /// The model before this element, until it was looked at.
+    pub model: Option<ModelInfo>,
+    /// Frames with objects without an identity so far; nothing, if one has had one, or it has been said.
+    strangers: Option<u32>,
+}
+
+impl Notices {
+    /// Of a new stream.
+    pub fn begin(&mut self) {
+        self.strangers = Some(0);
+    }
+
+    /// The zones that lie off a frame of this size.
+    pub fn off_frame(counter: &Counter, [width, height]: [usize; 2]) -> Vec<String> {
+        let params = counter.params();
+        let all = |zone: usize, test: &dyn Fn(f64, f64) -> bool| {
+            counter.points(zone).iter().all(|[x, y]| test(*x, *y))
+        };
+        let (w, h) = (width as f64, height as f64);
+        let off = |(i, zone): (usize, &cudainfer_kernels::zones::Zone)| {
+            let tiny = params.units == Units::Pixels && all(i, &|x, y| x.abs() <= 1.0 && y.abs() <= 1.0);
+            if tiny {
+                return Some(format!(
+                    "zone '{}' is no larger than a pixel: if its points are fractions of the frame, set units=fraction",
+                    zone.name
+                ));
+            }
+            let off = all(i, &|x, _| x < 0.0)
+                || all(i, &|x, _| x > w)
+                || all(i, &|_, y| y < 0.0)
+                || all(i, &|_, y| y > h);
+            let hint = if params.units == Units::Fraction {
+                "; if its points are pixels, set units=pixels"
+            } else {
+                ""
+            };
+            off.then(|| {
+                format!(
+                    "zone '{}' lies outside of the frame of {width}x{height}, so nothing happens there{hint}",
+                    zone.name
+                )
+            })
+        };
+        params.zones.iter().enumerate().filter_map(off).collect()
+    }
+
+    /// Looks at a frame's objects; `tracked` says whether each has an identity.
+    pub fn look(
+        &mut self,
+        counter: &Counter,
+        objects: &[Object],
+        tracked: impl Fn(&Object) -> bool,
+    ) -> Vec<String> {
+        let mut said = Vec::new();
+        // A second model, whose classes are others, may stand between this element and the one that made the objects.
+        if objects.iter().any(|object| object.detection.is_some())
+            && let Some(info) = self.model.take()
+        {
+            let labels = &info.output.labels;
+            if objects.iter().any(|object| labels.contains(&object.label)) {
+                said.extend(unknown_classes(counter, labels));
+            }
+        }
+        if objects.iter().any(tracked) {
+            self.strangers = None;
+        }
+        if let Some(frames) = self.strangers.as_mut().filter(|_| !objects.is_empty()) {
+            *frames += 1;
+            if *frames >= ENOUGH {
+                said.extend(self.end());
+            }
+        }
+        said
+    }
+
+    /// At the stream's end, if it was short.
+    pub fn end(&mut self) -> Option<String> {
+        self.strangers.take().filter(|frames| *frames > 0).map(|_| {
+            "no object has an identity, so none enters, leaves or crosses: put tracker before this element \
+             (untracked=true counts who is in a polygon without it)"
+                .to_owned()
+        })
+    }
+}
+
+fn unknown_classes(counter: &Counter, labels: &[String]) -> Vec<String> {
+    let known = |class: &String| {
+        labels.contains(class) || class.parse::<usize>().is_ok_and(|number| number < labels.len())
+    };
+    let zones = &counter.params().zones;
+    let unknown = zones.iter().flat_map(|zone| {
+        zone.classes.iter().filter(|class| !known(class)).map(move |class| {
+            let labels = labels.join(", ");
+            format!("zone '{}': the model has no class '{class}'; it has {labels}", zone.name)
+        })
+    });
+    unknown.collect()
+}

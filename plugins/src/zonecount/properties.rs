@@ -1,0 +1,136 @@
+//! The properties, as gst-inspect shows them.
+
+use gst::glib;
+use gst::prelude::*;
+
+use super::settings::Settings;
+use super::{Anchor, Units};
+use crate::stats;
+
+/// How long `patience` may be: an hour. What is remembered grows with it.
+const MOST_PATIENCE: u64 = 3_600_000_000_000;
+
+pub(super) fn list() -> Vec<glib::ParamSpec> {
+    let defaults = Settings::default();
+    let text = |name: &str, nick: &str, blurb: &str| {
+        glib::ParamSpecString::builder(name).nick(nick).blurb(blurb).mutable_playing().build()
+    };
+    let flag = |name: &str, nick: &str, blurb: &str, default: bool| {
+        let spec = glib::ParamSpecBoolean::builder(name).nick(nick).blurb(blurb).default_value(default);
+        spec.mutable_playing().build()
+    };
+    vec![
+        text(
+            "zones",
+            "Zones and lines",
+            "NAME=KIND:POINTS, separated by semicolons, as in door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570; \
+             behind the points, separated by colons: classes=person,car, anchor=center, dwell=SECONDS and \
+             occupancy=NUMBER, from which on there is an event",
+        ),
+        text("zones-file", "File of zones", "A TOML file with the zones, instead of the property zones"),
+        glib::ParamSpecEnum::builder::<Units>("units")
+            .nick("Units of the points")
+            .blurb("What the points' coordinates are, where the file does not say it")
+            .mutable_playing()
+            .build(),
+        glib::ParamSpecEnum::builder::<Anchor>("anchor")
+            .nick("Anchor point")
+            .blurb("The point of an object's box that counts, where its zone does not say another")
+            .mutable_playing()
+            .build(),
+        glib::ParamSpecUInt::builder("min-frames")
+            .nick("Minimum frames")
+            .blurb("Frames in a row on the other side of a line or an outline after which an object has crossed it")
+            .minimum(1)
+            .maximum(1000)
+            .default_value(defaults.min_frames)
+            .mutable_playing()
+            .build(),
+        glib::ParamSpecDouble::builder("margin")
+            .nick("Margin of jitter")
+            .blurb(
+                "How far beyond a line, or outside of a polygon, an object must be to have crossed or left, as a share of \
+                 the longer side of its box",
+            )
+            .minimum(0.0)
+            .maximum(1.0)
+            .default_value(defaults.margin)
+            .mutable_playing()
+            .build(),
+        glib::ParamSpecUInt64::builder("patience")
+            .nick("Patience with the lost")
+            .blurb("How long an object that is not seen keeps its place, in nanoseconds; then it leaves where it was")
+            .maximum(MOST_PATIENCE)
+            .default_value(defaults.patience)
+            .mutable_playing()
+            .build(),
+        flag(
+            "untracked",
+            "Count the untracked",
+            "Count objects without an identity in the occupancy of polygons, frame by frame",
+            defaults.untracked,
+        ),
+        flag(
+            "messages",
+            "Post messages",
+            "Post each event as an element message called zonecount-event",
+            defaults.messages,
+        ),
+        glib::ParamSpecUInt::builder("max-messages")
+            .nick("Maximum messages")
+            .blurb(
+                "Messages a second at most, 0 for any number; the next one says in its field dropped how many were left \
+                 out. Metadata has all events",
+            )
+            .default_value(defaults.max_messages)
+            .mutable_playing()
+            .build(),
+        glib::ParamSpecBoxed::builder::<gst::Structure>("counts")
+            .nick("Counts of the zones")
+            .blurb(
+                "What the zones have counted since the stream's start: an array zones of structures, as in the metadata; \
+                 the last ones in READY",
+            )
+            .read_only()
+            .build(),
+        stats::param_spec(
+            ", objects that were looked at, untracked: those of them without an identity, events, and dropped-messages: \
+             events that were not posted because of max-messages",
+        ),
+    ]
+}
+
+/// Sets the property `name`.
+pub(super) fn set(settings: &mut Settings, name: &str, value: &glib::Value) {
+    let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
+    match name {
+        "zones" => settings.zones = text(),
+        "zones-file" => settings.zones_file = text(),
+        "units" => settings.units = value.get().unwrap_or_default(),
+        "anchor" => settings.anchor = value.get().unwrap_or_default(),
+        "min-frames" => settings.min_frames = value.get().unwrap_or(settings.min_frames),
+        "margin" => settings.margin = value.get().unwrap_or(settings.margin),
+        "patience" => settings.patience = value.get().unwrap_or(settings.patience),
+        "untracked" => settings.untracked = value.get().unwrap_or_default(),
+        "messages" => settings.messages = value.get().unwrap_or_default(),
+        "max-messages" => settings.max_messages = value.get().unwrap_or(settings.max_messages),
+        _ => (),
+    }
+}
+
+/// The property `name`, if it is one of the settings.
+pub(super) fn get(settings: &Settings, name: &str) -> Option<glib::Value> {
+    Some(match name {
+        "zones" => settings.zones.to_value(),
+        "zones-file" => settings.zones_file.to_value(),
+        "units" => settings.units.to_value(),
+        "anchor" => settings.anchor.to_value(),
+        "min-frames" => settings.min_frames.to_value(),
+        "margin" => settings.margin.to_value(),
+        "patience" => settings.patience.to_value(),
+        "untracked" => settings.untracked.to_value(),
+        "messages" => settings.messages.to_value(),
+        "max-messages" => settings.max_messages.to_value(),
+        _ => return None,
+    })
+}

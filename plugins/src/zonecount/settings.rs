@@ -1,0 +1,84 @@
+//! From the properties to the kernel's parameters.
+
+use cudainfer_kernels::zones::Params;
+
+use super::{Anchor, Units, file, syntax};
+
+/// The properties.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// As they are written.
+    pub zones: Option<String>,
+    /// A path.
+    pub zones_file: Option<String>,
+    pub units: Units,
+    pub anchor: Anchor,
+    pub min_frames: u32,
+    pub margin: f64,
+    /// Ns.
+    pub patience: u64,
+    pub untracked: bool,
+    pub messages: bool,
+    /// A second; 0: no limit.
+    pub max_messages: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let params = Params::default();
+        Self {
+            zones: None,
+            zones_file: None,
+            units: Units::default(),
+            anchor: Anchor::default(),
+            min_frames: params.min_frames,
+            margin: params.margin,
+            patience: params.patience,
+            untracked: params.untracked,
+            messages: true,
+            max_messages: 100,
+        }
+    }
+}
+
+impl Settings {
+    /// As the kernels' counter wants them. Reads the file, if there is one.
+    ///
+    /// # Errors
+    /// A sentence about what is wrong with the zones, or with their file.
+    pub fn params(&self) -> Result<Params, String> {
+        let params = |units: Units, zones| Params {
+            zones,
+            units: units.into(),
+            anchor: self.anchor.into(),
+            min_frames: self.min_frames,
+            margin: self.margin,
+            patience: self.patience,
+            untracked: self.untracked,
+        };
+        let none =
+            || format!("there are no zones: set zones, as in zones=\"{}\", or zones-file", syntax::EXAMPLE);
+        match (&self.zones, &self.zones_file) {
+            (Some(_), Some(_)) => {
+                Err("zones and zones-file are two ways to say the same: set one".to_owned())
+            }
+            (None, None) => Err(none()),
+            (Some(text), None) => {
+                let zones = syntax::zones(text).map_err(|why| format!("zones: {why}"))?;
+                if zones.is_empty() {
+                    return Err(none());
+                }
+                let params = params(self.units, zones);
+                params.check().map(|()| params).map_err(|why| format!("zones: {why}"))
+            }
+            (None, Some(path)) => {
+                let (units, zones) = file::read(path)?;
+                let params = params(units.unwrap_or(self.units), zones);
+                params
+                    .check()
+                    .map(|()| params)
+                    .map_err(|why| format!("zones-file '{path}' is not right: {why}"))
+            }
+        }
+    }
+}

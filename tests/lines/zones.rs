@@ -1,0 +1,432 @@
+//! zonecount: what it says of objects that walk through its zones, everywhere that it says it.
+
+use std::sync::{Arc, Mutex};
+
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::zones::{Direction, What};
+use cudainfer_tests::{Line, end, filled, push, root, run, scratch, until};
+use gst::prelude::*;
+use gstcudainfer::meta::object::{DetectionParam, Object, TrackingParam, objects};
+use gstcudainfer::meta::zone::{Zone, ZoneEvent, zones};
+
+use crate::lines;
+
+const MS: u64 = 1_000_000;
+const FRAMES: &str = "video/x-raw,format=RGB,width=64,height=64,framerate=10/1";
+/// Upwards in the middle of a frame of 64x64, and what lies around it.
+const ZONES: &str = "door=line:32,64,32,0;yard=polygon:20,0,44,0,44,64,20,64";
+
+/// Somebody 10 pixels wide and 20 high whose feet are at `x`, 50.
+fn person(x: f32) -> Object {
+    let rect = Rect { x: x - 5.0, y: 30.0, w: 10.0, h: 20.0 };
+    let detection = Some(DetectionParam { rect, confidence: 0.9, label_id: 0 });
+    Object { label: "person".into(), detection, ..Object::default() }
+}
+
+/// The same with an identity, and with its place in the frame as number.
+fn tracked(id: u64, x: f32) -> Object {
+    let person = person(x);
+    let rect = person.detection.as_ref().unwrap().rect;
+    let tracking = Some(TrackingParam { id, age: 0, state: "tracked".into(), rect });
+    Object { id: i32::try_from(id).unwrap() - 1, tracking, ..person }
+}
+
+/// Puts objects on the frames that pass the element called `scene`, by the frames' numbers.
+fn play(line: &Line, scene: impl Fn(u64) -> Vec<Object> + Send + Sync + 'static) {
+    let count = std::sync::atomic::AtomicU64::new(0);
+    let pad = line.element("scene").static_pad("src").unwrap();
+    pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+        if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+            let frame = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            for object in scene(frame) {
+                object.put(buffer.make_mut(), &Rect::default());
+            }
+        }
+        gst::PadProbeReturn::Ok
+    });
+}
+
+/// Somebody who walks from x = 10 on to the right, 5 pixels a frame.
+fn walker(frame: u64) -> Vec<Object> {
+    vec![person(10.0 + 5.0 * frame as f32)]
+}
+
+/// The messages that are posted from now on.
+fn messages(line: &Line) -> Arc<Mutex<Vec<gst::Structure>>> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let all = seen.clone();
+    line.pipeline.bus().unwrap().set_sync_handler(move |_, message| {
+        if let gst::MessageView::Element(element) = message.view()
+            && let Some(s) = element.structure().filter(|s| s.name() == "zonecount-event")
+        {
+            all.lock().unwrap().push(s.to_owned());
+        }
+        gst::BusSyncReply::Pass
+    });
+    seen
+}
+
+/// The zones in the property `counts`.
+fn counts(line: &Line) -> Vec<gst::Structure> {
+    let counts = line.element("count").property::<gst::Structure>("counts");
+    let zones = counts.get::<gst::ArrayRef>("zones").unwrap();
+    zones.iter().map(|zone| zone.get().unwrap()).collect()
+}
+
+fn number(s: &gst::StructureRef, field: &str) -> u64 {
+    s.get(field).unwrap_or_else(|e| panic!("{e}: {s}"))
+}
+
+fn stat(line: &Line, field: &str) -> u64 {
+    number(&line.element("count").property::<gst::Structure>("stats"), field)
+}
+
+/// The zones' state and the events behind each frame.
+type Told = Vec<(Vec<Zone>, Vec<ZoneEvent>)>;
+
+fn told(seen: &Mutex<Vec<gst::Buffer>>) -> Told {
+    seen.lock().unwrap().iter().map(|buffer| zones(buffer).unwrap()).collect()
+}
+
+#[test]
+fn who_walks_through_is_told_in_metadata_messages_and_counts() {
+    let line = Line::new(&format!(
+        "videotestsrc num-buffers=10 ! {FRAMES} ! identity name=scene ! tracker \
+         ! zonecount name=count zones={ZONES} ! fakesink name=out"
+    ));
+    play(&line, walker);
+    let (seen, posted) = (line.collect("out"), messages(&line));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let told = told(&seen);
+    let events: Vec<_> = told.iter().zip(0..).flat_map(|((_, e), i)| e.iter().map(move |e| (i, e))).collect();
+    let said: Vec<_> = events.iter().map(|(frame, e)| (*frame, e.zone.as_str(), e.what)).collect();
+    // Each is sure in the second frame on the other side; the feet are inside from frame 2 on and outside from frame 7 on.
+    let left = What::Leave { vanished: false, dwell: Some(500 * MS) };
+    let wanted = [
+        (3, "yard", What::Enter { appeared: false }),
+        (6, "door", What::Cross(Direction::In)),
+        (8, "yard", left),
+    ];
+    assert_eq!(said, wanted);
+    assert!(
+        events.iter().all(|(_, e)| (e.object, e.track, e.label.as_str()) == (Some(0), Some(1), "person"))
+    );
+    // The state of each frame comes with it.
+    let yard = |frame: usize| told[frame].0[1].counts;
+    assert_eq!([2, 3, 7, 8].map(|frame| yard(frame).occupancy), [0, 1, 1, 0]);
+    assert_eq!((yard(9).entered, yard(9).left, told[9].0[0].counts.crossed_in), (1, 1, 1));
+    assert_eq!(told[0].0[1].points, [[20.0, 0.0], [44.0, 0.0], [44.0, 64.0], [20.0, 64.0]]);
+    // Objects say where they are.
+    let stays: Vec<_> = seen.lock().unwrap().iter().map(|buffer| objects(buffer)[0].zones.clone()).collect();
+    let dwell: Vec<_> =
+        stays.iter().map(|zones| zones.as_ref().map(|z| (z.names.join(","), z.dwell[0]))).collect();
+    assert_eq!([&dwell[2], &dwell[8]], [&None, &None]);
+    assert_eq!(dwell[5], Some(("yard".into(), Some(300 * MS))));
+    // And messages say the same.
+    let posted = posted.lock().unwrap();
+    let text = |s: &gst::Structure, field: &str| s.get::<String>(field).unwrap_or_default();
+    let said: Vec<_> =
+        posted.iter().map(|s| ["zone", "kind", "event", "cause", "direction"].map(|f| text(s, f))).collect();
+    assert_eq!(
+        said,
+        [
+            ["yard", "polygon", "enter", "moved", ""],
+            ["door", "line", "cross", "", "in"],
+            ["yard", "polygon", "leave", "moved", ""],
+        ]
+    );
+    let leave = &posted[2];
+    assert_eq!((number(leave, "track"), number(leave, "dwell")), (1, 500 * MS));
+    assert_eq!((number(leave, "entered"), number(leave, "left"), number(leave, "dropped")), (1, 1, 0));
+    assert_eq!(text(leave, "label"), "person");
+    for field in ["pts", "stream-time", "running-time"] {
+        assert_eq!(leave.get(field), Ok(gst::ClockTime::from_mseconds(800)), "{field}");
+    }
+    assert_eq!((number(&counts(&line)[0], "in"), number(&counts(&line)[1], "left")), (1, 1));
+    assert_eq!(number(&counts(&line)[1], "longest-dwell"), 500 * MS);
+    assert_eq!(
+        [stat(&line, "frames"), stat(&line, "objects"), stat(&line, "untracked"), stat(&line, "events")],
+        [10, 10, 0, 3]
+    );
+}
+
+#[test]
+fn a_line_of_json_has_the_zones_and_what_happened() {
+    let path = scratch("zones").join("out.jsonl");
+    let line = Line::new(&format!(
+        "videotestsrc num-buffers=10 ! {FRAMES} ! identity name=scene ! tracker \
+         ! zonecount name=count zones={ZONES}:occupancy=1 ! inferpublish location={} ! fakesink",
+        path.display()
+    ));
+    play(&line, |frame| if frame < 9 { walker(frame) } else { vec![] });
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    line.stop();
+    let text = std::fs::read_to_string(&path).unwrap();
+    insta::assert_snapshot!(text.lines().nth(3).unwrap(), @r#"{"schema":"cudainfer.frame/3","frame":3,"pts":300000000,"width":64,"height":64,"objects":[{"id":0,"label":"person","label_id":0,"confidence":0.9,"box":{"x":20.0,"y":30.0,"w":10.0,"h":20.0},"track":{"id":1,"age":3,"state":"tracked","box":{"x":19.17,"y":30.0,"w":10.0,"h":20.0}},"zones":[{"name":"yard","dwell":100000000}]}],"zones":[{"name":"door","kind":"line","points":[[32.0,64.0],[32.0,0.0]],"in":0,"out":0,"classes":[]},{"name":"yard","kind":"polygon","points":[[20.0,0.0],[44.0,0.0],[44.0,64.0],[20.0,64.0]],"occupancy":1,"entered":1,"left":0,"classes":[{"label":"person","occupancy":1,"entered":1,"left":0}]}],"events":[{"zone":"yard","event":"enter","object":0,"track":1,"label":"person","cause":"moved","occupancy":1},{"zone":"yard","event":"occupancy","cause":"reached","occupancy":1}]}"#);
+    insta::assert_snapshot!(text.lines().nth(8).unwrap(), @r#"{"schema":"cudainfer.frame/3","frame":8,"pts":800000000,"width":64,"height":64,"objects":[{"id":0,"label":"person","label_id":0,"confidence":0.9,"box":{"x":45.0,"y":30.0,"w":10.0,"h":20.0},"track":{"id":1,"age":8,"state":"tracked","box":{"x":44.75,"y":30.0,"w":10.0,"h":20.0}}}],"zones":[{"name":"door","kind":"line","points":[[32.0,64.0],[32.0,0.0]],"in":1,"out":0,"classes":[{"label":"person","in":1,"out":0}]},{"name":"yard","kind":"polygon","points":[[20.0,0.0],[44.0,0.0],[44.0,64.0],[20.0,64.0]],"occupancy":0,"entered":1,"left":1,"longest_dwell":500000000,"mean_dwell":500000000,"classes":[{"label":"person","occupancy":0,"entered":1,"left":1}]}],"events":[{"zone":"yard","event":"leave","object":0,"track":1,"label":"person","cause":"moved","dwell":500000000,"occupancy":0},{"zone":"yard","event":"occupancy","cause":"fell","occupancy":0}]}"#);
+    let schema = std::fs::read_to_string(root().join("docs/schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    for record in lines(&path) {
+        let errors: Vec<_> =
+            validator.iter_errors(&record).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:?} in {record}");
+    }
+}
+
+#[test]
+fn a_file_says_the_same_as_the_property_and_its_units_count_before_the_propertys() {
+    let path = scratch("zones-file").join("zones.toml");
+    std::fs::write(
+        &path,
+        "units = \"fraction\"\n\
+         [[zone]]\nname = \"door\"\nkind = \"line\"\npoints = [[0.5, 1], [0.5, 0.0]]\nclasses = [\"person\", 7]\n\
+         [[zone]]\nname = \"yard\"\nkind = \"polygon\"\nanchor = \"bottom-center\"\ndwell = 0.4\noccupancy = 1\n\
+         points = [[0.3125, 0.0], [0.6875, 0], [0.6875, 1.0], [0.3125, 1.0]]\n",
+    )
+    .unwrap();
+    let told_with = |zones: &str| {
+        let line = Line::new(&format!(
+            "videotestsrc num-buffers=10 ! {FRAMES} ! identity name=scene ! tracker \
+             ! zonecount name=count {zones} ! fakesink name=out"
+        ));
+        play(&line, walker);
+        let seen = line.collect("out");
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        assert_eq!(line.wait().succeeds().warnings, [""; 0]);
+        told(&seen)
+    };
+    let from_file = told_with(&format!("zones-file={} units=pixels", path.display()));
+    let zones = "zones=\"door = line: 32,64, 32,0 :classes=person,7; \
+                 yard=polygon:20,0,44,0,44,64,20,64:anchor=bottom-center:dwell=0.4:occupancy=1\"";
+    assert_eq!(from_file, told_with(zones));
+    let events: Vec<_> = from_file.iter().flat_map(|(_, events)| events.iter().map(|e| e.what)).collect();
+    assert!(events.contains(&What::Dwell { dwell: 400 * MS }), "{events:?}");
+    assert!(events.contains(&What::Occupancy { reached: false }), "{events:?}");
+}
+
+#[test]
+fn messages_can_be_switched_off_and_are_bounded_while_metadata_has_all_events() {
+    // Fifty at once.
+    let crowd = |frame| if frame == 0 { vec![] } else { (1..=50).map(|id| tracked(id, 30.0)).collect() };
+    for (settings, wanted) in [("", 50), ("messages=false", 0), ("max-messages=7", 7), ("max-messages=0", 50)]
+    {
+        let line = Line::new(&format!(
+            "videotestsrc num-buffers=3 ! {FRAMES} ! identity name=scene \
+             ! zonecount name=count zones={ZONES} {settings} ! fakesink name=out"
+        ));
+        play(&line, crowd);
+        let (seen, posted) = (line.collect("out"), messages(&line));
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        assert_eq!(posted.lock().unwrap().len(), wanted, "{settings}");
+        assert_eq!(told(&seen).iter().map(|(_, events)| events.len()).collect::<Vec<_>>(), [0, 0, 50]);
+        assert_eq!(stat(&line, "dropped-messages"), if wanted == 7 { 43 } else { 0 });
+    }
+}
+
+#[test]
+fn a_new_start_and_a_flush_begin_anew_and_counts_can_be_read_after_the_end() {
+    let line = Line::new(&format!(
+        "appsrc name=in format=time caps=\"{FRAMES}\" ! identity name=scene \
+         ! zonecount name=count zones={ZONES} min-frames=1 ! fakesink name=out async=false"
+    ));
+    // Always inside, with a new identity from the sixth frame on.
+    play(&line, |frame| vec![tracked(if frame < 5 { 1 } else { 2 }, 30.0)]);
+    let seen = line.collect("out");
+    let source = line.element("in");
+    let entered = || number(&counts(&line)[1], "entered");
+    let mut came = 0;
+    let mut feed = |frames: u64| {
+        for frame in 0..frames {
+            push(&source, filled(64 * 64 * 3, 0, 10 * frame));
+        }
+        came += usize::try_from(frames).unwrap();
+        until("the frames", || seen.lock().unwrap().len() == came);
+    };
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    feed(6);
+    assert_eq!(entered(), 2);
+    assert!(
+        source.send_event(gst::event::FlushStart::new())
+            && source.send_event(gst::event::FlushStop::new(true))
+    );
+    feed(1);
+    assert_eq!(entered(), 1, "the one who is there now, anew");
+    end(&source);
+    line.wait().succeeds();
+    line.reach(gst::State::Ready);
+    assert_eq!(entered(), 1);
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    assert_eq!(entered(), 0);
+    feed(1);
+    assert_eq!(entered(), 1);
+}
+
+#[test]
+fn the_signal_reset_clears_the_counts_and_leaves_who_is_inside() {
+    let line = Line::new(&format!(
+        "appsrc name=in format=time caps=\"{FRAMES}\" ! identity name=scene \
+         ! zonecount name=count zones={ZONES} min-frames=1 ! fakesink name=out async=false"
+    ));
+    play(&line, |_| vec![tracked(1, 30.0)]);
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    push(&line.element("in"), filled(64 * 64 * 3, 0, 0));
+    until("the frame", || seen.lock().unwrap().len() == 1);
+    let yard = || {
+        let yard = &counts(&line)[1];
+        (number(yard, "entered"), yard.get::<u32>("occupancy").unwrap())
+    };
+    assert_eq!(yard(), (1, 1));
+    line.element("count").emit_by_name::<()>("reset", &[]);
+    assert_eq!(yard(), (0, 1));
+}
+
+#[test]
+fn zones_change_between_two_frames_and_those_that_cannot_be_do_not() {
+    let line = Line::new(&format!(
+        "appsrc name=in format=time caps=\"{FRAMES}\" ! identity name=scene \
+         ! zonecount name=count zones={ZONES} min-frames=1 ! fakesink name=out async=false"
+    ));
+    play(&line, |_| vec![tracked(1, 30.0)]);
+    let seen = line.collect("out");
+    let mut frame = 0;
+    let mut next = || {
+        push(&line.element("in"), filled(64 * 64 * 3, 0, 10 * frame));
+        frame += 1;
+        until("the frame", || seen.lock().unwrap().len() as u64 == frame);
+        told(&seen).pop().unwrap()
+    };
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    assert_eq!(next().1.len(), 1);
+    let set = |zones: &str| line.element("count").set_property("zones", zones);
+    set("all=polygon:0,0,64,0,64,64,0,64;yard=polygon:20,0,44,0,44,64,20,64");
+    let (zones, events) = next();
+    assert_eq!(
+        zones.iter().map(|z| (z.name.as_str(), z.counts.entered)).collect::<Vec<_>>(),
+        [("all", 1), ("yard", 1)]
+    );
+    assert_eq!(
+        events.iter().map(|e| e.zone.as_str()).collect::<Vec<_>>(),
+        ["all"],
+        "it was in the yard already"
+    );
+    set("all=polygon:0,0,64");
+    assert_eq!(next().0, zones);
+    end(&line.element("in"));
+    let report = line.wait().succeeds();
+    let [warning] = &report.warnings[..] else { panic!("one warning: {report:?}") };
+    assert!(
+        warning.contains("count: zones: zone 'all': 3 coordinates") && warning.contains("stay as they were"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn fractions_follow_the_frames_size() {
+    let line = Line::new(&format!(
+        "videotestsrc num-buffers=8 ! capsfilter name=size caps={FRAMES} ! identity name=scene \
+         ! zonecount name=count units=fraction zones=yard=polygon:0.25,0,0.75,0,0.75,1,0.25,1 min-frames=1 ! fakesink name=out"
+    ));
+    let size = line.element("size");
+    play(&line, move |frame| {
+        if frame == 3 {
+            size.set_property("caps", FRAMES.replace("64", "128").parse::<gst::Caps>().unwrap());
+        }
+        // On the right in a small frame, in the middle of a large one.
+        vec![tracked(1, 55.0)]
+    });
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let widths: Vec<_> = told(&seen).iter().map(|(zones, _)| zones[0].points[1][0]).collect();
+    let grown = widths.iter().position(|w| *w == 96.0).expect("the frames have grown");
+    assert!(
+        widths[..grown].iter().all(|w| *w == 48.0) && widths[grown..].iter().all(|w| *w == 96.0),
+        "{widths:?}"
+    );
+    let occupancy: Vec<_> = told(&seen).iter().map(|(zones, _)| zones[0].counts.occupancy).collect();
+    assert!((0..8).all(|i| occupancy[i] == u32::from(i >= grown)), "{occupancy:?}");
+}
+
+#[test]
+fn the_overlay_draws_the_zones_and_can_leave_them_out() {
+    let changed = |settings: &str| {
+        let line = Line::new(&format!(
+            "videotestsrc num-buffers=1 pattern=black ! {FRAMES} ! zonecount zones={ZONES} \
+             ! inferoverlay thickness=1 text-scale=1 {settings} ! fakesink name=out"
+        ));
+        let seen = line.collect("out");
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        let frame = seen.lock().unwrap()[0].map_readable().unwrap().to_vec();
+        let lit = frame.chunks(3).zip(0..).filter(|(p, _)| *p != [0, 0, 0]).map(|(_, i)| (i % 64, i / 64));
+        lit.collect::<Vec<(usize, usize)>>()
+    };
+    assert_eq!(changed("zones=false"), []);
+    let lit = changed("labels=false");
+    for row in 1..63 {
+        for column in [20, 32, 44] {
+            assert!(
+                lit.iter().any(|(x, y)| x.abs_diff(column) <= 1 && *y == row),
+                "nothing at {column},{row}"
+            );
+        }
+    }
+    // The arrow is on the right of the line only.
+    assert!(
+        lit.iter().any(|(x, _)| (35..41).contains(x))
+            && !lit.iter().any(|(x, y)| (22..30).contains(x) && (2..62).contains(y))
+    );
+    assert!(changed("").len() > lit.len() + 50, "no captions");
+}
+
+#[test]
+fn a_tee_lets_each_branch_count_by_itself() {
+    let line = Line::new(&format!(
+        "videotestsrc num-buffers=10 ! {FRAMES} ! identity name=scene ! tracker ! tee name=t \
+         t. ! queue ! zonecount name=count zones=door=line:32,64,32,0 ! fakesink name=out \
+         t. ! queue ! zonecount name=other zones=door=line:32,0,32,64 ! zonecount zones=gate=line:47,0,47,64 ! fakesink name=both"
+    ));
+    play(&line, walker);
+    let [one, both] = ["out", "both"].map(|name| line.collect(name));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let last = |seen| {
+        let (zones, _) = told(seen).pop().unwrap();
+        zones.into_iter().map(|z| (z.name, z.counts.crossed_in, z.counts.crossed_out)).collect::<Vec<_>>()
+    };
+    assert_eq!(last(&one), [("door".to_owned(), 1, 0)]);
+    assert_eq!(last(&both), [("door".to_owned(), 0, 1), ("gate".to_owned(), 0, 1)], "two elements in a line");
+}
+
+#[test]
+fn without_a_tracker_polygons_count_who_is_there_if_that_is_asked_for() {
+    for (settings, wanted) in [("", 0), ("untracked=true", 1)] {
+        let line = Line::new(&format!(
+            "videotestsrc num-buffers=2 ! {FRAMES} ! identity name=scene \
+             ! zonecount name=count zones={ZONES} {settings} ! fakesink name=out"
+        ));
+        play(&line, |_| vec![person(30.0)]);
+        let seen = line.collect("out");
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        assert!(
+            told(&seen)
+                .iter()
+                .all(|(zones, events)| zones[1].counts.occupancy == wanted && events.is_empty())
+        );
+    }
+}
+
+#[test]
+fn frames_without_objects_and_in_any_format_pass() {
+    for format in ["NV12", "GRAY8", "v210"] {
+        run(&format!(
+            "videotestsrc num-buffers=2 ! video/x-raw,format={format} ! zonecount zones={ZONES} ! fakesink"
+        ))
+        .succeeds();
+    }
+}
