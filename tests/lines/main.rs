@@ -19,6 +19,7 @@ mod regions;
 mod stats;
 mod tensors;
 mod tracer;
+mod tracks;
 mod zones;
 
 use std::path::PathBuf;

@@ -61,7 +61,7 @@ fn a_line_looks_like_this() {
     let text = std::fs::read_to_string(&path).unwrap();
     // Calculated by hand: the box is that of numbers.rs stretched to 640x333, the points lie in a letterbox of 128x67
     // with bars of 14.
-    insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/3","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
+    insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/3","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"hits":2,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"velocity":{"x":0.0,"y":0.0}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
 }
 
 /// What is published of `elements` on the film; `source` is what stands before it.
@@ -129,10 +129,10 @@ fn two_streams_in_one_process_do_not_mix() {
 }
 
 #[test]
-fn both_trackers_give_the_same_results_every_time() {
+fn every_tracker_gives_the_same_results_every_time() {
     let folder = scratch("trackers");
     let nanodet = fetched("models/nanodet.onnx");
-    for algorithm in ["sort", "bytetrack"] {
+    for algorithm in cudainfer_kernels::track::Algorithm::ALL {
         let run = |name: &str| {
             published(
                 &folder.join(name),

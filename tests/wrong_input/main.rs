@@ -9,4 +9,5 @@ mod models;
 mod negotiation;
 mod outputs;
 mod sidecars;
+mod tracks;
 mod zones;

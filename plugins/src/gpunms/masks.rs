@@ -40,8 +40,13 @@ pub(super) fn fixate(
     peer: Option<&gst::Caps>,
     decoder: impl FnOnce() -> Option<Decoder>,
 ) -> gst::Caps {
-    let names_tensors =
-        |caps: &gst::Caps| caps.iter_with_features().any(|(_, f)| !f.is_any() && f.contains(caps::FEATURE));
+    let names_tensors = |caps: &gst::Caps| {
+        // Tensors of regions are not these.
+        let named = |(s, f): (&gst::StructureRef, &gst::CapsFeaturesRef)| {
+            !f.is_any() && f.contains(caps::FEATURE) && !s.has_field(caps::ROI)
+        };
+        caps.iter_with_features().any(named)
+    };
     let only = |tensors: bool| -> gst::Caps {
         let structures = offered.iter_with_features().filter(|(_, f)| f.contains(caps::FEATURE) == tensors);
         structures.map(|(s, f)| (s.to_owned(), f.to_owned())).collect()

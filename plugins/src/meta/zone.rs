@@ -368,7 +368,8 @@ mod tests {
         let mut buffer = gst::Buffer::new();
         let buffer = buffer.get_mut().unwrap();
         let rect = cudainfer_kernels::geometry::Rect::default();
-        let tracking = Some(TrackingParam { id: 1, age: 0, state: "tracked".into(), rect });
+        let tracking =
+            Some(TrackingParam { id: 1, state: "tracked".into(), rect, ..TrackingParam::default() });
         for _ in 0..2 {
             Object { tracking: tracking.clone(), ..Object::default() }.put(buffer, &rect);
         }

@@ -256,11 +256,11 @@ impl ObjectImpl for Tracker {
                     "Momentum",
                     |p| p.momentum,
                     &[Auto, OcSort],
-                    "auto, OC-SORT: weight of the direction; straight on, a match gains half of it",
+                    "Auto, OC-SORT: weight of the direction; straight on, a match gains half of it",
                 ),
                 glib::ParamSpecUInt::builder("momentum-frames")
                     .nick("Frames of the momentum")
-                    .blurb("auto, OC-SORT: frames from one observation to the other that the direction is taken between")
+                    .blurb("Auto, OC-SORT: frames from one observation to the other that the direction is taken between")
                     .minimum(1)
                     .maximum(MOST_MOMENTUM_FRAMES)
                     .default_value(Params::ocsort().momentum_frames)

@@ -37,7 +37,9 @@ impl Settings {
     pub fn params(&self) -> Params {
         let defaults = Params::of(self.algorithm.into());
         // Whoever sets a confidence wants that one.
-        let given = self.high_confidence.or(self.new_confidence).is_some();
+        let other = |given: Option<f32>, default| given.is_some_and(|given| given != default);
+        let given = other(self.high_confidence, defaults.high_confidence)
+            || other(self.new_confidence, defaults.new_confidence);
         Params {
             algorithm: defaults.algorithm,
             class_aware: self.class_aware.unwrap_or(defaults.class_aware),

@@ -46,7 +46,15 @@ mod tests {
     #[test]
     fn the_detectors_box_counts_before_the_trackers_and_that_before_the_points() {
         let [seen, expected] = [1.0, 2.0].map(|x| Rect { x, y: 0.0, w: 4.0, h: 8.0 });
-        let track = |state: &str| Some(TrackingParam { id: 7, age: 1, state: state.into(), rect: expected });
+        let track = |state: &str| {
+            Some(TrackingParam {
+                id: 7,
+                age: 1,
+                state: state.into(),
+                rect: expected,
+                ..TrackingParam::default()
+            })
+        };
         let points = KeypointsParam { x: vec![3.0, 5.0], y: vec![0.0, 8.0], ..KeypointsParam::default() };
         let mut object = Object {
             detection: Some(DetectionParam { rect: seen, confidence: 0.5, label_id: 3 }),

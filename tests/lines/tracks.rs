@@ -1,0 +1,169 @@
+//! Tracks in whole lines: time, streams that share the tracker, those who are lost, and looks.
+
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_tests::{Line, end, model, push, until};
+use gst::prelude::*;
+use gstcudainfer::meta::object::{DetectionParam, Object, objects};
+use gstcudainfer::meta::tensor::TensorSet;
+
+const SIDE: usize = 32;
+const CAPS: &str = "video/x-raw,format=RGB,width=32,height=32,framerate=100/1";
+
+/// Red on the left, blue on the right, or the other way round.
+fn picture(pts: Option<u64>, blue_first: bool, objects: &[Object]) -> gst::Buffer {
+    let colour = |x| if (x < SIDE / 2) == blue_first { [0, 0, 255] } else { [255, 0, 0] };
+    let row = (0..SIDE).flat_map(colour);
+    let mut buffer = gst::Buffer::from_mut_slice(row.cycle().take(3 * SIDE * SIDE).collect::<Vec<u8>>());
+    let writable = buffer.get_mut().unwrap();
+    writable.set_pts(pts.map(gst::ClockTime::from_mseconds));
+    objects.iter().for_each(|object| object.put(writable, &Rect::default()));
+    buffer
+}
+
+fn object(id: i32, x: f32) -> Object {
+    let rect = Rect { x, y: 4.0, w: 12.0, h: 16.0 };
+    let detection = Some(DetectionParam { rect, confidence: 0.9, label_id: 7 });
+    Object { id, label: "car".into(), detection, ..Object::default() }
+}
+
+fn frame(pts: impl Into<Option<u64>>, x: f32) -> gst::Buffer {
+    picture(pts.into(), false, &[object(0, x)])
+}
+
+fn line(elements: &str) -> Line {
+    Line::new(&format!(
+        "appsrc name=in format=time caps={CAPS} ! {elements} ! fakesink name=out async=false sync=false"
+    ))
+}
+
+/// What becomes of these frames, and the line, which has ended.
+fn followed(elements: &str, frames: Vec<gst::Buffer>) -> (Line, Vec<gst::Buffer>) {
+    let line = line(elements);
+    let out = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    frames.into_iter().for_each(|frame| push(&line.element("in"), frame));
+    end(&line.element("in"));
+    line.wait().succeeds();
+    let out = out.lock().unwrap().clone();
+    (line, out)
+}
+
+fn ids(buffer: &gst::Buffer) -> Vec<u64> {
+    objects(buffer).iter().map(|object| object.tracking.as_ref().map_or(0, |track| track.id)).collect()
+}
+
+#[test]
+fn after_a_gap_an_object_is_expected_where_it_has_moved_by_then() {
+    // Two pixels a frame, and ten frames are missing.
+    let walk = |timed: bool| {
+        let numbers = (0..20).chain(30..40u16);
+        let one = |n: u16| frame(timed.then_some(10 * u64::from(n)), 2.0 * f32::from(n));
+        followed("tracker name=tracker", numbers.map(one).collect())
+    };
+    let (line, out) = walk(true);
+    assert!(out.iter().all(|buffer| ids(buffer) == [1]));
+    let track = objects(&out[29])[0].tracking.clone().unwrap();
+    assert_eq!((track.age, track.hits), (29, 30));
+    // Two pixels a hundredth of a second.
+    assert!((track.velocity[0] - 200.0).abs() < 4.0 && track.velocity[1].abs() < 1.0, "{track:?}");
+    let stats = line.element("tracker").property::<gst::Structure>("stats");
+    assert_eq!(stats.get::<u64>("untimed").unwrap(), 0);
+    let (line, out) = walk(false);
+    assert_ne!(ids(&out[20]), [1], "without timestamps nothing says that frames are missing");
+    let stats = line.element("tracker").property::<gst::Structure>("stats");
+    assert_eq!(stats.get::<u64>("untimed").unwrap(), 30);
+}
+
+#[test]
+fn who_is_lost_is_written_where_asked_with_label_and_place() {
+    let frames = || {
+        let seen = (0..10u16).map(|n| frame(10 * u64::from(n), 2.0 * f32::from(n)));
+        seen.chain((10..14).map(|n| picture(Some(10 * n), false, &[]))).collect()
+    };
+    let (_, out) = followed("tracker publish-lost=true", frames());
+    for (buffer, n) in out.iter().zip(0u8..).skip(10) {
+        let [lost] = &objects(buffer)[..] else { panic!("there is one object") };
+        let track = lost.tracking.as_ref().unwrap();
+        assert_eq!((track.id, track.state.as_str(), lost.label.as_str()), (1, "lost", "car"));
+        assert!(lost.detection.is_none());
+        assert!((track.rect.x - 2.0 * f32::from(n)).abs() < 2.0, "{n}: {:?}", track.rect);
+    }
+    let (_, out) = followed("tracker", frames());
+    assert!(out[10..].iter().all(|buffer| objects(buffer).is_empty()));
+}
+
+#[test]
+fn objects_survive_new_caps_and_neither_a_flush_nor_a_new_start_gives_an_identity_twice() {
+    let line = line("tracker name=tracker");
+    let out = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let source = line.element("in");
+    let mut pushed = 0;
+    let mut show = |count: u64| {
+        (0..count).for_each(|n| push(&source, frame(10 * n, 5.0)));
+        pushed += count as usize;
+        until("frames", || out.lock().unwrap().len() == pushed);
+        ids(out.lock().unwrap().last().unwrap())
+    };
+    assert_eq!(show(3), [1]);
+    let other = CAPS.replace("100/1", "50/1").parse::<gst::Caps>().unwrap();
+    source.set_property("caps", &other);
+    assert_eq!(show(3), [1]);
+    for id in 2..4 {
+        assert!(source.send_event(gst::event::FlushStart::new()));
+        assert!(source.send_event(gst::event::FlushStop::new(true)));
+        assert_eq!(show(3), [id]);
+    }
+    let tracker = line.element("tracker");
+    let stream = tracker.static_pad("sink").unwrap().stream_id().unwrap();
+    assert!(tracker.static_pad("sink").unwrap().send_event(gst::event::StreamStart::new(&stream)));
+    assert_eq!(show(3), [4]);
+}
+
+#[test]
+fn streams_that_share_the_tracker_are_followed_apart() {
+    let line = Line::new(&format!(
+        "appsrc name=a format=time caps={CAPS} ! funnel name=f ! tracker ! fakesink name=out async=false sync=false \
+         appsrc name=b format=time caps={CAPS} ! f."
+    ));
+    let out = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    for n in 0..12u16 {
+        // In b there is another object besides, and nothing is where it is in a.
+        let (time, x) = (10 * u64::from(n / 2), 2.0 * f32::from(n / 2));
+        if n % 2 == 0 {
+            push(&line.element("a"), frame(time, x));
+        } else {
+            push(&line.element("b"), picture(Some(time), false, &[object(0, 300.0 - x), object(1, 500.0)]));
+        }
+        until("the frame", || out.lock().unwrap().len() == usize::from(n) + 1);
+    }
+    for (n, buffer) in out.lock().unwrap().iter().enumerate() {
+        assert_eq!(ids(buffer), if n % 2 == 0 { vec![1] } else { vec![1, 2] }, "frame {n}");
+    }
+    line.stop();
+}
+
+/// Two that overlap stand still, and then the colours swap places.
+fn swap(elements: &str) -> Vec<u64> {
+    let two = [object(0, 6.0), object(1, 14.0)];
+    let frames = (0..6).map(|n| picture(Some(10 * n), n == 5, &two)).collect();
+    let (_, out) = followed(elements, frames);
+    assert!(out[..5].iter().all(|buffer| ids(buffer) == [1, 2]));
+    assert!(out.iter().all(|buffer| TensorSet::of(buffer).is_none()), "the embeddings stay on the frame");
+    ids(&out[5])
+}
+
+#[test]
+fn looks_decide_between_neighbours() {
+    let model = format!("fusedpreproc roi=objects ! trtinfer model={}", model("colours"));
+    let near = "proximity=0.1 appearance-distance=0.2";
+    for algorithm in ["auto", "bytetrack", "botsort"] {
+        let by = |elements: &str| swap(&format!("{elements} algorithm={algorithm}"));
+        assert_eq!(by(&format!("tracker appearance=histogram {near}")), [2, 1], "{algorithm}");
+        assert_eq!(by(&format!("{model} ! tracker {near}")), [2, 1], "{algorithm}");
+        assert_eq!(by(&format!("{model} ! tracker {near} embedding-output=scores")), [2, 1], "{algorithm}");
+        assert_eq!(by("tracker"), [1, 2], "{algorithm}");
+        assert_eq!(by("tracker appearance=histogram proximity=0.9"), [1, 2], "{algorithm}");
+    }
+}

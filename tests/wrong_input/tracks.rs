@@ -1,0 +1,80 @@
+//! What a tracker cannot make sense of.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_tests::{Line, model, run};
+use gst::prelude::*;
+use gstcudainfer::meta::object::{DetectionParam, Object};
+
+#[test]
+fn timestamps_that_go_backwards_are_said_once_and_counted() {
+    let line = Line::new("videotestsrc num-buffers=9 ! identity name=made ! tracker name=tracker ! fakesink");
+    let number = AtomicU64::new(0);
+    line.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+        if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+            let n = number.fetch_add(1, Ordering::Relaxed);
+            let pts = (n != 7).then(|| gst::ClockTime::from_mseconds(if n % 3 == 2 { 0 } else { 100 * n }));
+            buffer.make_mut().set_pts(pts);
+        }
+        gst::PadProbeReturn::Ok
+    });
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let report = line.wait().succeeds();
+    let said: Vec<_> =
+        report.warnings.iter().filter(|text| text.contains("not after the one before")).collect();
+    assert_eq!(said.len(), 1, "{report:?}");
+    // Frames 2, 5 and 8 go back, and 7 has no time: what comes behind it has nothing to be after.
+    let stats = line.element("tracker").property::<gst::Structure>("stats");
+    assert_eq!(stats.get::<u64>("untimed").unwrap(), 4);
+}
+
+#[test]
+fn more_detections_than_can_be_followed_are_said_once_and_counted() {
+    let line = Line::new("videotestsrc num-buffers=2 ! identity name=made ! tracker name=tracker ! fakesink");
+    line.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, |_, info| {
+        if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+            let buffer = buffer.make_mut();
+            for i in 0..10_200u16 {
+                let rect =
+                    Rect { x: 20.0 * f32::from(i % 100), y: 20.0 * f32::from(i / 100), w: 10.0, h: 10.0 };
+                let detection = Some(DetectionParam { rect, confidence: 0.9, label_id: 0 });
+                Object { detection, ..Object::default() }.put(buffer, &rect);
+            }
+        }
+        gst::PadProbeReturn::Ok
+    });
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let report = line.wait().succeeds();
+    let said: Vec<_> =
+        report.warnings.iter().filter(|text| text.contains("200 detections more than the 10000")).collect();
+    assert_eq!(said.len(), 1, "{report:?}");
+    let stats = line.element("tracker").property::<gst::Structure>("stats");
+    assert_eq!(stats.get::<u64>("surplus").unwrap(), 400);
+}
+
+#[test]
+fn looks_that_cannot_be_had_are_named() {
+    let regions =
+        format!("fusedpreproc ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects", model("detector"));
+    for (elements, parts) in [
+        (
+            "tracker embedding-output=reid".to_owned(),
+            &["embedding-output names 'reid'", "no embeddings come"][..],
+        ),
+        (
+            format!("{regions} ! trtinfer model={} ! tracker embedding-output=reid", model("colours")),
+            &["embedding-output names 'reid'", "the model's outputs are 'scores'"],
+        ),
+        (
+            format!("{regions} ! trtinfer model={} ! tracker", model("masks")),
+            &["say by embedding-output", "'"],
+        ),
+        (
+            "video/x-raw,format=GRAY16_LE ! tracker appearance=histogram".to_owned(),
+            &["appearance=histogram", "GRAY16_LE", "videoconvert"],
+        ),
+    ] {
+        run(&format!("videotestsrc num-buffers=2 ! {elements} ! fakesink")).fails_with(parts);
+    }
+}
