@@ -4,11 +4,15 @@
 //! cargo run --release -p cudainfer-kernels --example mot -- --algorithm sort det.txt > tracks.txt
 //! ```
 //!
+//! With `--time N` it tells every frame to N trackers in turns, over and over for two seconds, and prints the median
+//! microseconds of an update instead.
+//!
 //! A line is `frame,id,x,y,w,h,confidence,…`; frames count from 1. The boxes that are printed are the filter's.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
@@ -16,14 +20,18 @@ use cudainfer_kernels::track::{Params, Tracker};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [option, algorithm, path] = words.as_slice() else {
-        return Err("usage: mot --algorithm auto|sort|bytetrack|ocsort|botsort|cbiou DETECTIONS".into());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (algorithm, path, trackers) = match words[..] {
+        ["--algorithm", algorithm, path] => (algorithm, path, None),
+        ["--algorithm", algorithm, "--time", trackers, path] => (algorithm, path, Some(trackers.parse()?)),
+        _ => return Err("usage: mot --algorithm NAME [--time TRACKERS] DETECTIONS".into()),
     };
-    if option != "--algorithm" {
-        return Err(format!("'{option}' is not --algorithm").into());
-    }
     let params = Params::of(algorithm.parse()?);
     let frames = read(&std::fs::read_to_string(path)?)?;
+    if let Some(trackers) = trackers {
+        println!("{}", time(&params, &frames, trackers)?);
+        return Ok(());
+    }
     let mut tracker = Tracker::new(params)?;
     let mut tracks = Vec::new();
     let mut out = std::io::BufWriter::new(std::io::stdout());
@@ -39,6 +47,32 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// The median microseconds of an update.
+fn time(
+    params: &Params,
+    frames: &BTreeMap<usize, Vec<Detection>>,
+    trackers: usize,
+) -> Result<f64, Box<dyn Error>> {
+    let mut trackers: Vec<Tracker> =
+        (0..trackers).map(|_| Tracker::new(params.clone())).collect::<Result<_, _>>()?;
+    let (mut tracks, mut times) = (Vec::new(), Vec::new());
+    let (begun, long) = (Instant::now(), Duration::from_secs(2));
+    for frame in frames.values().cycle() {
+        for tracker in &mut trackers {
+            let start = Instant::now();
+            tracker.update(frame, &mut tracks);
+            times.push(start.elapsed());
+        }
+        if begun.elapsed() > long && times.len() > 20 * trackers.len() {
+            break;
+        }
+    }
+    // Nobody is followed yet in the first frames.
+    let counted = times.get_mut(5 * trackers.len()..).ok_or("there are no frames")?;
+    counted.sort_unstable();
+    Ok(counted.get(counted.len() / 2).ok_or("there are no frames")?.as_secs_f64() * 1e6)
 }
 
 /// The detections by frame.
