@@ -23,27 +23,29 @@ def mot_lines(results: list[str]) -> list[str]:
     for result in results:
         frame = json.loads(result)
         for item in frame["objects"]:
-            if track := item.get("track"):
+            if (track := item.get("track")) and track["state"] == "tracked":
                 box = track["box"]
                 size = ",".join(f"{box[k]:.2f}" for k in "xywh")
                 lines.append(f"{frame['frame'] + 1},{track['id']},{size},{item['confidence']:.4f},-1,-1,-1\n")
     return lines
 
 
-def run_line(video: Path, results: Path) -> list[str]:
-    """Builds the plugin, runs detect-track.launch up to inferpublish (nothing is drawn or encoded), and returns its lines."""
+def run_line(video: Path, results: Path, properties: str = "") -> list[str]:
+    """Builds the plugin, runs detect-track.launch up to inferpublish (nothing is drawn or encoded), and returns its lines. The
+    properties are the tracker's."""
     build = ["cargo", "build", "--release", "--locked", "--package", "gst-plugin-cudainfer"]
     subprocess.run(build, cwd=pipeline.ROOT, check=True)
     line = pipeline.read("detect-track").arguments({"video": str(video), "json": str(results)})
-    end = line.index("inferpublish")
-    command = pipeline.command(line[: end + 2] + ["!", "fakesink"], "-q")
+    tracker, end = line.index("tracker"), line.index("inferpublish")
+    line = [*line[: tracker + 1], *properties.split(), *line[tracker + 1 : end + 2]]
+    command = pipeline.command(line + ["!", "fakesink"], "-q")
     print(pipeline.printable(command), flush=True)
     subprocess.run(command, env=pipeline.environment(), check=True)
     return results.read_text().splitlines()
 
 
-def track_video(video: Path, tracks: Path) -> None:
-    tracks.write_text("".join(mot_lines(run_line(video, tracks.with_suffix(".jsonl")))))
+def track_video(video: Path, tracks: Path, properties: str) -> None:
+    tracks.write_text("".join(mot_lines(run_line(video, tracks.with_suffix(".jsonl"), properties))))
 
 
 def detect(video: Path) -> Path:
@@ -76,6 +78,7 @@ def main() -> int:
     source.add_argument("--detections", type=Path)
     source.add_argument("--tracks", type=Path)
     parser.add_argument("--algorithm", choices=ALGORITHMS, default="auto")
+    parser.add_argument("--tracker", default="", metavar="PROPERTIES", help="of the line's tracker, such as 'appearance=histogram'")
     given = parser.parse_args()
     for path in (given.ground_truth, given.detections or given.tracks or given.video):
         if not path.exists():
@@ -89,7 +92,7 @@ def main() -> int:
         elif given.detections:
             track_detections(given.detections, given.algorithm, tracks)
         else:
-            track_video(given.video, tracks)
+            track_video(given.video, tracks, given.tracker)
     except subprocess.CalledProcessError as error:
         print(f"evaluate: {error.cmd[0]} failed, see above", file=sys.stderr)
         return 1

@@ -120,9 +120,10 @@ impl Params {
         }
     }
 
-    /// ByteTrack's as [`Params::bytetrack`] has them, momentum as in OC-SORT's paper, and automatic confidences.
+    /// ByteTrack's as [`Params::bytetrack`] has them, momentum as in OC-SORT's paper, automatic confidences, and looks from an
+    /// IoU of 0.1 on (HOTA of people in vtest.avi with [`crate::appearance`] 60.1, from 0.5 on 56.0, without 55.1).
     pub fn auto() -> Self {
-        Self { algorithm: Algorithm::Auto, auto_confidence: true, ..Self::bytetrack() }
+        Self { algorithm: Algorithm::Auto, auto_confidence: true, proximity: 0.1, ..Self::bytetrack() }
     }
 
     /// SORT as its authors published it: detections from 0.5 on, IoU 0.3, three hits, one lost frame.

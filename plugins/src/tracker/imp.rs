@@ -284,7 +284,7 @@ impl ObjectImpl for Tracker {
                     "proximity",
                     "Proximity",
                     |p| p.proximity,
-                    &[ByteTrack],
+                    &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
                     "Lowest similarity of places at which looks count, where objects have embeddings",
                 ),
                 glib::ParamSpecEnum::builder::<Appearance>("appearance")
@@ -302,7 +302,7 @@ impl ObjectImpl for Tracker {
                     "Distance of appearance",
                     |p| p.appearance,
                     &[ByteTrack],
-                    "Highest cosine distance of embeddings, halved, at which looks count",
+                    "Highest cosine distance of embeddings, halved, at which looks count (0.08 with appearance=histogram)",
                 ),
                 glib::ParamSpecBoolean::builder("publish-lost")
                     .nick("Publish lost")
