@@ -15,8 +15,8 @@ const AROUND: usize = WINDOW + 2;
 /// Steps towards the place on a level, at most.
 const STEPS: usize = 8;
 /// A step shorter than this many pixels is the last, on the finest level; on coarser ones the next level corrects more.
-const LAST_STEP: f32 = 0.01;
-const LAST_COARSE_STEP: f32 = 0.05;
+const LAST_STEP: f32 = 0.02;
+const LAST_COARSE_STEP: f32 = 0.1;
 /// A point does not leave its window on any level: it would have been lost.
 const FARTHEST: f32 = WINDOW as f32 / 2.0;
 /// The least mean square of gradients along the direction where it is least, in grey levels a pixel.
@@ -129,17 +129,32 @@ fn approach(
     Some(moved)
 }
 
-/// The sum of products, added in eight sums, so that the compiler vectorises it; the result is the same everywhere.
+/// The sum of products, by halves, so that the compiler vectorises it; the result is the same everywhere.
 #[inline(always)]
 fn dot(a: &Window, b: &Window) -> f32 {
-    let mut sums = [0.0; 8];
-    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
+    let mut products = [0.0; WINDOW * WINDOW];
+    for ((product, a), b) in products.iter_mut().zip(a).zip(b) {
+        *product = a * b;
     }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (b + f)) + ((c + g) + (d + h))
+    let sums: [f32; WINDOW * WINDOW / 2] = folded(&products);
+    let sums: [f32; WINDOW * WINDOW / 4] = folded(&sums);
+    let sums: [f32; WINDOW * WINDOW / 8] = folded(&sums);
+    let mut total = 0.0;
+    for sum in sums {
+        total += sum;
+    }
+    total
+}
+
+/// Each of the first half plus its counterpart in the second.
+#[inline(always)]
+fn folded<const N: usize>(values: &[f32]) -> [f32; N] {
+    let mut sums = [0.0; N];
+    let (first, second) = values.split_at(N);
+    for ((sum, a), b) in sums.iter_mut().zip(first).zip(second) {
+        *sum = a + b;
+    }
+    sums
 }
 
 /// `p a + q b`. Loops, and no closures: the compiler does not give those the instructions that this is compiled for.
