@@ -13,6 +13,7 @@
 //! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`appearance`] | boxes of a frame | what they look like: vectors to compare them by |
+//! | [`camera`] | one frame after the other | how the camera has moved in between |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |
 //! | [`convert`] | a tensor | the same values in the other float type |
@@ -20,6 +21,7 @@
 
 pub mod appearance;
 pub mod associate;
+pub mod camera;
 pub mod classify;
 pub mod convert;
 pub mod detect;

@@ -4,6 +4,7 @@
 
 mod appearance;
 mod associate;
+mod camera;
 mod classify;
 mod convert;
 mod detect;

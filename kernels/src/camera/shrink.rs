@@ -1,0 +1,112 @@
+//! From a frame to its picture: [`crate::preproc`], with its area interpolation.
+
+use super::{CameraError, Picture, picture_size};
+use crate::device::{DeviceFrame, Event, Memory, Pinned, Stream};
+use crate::frame::{Frame, FrameFormat};
+use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, Params, Preproc, Resize};
+use crate::tensor::TensorType;
+
+fn params(format: &FrameFormat) -> Params {
+    let [width, height] = picture_size(format.width, format.height);
+    Params {
+        width,
+        height,
+        resize: Resize::Stretch,
+        interpolation: Interpolation::Area,
+        channels: ChannelOrder::Gray,
+        ty: TensorType::UInt8,
+        scale: 1.0,
+        ..Params::default()
+    }
+}
+
+/// Shrinks frames of one format in host memory.
+#[derive(Debug)]
+pub struct Shrink {
+    preproc: Preproc,
+    pixels: Vec<u8>,
+    size: [usize; 2],
+    frame: [usize; 2],
+}
+
+impl Shrink {
+    /// Prepares for frames of `format`.
+    ///
+    /// # Errors
+    /// [`CameraError::Shrink`] for sides of 0 or beyond [`MAX_SIDE`](crate::preproc::MAX_SIDE).
+    pub fn new(format: FrameFormat) -> Result<Self, CameraError> {
+        let params = params(&format);
+        let size = [params.width, params.height];
+        let preproc = Preproc::new(format, params)?;
+        Ok(Self { pixels: vec![0; preproc.bytes()], preproc, size, frame: [format.width, format.height] })
+    }
+
+    /// The picture of `frame`.
+    ///
+    /// # Errors
+    /// [`CameraError::Shrink`] for a frame that is smaller than the format.
+    pub fn run(&mut self, frame: &Frame<'_>) -> Result<Picture<'_>, CameraError> {
+        self.preproc.run(frame, &mut self.pixels)?;
+        Picture::new(&self.pixels, self.size, self.frame)
+    }
+}
+
+/// Shrinks frames of one format on a GPU, and has nothing but their pictures downloaded. One frame is under way at a time.
+#[derive(Debug)]
+pub struct CudaShrink {
+    preproc: CudaPreproc,
+    small: Memory,
+    pixels: Pinned,
+    done: Event,
+    pending: bool,
+    size: [usize; 2],
+    frame: [usize; 2],
+}
+
+impl CudaShrink {
+    /// Prepares for frames of `format` on the GPU of `stream`, which counts the allocations.
+    ///
+    /// # Errors
+    /// As [`Shrink::new`], and [`CameraError::Device`].
+    pub fn new(format: FrameFormat, stream: &Stream) -> Result<Self, CameraError> {
+        let params = params(&format);
+        let size = [params.width, params.height];
+        let preproc = CudaPreproc::new(format, params, stream)?;
+        Ok(Self {
+            small: stream.allocate(preproc.bytes())?,
+            pixels: stream.pin(preproc.bytes())?,
+            done: Event::new(stream.context())?,
+            pending: false,
+            preproc,
+            size,
+            frame: [format.width, format.height],
+        })
+    }
+
+    /// Enqueues the shrinking of `frame`, one launch, and the download of its picture; [`CudaShrink::finish`] has it. What was
+    /// started before and not finished is given up. The stream is always the same, or has waited for the one before.
+    ///
+    /// # Errors
+    /// As [`Shrink::run`], and [`CameraError::Device`].
+    pub fn start(&mut self, stream: &Stream, frame: &DeviceFrame<'_>) -> Result<(), CameraError> {
+        self.pending = false;
+        self.preproc.run(stream, std::slice::from_ref(frame), self.small.slice())?;
+        stream.start_download(self.small.slice(), &self.pixels)?;
+        stream.record(&self.done)?;
+        self.pending = true;
+        Ok(())
+    }
+
+    /// Waits, once, for the frame that was started last, and returns its picture, that of [`Shrink::run`] bit for bit; none if
+    /// none was started.
+    ///
+    /// # Errors
+    /// [`CameraError::Device`], also for faults of earlier work.
+    pub fn finish(&mut self, stream: &Stream) -> Result<Option<Picture<'_>>, CameraError> {
+        if !std::mem::take(&mut self.pending) {
+            return Ok(None);
+        }
+        stream.wait_on_host(&self.done)?;
+        Picture::new(self.pixels.as_slice(), self.size, self.frame).map(Some)
+    }
+}

@@ -1,0 +1,58 @@
+//! The frames' pixels, for what looks at them: on the CPU or on the GPU, wherever they lie.
+
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{DeviceFrame, Stream};
+use cudainfer_kernels::frame::{Frame, FrameFormat};
+use gst_video::{VideoFrameRef, VideoInfo};
+
+use crate::memory::MappedFrame;
+use crate::memory::caps::CUDA_MEMORY;
+use crate::video;
+
+/// Frames of some caps.
+#[derive(Clone)]
+pub(super) struct Pixels {
+    info: VideoInfo,
+    pub format: FrameFormat,
+    /// Where frames on the GPU are looked at.
+    pub stream: Option<Arc<Stream>>,
+}
+
+impl Pixels {
+    /// For what `property` asks for; `stream` gives the GPU's where frames lie there.
+    pub fn of(
+        caps: &gst::Caps,
+        property: &str,
+        stream: impl FnOnce() -> Result<Arc<Stream>, String>,
+    ) -> Result<Self, String> {
+        let info = VideoInfo::from_caps(caps).map_err(|e| e.to_string())?;
+        let format = video::frame_format(&info).ok_or_else(|| {
+            format!("{property} does not read frames of format {}: put videoconvert before", info.format())
+        })?;
+        let on_gpu = caps.features(0).is_some_and(|features| features.contains(CUDA_MEMORY));
+        Ok(Self { info, format, stream: on_gpu.then(stream).transpose()? })
+    }
+
+    /// Works on a frame in system memory.
+    pub fn on_host<T>(
+        &self,
+        buffer: &gst::BufferRef,
+        work: impl FnOnce(&Frame<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mapped = VideoFrameRef::from_buffer_ref_readable(buffer, &self.info)
+            .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say")?;
+        work(&video::frame(&self.format, &mapped).map_err(|e| e.to_string())?)
+    }
+
+    /// Works on a frame on the GPU, and has waited for that work when it returns: `work` says so.
+    pub fn on_device<T>(
+        &self,
+        buffer: &gst::BufferRef,
+        stream: &Stream,
+        work: impl FnOnce(&DeviceFrame<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mapped = MappedFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
+        work(&video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?)
+    }
+}
