@@ -167,3 +167,55 @@ fn looks_decide_between_neighbours() {
         assert_eq!(by("tracker appearance=histogram proximity=0.9"), [1, 2], "{algorithm}");
     }
 }
+
+/// A picture of 256 x 192 of smooth noise, and an object of 16 x 24 that stands in it; the camera looks `x`, `y` pixels further to
+/// the right and down.
+fn shaken(number: u64, x: usize, y: usize) -> gst::Buffer {
+    let noise = |x: usize, y: usize| {
+        let mixed = (x * 73_856_093) ^ (y * 19_349_663);
+        ((mixed ^ (mixed >> 13)).wrapping_mul(0x5bd1_e995) >> 7) % 256
+    };
+    // Blocks of 8 pixels, bilinear between their corners.
+    let value = |x: usize, y: usize| {
+        let ([bx, by], [fx, fy]) = ([x / 8, y / 8], [x % 8, y % 8]);
+        let row = |by| noise(bx, by) * (8 - fx) + noise(bx + 1, by) * fx;
+        u8::try_from((row(by) * (8 - fy) + row(by + 1) * fy) / 64).unwrap()
+    };
+    let pixels =
+        (0..192).flat_map(|row| (0..256).map(move |col| (col, row))).map(|(c, r)| value(c + x, r + y));
+    let mut buffer = gst::Buffer::from_mut_slice(pixels.collect::<Vec<u8>>());
+    let writable = buffer.get_mut().unwrap();
+    writable.set_pts(gst::ClockTime::from_mseconds(10 * number));
+    let rect = Rect { x: 150.0 - x as f32, y: 100.0 - y as f32, w: 16.0, h: 24.0 };
+    let detection = Some(DetectionParam { rect, confidence: 0.9, label_id: 0 });
+    Object { detection, ..Object::default() }.put(writable, &rect);
+    buffer
+}
+
+#[test]
+fn objects_move_with_the_camera_where_asked() {
+    let last = |tracker: &str| {
+        let line = Line::new(&format!(
+            "appsrc name=in format=time caps=video/x-raw,format=GRAY8,width=256,height=192,framerate=100/1 \
+             ! tracker {tracker} ! fakesink name=out"
+        ));
+        let out = line.collect("out");
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        // It stands, and then it is pushed about by more than the object is wide.
+        for (number, (x, y)) in (0..).zip([(0, 0), (0, 0), (0, 0), (19, 3), (0, 0), (18, 12), (2, 9)]) {
+            push(&line.element("in"), shaken(number, x, y));
+        }
+        end(&line.element("in"));
+        line.wait().succeeds();
+        line.stop();
+        let out = out.lock().unwrap();
+        ids(out.last().unwrap())
+    };
+    for algorithm in ["auto", "sort", "bytetrack", "ocsort", "botsort", "cbiou"] {
+        assert_eq!(last(&format!("algorithm={algorithm} camera-motion=true")), [1], "{algorithm}");
+    }
+    assert_eq!(last("algorithm=botsort"), [1]);
+    for without in ["algorithm=botsort camera-motion=false", "algorithm=auto"] {
+        assert_ne!(last(without), [1], "{without}: the test shows nothing");
+    }
+}

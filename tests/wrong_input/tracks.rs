@@ -54,7 +54,7 @@ fn more_detections_than_can_be_followed_are_said_once_and_counted() {
 }
 
 #[test]
-fn looks_that_cannot_be_had_are_named() {
+fn pixels_and_embeddings_that_cannot_be_had_are_named() {
     let regions =
         format!("fusedpreproc ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects", model("detector"));
     for (elements, parts) in [
@@ -73,6 +73,10 @@ fn looks_that_cannot_be_had_are_named() {
         (
             "video/x-raw,format=GRAY16_LE ! tracker appearance=histogram".to_owned(),
             &["appearance=histogram", "GRAY16_LE", "videoconvert"],
+        ),
+        (
+            "video/x-raw,format=GRAY16_LE ! tracker algorithm=botsort".to_owned(),
+            &["camera-motion", "GRAY16_LE", "videoconvert"],
         ),
     ] {
         run(&format!("videotestsrc num-buffers=2 ! {elements} ! fakesink")).fails_with(parts);

@@ -50,17 +50,13 @@ impl Camera {
         let failed = |e: CameraError| e.to_string();
         match eye {
             None => Ok(None),
-            Some((pixels, Eye::Cpu(shrink))) => pixels.on_host(buffer, |frame| {
-                Ok(estimator.update(shrink.run(frame).map_err(failed)?, boxes))
+            Some((pixels, Eye::Cpu(shrink))) => pixels
+                .on_host(buffer, |frame| Ok(estimator.update(&shrink.run(frame).map_err(failed)?, boxes))),
+            Some((pixels, Eye::Gpu(shrink, stream))) => pixels.on_device(buffer, stream, |frame| {
+                stream.sampled(|| shrink.start(stream, frame)).map_err(failed)?;
+                let picture = shrink.finish(stream).map_err(failed)?;
+                Ok(picture.and_then(|picture| estimator.update(&picture, boxes)))
             }),
-            Some((pixels, Eye::Gpu(shrink, stream))) => {
-                let small = |frame: &_| {
-                    stream.sampled(|| shrink.start(stream, frame)).map_err(failed)?;
-                    let picture = shrink.finish(stream).map_err(failed)?;
-                    Ok(picture.and_then(|picture| estimator.update(picture, boxes)))
-                };
-                pixels.on_device(buffer, stream, small)
-            }
         }
     }
 

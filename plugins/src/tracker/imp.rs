@@ -304,6 +304,11 @@ impl ObjectImpl for Tracker {
                     &[ByteTrack],
                     "Highest cosine distance of embeddings, halved, at which looks count (0.08 with appearance=histogram)",
                 ),
+                glib::ParamSpecBoolean::builder("camera-motion")
+                    .nick("Motion of the camera")
+                    .blurb("Objects move with the camera, whose motion is seen in the background (true with botsort)")
+                    .mutable_ready()
+                    .build(),
                 glib::ParamSpecBoolean::builder("publish-lost")
                     .nick("Publish lost")
                     .blurb("Tracks without a detection are in the metadata, too, where they are expected; their state is lost")
@@ -346,6 +351,7 @@ impl ObjectImpl for Tracker {
             "appearance" => settings.appearance = value.get().unwrap_or_default(),
             "appearance-distance" => settings.appearance_distance = value.get().ok(),
             "embedding-output" => settings.embedding_output = value.get().ok().flatten().unwrap_or_default(),
+            "camera-motion" => settings.camera_motion = value.get().ok(),
             "publish-lost" => settings.publish_lost = value.get().unwrap_or_default(),
             _ => (),
         }
@@ -379,6 +385,7 @@ impl ObjectImpl for Tracker {
             "appearance" => settings.appearance.to_value(),
             "appearance-distance" => params.appearance.to_value(),
             "embedding-output" => Some(&settings.embedding_output).filter(|text| !text.is_empty()).to_value(),
+            "camera-motion" => settings.camera_motion().to_value(),
             "publish-lost" => settings.publish_lost.to_value(),
             _ => pspec.default_value().clone(),
         }
@@ -493,7 +500,9 @@ impl BaseTransformImpl for Tracker {
                 Ok(Arc::clone(session.stream()))
             };
             let output = Some(settings.embedding_output.as_str()).filter(|name| !name.is_empty());
-            followed.looks.prepare(incaps, settings.appearance, output, stream).map_err(|why| {
+            let prepared = followed.looks.prepare(incaps, settings.appearance, output, stream);
+            let mut camera = || followed.camera.prepare(incaps, settings.camera_motion(), stream);
+            prepared.and_then(|()| camera()).map_err(|why| {
                 notice::refused_caps(&*self.obj(), &why);
                 gst::loggable_error!(CAT, "{why}")
             })?;
@@ -531,9 +540,10 @@ impl BaseTransformImpl for Tracker {
         let seen = objects(buffer);
         followed.scene.see(&seen);
         self.suit(followed);
-        let Followed { tracker, scene, pace, looks, .. } = followed;
+        let Followed { tracker, scene, pace, looks, camera, .. } = followed;
         let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
-        looks.see(buffer, &seen, scene.members(), &boxes).map_err(|why| {
+        let looked = looks.see(buffer, &seen, scene.members(), &boxes);
+        let camera = looked.and_then(|()| camera.see(buffer, &boxes)).map_err(|why| {
             let name = self.obj().name();
             gst::element_error!(self.obj(), gst::StreamError::Failed, ("{name}: {why}"));
             gst::FlowError::Error
@@ -547,6 +557,7 @@ impl BaseTransformImpl for Tracker {
             angles: scene.angles(),
             embeddings: looks.embeddings(),
             elapsed,
+            camera,
             ..Frame::of(scene.detections())
         };
         let surplus = tracker.update_frame(&frame, tracks);

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::appearance::{self, CudaDescriber, Describer, Variant};
+use cudainfer_kernels::appearance::{self, AppearanceError, CudaDescriber, Describer, Variant};
 use cudainfer_kernels::device::Stream;
-use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_kernels::track::Embeddings;
-use gst_video::{VideoFrameRef, VideoInfo};
 
 use super::Appearance;
-use crate::memory::MappedFrame;
-use crate::memory::caps::CUDA_MEMORY;
+use super::pixels::Pixels;
+use crate::caps;
 use crate::meta::object::Object;
 use crate::meta::tensor::TensorSet;
-use crate::{caps, video};
 
 /// Makes the embeddings of one frame after the other.
 #[derive(Default)]
@@ -31,15 +28,10 @@ pub(super) struct Looks {
 enum Source {
     #[default]
     None,
-    Cpu(Box<Describer>, Pixels),
-    Gpu(Box<CudaDescriber>, Pixels, Arc<Stream>),
+    Cpu(Pixels, Box<Describer>),
+    Gpu(Pixels, Box<CudaDescriber>, Arc<Stream>),
     /// A second model: the name of its output.
     Model(String),
-}
-
-struct Pixels {
-    info: VideoInfo,
-    format: FrameFormat,
 }
 
 /// Whether these caps say that frames carry a second model's outputs, of objects' regions.
@@ -88,25 +80,18 @@ impl Looks {
         self.values.clear();
         match &mut self.source {
             Source::None => self.length = 0,
-            Source::Cpu(describer, Pixels { info, format }) => {
+            Source::Cpu(..) | Source::Gpu(..) if boxes.is_empty() => (),
+            Source::Cpu(pixels, describer) => {
                 self.length = appearance::LENGTH;
-                if !boxes.is_empty() {
-                    let mapped = VideoFrameRef::from_buffer_ref_readable(buffer, info)
-                        .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say")?;
-                    let frame = video::frame(format, &mapped).map_err(|e| e.to_string())?;
-                    describer.run(&frame, boxes, &mut self.values).map_err(|e| e.to_string())?;
-                }
+                pixels
+                    .on_host(buffer, |frame| describer.run(frame, boxes, &mut self.values).map_err(failed))?;
             }
-            Source::Gpu(describer, Pixels { info, format }, stream) => {
+            Source::Gpu(pixels, describer, stream) => {
                 self.length = appearance::LENGTH;
-                if !boxes.is_empty() {
-                    let mapped = MappedFrame::read(buffer, info, stream).map_err(|e| e.to_string())?;
-                    let frame = video::device_frame(format, &mapped).map_err(|e| e.to_string())?;
-                    stream
-                        .sampled(|| describer.start(stream, &frame, boxes))
-                        .map_err(|e: appearance::AppearanceError| e.to_string())?;
-                    describer.finish(stream, &mut self.values).map_err(|e| e.to_string())?;
-                }
+                pixels.on_device(buffer, stream, |frame| {
+                    stream.sampled(|| describer.start(stream, frame, boxes)).map_err(failed)?;
+                    describer.finish(stream, &mut self.values).map_err(failed)
+                })?;
             }
             Source::Model(output) => {
                 let sets = TensorSet::of(buffer).ok_or("a frame came without its tensors")?;
@@ -154,22 +139,19 @@ fn histogram(
     caps: &gst::Caps,
     stream: impl FnOnce() -> Result<Arc<Stream>, String>,
 ) -> Result<Source, String> {
-    let info = VideoInfo::from_caps(caps).map_err(|e| e.to_string())?;
-    let format = video::frame_format(&info).ok_or_else(|| {
-        format!(
-            "appearance=histogram does not read frames of format {}: put videoconvert before",
-            info.format()
-        )
-    })?;
-    let on_gpu = caps.features(0).is_some_and(|features| features.contains(CUDA_MEMORY));
-    let pixels = Pixels { info, format };
-    if on_gpu {
-        let stream = stream()?;
-        let describer = CudaDescriber::new(format, Variant::Auto, &stream).map_err(|e| e.to_string())?;
-        return Ok(Source::Gpu(Box::new(describer), pixels, stream));
-    }
-    let describer = Describer::new(format).map_err(|e| e.to_string())?;
-    Ok(Source::Cpu(Box::new(describer), pixels))
+    let pixels = Pixels::of(caps, "appearance=histogram", stream)?;
+    let format = pixels.format;
+    Ok(match pixels.stream.clone() {
+        None => Source::Cpu(pixels, Box::new(Describer::new(format).map_err(failed)?)),
+        Some(stream) => {
+            let describer = CudaDescriber::new(format, Variant::Auto, &stream).map_err(failed)?;
+            Source::Gpu(pixels, Box::new(describer), stream)
+        }
+    })
+}
+
+fn failed(error: AppearanceError) -> String {
+    error.to_string()
 }
 
 /// Appends the embedding of each object, or zeros where it had no region. Returns the length of one.

@@ -25,9 +25,11 @@
 
 use gst::prelude::*;
 
+mod camera;
 mod imp;
 mod looks;
 mod pace;
+mod pixels;
 mod scene;
 mod settings;
 mod sigmas;

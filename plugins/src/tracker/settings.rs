@@ -32,10 +32,16 @@ pub(super) struct Settings {
     pub appearance_distance: Option<f32>,
     /// The second model's output that holds embeddings; empty where it is not said.
     pub embedding_output: String,
+    pub camera_motion: Option<bool>,
     pub publish_lost: bool,
 }
 
 impl Settings {
+    /// Whether the camera's motion is estimated.
+    pub fn camera_motion(&self) -> bool {
+        self.camera_motion.unwrap_or(self.algorithm == Algorithm::BotSort)
+    }
+
     /// As the kernels' tracker wants them.
     pub fn params(&self) -> Params {
         let defaults = Params::of(self.algorithm.into());

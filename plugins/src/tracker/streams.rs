@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cudainfer_kernels::track::{Params, TrackError, Tracker};
 
 use super::Similarity;
+use super::camera::Camera;
 use super::looks::Looks;
 use super::pace::Pace;
 use super::scene::Scene;
@@ -20,6 +21,7 @@ pub(super) struct Followed {
     pub scene: Scene,
     pub pace: Pace,
     pub looks: Looks,
+    pub camera: Camera,
     pub gpu: Crowds,
     /// The start of the stream that it is of.
     start: Option<gst::Seqnum>,
@@ -42,6 +44,7 @@ impl Followed {
         self.tracker.reset();
         self.scene.reset();
         self.pace.begin();
+        self.camera.forget();
     }
 }
 
@@ -89,6 +92,7 @@ impl Streams {
                 scene: Scene::new(self.similarity, self.sigmas.clone()),
                 pace: Pace::default(),
                 looks: Looks::default(),
+                camera: Camera::default(),
                 gpu: Crowds::Open,
                 start: None,
                 turn,
