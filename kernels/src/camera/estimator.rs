@@ -86,33 +86,43 @@ impl Estimator {
         // Both scales are the same but for rounding of the picture's sides.
         let unit = f64::from(scale[0].max(scale[1]));
         let agreement = agree(&self.pairs, unit)?;
-        let [width, height] = picture.frame().map(|side| side as f64);
-        let corners = [[0.0, 0.0], [width, 0.0], [0.0, height], [width, height]];
-        if agreement.inliers < FEWEST
-            || agreement.inliers * 5 < self.pairs.len() * OF_FIVE
-            || expected_error(&agreement, &corners, unit) > LARGEST_ERROR * unit
-        {
-            return None;
-        }
-        let similarity = agreement.similarity;
-        let farthest = corners.iter().map(|corner| distance(similarity.point(*corner), *corner));
-        if farthest.fold(0.0, f64::max) <= STILL * unit {
-            return Some(Affine::IDENTITY);
-        }
-        let size = similarity.a.hypot(similarity.b);
-        let middle = [width / 2.0, height / 2.0];
-        let [x, y] = similarity.point(middle);
-        let is_believable = (1.0 / LARGEST_SCALE..=LARGEST_SCALE).contains(&size)
-            && similarity.a > 0.0
-            && similarity.b.abs() <= LARGEST_TURN * size
-            && (x - middle[0]).abs() <= LARGEST_MOVE * width
-            && (y - middle[1]).abs() <= LARGEST_MOVE * height;
-        is_believable.then_some(Affine {
-            scale: [similarity.a; 2],
-            skew: [-similarity.b, similarity.b],
-            offset: similarity.offset,
-        })
+        believed(&agreement, self.pairs.len(), picture.frame(), unit)
     }
+}
+
+/// What `followed` pairs agree on, if it is to be believed, for a frame of that size.
+pub(super) fn believed(
+    agreement: &Agreement,
+    followed: usize,
+    frame: [usize; 2],
+    unit: f64,
+) -> Option<Affine> {
+    let [width, height] = frame.map(|side| side as f64);
+    let corners = [[0.0, 0.0], [width, 0.0], [0.0, height], [width, height]];
+    if agreement.inliers < FEWEST
+        || agreement.inliers * 5 < followed * OF_FIVE
+        || expected_error(agreement, &corners, unit) > LARGEST_ERROR * unit
+    {
+        return None;
+    }
+    let similarity = agreement.similarity;
+    let farthest = corners.iter().map(|corner| distance(similarity.point(*corner), *corner));
+    if farthest.fold(0.0, f64::max) <= STILL * unit {
+        return Some(Affine::IDENTITY);
+    }
+    let size = similarity.a.hypot(similarity.b);
+    let middle = [width / 2.0, height / 2.0];
+    let [x, y] = similarity.point(middle);
+    let is_believable = (1.0 / LARGEST_SCALE..=LARGEST_SCALE).contains(&size)
+        && similarity.a > 0.0
+        && similarity.b.abs() <= LARGEST_TURN * size
+        && (x - middle[0]).abs() <= LARGEST_MOVE * width
+        && (y - middle[1]).abs() <= LARGEST_MOVE * height;
+    is_believable.then_some(Affine {
+        scale: [similarity.a; 2],
+        skew: [-similarity.b, similarity.b],
+        offset: similarity.offset,
+    })
 }
 
 /// The standard error of the transform in that of the frame's corners that is farthest from the points it was fitted to: that

@@ -6,7 +6,8 @@ mod frames;
 
 use proptest::prelude::*;
 
-use super::ransac::Similarity;
+use super::estimator::believed;
+use super::ransac::{Agreement, Pair, Similarity, agree};
 use super::*;
 use crate::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use crate::geometry::{Affine, Rect};
@@ -275,6 +276,61 @@ fn motion_beyond_belief_gives_none() {
     for wanted in far {
         assert_eq!(between(&first, &moved(SIZE, &wanted, 14), SIZE, &[]), None, "{wanted:?}");
     }
+}
+
+#[test]
+fn each_limit_of_belief_counts() {
+    let of = |degrees, scale, shift| Agreement {
+        similarity: motion([1920, 1080], degrees, scale, shift),
+        inliers: 40,
+        centre: [960.0, 540.0],
+        spread: 50.0 * 400.0 * 400.0,
+        fitted: 40,
+        scatter: 0.4,
+    };
+    let ask = |agreement: Agreement, followed| believed(&agreement, followed, [1920, 1080], 4.0);
+    let good = of(1.0, 1.01, [5.0, 3.0]);
+    assert!(ask(good, 100).is_some());
+    assert!(ask(good, 101).is_none(), "less than two in five");
+    assert!(ask(Agreement { inliers: 9, ..good }, 10).is_none(), "fewer than ten");
+    assert!(ask(Agreement { spread: 50.0 * 20.0 * 20.0, ..good }, 40).is_none(), "all in one place");
+    assert!(ask(Agreement { scatter: 8.0, ..good }, 40).is_none(), "scattered");
+    for (degrees, scale, shift, wanted) in [
+        (14.9, 1.0, [0.0, 0.0], true),
+        (15.1, 1.0, [0.0, 0.0], false),
+        (-15.1, 1.0, [0.0, 0.0], false),
+        (180.0, 1.0, [0.0, 0.0], false),
+        (0.0, 1.19, [0.0, 0.0], true),
+        (0.0, 1.21, [0.0, 0.0], false),
+        (0.0, 0.83, [0.0, 0.0], false),
+        (0.0, 1.0, [479.0, -269.0], true),
+        (0.0, 1.0, [481.0, 0.0], false),
+        (0.0, 1.0, [0.0, -271.0], false),
+    ] {
+        let found = ask(of(degrees, scale, shift), 40);
+        assert_eq!(found.is_some(), wanted, "{degrees} {scale} {shift:?}");
+    }
+    // A twentieth of a pixel of the picture is 0.2 of the frame.
+    assert_eq!(ask(of(0.0, 1.0, [0.19, 0.0]), 40), Some(Affine::IDENTITY));
+    assert_ne!(ask(of(0.0, 1.0, [0.21, 0.0]), 40), Some(Affine::IDENTITY));
+}
+
+#[test]
+fn what_moves_slowly_by_itself_does_not_pull_the_answer() {
+    let wanted = motion(SIZE, 1.0, 1.01, [2.0, 1.0]);
+    // A third moves by 0.6 pixels against the rest: near enough to agree, too far to be fitted to.
+    let pairs: Vec<_> = (0..90)
+        .map(|i| {
+            let from = [0, 1].map(|axis| hash(i, axis, 4) * SIZE[axis as usize] as f64);
+            let [x, y] = wanted.point(from);
+            Pair { from, to: [x + if i % 3 == 0 { 0.6 } else { 0.0 }, y] }
+        })
+        .collect();
+    let found = agree(&pairs, 1.0).unwrap();
+    assert_eq!(found.inliers, 90);
+    let affine = believed(&found, 90, SIZE, 1.0).unwrap();
+    assert!(error(&affine, &wanted, SIZE) < 0.01, "{found:?}");
+    assert!(agree(&pairs[..1], 1.0).is_none() && agree(&[], 1.0).is_none());
 }
 
 #[test]
