@@ -11,6 +11,7 @@ const CAPS: &str = "video/x-raw,format=RGB,width=32,height=32,framerate=100/1";
 
 /// Red on the left, blue on the right, or the other way round.
 fn picture(pts: Option<u64>, blue_first: bool, objects: &[Object]) -> gst::Buffer {
+    cudainfer_tests::init();
     let colour = |x| if (x < SIDE / 2) == blue_first { [0, 0, 255] } else { [255, 0, 0] };
     let row = (0..SIDE).flat_map(colour);
     let mut buffer = gst::Buffer::from_mut_slice(row.cycle().take(3 * SIDE * SIDE).collect::<Vec<u8>>());
@@ -168,19 +169,20 @@ fn looks_decide_between_neighbours() {
     }
 }
 
-/// A picture of 256 x 192 of smooth noise, and an object of 16 x 24 that stands in it; the camera looks `x`, `y` pixels further to
+/// A picture of 256 x 192 of noise of two sizes, and an object of 16 x 24 that stands in it; the camera looks `x`, `y` pixels further to
 /// the right and down.
 fn shaken(number: u64, x: usize, y: usize) -> gst::Buffer {
     let noise = |x: usize, y: usize| {
         let mixed = (x * 73_856_093) ^ (y * 19_349_663);
         ((mixed ^ (mixed >> 13)).wrapping_mul(0x5bd1_e995) >> 7) % 256
     };
-    // Blocks of 8 pixels, bilinear between their corners.
-    let value = |x: usize, y: usize| {
-        let ([bx, by], [fx, fy]) = ([x / 8, y / 8], [x % 8, y % 8]);
-        let row = |by| noise(bx, by) * (8 - fx) + noise(bx + 1, by) * fx;
-        u8::try_from((row(by) * (8 - fy) + row(by + 1) * fy) / 64).unwrap()
+    // Blocks of `side` pixels, bilinear between their corners.
+    let blocks = |side: usize, x: usize, y: usize| {
+        let ([bx, by], [fx, fy]) = ([x / side, y / side], [x % side, y % side]);
+        let row = |by| noise(bx, by) * (side - fx) + noise(bx + 1, by) * fx;
+        (row(by) * (side - fy) + row(by + 1) * fy) / (side * side)
     };
+    let value = |x, y| u8::try_from((3 * blocks(32, x, y) + blocks(8, x, y)) / 4).unwrap();
     let pixels =
         (0..192).flat_map(|row| (0..256).map(move |col| (col, row))).map(|(c, r)| value(c + x, r + y));
     let mut buffer = gst::Buffer::from_mut_slice(pixels.collect::<Vec<u8>>());
@@ -201,8 +203,8 @@ fn objects_move_with_the_camera_where_asked() {
         ));
         let out = line.collect("out");
         line.pipeline.set_state(gst::State::Playing).unwrap();
-        // It stands, and then it is pushed about by more than the object is wide.
-        for (number, (x, y)) in (0..).zip([(0, 0), (0, 0), (0, 0), (19, 3), (0, 0), (18, 12), (2, 9)]) {
+        // It stands, and then it turns by more than the object is wide a frame.
+        for (number, (x, y)) in (0..).zip([(0, 0), (0, 0), (0, 0), (19, 3), (37, 15), (56, 17), (74, 29)]) {
             push(&line.element("in"), shaken(number, x, y));
         }
         end(&line.element("in"));
