@@ -315,3 +315,28 @@ fn a_gpu_without_memory_gives_an_error_and_then_works_again() {
     drop(hog);
     run(&line).succeeds();
 }
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn looks_and_the_camera_on_the_gpu_give_the_cpus_tracks() {
+    let tracker = "tracker algorithm=botsort appearance=histogram camera-motion=true";
+    let line = Line::new(&format!(
+        "{} ! fusedpreproc ! trtinfer model={} ! gpunms ! tee name=t \
+         t. ! queue ! {tracker} name=gpu ! fakesink name=a async=false \
+         t. ! queue ! cudainferdownload ! {tracker} name=cpu ! fakesink name=b async=false",
+        decoded(60),
+        fetched("models/nanodet.onnx")
+    ));
+    let seen = ["a", "b"].map(|name| line.collect(name));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let tracks = seen.map(|frames| -> Vec<_> {
+        let frames = frames.lock().unwrap();
+        frames.iter().flat_map(|buffer| objects(buffer)).map(|object| object.tracking).collect()
+    });
+    assert!(tracks[0].iter().flatten().count() > 200, "people are followed");
+    assert_eq!(tracks[0], tracks[1]);
+    assert_eq!(per_frame(&line.element("gpu"), "host-waits"), 2.0, "one for the looks, one for the camera");
+    assert_eq!(per_frame(&line.element("cpu"), "launches"), 0.0);
+    line.stop();
+}
