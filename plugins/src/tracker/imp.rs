@@ -1,19 +1,19 @@
-use std::fmt::Display;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::track::{self, Frame, MOST_DETECTIONS, MOST_MOMENTUM_FRAMES, Params, Track};
+use cudainfer_kernels::track::{Frame, MOST_DETECTIONS, Track};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
+use super::Similarity;
 use super::looks::has_embeddings;
 use super::pace::{Pace, Unknown};
+use super::properties;
 use super::settings::Settings;
 use super::streams::{Crowds, Followed, Streams};
-use super::{Algorithm, Appearance, Similarity};
 use crate::device::{self, Gpu};
 use crate::engine::ModelInfo;
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
@@ -114,24 +114,6 @@ impl Tracker {
     }
 }
 
-/// The default of a property, and its description with the defaults of the other algorithms that it is of.
-fn with_defaults<T: PartialEq + Display>(
-    blurb: &str,
-    of: fn(&Params) -> T,
-    among: &[Algorithm],
-) -> (T, String) {
-    let own = |algorithm: Algorithm| of(&Params::of(algorithm.into()));
-    let default = own(among.first().copied().unwrap_or_default());
-    let other = |algorithm: &&Algorithm| own(**algorithm) != default;
-    let others = among
-        .iter()
-        .filter(other)
-        .map(|&algorithm| format!("{} with {}", own(algorithm), track::Algorithm::from(algorithm)));
-    let others: Vec<String> = others.collect();
-    let blurb = if others.is_empty() { blurb.to_owned() } else { format!("{blurb} ({})", others.join(", ")) };
-    (default, blurb)
-}
-
 #[glib::object_subclass]
 impl ObjectSubclass for Tracker {
     const NAME: &'static str = "GstTracker";
@@ -141,253 +123,22 @@ impl ObjectSubclass for Tracker {
 
 impl ObjectImpl for Tracker {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            use Algorithm::{Auto, BotSort, ByteTrack, CBiou, OcSort, Sort};
-            let fraction =
-                |name: &str, nick: &str, of: fn(&Params) -> f32, among: &[Algorithm], blurb: &str| {
-                    let (default, blurb) = with_defaults(blurb, of, among);
-                    glib::ParamSpecFloat::builder(name)
-                        .nick(nick)
-                        .blurb(&blurb)
-                        .minimum(0.0)
-                        .maximum(1.0)
-                        .default_value(default)
-                        .mutable_ready()
-                        .build()
-                };
-            let count = |name: &str, nick: &str, of: fn(&Params) -> u32, blurb: &str| {
-                let (default, blurb) =
-                    with_defaults(blurb, of, &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou]);
-                glib::ParamSpecUInt::builder(name)
-                    .nick(nick)
-                    .blurb(&blurb)
-                    .maximum(1_000_000)
-                    .default_value(default)
-                    .mutable_ready()
-                    .build()
-            };
-            vec![
-                device::param_spec(),
-                glib::ParamSpecEnum::builder::<Algorithm>("algorithm")
-                    .nick("Algorithm")
-                    .blurb("How detections become tracks")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Similarity>("similarity")
-                    .nick("Similarity")
-                    .blurb(
-                        "What is compared; with oks and keypoint-boxes objects without a detection are followed, too, and \
-                         those without points are compared by their boxes",
-                    )
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecString::builder("sigmas")
-                    .nick("Sigmas")
-                    .blurb(
-                        "For similarity=oks: how far points stray, as a fraction of the object's scale; one number for all \
-                         points, or nose=0.026,tail=0.1; not set, the sidecar's, else COCO's, else 0.067",
-                    )
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecBoolean::builder("class-aware")
-                    .nick("Class-aware")
-                    .blurb("Detections of different classes never belong to the same track")
-                    .default_value(Params::auto().class_aware)
-                    .mutable_ready()
-                    .build(),
-                fraction(
-                    "min-confidence",
-                    "Minimum confidence",
-                    |p| p.min_confidence,
-                    &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
-                    "Weaker detections are ignored; gpunms must let them through to be seen at all",
-                ),
-                fraction(
-                    "high-confidence",
-                    "High confidence",
-                    |p| p.high_confidence,
-                    &[Auto, ByteTrack, BotSort, CBiou],
-                    "All but SORT and OC-SORT: detections from here on are associated first, weaker ones last",
-                ),
-                fraction(
-                    "new-confidence",
-                    "New track confidence",
-                    |p| p.new_confidence,
-                    &[Auto, ByteTrack, BotSort, CBiou],
-                    "All but SORT and OC-SORT: detections from here on may start a track",
-                ),
-                glib::ParamSpecBoolean::builder("auto-confidence")
-                    .nick("Automatic confidences")
-                    .blurb(
-                        "All but SORT and OC-SORT: high-confidence and new-confidence follow the distribution of the \
-                         detections' confidences; true with auto, unless one of them is set",
-                    )
-                    .default_value(Params::auto().auto_confidence)
-                    .mutable_ready()
-                    .build(),
-                count(
-                    "min-hits",
-                    "Minimum hits",
-                    |p| p.min_hits,
-                    "Frames in a row in which a track must be seen again before it is believed",
-                ),
-                count(
-                    "max-lost",
-                    "Maximum lost",
-                    |p| p.max_lost,
-                    "Frames in a row that a track may stay unseen before it is given up",
-                ),
-                fraction(
-                    "iou",
-                    "IoU",
-                    |p| p.iou,
-                    &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
-                    "Lowest similarity of a match; for all but SORT and OC-SORT it is multiplied by the confidence",
-                ),
-                fraction(
-                    "iou-low",
-                    "IoU of weak detections",
-                    |p| p.iou_low,
-                    &[Auto, ByteTrack, BotSort, CBiou],
-                    "All but SORT and OC-SORT: lowest similarity of a match with a weak detection",
-                ),
-                fraction(
-                    "momentum",
-                    "Momentum",
-                    |p| p.momentum,
-                    &[Auto, OcSort],
-                    "Auto, OC-SORT: weight of the direction; straight on, a match gains half of it",
-                ),
-                glib::ParamSpecUInt::builder("momentum-frames")
-                    .nick("Frames of the momentum")
-                    .blurb("Auto, OC-SORT: frames from one observation to the other that the direction is taken between")
-                    .minimum(1)
-                    .maximum(MOST_MOMENTUM_FRAMES)
-                    .default_value(Params::ocsort().momentum_frames)
-                    .mutable_ready()
-                    .build(),
-                fraction(
-                    "buffer",
-                    "Buffer",
-                    |p| p.buffer,
-                    &[CBiou],
-                    "C-BIoU: by how much of its width and height a box grows on each side in the first association",
-                ),
-                fraction(
-                    "buffer-wide",
-                    "Wide buffer",
-                    |p| p.buffer_wide,
-                    &[CBiou],
-                    "C-BIoU: the same for who is left over, and for weak detections",
-                ),
-                fraction(
-                    "proximity",
-                    "Proximity",
-                    |p| p.proximity,
-                    &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
-                    "Lowest similarity of places at which looks count, where objects have embeddings",
-                ),
-                glib::ParamSpecEnum::builder::<Appearance>("appearance")
-                    .nick("Appearance")
-                    .blurb("How objects look, where no second model makes embeddings of their regions")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecString::builder("embedding-output")
-                    .nick("Output of embeddings")
-                    .blurb("The second model's output that holds embeddings; need not be said where it has one only")
-                    .mutable_ready()
-                    .build(),
-                fraction(
-                    "appearance-distance",
-                    "Distance of appearance",
-                    |p| p.appearance,
-                    &[ByteTrack],
-                    "Highest cosine distance of embeddings, halved, at which looks count (0.08 with appearance=histogram)",
-                ),
-                glib::ParamSpecBoolean::builder("camera-motion")
-                    .nick("Motion of the camera")
-                    .blurb("Objects move with the camera, whose motion is seen in the background (true with botsort)")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecBoolean::builder("publish-lost")
-                    .nick("Publish lost")
-                    .blurb("Tracks without a detection are in the metadata, too, where they are expected; their state is lost")
-                    .mutable_ready()
-                    .build(),
-                stats::param_spec(
-                    ", detections, and untracked: those of them that got no identity, because they are too weak, no \
-                     numbers or not believed yet; without-points: those that were compared by their boxes, although \
-                     similarity says points; surplus: those that were too many; untimed: frames without a timestamp \
-                     after the one before",
-                ),
-            ]
-        });
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(properties::specs);
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if pspec.name() == "device" {
-            self.gpu.set_device(value.get().ok().flatten());
-        }
-        let mut settings = lock(&self.settings);
         match pspec.name() {
-            "algorithm" => settings.algorithm = value.get().unwrap_or_default(),
-            "similarity" => settings.similarity = value.get().unwrap_or_default(),
-            "sigmas" => settings.sigmas = value.get().ok().flatten().unwrap_or_default(),
-            "class-aware" => settings.class_aware = value.get().ok(),
-            "min-confidence" => settings.min_confidence = value.get().ok(),
-            "high-confidence" => settings.high_confidence = value.get().ok(),
-            "new-confidence" => settings.new_confidence = value.get().ok(),
-            "auto-confidence" => settings.auto_confidence = value.get().ok(),
-            "min-hits" => settings.min_hits = value.get().ok(),
-            "max-lost" => settings.max_lost = value.get().ok(),
-            "iou" => settings.iou = value.get().ok(),
-            "iou-low" => settings.iou_low = value.get().ok(),
-            "momentum" => settings.momentum = value.get().ok(),
-            "momentum-frames" => settings.momentum_frames = value.get().ok(),
-            "buffer" => settings.buffer = value.get().ok(),
-            "buffer-wide" => settings.buffer_wide = value.get().ok(),
-            "proximity" => settings.proximity = value.get().ok(),
-            "appearance" => settings.appearance = value.get().unwrap_or_default(),
-            "appearance-distance" => settings.appearance_distance = value.get().ok(),
-            "embedding-output" => settings.embedding_output = value.get().ok().flatten().unwrap_or_default(),
-            "camera-motion" => settings.camera_motion = value.get().ok(),
-            "publish-lost" => settings.publish_lost = value.get().unwrap_or_default(),
-            _ => (),
+            "device" => self.gpu.set_device(value.get().ok().flatten()),
+            name => lock(&self.settings).set(name, value),
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        if pspec.name() == "stats" {
-            return self.stats().to_value();
-        }
-        let settings = lock(&self.settings);
-        let params = settings.params();
         match pspec.name() {
+            "stats" => self.stats().to_value(),
             "device" => self.gpu.device().to_value(),
-            "algorithm" => settings.algorithm.to_value(),
-            "similarity" => settings.similarity.to_value(),
-            "sigmas" => Some(&settings.sigmas).filter(|text| !text.is_empty()).to_value(),
-            "class-aware" => params.class_aware.to_value(),
-            "min-confidence" => params.min_confidence.to_value(),
-            "high-confidence" => params.high_confidence.to_value(),
-            "new-confidence" => params.new_confidence.to_value(),
-            "auto-confidence" => params.auto_confidence.to_value(),
-            "min-hits" => params.min_hits.to_value(),
-            "max-lost" => params.max_lost.to_value(),
-            "iou" => params.iou.to_value(),
-            "iou-low" => params.iou_low.to_value(),
-            "momentum" => params.momentum.to_value(),
-            "momentum-frames" => params.momentum_frames.to_value(),
-            "buffer" => params.buffer.to_value(),
-            "buffer-wide" => params.buffer_wide.to_value(),
-            "proximity" => params.proximity.to_value(),
-            "appearance" => settings.appearance.to_value(),
-            "appearance-distance" => params.appearance.to_value(),
-            "embedding-output" => Some(&settings.embedding_output).filter(|text| !text.is_empty()).to_value(),
-            "camera-motion" => settings.camera_motion().to_value(),
-            "publish-lost" => settings.publish_lost.to_value(),
-            _ => pspec.default_value().clone(),
+            _ => lock(&self.settings).get(pspec),
         }
     }
 }

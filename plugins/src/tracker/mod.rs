@@ -30,6 +30,7 @@ mod imp;
 mod looks;
 mod pace;
 mod pixels;
+mod properties;
 mod scene;
 mod settings;
 mod sigmas;
