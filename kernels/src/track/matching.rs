@@ -84,8 +84,11 @@ impl Momentum {
 impl Appearance {
     /// The better of the score and half the looks' cosine and one, as far as looks count.
     fn weigh(&self, score: f32, similarity: f32, look: &Look, one: &One<'_>) -> f32 {
-        let near = |likeness: &f32| similarity >= self.proximity && 0.5 - 0.5 * likeness <= self.distance;
-        let likeness = look.likeness(one.embedding).filter(near);
+        if similarity < self.proximity {
+            return score;
+        }
+        let alike = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
+        let likeness = look.likeness(one.embedding).filter(alike);
         likeness.map_or(score, |likeness| score.max(0.5 + 0.5 * likeness))
     }
 }

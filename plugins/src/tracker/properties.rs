@@ -18,13 +18,16 @@ fn with_defaults<T: PartialEq + Display>(
 ) -> (T, String) {
     let own = |algorithm: Algorithm| of(&Params::of(algorithm.into()));
     let default = own(among.first().copied().unwrap_or_default());
-    let other = |algorithm: &&Algorithm| own(**algorithm) != default;
-    let others = among
-        .iter()
-        .filter(other)
-        .map(|&algorithm| format!("{} with {}", own(algorithm), track::Algorithm::from(algorithm)));
-    let others: Vec<String> = others.collect();
-    let blurb = if others.is_empty() { blurb.to_owned() } else { format!("{blurb} ({})", others.join(", ")) };
+    let mut others: Vec<(T, String)> = Vec::new();
+    for &algorithm in among.iter().filter(|algorithm| own(**algorithm) != default) {
+        let name = track::Algorithm::from(algorithm).name();
+        match others.iter_mut().find(|(value, _)| *value == own(algorithm)) {
+            Some((_, names)) => *names = format!("{names}, {name}"),
+            None => others.push((own(algorithm), format!("{} with {name}", own(algorithm)))),
+        }
+    }
+    let others: Vec<String> = others.into_iter().map(|(_, text)| text).collect();
+    let blurb = if others.is_empty() { blurb.to_owned() } else { format!("{blurb} ({})", others.join("; ")) };
     (default, blurb)
 }
 
