@@ -232,7 +232,9 @@ impl Gpu {
     /// Why there is none that can be used.
     pub fn session_now(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<Session, String> {
         let reason = self.decide(element, counters, true).map_err(|e| e.to_string())?;
-        self.session().ok_or_else(|| reason.unwrap_or_else(|| "there is no GPU".to_owned()))
+        let none =
+            || if self.device() == "cpu" { "device=cpu says not to use it" } else { "there is no GPU" };
+        self.session().ok_or_else(|| reason.unwrap_or_else(|| none().to_owned()))
     }
 
     /// Answers a neighbour's query for a CUDA context; returns whether `query` was one that could be answered. Upstream

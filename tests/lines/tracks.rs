@@ -169,6 +169,28 @@ fn looks_decide_between_neighbours() {
     }
 }
 
+#[test]
+fn streams_that_share_the_tracker_are_looked_at_alike() {
+    // Their caps are the same, which GStreamer then tells the tracker once.
+    let line = Line::new(&format!(
+        "appsrc name=a format=time caps={CAPS} ! funnel name=f \
+         ! tracker appearance=histogram proximity=0.1 appearance-distance=0.2 ! fakesink name=out async=false sync=false \
+         appsrc name=b format=time caps={CAPS} ! f."
+    ));
+    let out = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let two = [object(0, 6.0), object(1, 14.0)];
+    for n in 0..12u64 {
+        let frame = picture(Some(10 * (n / 2)), n / 2 == 5, &two);
+        push(&line.element(if n % 2 == 0 { "a" } else { "b" }), frame);
+        until("the frame", || out.lock().unwrap().len() as u64 == n + 1);
+    }
+    for (n, buffer) in out.lock().unwrap().iter().enumerate() {
+        assert_eq!(ids(buffer), if n < 10 { [1, 2] } else { [2, 1] }, "frame {n}");
+    }
+    line.stop();
+}
+
 /// A picture of 256 x 192 of noise of two sizes, and an object of 16 x 24 that stands in it; the camera looks `x`, `y` pixels further to
 /// the right and down.
 fn shaken(number: u64, x: usize, y: usize) -> gst::Buffer {

@@ -8,6 +8,9 @@ use crate::geometry::Rect;
 /// place have more, and they would take memory and time by the square of their number.
 pub const MOST_PARTNERS: usize = 64;
 
+/// Boxes that are wider than the median by this factor are compared with all: the others have fewer to look at then.
+const WIDE: f32 = 8.0;
+
 /// Intersection over union of the boxes of `a` (rows) with those of `b` (columns) that overlap, written to `out` by
 /// ascending row and column; each score is above 0 and at most 1. Both sets must be in the same coordinates. A box that is
 /// empty, or has a coordinate that is not finite, overlaps nothing. Of a row's pairs, at most [`MOST_PARTNERS`] are kept.
@@ -26,7 +29,14 @@ pub fn rotated_iou_pairs(a: &[Oriented], b: &[Oriented], out: &mut Vec<Pair>) {
 /// Scores the pairs whose boxes meet on the x axis.
 fn sweep(a: &[Rect], b: &[Rect], score: impl Fn(usize, usize) -> Option<f32>, out: &mut Vec<Pair>) {
     out.clear();
-    let mut cols: Vec<(usize, &Rect)> = b.iter().enumerate().filter(|(_, rect)| is_usable(rect)).collect();
+    if !b.iter().any(is_usable) {
+        return;
+    }
+    let usable = || b.iter().enumerate().filter(|(_, rect)| is_usable(rect));
+    let mut widths: Vec<f32> = usable().map(|(_, rect)| rect.w).collect();
+    let middle = widths.len() / 2;
+    let (_, median, _) = widths.select_nth_unstable_by(middle, f32::total_cmp);
+    let (mut cols, wide): (Vec<_>, Vec<_>) = usable().partition(|(_, rect)| rect.w <= WIDE * *median);
     cols.sort_unstable_by(|(_, p), (_, q)| p.x.total_cmp(&q.x));
     let widest = cols.iter().map(|(_, rect)| rect.right() - rect.x).fold(0.0, f32::max);
     for (row, rect) in a.iter().enumerate().filter(|(_, rect)| is_usable(rect)) {
@@ -35,6 +45,7 @@ fn sweep(a: &[Rect], b: &[Rect], score: impl Fn(usize, usize) -> Option<f32>, ou
         let reach = (rect.x - 1.000_001 * widest).next_down().next_down();
         let first = cols.partition_point(|(_, col)| col.x < reach);
         let met = cols.iter().skip(first).take_while(|(_, col)| col.x < rect.right());
+        let met = met.chain(wide.iter().filter(|(_, col)| col.x < rect.right() && rect.x < col.right()));
         // Most of them are above or below.
         for (col, _) in met.filter(|(_, col)| col.y < rect.bottom() && rect.y < col.bottom()) {
             let score = score(row, *col).filter(|score| *score > 0.0 && score.is_finite());
@@ -45,7 +56,7 @@ fn sweep(a: &[Rect], b: &[Rect], score: impl Fn(usize, usize) -> Option<f32>, ou
 }
 
 /// Of the pairs from `start` on, keeps the best, by ascending column.
-fn keep_best(pairs: &mut Vec<Pair>, start: usize) {
+pub(crate) fn keep_best(pairs: &mut Vec<Pair>, start: usize) {
     let Some(row) = pairs.get_mut(start..) else { return };
     if row.len() > MOST_PARTNERS {
         row.select_nth_unstable_by(MOST_PARTNERS, |p, q| q.score.total_cmp(&p.score).then(p.col.cmp(&q.col)));
@@ -124,6 +135,16 @@ mod tests {
         // Box 250's are those around it, nearest first; of the two at the rim, the earlier.
         let cols: Vec<usize> = found.iter().filter(|(row, ..)| *row == 250).map(|(_, col, _)| *col).collect();
         assert_eq!(cols, (218..282).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn who_overlaps_the_widest_is_found_too() {
+        let mut crowd: Vec<Rect> = (0..200u16).map(|i| rect(50.0 * f32::from(i), 0.0, 40.0, 90.0)).collect();
+        crowd.push(rect(0.0, 40.0, 10_000.0, 10.0));
+        // Each is itself and meets the wide one, which meets all, of which the best are kept.
+        let found = pairs(&crowd, &crowd);
+        assert_eq!(found.len(), 2 * 200 + MOST_PARTNERS);
+        assert!((0..200).all(|i| found.iter().any(|(row, col, _)| (*row, *col) == (i, 200))));
     }
 
     fn boxes() -> impl Strategy<Value = Vec<Rect>> {

@@ -24,8 +24,6 @@ pub(super) struct Target<M> {
     age: u32,
     /// Frames since its last detection.
     pub(super) misses: u32,
-    /// The time since then, in frames; more where frames are missing.
-    unseen: f64,
     /// Detections it has had.
     hits: u32,
     /// Detections in a row, not counting its very first.
@@ -46,7 +44,6 @@ impl<M: Motion> Target<M> {
             state: State::Tentative,
             age: 0,
             misses: 0,
-            unseen: 0.0,
             hits: 1,
             streak: 0,
             detection: Some(index),
@@ -65,7 +62,6 @@ impl<M: Motion> Target<M> {
             self.motion.moved(camera);
         }
         self.motion.predict(seen.elapsed(), self.misses > 0);
-        self.unseen += seen.elapsed();
         if self.misses > 0 {
             self.streak = 0;
         }
@@ -90,7 +86,6 @@ impl<M: Motion> Target<M> {
         self.class = one.detection.class;
         self.angle = one.angle;
         self.misses = 0;
-        self.unseen = 0.0;
         self.hits = self.hits.saturating_add(1);
         self.streak = self.streak.saturating_add(1);
         self.detection = Some(index);
@@ -162,12 +157,12 @@ impl<M> Default for Targets<M> {
 }
 
 impl<M: Motion> Targets<M> {
-    /// Moves all on to the next frame and returns its number, from 1. Who has been out of sight for longer than `max_lost`
-    /// frames and a second of the usual 30 is given up, however few frames there were.
+    /// Moves all on to the next frame and returns its number, from 1. After a gap of more than `max_lost` frames, and
+    /// of more than a second of the usual 30, nobody is known.
     pub(super) fn begin_frame(&mut self, seen: Seen<'_>, max_lost: u32) -> u32 {
         self.frame = self.frame.saturating_add(1);
         let longest = f64::from(max_lost).max(LONGEST_GAP) + 1.0;
-        self.all.retain_mut(|target| target.predict(seen) && target.unseen <= longest);
+        self.all.retain_mut(|target| target.predict(seen) && seen.elapsed() <= longest);
         self.frame
     }
 

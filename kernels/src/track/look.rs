@@ -19,7 +19,7 @@ impl<'a> Embeddings<'a> {
 /// How much of what an object looked like stays with a new embedding (JDE's and BoT-SORT's alpha).
 const MEMORY: f64 = 0.9;
 
-/// What an object has looked like: the mean of its embeddings, the later the weightier, of length 1.
+/// What an object has looked like: the mean of its embeddings, each of length 1, the later the weightier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Look(Vec<f32>);
 

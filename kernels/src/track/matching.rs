@@ -8,7 +8,8 @@ use super::motion::{Heading, Motion};
 use super::seen::{One, Seen};
 use super::{AREA_OF_BOX, Params};
 use crate::associate::{
-    Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, oks_matrix, rotated_iou_pairs,
+    Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, keep_best, oks_matrix,
+    rotated_iou_pairs,
 };
 use crate::geometry::Rect;
 
@@ -201,8 +202,11 @@ impl Matcher {
             }
         };
         // Who lacks points resembles nobody there.
-        for (at, &score) in matrix.iter().enumerate().filter(|(_, score)| **score > 0.0) {
-            pairs.push(Pair { row: at / cols.len(), col: at % cols.len(), score });
+        for (row, scores) in matrix.chunks(cols.len().max(1)).enumerate() {
+            let start = pairs.len();
+            let alike = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
+            pairs.extend(alike.map(|(col, &score)| Pair { row, col, score }));
+            keep_best(pairs, start);
         }
         if boxed > 0 {
             pairs.sort_by_key(|pair| (pair.row, pair.col));

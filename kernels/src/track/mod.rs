@@ -154,6 +154,9 @@ impl<'a> Frame<'a> {
 /// time and memory, whatever a detector lets through.
 pub const MOST_DETECTIONS: usize = 10_000;
 
+/// The same where poses are compared, each with each.
+pub const MOST_POSES: usize = 2_000;
+
 /// Follows objects through one video. An update takes time proportional to the detections and to the pairs of them and
 /// tracks that overlap.
 #[derive(Debug)]
@@ -260,7 +263,7 @@ impl Tracker {
     }
 
     /// The same for a frame of which more is known. Returns the number of detections that were too many
-    /// ([`MOST_DETECTIONS`]); they belong to no track.
+    /// ([`MOST_DETECTIONS`], [`MOST_POSES`]); they belong to no track.
     ///
     /// Detections with keypoints are compared by object keypoint similarity ([`oks_matrix`](crate::associate::oks_matrix)):
     /// the thresholds `iou` and `iou_low` mean that then. A track's pose is expected where it was last seen, moved as the
@@ -272,7 +275,8 @@ impl Tracker {
         tracks.resize(frame.detections.len(), None);
         let is_used = |d: &Detection| is_usable(&d.rect) && d.confidence >= self.params.min_confidence;
         let listed = frame.detections.iter().enumerate().filter(|(_, d)| is_used(d));
-        let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect());
+        let most = if frame.poses.sigmas.is_empty() { MOST_DETECTIONS } else { MOST_POSES };
+        let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect(), most);
         let seen = Seen::new(frame);
         let mut params = self.params.clone();
         if params.auto_confidence {
@@ -305,11 +309,11 @@ impl Tracker {
 }
 
 /// The indices of the most confident detections, ascending, and how many others there are.
-fn most_confident(mut listed: Vec<(f32, usize)>) -> (Vec<usize>, usize) {
-    let surplus = listed.len().saturating_sub(MOST_DETECTIONS);
+fn most_confident(mut listed: Vec<(f32, usize)>, most: usize) -> (Vec<usize>, usize) {
+    let surplus = listed.len().saturating_sub(most);
     if surplus > 0 {
-        listed.select_nth_unstable_by(MOST_DETECTIONS, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        listed.truncate(MOST_DETECTIONS);
+        listed.select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        listed.truncate(most);
         listed.sort_unstable_by_key(|(_, index)| *index);
     }
     (listed.into_iter().map(|(_, index)| index).collect(), surplus)

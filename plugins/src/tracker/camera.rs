@@ -11,7 +11,6 @@ use super::pixels::Pixels;
 /// Looks at one frame after the other.
 #[derive(Default)]
 pub(super) struct Camera {
-    caps: Option<gst::Caps>,
     eye: Option<(Pixels, Eye)>,
     estimator: Estimator,
 }
@@ -29,7 +28,8 @@ impl Camera {
         wanted: bool,
         stream: impl FnOnce() -> Result<Arc<Stream>, String>,
     ) -> Result<(), String> {
-        if self.caps.as_ref() == Some(caps) || !wanted {
+        self.eye = None;
+        if !wanted {
             return Ok(());
         }
         let pixels = Pixels::of(caps, "camera-motion", stream)?;
@@ -40,7 +40,7 @@ impl Camera {
                 Eye::Gpu(Box::new(CudaShrink::new(pixels.format, &stream).map_err(failed)?), stream)
             }
         };
-        (self.eye, self.caps) = (Some((pixels, eye)), Some(caps.clone()));
+        self.eye = Some((pixels, eye));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::track::{Frame, MOST_DETECTIONS, Track};
+use cudainfer_kernels::track::{Frame, MOST_DETECTIONS, MOST_POSES, Track};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -10,12 +10,12 @@ use gst_base::subclass::prelude::*;
 
 use super::Similarity;
 use super::looks::has_embeddings;
-use super::pace::{Pace, Unknown};
+use super::pace::Unknown;
 use super::properties;
 use super::settings::Settings;
 use super::streams::{Crowds, Followed, Streams};
 use crate::device::{self, Gpu};
-use crate::engine::ModelInfo;
+use crate::engine::{ModelInfo, Skeleton};
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
@@ -25,9 +25,28 @@ struct State {
     streams: Streams,
     tracks: Vec<Option<Track>>,
     publish_lost: bool,
-    /// What a WARNING has been posted of.
-    warned_of_backwards: bool,
-    warned_of_surplus: bool,
+    warned: Warnings,
+    /// The last caps, and the skeleton of the model that they are of.
+    caps: Option<gst::Caps>,
+    skeleton: Option<Skeleton>,
+}
+
+/// What a frame, or any so far, has given reason to warn of.
+#[derive(Clone, Copy, Default)]
+struct Warnings {
+    backwards: bool,
+    /// How many detections were too many.
+    surplus: usize,
+}
+
+impl Warnings {
+    /// Adds those of a frame; returns what there was none of before.
+    fn first(&mut self, now: Self) -> Self {
+        let backwards = now.backwards && !self.backwards;
+        let surplus = if self.surplus == 0 { now.surplus } else { 0 };
+        *self = Self { backwards: self.backwards || now.backwards, surplus: self.surplus.max(now.surplus) };
+        Self { backwards, surplus }
+    }
 }
 
 #[derive(Default)]
@@ -74,33 +93,109 @@ impl Tracker {
         }
     }
 
-    /// The time since the frame before, in frames; 1 where it is not known.
-    fn elapsed(&self, pace: &mut Pace, pts: Option<gst::ClockTime>, warned: &mut bool) -> f64 {
-        pace.elapsed(pts).unwrap_or_else(|why| {
-            self.untimed.add(1);
-            if why == Unknown::Backwards && !std::mem::replace(warned, true) {
-                gst::element_warning!(
-                    self.obj(),
-                    gst::StreamError::Format,
-                    (
-                        "{}: a frame's timestamp is not after the one before: it counts as the next frame; the                          property stats counts such frames in untimed",
-                        self.obj().name()
-                    )
-                );
-            }
-            1.0
-        })
+    fn warn_of_backwards(&self) {
+        gst::element_warning!(
+            self.obj(),
+            gst::StreamError::Format,
+            (
+                "{}: a frame's timestamp is not after the one before: it counts as the next frame; the property stats \
+                 counts such frames in untimed",
+                self.obj().name()
+            )
+        );
     }
 
     fn warn_of_surplus(&self, surplus: usize) {
+        let oks = lock(&self.settings).similarity == Similarity::Oks;
+        let most = if oks { MOST_POSES } else { MOST_DETECTIONS };
         gst::element_warning!(
             self.obj(),
             gst::StreamError::Failed,
             (
-                "{}: a frame has {surplus} detections more than the {MOST_DETECTIONS} that are followed; the least                  confident are left out: raise gpunms' threshold, or lower its max-detections",
+                "{}: a frame has {surplus} detections more than the {most} that are followed; the least \
+                 confident are left out: raise gpunms' confidence, or lower its max-detections",
                 self.obj().name()
             )
         );
+    }
+
+    /// What a stream is followed with, from its caps. A stream that shares the element has no `set_caps` of its own where its
+    /// caps are those of the stream before.
+    fn prepare(
+        &self,
+        followed: &mut Followed,
+        caps: &gst::Caps,
+        skeleton: Option<&Skeleton>,
+    ) -> Result<(), String> {
+        if followed.caps.as_ref() == Some(caps) {
+            return Ok(());
+        }
+        let settings = lock(&self.settings).clone();
+        followed.pace.set_rate(caps);
+        if let Some(skeleton) = skeleton {
+            followed.scene.set_skeleton(skeleton.clone());
+        }
+        let stream = || {
+            let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters)?;
+            Ok(Arc::clone(session.stream()))
+        };
+        let output = Some(settings.embedding_output.as_str()).filter(|name| !name.is_empty());
+        followed.looks.prepare(caps, settings.appearance, output, stream)?;
+        followed.camera.prepare(caps, settings.camera_motion(), stream)?;
+        followed.caps = Some(caps.clone());
+        Ok(())
+    }
+
+    /// One frame. Returns what is to be warned of.
+    fn follow(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<Warnings, String> {
+        let State { streams, tracks, publish_lost, warned, caps, skeleton } = state;
+        let followed = streams.current().map_err(|e| e.to_string())?;
+        if let Some(caps) = caps {
+            self.prepare(followed, caps, skeleton.as_ref())?;
+        }
+        let seen = objects(buffer);
+        followed.scene.see(&seen);
+        self.suit(followed);
+        let Followed { tracker, scene, pace, looks, camera, .. } = followed;
+        let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
+        looks.see(buffer, &seen, scene.members(), &boxes)?;
+        let camera = camera.see(buffer, &boxes)?;
+        if looks.used_up_tensors() {
+            TensorSet::take(buffer);
+        }
+        let mut now = Warnings::default();
+        let elapsed = pace.elapsed(buffer.pts()).unwrap_or_else(|why| {
+            self.untimed.add(1);
+            now.backwards = why == Unknown::Backwards;
+            1.0
+        });
+        let frame = Frame {
+            poses: scene.poses(),
+            angles: scene.angles(),
+            embeddings: looks.embeddings(),
+            elapsed,
+            camera,
+            ..Frame::of(scene.detections())
+        };
+        now.surplus = tracker.update_frame(&frame, tracks);
+        self.surplus.add_size(now.surplus);
+        self.detections.add_size(tracks.len());
+        self.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
+        self.without_points.add_size(scene.without_points());
+        let rate = pace.rate();
+        let mut params = tracks.iter().map(|track| track.as_ref().map(|track| param(track, rate)));
+        add_tracking(
+            buffer,
+            scene.members().iter().map(|member| if *member { params.next().flatten() } else { None }),
+        );
+        if *publish_lost {
+            let mut id = seen.iter().map(|object| object.id).max().unwrap_or(-1);
+            for track in tracker.lost() {
+                id = id.saturating_add(1);
+                put_lost(buffer, id, scene.label(track.class), param(&track, rate));
+            }
+        }
+        Ok(warned.first(now))
     }
 
     fn stats(&self) -> gst::Structure {
@@ -203,8 +298,9 @@ impl BaseTransformImpl for Tracker {
             streams,
             tracks: Vec::new(),
             publish_lost: settings.publish_lost,
-            warned_of_backwards: false,
-            warned_of_surplus: false,
+            warned: Warnings::default(),
+            caps: None,
+            skeleton: None,
         });
         Ok(())
     }
@@ -236,41 +332,37 @@ impl BaseTransformImpl for Tracker {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let settings = lock(&self.settings).clone();
-        let skeleton = (settings.similarity == Similarity::Oks)
-            .then(|| self.obj().static_pad("sink"))
-            .flatten()
-            .map(|sink| ModelInfo::ask(&sink, incaps).skeleton.clone());
-        if let Some(Ok(followed)) = lock(&self.state).as_mut().map(|state| state.streams.current()) {
-            followed.pace.set_rate(incaps);
-            if let Some(skeleton) = skeleton {
-                followed.scene.set_skeleton(skeleton);
-            }
-            let stream = || {
-                let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters)?;
-                Ok(Arc::clone(session.stream()))
-            };
-            let output = Some(settings.embedding_output.as_str()).filter(|name| !name.is_empty());
-            let prepared = followed.looks.prepare(incaps, settings.appearance, output, stream);
-            let mut camera = || followed.camera.prepare(incaps, settings.camera_motion(), stream);
-            prepared.and_then(|()| camera()).map_err(|why| {
-                notice::refused_caps(&*self.obj(), &why);
-                gst::loggable_error!(CAT, "{why}")
-            })?;
-        }
-        Ok(())
+        let oks = lock(&self.settings).similarity == Similarity::Oks;
+        let sink = self.obj().static_pad("sink").filter(|_| oks);
+        let skeleton = sink.map(|sink| ModelInfo::ask(&sink, incaps).skeleton.clone());
+        let mut state = lock(&self.state);
+        let Some(state) = state.as_mut() else { return Ok(()) };
+        (state.caps, state.skeleton) = (Some(incaps.clone()), skeleton);
+        let prepared = match state.streams.current() {
+            Ok(followed) => self.prepare(followed, incaps, state.skeleton.as_ref()),
+            Err(e) => Err(e.to_string()),
+        };
+        prepared.map_err(|why| {
+            notice::refused_caps(&*self.obj(), &why);
+            gst::loggable_error!(CAT, "{why}")
+        })
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        if let Some(state) = lock(&self.state).as_mut() {
-            match event.view() {
-                gst::EventView::StreamStart(start) => {
+        // No other event waits for a frame that is being worked on.
+        match event.view() {
+            gst::EventView::StreamStart(start) => {
+                if let Some(state) = lock(&self.state).as_mut() {
                     // It fails for wrong parameters only, which start() has refused.
                     let _ = state.streams.start(start.stream_id(), event.seqnum());
                 }
-                gst::EventView::FlushStop(_) => state.streams.forget(),
-                _ => (),
             }
+            gst::EventView::FlushStop(_) => {
+                if let Some(state) = lock(&self.state).as_mut() {
+                    state.streams.forget();
+                }
+            }
+            _ => (),
         }
         self.parent_sink_event(event)
     }
@@ -284,51 +376,20 @@ impl BaseTransformImpl for Tracker {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        let mut state = lock(&self.state);
-        let State { streams, tracks, publish_lost, warned_of_backwards, warned_of_surplus } =
-            state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let followed = streams.current().map_err(|_| gst::FlowError::Error)?;
-        let seen = objects(buffer);
-        followed.scene.see(&seen);
-        self.suit(followed);
-        let Followed { tracker, scene, pace, looks, camera, .. } = followed;
-        let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
-        let looked = looks.see(buffer, &seen, scene.members(), &boxes);
-        let camera = looked.and_then(|()| camera.see(buffer, &boxes)).map_err(|why| {
+        let followed = match lock(&self.state).as_mut() {
+            Some(state) => self.follow(state, buffer),
+            None => return Err(gst::FlowError::Flushing),
+        };
+        let warnings = followed.map_err(|why| {
             let name = self.obj().name();
             gst::element_error!(self.obj(), gst::StreamError::Failed, ("{name}: {why}"));
             gst::FlowError::Error
         })?;
-        if looks.used_up_tensors() {
-            TensorSet::take(buffer);
+        if warnings.backwards {
+            self.warn_of_backwards();
         }
-        let elapsed = self.elapsed(pace, buffer.pts(), warned_of_backwards);
-        let frame = Frame {
-            poses: scene.poses(),
-            angles: scene.angles(),
-            embeddings: looks.embeddings(),
-            elapsed,
-            camera,
-            ..Frame::of(scene.detections())
-        };
-        let surplus = tracker.update_frame(&frame, tracks);
-        if surplus > 0 && !std::mem::replace(warned_of_surplus, true) {
-            self.warn_of_surplus(surplus);
-        }
-        self.surplus.add_size(surplus);
-        self.detections.add_size(tracks.len());
-        self.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
-        self.without_points.add_size(scene.without_points());
-        let rate = pace.rate();
-        let mut params = tracks.iter().map(|track| track.as_ref().map(|track| param(track, rate)));
-        add_tracking(
-            buffer,
-            scene.members().iter().map(|member| if *member { params.next().flatten() } else { None }),
-        );
-        if *publish_lost {
-            for track in tracker.lost() {
-                put_lost(buffer, scene.label(track.class), param(&track, rate));
-            }
+        if warnings.surplus > 0 {
+            self.warn_of_surplus(warnings.surplus);
         }
         Ok(gst::FlowSuccess::Ok)
     }
@@ -347,9 +408,8 @@ fn param(track: &Track, rate: f64) -> TrackingParam {
 }
 
 /// Puts an object that was not detected on a frame.
-fn put_lost(buffer: &mut gst::BufferRef, label: &str, tracking: TrackingParam) {
-    let next = objects(buffer).iter().map(|object| object.id).max().map_or(0, |id| id.saturating_add(1));
+fn put_lost(buffer: &mut gst::BufferRef, id: i32, label: &str, tracking: TrackingParam) {
     let rect = tracking.rect;
-    let lost = Object { id: next, label: label.to_owned(), tracking: Some(tracking), ..Object::default() };
+    let lost = Object { id, label: label.to_owned(), tracking: Some(tracking), ..Object::default() };
     lost.put(buffer, &rect);
 }

@@ -17,7 +17,6 @@ use crate::meta::tensor::TensorSet;
 /// Makes the embeddings of one frame after the other.
 #[derive(Default)]
 pub(super) struct Looks {
-    caps: Option<gst::Caps>,
     source: Source,
     /// Row-major `[detections, length]`.
     values: Vec<f32>,
@@ -50,9 +49,6 @@ impl Looks {
         output: Option<&str>,
         stream: impl FnOnce() -> Result<Arc<Stream>, String>,
     ) -> Result<(), String> {
-        if self.caps.as_ref() == Some(caps) {
-            return Ok(());
-        }
         self.source = if has_embeddings(caps) {
             Source::Model(embedding(&outputs(caps), output)?)
         } else if let Some(name) = output {
@@ -65,7 +61,6 @@ impl Looks {
         } else {
             Source::None
         };
-        self.caps = Some(caps.clone());
         Ok(())
     }
 

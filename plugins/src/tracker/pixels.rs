@@ -31,7 +31,12 @@ impl Pixels {
             format!("{property} does not read frames of format {}: put videoconvert before", info.format())
         })?;
         let on_gpu = caps.features(0).is_some_and(|features| features.contains(CUDA_MEMORY));
-        Ok(Self { info, format, stream: on_gpu.then(stream).transpose()? })
+        let stream = on_gpu.then(stream).transpose().map_err(|why| {
+            format!(
+                "{property} has to look at frames in CUDA memory, but {why}: put cudainferdownload before"
+            )
+        })?;
+        Ok(Self { info, format, stream })
     }
 
     /// Works on a frame in system memory.

@@ -109,7 +109,7 @@ pub(super) fn specs() -> Vec<glib::ParamSpec> {
             .nick("Automatic confidences")
             .blurb(
                 "All but SORT and OC-SORT: high-confidence and new-confidence follow the distribution of the \
-                 detections' confidences; true with auto, unless one of them is set",
+                 detections' confidences; true with auto, unless one of them is set to another value",
             )
             .default_value(Params::auto().auto_confidence)
             .mutable_ready()

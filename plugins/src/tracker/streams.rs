@@ -13,7 +13,7 @@ use super::sigmas::Sigmas;
 
 /// Streams that are remembered; of more, as behind a funnel of sources that come and go, those are forgotten that have not
 /// had a frame for the longest time.
-const MOST_STREAMS: usize = 1024;
+const MOST_STREAMS: usize = 256;
 
 /// Everything of one stream.
 pub(super) struct Followed {
@@ -23,6 +23,8 @@ pub(super) struct Followed {
     pub looks: Looks,
     pub camera: Camera,
     pub gpu: Crowds,
+    /// What it was prepared for.
+    pub caps: Option<gst::Caps>,
     /// The start of the stream that it is of.
     start: Option<gst::Seqnum>,
     /// When it last had its turn.
@@ -94,6 +96,7 @@ impl Streams {
                 looks: Looks::default(),
                 camera: Camera::default(),
                 gpu: Crowds::Open,
+                caps: None,
                 start: None,
                 turn,
             }),
