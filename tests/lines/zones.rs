@@ -221,6 +221,11 @@ fn messages_can_be_switched_off_and_are_bounded_while_metadata_has_all_events() 
         line.pipeline.set_state(gst::State::Playing).unwrap();
         line.wait().succeeds();
         assert_eq!(posted.lock().unwrap().len(), wanted, "{settings}");
+        // Each says how many there are after it, though all come with the same frame.
+        let occupancy: Vec<u32> =
+            posted.lock().unwrap().iter().map(|s| s.get("occupancy").unwrap()).collect();
+        assert_eq!(occupancy, (1..=50).take(wanted).collect::<Vec<_>>());
+        assert!(posted.lock().unwrap().iter().all(|s| number(s, "entered") == 50));
         assert_eq!(told(&seen).iter().map(|(_, events)| events.len()).collect::<Vec<_>>(), [0, 0, 50]);
         assert_eq!(stat(&line, "dropped-messages"), if wanted == 7 { 43 } else { 0 });
     }
@@ -419,6 +424,57 @@ fn without_a_tracker_polygons_count_who_is_there_if_that_is_asked_for() {
                 .all(|(zones, events)| zones[1].counts.occupancy == wanted && events.is_empty())
         );
     }
+}
+
+#[test]
+fn who_is_lost_is_not_counted_as_somebody_without_an_identity() {
+    let line = Line::new(&format!(
+        "videotestsrc num-buffers=8 ! {FRAMES} ! identity name=scene ! tracker publish-lost=true \
+         ! zonecount name=count zones={ZONES} untracked=true min-frames=1 ! fakesink name=out"
+    ));
+    play(&line, |frame| if frame < 5 { vec![person(30.0)] } else { vec![] });
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    assert_eq!(objects(&seen.lock().unwrap()[6])[0].tracking.as_ref().unwrap().state, "lost");
+    assert!(told(&seen).iter().all(|(zones, _)| zones[1].counts.occupancy == 1));
+    assert_eq!([stat(&line, "objects"), stat(&line, "untracked")], [5, 0]);
+}
+
+#[test]
+fn streams_that_share_the_element_are_counted_apart() {
+    let line = Line::new(&format!(
+        "appsrc name=a format=time caps=\"{FRAMES}\" ! funnel name=f ! tracker \
+         ! zonecount name=count units=fraction zones=door=line:0.5,1,0.5,0 ! fakesink name=out async=false sync=false \
+         appsrc name=b format=time caps=\"{FRAMES}\" ! f."
+    ));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let mut shown = Vec::new();
+    for n in 0..20u16 {
+        // In a, somebody goes to the right, and in b, to the left: both are number 1 there.
+        let way = 10.0 + 5.0 * f32::from(n / 2);
+        let (source, x) = if n % 2 == 0 { ("a", way) } else { ("b", 64.0 - way) };
+        let mut buffer = filled(64 * 64 * 3, 0, 10 * u64::from(n / 2));
+        person(x).put(buffer.get_mut().unwrap(), &Rect::default());
+        push(&line.element(source), buffer);
+        until("the frame", || seen.lock().unwrap().len() == usize::from(n) + 1);
+        shown.push([number(&counts(&line)[0], "in"), number(&counts(&line)[0], "out")]);
+    }
+    let told = told(&seen);
+    let crossed: Vec<_> = told
+        .iter()
+        .zip(0..)
+        .flat_map(|((_, events), n)| events.iter().map(move |e| (n, e.track, e.what)))
+        .collect();
+    // In its seventh frame, as `walker` does.
+    let crossing = |n, direction| (n, Some(1), What::Cross(direction));
+    assert_eq!(crossed, [crossing(12, Direction::In), crossing(13, Direction::Out)]);
+    assert_eq!(shown[18..], [[1, 0], [0, 1]], "the property has the counts of the stream whose turn it is");
+    for (zones, _) in &told {
+        assert_eq!(zones[0].points, [[32.0, 64.0], [32.0, 0.0]]);
+    }
+    line.stop();
 }
 
 #[test]

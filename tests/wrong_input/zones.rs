@@ -114,7 +114,8 @@ fn objects_without_identities_are_warned_about_once() {
     let warnings = warned("zonecount zones=a=line:32,0,32,64");
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     assert!(
-        warning.contains("put tracker before this element") && warning.contains("untracked=true"),
+        warning.contains("put tracker before this element, or the objects are too weak for it")
+            && warning.contains("untracked=true"),
         "{warning}"
     );
     assert_eq!(warned("tracker ! zonecount zones=a=line:32,0,32,64"), [""; 0]);

@@ -141,7 +141,8 @@ impl Counter {
         }
     }
 
-    /// Takes other parameters. Zones that are in both keep what they know and what they have counted.
+    /// Takes other parameters. Zones that are in both keep what they know and what they have counted. Where another point of the
+    /// objects counts from now on, nobody crosses a line between two frames.
     ///
     /// # Errors
     /// Parameters that cannot be used; then nothing changes.
@@ -153,8 +154,15 @@ impl Counter {
         let from: Vec<_> = params.zones.iter().map(old_place).collect();
         self.zones =
             from.iter().map(|old| old.map_or_else(Ground::default, |i| self.zones[i].clone())).collect();
+        let same_anchor = params.anchor == self.params.anchor;
         for track in self.tracks.values_mut() {
             track.places = from.iter().map(|old| old.and_then(|i| track.places[i].clone())).collect();
+            for (place, zone) in track.places.iter_mut().zip(&params.zones) {
+                // Who is in a polygon stays so until the next frames say otherwise: it counts in the occupancy.
+                if !same_anchor && zone.anchor.is_none() && matches!(place, Some(Place::Line(_))) {
+                    *place = None;
+                }
+            }
         }
         self.params = params;
         self.survey();

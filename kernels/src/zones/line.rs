@@ -19,6 +19,8 @@ struct Beyond {
     frames: u32,
     /// Whether it got there between the line's ends.
     through: bool,
+    /// Whether it counted when it was seen last.
+    counts: bool,
 }
 
 /// When a change of sides counts.
@@ -51,9 +53,12 @@ impl Side {
             self.beyond = None;
             return None;
         }
-        let beyond =
-            self.beyond.get_or_insert_with(|| Beyond { frames: 0, through: passes(a, b, last, at, right) });
-        beyond.frames = beyond.frames.saturating_add(1);
+        let beyond = self.beyond.get_or_insert_with(|| Beyond {
+            frames: 0,
+            through: passes(a, b, last, at, right),
+            counts: rule.counts,
+        });
+        (beyond.frames, beyond.counts) = (beyond.frames.saturating_add(1), rule.counts);
         let far = rule.margin.is_none_or(|margin| distance_to_line(a, b, at) >= margin);
         if !far || !rule.counts || beyond.frames < rule.frames {
             return None;
@@ -61,9 +66,9 @@ impl Side {
         self.settle()
     }
 
-    /// The object will not be seen again; if it was long enough beyond the line, it has crossed it.
+    /// The object will not be seen again; if it counts and was long enough beyond the line, it has crossed it.
     pub fn lose(&mut self, frames: u32) -> Option<Direction> {
-        self.beyond.filter(|beyond| beyond.frames >= frames)?;
+        self.beyond.filter(|beyond| beyond.counts && beyond.frames >= frames)?;
         self.settle()
     }
 

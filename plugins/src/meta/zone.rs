@@ -15,7 +15,8 @@
 //!
 //! | `events` | type | what it is |
 //! |---|---|---|
-//! | `zone`, `event` | string | the zone's name; `enter`, `leave`, `cross`, `dwell` or `occupancy` |
+//! | `zone`, `kind` | string | the zone's name; `polygon` or `line` |
+//! | `event` | string | `enter`, `leave`, `cross`, `dwell` or `occupancy` |
 //! | `object` | int | `id` of the region of interest in this frame, -1 if there is none |
 //! | `track` | uint64 | the object's identity; not with `occupancy` |
 //! | `label` | string | its class; not with `occupancy` |

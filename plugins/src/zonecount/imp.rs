@@ -15,7 +15,8 @@ use super::messages::Budget;
 use super::notices::Notices;
 use super::properties;
 use super::settings::Settings;
-use super::sight::{identity, sighting};
+use super::sight::{identity, is_seen, sighting};
+use super::streams::Streams;
 use crate::engine::ModelInfo;
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
@@ -23,10 +24,10 @@ use crate::sync::lock;
 use crate::{caps, meta, stats};
 
 struct State {
-    counter: Counter,
+    streams: Streams,
     notices: Notices,
-    /// Width and height of the frames.
-    size: [usize; 2],
+    /// By the last caps, width and height of the frames and how long they last in ns.
+    frame: ([usize; 2], Option<u64>),
     budget: Budget,
 }
 
@@ -100,20 +101,28 @@ impl ZoneCount {
         }
         let settings = lock(&self.settings).clone();
         let taken =
-            settings.params().and_then(|params| state.counter.replace(params).map_err(|e| e.to_string()));
+            settings.params().and_then(|params| state.streams.replace(&params).map_err(|e| e.to_string()));
         match taken {
-            Ok(()) => said.warnings.extend(Notices::off_frame(&state.counter, state.size)),
+            Ok(()) => {
+                let stream = &state.streams.current;
+                said.warnings.extend(Notices::off_frame(&stream.counter, stream.size));
+            }
             Err(why) => said.warnings.push(format!("{why}. The zones stay as they were")),
         }
     }
 
     fn count(&self, state: &mut State, buffer: &mut gst::BufferRef, said: &mut Said) {
+        // A stream that shares the element has no `set_caps` of its own where its caps are those of the stream before.
+        let (size, duration) = state.frame;
+        state.streams.current.fit(size, duration);
         self.suit(state, said);
-        let State { counter, notices, budget, .. } = state;
+        let State { streams, notices, budget, .. } = state;
+        let counter = &mut streams.current.counter;
         let objects = objects(buffer);
         let sightings: Vec<_> = objects.iter().map(sighting).collect();
-        self.objects.add_size(sightings.len());
-        self.untracked.add_size(sightings.iter().filter(|sighting| sighting.id.is_none()).count());
+        let seen = || objects.iter().filter(|object| is_seen(object));
+        self.objects.add_size(seen().count());
+        self.untracked.add_size(seen().filter(|object| object.tracking.is_none()).count());
         let time = FrameTime {
             pts: buffer.pts().map(gst::ClockTime::nseconds),
             duration: buffer.duration().map(gst::ClockTime::nseconds),
@@ -145,10 +154,12 @@ impl ZoneCount {
         pts: Option<gst::ClockTime>,
         dropped: u64,
     ) -> gst::Structure {
-        let mut s = event.to_structure(MESSAGE);
+        let mut s = gst::Structure::new_empty(MESSAGE);
         if let Some(zone) = zones.iter().find(|zone| zone.name == event.zone) {
             set_counts(&mut s, zone.kind, &zone.counts);
         }
+        // These are the frame's last counts; the event's occupancy is that after the event.
+        event.to_structure(MESSAGE).iter().for_each(|(field, value)| s.set_value(field, value.clone()));
         let segment = self.obj().segment();
         let segment = segment.downcast_ref::<gst::ClockTime>();
         s.set("pts", pts);
@@ -199,7 +210,7 @@ impl ObjectImpl for ZoneCount {
                     .class_handler(|values| {
                         let element = values.first()?.get::<super::ZoneCount>().ok()?;
                         if let Some(state) = lock(&element.imp().state).as_mut() {
-                            state.counter.clear();
+                            state.streams.counters().for_each(Counter::clear);
                         }
                         None
                     })
@@ -219,7 +230,7 @@ impl ObjectImpl for ZoneCount {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
             "counts" => {
-                let now = lock(&self.state).as_ref().map(|state| counts(&state.counter));
+                let now = lock(&self.state).as_ref().map(|state| counts(&state.streams.current.counter));
                 now.or_else(|| lock(&self.last).clone()).to_value()
             }
             "stats" => self.stats().to_value(),
@@ -264,7 +275,7 @@ impl BaseTransformImpl for ZoneCount {
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         self.changed.store(false, Ordering::Release);
         let params = lock(&self.settings).clone().params().map_err(wrong)?;
-        let counter = Counter::new(params).map_err(|e| wrong(e.to_string()))?;
+        let streams = Streams::new(params).map_err(|e| wrong(e.to_string()))?;
         self.counters.reset();
         for count in [&self.objects, &self.untracked, &self.events, &self.dropped_messages] {
             count.reset();
@@ -272,13 +283,14 @@ impl BaseTransformImpl for ZoneCount {
         let mut notices = Notices::default();
         notices.begin();
         *lock(&self.last) = None;
-        *lock(&self.state) = Some(State { counter, notices, size: [0; 2], budget: Budget::default() });
+        *lock(&self.state) =
+            Some(State { streams, notices, frame: ([0; 2], None), budget: Budget::default() });
         Ok(())
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         let state = lock(&self.state).take();
-        *lock(&self.last) = state.map(|state| counts(&state.counter));
+        *lock(&self.last) = state.map(|state| counts(&state.streams.current.counter));
         Ok(())
     }
 
@@ -292,12 +304,12 @@ impl BaseTransformImpl for ZoneCount {
         let model = self.obj().static_pad("sink").map(|sink| ModelInfo::ask(&sink, incaps));
         let mut warnings = Vec::new();
         if let Some(state) = lock(&self.state).as_mut() {
-            state.counter.set_frame(size, duration);
-            state.notices.model = model;
-            if state.size != size {
-                warnings = Notices::off_frame(&state.counter, size);
+            state.frame = (size, duration);
+            // Streams of different sizes that take turns are looked at once.
+            if state.streams.current.fit(size, duration) {
+                state.notices.model = model;
+                warnings = Notices::off_frame(&state.streams.current.counter, size);
             }
-            state.size = size;
         }
         self.say(Said { warnings, ..Said::default() });
         Ok(())
@@ -307,8 +319,15 @@ impl BaseTransformImpl for ZoneCount {
         let mut said = Said::default();
         if let Some(state) = lock(&self.state).as_mut() {
             match event.view() {
-                gst::EventView::StreamStart(_) | gst::EventView::FlushStop(_) => {
-                    state.counter.reset();
+                gst::EventView::StreamStart(start) => {
+                    // It fails for wrong parameters only, which start() has refused.
+                    let anew = state.streams.start(start.stream_id(), event.seqnum()).unwrap_or(false);
+                    if anew {
+                        state.notices.begin();
+                    }
+                }
+                gst::EventView::FlushStop(_) => {
+                    state.streams.counters().for_each(Counter::reset);
                     state.notices.begin();
                 }
                 gst::EventView::Eos(_) => said.warnings.extend(state.notices.end()),

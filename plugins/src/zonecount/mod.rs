@@ -23,6 +23,7 @@ mod notices;
 mod properties;
 mod settings;
 mod sight;
+mod streams;
 mod syntax;
 
 pub use enums::{Anchor, Units};

@@ -89,8 +89,8 @@ impl Notices {
     /// At the stream's end, if it was short.
     pub fn end(&mut self) -> Option<String> {
         self.strangers.take().filter(|frames| *frames > 0).map(|_| {
-            "no object has an identity, so none enters, leaves or crosses: put tracker before this element \
-             (untracked=true counts who is in a polygon without it)"
+            "no object has had an identity: put tracker before this element, or the objects are too weak for it \
+             (untracked=true counts who is in a polygon without an identity)"
                 .to_owned()
         })
     }

@@ -88,7 +88,7 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
         glib::ParamSpecBoxed::builder::<gst::Structure>("counts")
             .nick("Counts of the zones")
             .blurb(
-                "What the zones have counted since the stream's start: an array zones of structures, as in the metadata; \
+                "What the zones have counted since the start of the stream whose turn it is: an array zones of structures, as in the metadata; \
                  the last ones in READY",
             )
             .read_only()

@@ -5,26 +5,30 @@ use cudainfer_kernels::zones::Sighting;
 
 use crate::meta::object::{KeypointsParam, Object};
 
+/// Whether an object counts as seen: where a lost one is expected is no place that it has been seen at, and tentative ones
+/// share an identity.
+pub(super) fn is_seen(object: &Object) -> bool {
+    object.tracking.as_ref().is_none_or(|track| !matches!(track.state.as_str(), "lost" | "tentative"))
+}
+
 /// An object's identity, where a tracker says that it sees it.
 pub(super) fn identity(object: &Object) -> Option<u64> {
-    let track = object.tracking.as_ref()?;
-    // Where a lost one is expected is no place that it has been seen at; tentative ones share an identity.
-    (!matches!(track.state.as_str(), "lost" | "tentative")).then_some(track.id)
+    object.tracking.as_ref().filter(|_| is_seen(object)).map(|track| track.id)
 }
 
 /// The object with its detector's box, which is the one that is drawn; else with its tracker's, else with that around its
-/// points. Of a rotated box, the upright one around it.
+/// points. Of a rotated box, the upright one around it. Who is not seen is nowhere.
 pub(super) fn sighting(object: &Object) -> Sighting<'_> {
     let detected = object.detection.as_ref().map(|detection| upright(&detection.rect, object.angle));
     let tracked = || object.tracking.as_ref().map(|track| track.rect);
     let outlined = || object.keypoints.as_ref().and_then(KeypointsParam::outline);
-    // Classes of the whole frame are nowhere.
+    // So are classes of the whole frame.
     let nowhere = Rect { x: f32::NAN, ..Rect::default() };
     Sighting {
         id: identity(object),
         label: &object.label,
         class: object.detection.as_ref().map(|detection| detection.label_id),
-        rect: detected.or_else(tracked).or_else(outlined).unwrap_or(nowhere),
+        rect: detected.or_else(tracked).or_else(outlined).filter(|_| is_seen(object)).unwrap_or(nowhere),
     }
 }
 
@@ -74,6 +78,7 @@ mod tests {
         for state in ["lost", "tentative"] {
             object.tracking = track(state);
             assert_eq!(identity(&object), None);
+            assert!(sighting(&object).rect.x.is_nan(), "{state}: it is nowhere");
         }
         object.tracking = None;
         assert_eq!(sighting(&object).rect, Rect { x: 3.0, y: 0.0, w: 2.0, h: 8.0 });

@@ -124,6 +124,45 @@ fn only_classes_that_are_asked_for_cross_by_name_or_by_number() {
     assert_eq!(crossed(&["car", "person"]), 1);
     assert_eq!(crossed(&["0"]), 1);
     assert_eq!(crossed(&["car", "1"]), 0);
+    // Nor when they are lost beyond the line: it is the class that they had last.
+    let lost = |labels: [&'static str; 4]| {
+        let zones = vec![Zone { classes: vec!["person".into()], ..post() }];
+        // It is never far enough beyond the line to have crossed it before it is lost.
+        let mut counter = counter(Params { zones, margin: 1.0, ..Params::default() });
+        for (frame, label) in labels.into_iter().enumerate() {
+            let rect = Rect { x: if frame == 0 { 10.0 } else { 14.0 }, y: 15.0, w: 4.0, h: 0.0 };
+            counter.update(at(frame as u64), &[Sighting { label, class: None, rect, ..dot(1, [0.0; 2]) }]);
+        }
+        counter.update(at(1000), &[]).events.len()
+    };
+    assert_eq!(lost(["person"; 4]), 1);
+    assert_eq!(lost(["car"; 4]), 0);
+    assert_eq!(lost(["person", "person", "person", "car"]), 0);
+}
+
+#[test]
+fn another_anchor_for_all_takes_nobody_across_a_line() {
+    let level = |anchor| Zone { anchor, ..line([[100.0, 100.0], [0.0, 100.0]]) };
+    let own = Zone { name: "own".into(), ..level(Some(Anchor::Center)) };
+    let yard =
+        Zone::new("yard", Kind::Polygon, vec![[0.0, 90.0], [100.0, 90.0], [100.0, 100.0], [0.0, 100.0]]);
+    let params = |anchor| Params { anchor, ..at_once(vec![level(None), own.clone(), yard.clone()]) };
+    let mut counter = counter(params(Anchor::Center));
+    let see = |counter: &mut Counter, frame, y| {
+        let rect = Rect { x: 50.0, y, w: 10.0, h: 20.0 };
+        let report = counter.update(at(frame), &[Sighting { rect, ..dot(1, [0.0; 2]) }]);
+        report.events.iter().map(|event| (event.zone, event.what)).collect::<Vec<_>>()
+    };
+    assert_eq!(see(&mut counter, 0, 85.0), [(2, What::Enter { appeared: true })]);
+    counter.replace(params(Anchor::BottomCenter)).unwrap();
+    // Its feet are below the line and outside of the yard, where its middle is not.
+    let left = What::Leave { vanished: false, dwell: Some(100 * MS) };
+    assert_eq!(see(&mut counter, 1, 85.0), [(2, left)]);
+    assert_eq!(counter.totals(2).unwrap().all.occupancy, 0);
+    // The line with an anchor of its own has not forgotten on which side it was.
+    counter.replace(params(Anchor::TopCenter)).unwrap();
+    let moved = see(&mut counter, 2, 95.0);
+    assert!(matches!(moved[..], [(1, What::Cross(_)), (2, What::Enter { appeared: false })]), "{moved:?}");
 }
 
 #[test]
