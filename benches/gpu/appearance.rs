@@ -6,12 +6,12 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use cudainfer_kernels::appearance::{CudaDescriber, Describer, LENGTH, Variant};
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, Stream};
+use cudainfer_kernels::device::Stream;
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
 use crate::measure::{Times, measure, row, row_of};
-use crate::preproc::planes;
+use crate::preproc::{frame, planes};
 
 const FRAMES: usize = 40;
 const COUNTS: [usize; 9] = [1, 10, 20, 50, 75, 100, 200, 480, 1000];
@@ -36,14 +36,7 @@ pub fn run(stream: &Stream) {
     };
     let mut state = 0x2545_f491;
     let memories: Vec<_> = (0..FRAMES).map(|_| planes(stream, &format, &mut state)).collect();
-    let frames: Vec<_> = memories
-        .iter()
-        .map(|planes| {
-            let planes: Vec<_> =
-                planes.iter().map(|(memory, stride)| DevicePlane::new(memory.slice(), *stride)).collect();
-            DeviceFrame::new(&format, &planes).unwrap()
-        })
-        .collect();
+    let frames: Vec<_> = memories.iter().map(|planes| frame(&format, planes)).collect();
     let host = [vec![0u8; 1920 * 1080], vec![0u8; 1920 * 540]].map(|mut plane| {
         for (i, byte) in plane.iter_mut().enumerate() {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -32,6 +32,13 @@ pub fn planes(stream: &Stream, format: &FrameFormat, state: &mut u32) -> Vec<(Me
         .collect()
 }
 
+/// The frame that these planes are of.
+pub fn frame<'a>(format: &FrameFormat, planes: &'a [(Memory, usize)]) -> DeviceFrame<'a> {
+    let planes: Vec<_> =
+        planes.iter().map(|(memory, stride)| DevicePlane::new(memory.slice(), *stride)).collect();
+    DeviceFrame::new(format, &planes).unwrap()
+}
+
 struct Case {
     name: &'static str,
     pixels: PixelFormat,
@@ -54,14 +61,7 @@ fn bench(stream: &Stream, case: Case) {
     let calls = (ROTATION / (batch * frame_bytes)).max(ROTATION / (batch * preproc.bytes())).max(2);
     let mut state = 0x2545_f491;
     let memories: Vec<_> = (0..calls * batch).map(|_| planes(stream, &format, &mut state)).collect();
-    let frames: Vec<_> = memories
-        .iter()
-        .map(|planes| {
-            let planes: Vec<_> =
-                planes.iter().map(|(memory, stride)| DevicePlane::new(memory.slice(), *stride)).collect();
-            DeviceFrame::new(&format, &planes).unwrap()
-        })
-        .collect();
+    let frames: Vec<_> = memories.iter().map(|planes| frame(&format, planes)).collect();
     let tensors: Vec<_> = (0..calls).map(|_| stream.allocate(batch * preproc.bytes()).unwrap()).collect();
     let Times { median, p95 } = measure(stream, |i| {
         let call = i % calls;

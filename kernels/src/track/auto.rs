@@ -21,7 +21,6 @@ pub(super) fn step(
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {
-    let momentum = Momentum { weight: params.momentum, frames: params.momentum_frames };
-    let first = Rule { momentum: Some(momentum), ..Rule::new(Gate::Before(params.iou), params) };
+    let first = Rule { momentum: Some(Momentum::of(params)), ..Rule::new(Gate::Before(params.iou), params) };
     cascade(targets, params, seen, usable, costs, [first]);
 }

@@ -75,6 +75,10 @@ impl Rule {
 }
 
 impl Momentum {
+    pub(super) fn of(params: &Params) -> Self {
+        Self { weight: params.momentum, frames: params.momentum_frames }
+    }
+
     fn weigh(&self, score: f32, heading: Option<Heading>, one: &One<'_>) -> f32 {
         let gain = heading.map_or(0.0, |heading| heading.agreement(&one.detection.rect)) as f32;
         // Whoever may match at all still may.

@@ -23,8 +23,7 @@ pub(super) fn step(
     costs: &mut Costs,
 ) {
     let frame = targets.begin_frame(seen, params.max_lost);
-    let momentum = Momentum { weight: params.momentum, frames: params.momentum_frames };
-    let first = Rule { momentum: Some(momentum), ..Rule::new(Gate::Before(params.iou), params) };
+    let first = Rule { momentum: Some(Momentum::of(params)), ..Rule::new(Gate::Before(params.iou), params) };
     targets.round(seen, &mut usable, first, costs, |_| true);
     let recovery = Rule { place: Place::LastSeen, ..Rule::new(Gate::Before(params.iou), params) };
     targets.round(seen, &mut usable, recovery, costs, |_| true);
