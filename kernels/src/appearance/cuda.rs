@@ -16,14 +16,17 @@ const THREADS: u32 = 256;
 const CHUNKS: u32 = 4;
 /// Boxes that there is room for at first.
 const ROOM: usize = 128;
-/// Boxes from which on a box has one block: four for each of these, 256, are two for every multiprocessor of a large GPU.
-/// Not measured yet: `benches/gpu/appearance.rs` times each variant by the number of boxes.
-const CROWD: usize = 64;
-
-/// How the kernels add up. The counts are the same.
+/// How the kernels add up. The counts are the same. On an H200, in microseconds (`benches/gpu/appearance.rs`):
+///
+/// | boxes | 1 | 10 | 50 | 100 | 200 | 480 |
+/// |---|---|---|---|---|---|---|
+/// | `Global` | 5.5 | 8.1 | 10.5 | 18.9 | 21.3 | 34.0 |
+/// | `Shared` | 4.3 | 4.6 | 4.9 | 5.2 | 6.9 | 12.1 |
+/// | `Chunked` | 4.3 | 4.6 | 5.4 | 6.2 | 8.3 | 13.3 |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// `Chunked` for fewer than 64 boxes, which would leave multiprocessors idle, `Shared` from then on.
+    /// `Shared`, for any number of boxes: a box has so few samples, at most 2,048, that more blocks for it gain less than
+    /// meeting again costs them.
     #[default]
     Auto,
     /// Every sample is added in global memory.
@@ -32,17 +35,6 @@ pub enum Variant {
     Shared,
     /// Several blocks a box, which add in shared memory and then to each other's in global memory.
     Chunked,
-}
-
-impl Variant {
-    /// What `Auto` means for so many boxes.
-    pub fn of(self, boxes: usize) -> Self {
-        match self {
-            Self::Auto if boxes < CROWD => Self::Chunked,
-            Self::Auto => Self::Shared,
-            chosen => chosen,
-        }
-    }
 }
 
 /// [`super::Describer`] on a GPU. A frame's boxes take one launch (for each 480 of them) and no copy: the kernels write the
@@ -141,7 +133,7 @@ impl CudaDescriber {
             self.parameters.plane[c] = address;
             self.parameters.stride[c] = stride as u64;
         }
-        let (kernel, threads, chunks) = match self.variant.of(boxes.len()) {
+        let (kernel, threads, chunks) = match self.variant {
             Variant::Global => (&self.global, THREADS, CHUNKS),
             Variant::Chunked => (&self.chunked, THREADS, CHUNKS),
             Variant::Shared | Variant::Auto => (&self.shared, SHARED_THREADS, 1),

@@ -29,39 +29,43 @@ pub struct Pose<'a> {
 /// out.
 pub fn oks_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<f32>) {
     out.clear();
-    out.reserve(a.len() * b.len());
-    for row in a {
-        out.extend(b.iter().map(|col| oks(row, col, sigmas)));
+    out.resize(a.len() * b.len(), 0.0);
+    if b.is_empty() {
+        return;
     }
-}
-
-fn oks(a: &Pose<'_>, b: &Pose<'_>, sigmas: &[f32]) -> f32 {
-    if !is_scale(a.area) {
-        return 0.0;
-    }
-    let (mut sum, mut count) = (0.0, 0.0);
-    for (k, sigma) in sigmas.iter().enumerate() {
-        let [(ax, ay), (bx, by)] = [a, b].map(|pose| pose.points.get(k).copied().unwrap_or((f32::NAN, 0.0)));
-        let spread = spread(*sigma);
-        if spread == 0.0 || !ax.is_finite() || !ay.is_finite() {
-            continue;
+    // Keypoint by keypoint, each of all poses: so the compiler vectorises, and each pair's sum has its order.
+    let point = |pose: &Pose<'_>, k| pose.points.get(k).copied().unwrap_or((f32::NAN, 0.0));
+    let columns = (0..sigmas.len()).map(|k| b.iter().map(|pose| point(pose, k)).unzip());
+    let columns: Vec<(Vec<f32>, Vec<f32>)> = columns.collect();
+    for (pose, sums) in a.iter().zip(out.chunks_mut(b.len())).filter(|(pose, _)| is_scale(pose.area)) {
+        let mut count = 0.0;
+        for (k, (xs, ys)) in columns.iter().enumerate() {
+            let ((x, y), spread) = (point(pose, k), spread(sigmas[k]));
+            if spread == 0.0 || !x.is_finite() || !y.is_finite() {
+                continue;
+            }
+            count += 1.0;
+            let scale = pose.area * spread;
+            for ((sum, bx), by) in sums.iter_mut().zip(xs).zip(ys) {
+                let (dx, dy) = (x - bx, y - by);
+                *sum += falloff((dx * dx + dy * dy) / scale);
+            }
         }
-        count += 1.0;
-        let (dx, dy) = (ax - bx, ay - by);
-        let exponent = (dx * dx + dy * dy) / (a.area * spread);
-        // NaN where `b` lacks the keypoint, or where everything is too small for f32.
-        sum += if exponent >= 0.0 { falloff(exponent) } else { 0.0 };
+        sums.iter_mut().filter(|_| count > 0.0).for_each(|sum| *sum /= count);
     }
-    if count > 0.0 { sum / count } else { 0.0 }
 }
 
-/// `exp(-x)` for `x` from 0 on, within 1e-7 of the exact value, and 0 from 87 on. Written out, so that CPUs and GPUs, whose
-/// libraries differ in the last bits, agree in all of them: `2^-n exp(r)`, with the polynomial of Cephes' `expf`.
+/// `exp(-x)` for `x` from 0 on, within 1e-7 of the exact value; 0 from 87 on, and for NaN, where a keypoint is missing or
+/// everything is too small for f32. Written out, so that CPUs and GPUs, whose libraries differ in the last bits, agree in all
+/// of them: `2^-n exp(r)`, with the polynomial of Cephes' `expf`.
 fn falloff(x: f32) -> f32 {
-    if x.is_nan() || x >= 87.0 {
-        return 0.0;
-    }
-    let n = (x * std::f32::consts::LOG2_E).round_ties_even();
+    /// Added to a number below 2^22, it leaves the nearest integer, ties to even, in the lowest bits.
+    const ROUND: f32 = 12_582_912.0;
+    let within = x < 87.0;
+    let x = if within { x } else { 0.0 };
+    // n is 0 to 126.
+    let rounded = x * std::f32::consts::LOG2_E + ROUND;
+    let n = rounded - ROUND;
     // n ln 2 - x, with ln 2 as the sum of one that is exact when multiplied and the rest.
     let r = n * 0.693_359_4 - x + n * -2.121_944_4e-4;
     let mut e = 1.987_569_1e-4;
@@ -69,8 +73,8 @@ fn falloff(x: f32) -> f32 {
         e = e * r + coefficient;
     }
     e = e * r * r + r + 1.0;
-    // n is 0 to 126.
-    e * f32::from_bits((127 - n as u32) << 23)
+    let power = f32::from_bits((127 - (rounded.to_bits() & 127)) << 23);
+    if within { e * power } else { 0.0 }
 }
 
 /// What divides the square of a distance on an object of unit area: `2 k^2`; 0 for a keypoint to leave out.
