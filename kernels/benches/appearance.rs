@@ -6,7 +6,7 @@
 #![allow(clippy::expect_used)]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use cudainfer_kernels::appearance::{Describer, LENGTH, cosine};
+use cudainfer_kernels::appearance::Describer;
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
@@ -45,13 +45,6 @@ fn appearance(criterion: &mut Criterion) {
             b.iter(|| describer.run(&frame, &boxes, &mut found).expect("sizes fit"));
         });
     }
-    group.throughput(Throughput::Elements(100 * 100));
-    group.bench_function("100x100 cosines", |b| {
-        b.iter(|| -> f32 {
-            let rows = || found.chunks(LENGTH);
-            rows().flat_map(|a| rows().map(move |b| cosine(a, b))).sum()
-        });
-    });
     group.finish();
 }
 

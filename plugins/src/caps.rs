@@ -88,6 +88,13 @@ pub fn frame_size(caps: &gst::CapsRef) -> [usize; 2] {
     ["width", "height"].map(|field| size(field).unwrap_or(0))
 }
 
+/// The frames' rate, numerator and denominator; none where the caps do not say, or it varies (0/1).
+pub fn frame_rate(caps: &gst::CapsRef) -> Option<[u32; 2]> {
+    let rate = caps.structure(0)?.get::<gst::Fraction>("framerate").ok()?;
+    let rate = [rate.numer(), rate.denom()].map(|v| u32::try_from(v).unwrap_or(0));
+    rate.iter().all(|v| *v > 0).then_some(rate)
+}
+
 /// The same caps, all with the tensor feature.
 pub fn with_feature(caps: &gst::Caps) -> gst::Caps {
     map(caps, |s, features| {

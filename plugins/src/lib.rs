@@ -35,6 +35,7 @@ mod nvtx;
 pub mod peakfind;
 pub mod segmask;
 mod stats;
+mod streams;
 mod sync;
 pub mod tracer;
 pub mod tracker;

@@ -1,7 +1,9 @@
 //! What the overlay changes, and what it leaves.
 
-use cudainfer_tests::{Line, model};
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_tests::{Line, filled, model, push, until};
 use gst::prelude::*;
+use gstcudainfer::meta::object::{Object, TrackingParam};
 
 const SIDE: usize = 256;
 /// The detector's red box, x 8..24 and y 4..28 of 64x64, in a frame of SIDE pixels: left, top, right, bottom.
@@ -82,4 +84,41 @@ fn the_other_branch_of_a_tee_keeps_its_own_picture() {
     let (plain, drawn) = planes("RGB", "");
     assert!(plain.chunks(3).all(|p| p == [255, 0, 0]));
     assert!(drawn.chunks(3).any(|p| p != [255, 0, 0]));
+}
+
+#[test]
+fn trails_of_streams_behind_a_funnel_go_on_at_each_turn_and_do_not_mix() {
+    const CAPS: &str = "video/x-raw,format=NV12,width=64,height=64,framerate=30/1";
+    let line = Line::new(&format!(
+        "appsrc name=a format=time caps={CAPS} ! funnel name=f ! inferoverlay boxes=false labels=false ids=false \
+         confidences=false thickness=1 ! fakesink name=out async=false sync=false \
+         appsrc name=b format=time caps={CAPS} ! f."
+    ));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    for n in 0..8u8 {
+        // Number 1 walks to the right, in a above and in b below.
+        let (name, y) = if n % 2 == 0 { ("a", 10.0) } else { ("b", 40.0) };
+        let rect = Rect { x: 8.0 * f32::from(n / 2), y, w: 10.0, h: 10.0 };
+        let tracking =
+            Some(TrackingParam { id: 1, state: "tracked".into(), rect, ..TrackingParam::default() });
+        let mut frame = filled(64 * 96, 0, u64::from(n));
+        Object { tracking, ..Object::default() }.put(frame.get_mut().unwrap(), &rect);
+        push(&line.element(name), frame);
+        until("the frame", || seen.lock().unwrap().len() == usize::from(n) + 1);
+    }
+    line.stop();
+    for (n, frame) in seen.lock().unwrap().iter().enumerate() {
+        let pixels = frame.map_readable().unwrap();
+        let drawn: Vec<_> = (0..64 * 64).filter(|i| pixels[*i] != 0).map(|i| (i % 64, i / 64)).collect();
+        let foot = if n % 2 == 0 { 20 } else { 50 };
+        assert!(drawn.iter().all(|(_, y)| y.abs_diff(foot) <= 2), "frame {n}: only its own stream's");
+        let [first, last] = [5, 5 + 8 * (n / 2)];
+        for x in first..last {
+            assert!(
+                drawn.iter().any(|at| at.0 == x),
+                "frame {n}: the trail has a gap at {x} of {first} to {last}"
+            );
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use cudainfer_tests::{fetched, model, root, run, scratch};
+use cudainfer_tests::{Line, end, fetched, filled, model, push, root, run, scratch, until};
+use gst::prelude::*;
 
 use crate::{lines, video};
 
@@ -62,6 +63,35 @@ fn a_line_looks_like_this() {
     // Calculated by hand: the box is that of numbers.rs stretched to 640x333, the points lie in a letterbox of 128x67
     // with bars of 14.
     insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/3","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"hits":2,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"velocity":{"x":0.0,"y":0.0}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
+}
+
+#[test]
+fn streams_behind_a_funnel_are_counted_apart_and_can_be_told_apart() {
+    let path = scratch("funnel").join("out.jsonl");
+    const CAPS: &str = "video/x-raw,format=GRAY8,width=8,height=8,framerate=30/1";
+    let line = Line::new(&format!(
+        "appsrc name=a format=time caps={CAPS} ! funnel name=f ! inferpublish stream-ids=true location={} \
+         ! fakesink name=out async=false sync=false   appsrc name=b format=time caps={CAPS} ! f.",
+        path.display()
+    ));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    for n in 0..7 {
+        push(&line.element(if n % 2 == 0 { "a" } else { "b" }), filled(64, 0, n));
+        until("the frame", || seen.lock().unwrap().len() as u64 == n + 1);
+    }
+    let stream = |name| line.element(name).static_pad("src").unwrap().stream_id().unwrap().to_string();
+    let [a, b] = ["a", "b"].map(stream);
+    for name in ["a", "b"] {
+        end(&line.element(name));
+    }
+    line.wait().succeeds();
+    let told: Vec<_> = lines(&path)
+        .iter()
+        .map(|line| (line["stream"].as_str().unwrap().to_owned(), line["frame"].as_u64().unwrap()))
+        .collect();
+    let wanted = (0..7).map(|n| (if n % 2 == 0 { a.clone() } else { b.clone() }, n / 2));
+    assert_eq!(told, wanted.collect::<Vec<_>>());
 }
 
 /// What is published of `elements` on the film; `source` is what stands before it.

@@ -170,6 +170,41 @@ fn looks_decide_between_neighbours() {
 }
 
 #[test]
+fn a_second_model_without_one_embedding_is_not_taken_over() {
+    let line = line(&format!(
+        "fusedpreproc roi=objects ! trtinfer name=infer model={} ! tracker name=tracker",
+        model("colours")
+    ));
+    let out = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let (bus, mut frames, mut said) = (line.pipeline.bus().unwrap(), 0, String::new());
+    let mut show = || {
+        frames += 1;
+        push(&line.element("in"), frame(10 * frames, 5.0));
+        until("the frame", || out.lock().unwrap().len() as u64 == frames);
+    };
+    show();
+    line.element("infer").set_property("model", model("masks"));
+    until("the warning", || {
+        show();
+        let warning = bus.pop_filtered(&[gst::MessageType::Warning]);
+        if let Some(gst::MessageView::Warning(warning)) = warning.as_ref().map(|message| message.view()) {
+            said = warning.error().to_string();
+        }
+        said.contains("masks.onnx")
+    });
+    for part in
+        ["is not taken over", "tracker: say by embedding-output", "'coloured', 'prototypes'", "goes on"]
+    {
+        assert!(said.contains(part), "no '{part}': {said}");
+    }
+    (0..5).for_each(|_| show());
+    assert!(out.lock().unwrap().iter().all(|buffer| ids(buffer) == [1]));
+    end(&line.element("in"));
+    line.wait().succeeds();
+}
+
+#[test]
 fn streams_that_share_the_tracker_are_looked_at_alike() {
     // Their caps are the same, which GStreamer then tells the tracker once.
     let line = Line::new(&format!(

@@ -448,7 +448,7 @@ fn streams_that_share_the_element_are_counted_apart() {
          ! zonecount name=count units=fraction zones=door=line:0.5,1,0.5,0 ! fakesink name=out async=false sync=false \
          appsrc name=b format=time caps=\"{FRAMES}\" ! f."
     ));
-    let seen = line.collect("out");
+    let (seen, posted) = (line.collect("out"), messages(&line));
     line.pipeline.set_state(gst::State::Playing).unwrap();
     let mut shown = Vec::new();
     for n in 0..20u16 {
@@ -470,6 +470,9 @@ fn streams_that_share_the_element_are_counted_apart() {
     // In its seventh frame, as `walker` does.
     let crossing = |n, direction| (n, Some(1), What::Cross(direction));
     assert_eq!(crossed, [crossing(12, Direction::In), crossing(13, Direction::Out)]);
+    let stream = |name| line.element(name).static_pad("src").unwrap().stream_id().unwrap().to_string();
+    let of = |s: &gst::Structure| s.get::<String>("stream-id").unwrap();
+    assert_eq!(posted.lock().unwrap().iter().map(of).collect::<Vec<_>>(), [stream("a"), stream("b")]);
     assert_eq!(shown[18..], [[1, 0], [0, 1]], "the property has the counts of the stream whose turn it is");
     for (zones, _) in &told {
         assert_eq!(zones[0].points, [[32.0, 64.0], [32.0, 0.0]]);

@@ -20,7 +20,7 @@
 //!    finaliser: feature hashing (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML 2009),
 //!    without its signs, because counts must not cancel under the root.
 //! 7. **Embedding.** The root of each count's share of all (Arandjelović and Zisserman, "Three things everyone should know to
-//!    improve object retrieval", CVPR 2012). Its length is 1, and [`cosine`] of two is Bhattacharyya's coefficient: 1 for the
+//!    improve object retrieval", CVPR 2012). Its length is 1, and the cosine of two is Bhattacharyya's coefficient: 1 for the
 //!    same shares, 0 where none is common. Of a box without counts it is zeros, and like nothing.
 //!
 //! # What to expect
@@ -106,19 +106,4 @@ pub fn embed(counts: &[u16], embeddings: &mut Vec<f32>) {
         let total = total.max(1) as f32;
         embeddings.extend(counts.iter().map(|count| (f32::from(*count) / total).sqrt()));
     }
-}
-
-/// How alike two boxes look by their embeddings: 1 for the same, 0 for nothing in common, or where one has none. Elements
-/// are added in eight sums, so that the compiler vectorises them; the result is the same everywhere.
-pub fn cosine(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0f32; 8];
-    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    for (a, b) in a.iter().zip(b) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    let rest: f32 = rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum();
-    // Rounding may lead beyond 1 by some 1e-7.
-    (sums.iter().sum::<f32>() + rest).min(1.0)
 }

@@ -233,6 +233,14 @@ impl Tracker {
         Ok(Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() })
     }
 
+    /// Another with the same parameters that has seen nothing yet and compares on the CPU.
+    #[must_use]
+    pub fn alike(&self) -> Self {
+        let params = self.params.clone();
+        let engine = engine(params.algorithm);
+        Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() }
+    }
+
     /// From now on compares poses on the GPU of `stream` where that is faster, which takes crowds
     /// ([`crate::associate::GPU_OKS_DISTANCES`]). The tracks are the same.
     ///

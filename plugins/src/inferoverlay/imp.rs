@@ -18,6 +18,7 @@ use crate::memory::order;
 use crate::meta::mask;
 use crate::meta::object::objects;
 use crate::meta::zone;
+use crate::streams::Streams;
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};
 
@@ -36,7 +37,7 @@ struct State {
 pub struct InferOverlay {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
-    trails: Mutex<Trails>,
+    trails: Mutex<Streams<Trails>>,
     gpu: Gpu,
     counters: Arc<Counters>,
 }
@@ -65,7 +66,7 @@ impl InferOverlay {
         };
         let state = lock(&self.state);
         let Some(State { info, artist: Some(artist), .. }) = state.as_ref() else { return Ok(None) };
-        let nothing = lock(&self.trails).is_empty()
+        let nothing = lock(&self.trails).current().is_empty()
             && objects(frame).is_empty()
             && !mask::any(frame)
             && !zone::any(frame);
@@ -87,6 +88,7 @@ impl InferOverlay {
         let objects = objects(buffer);
         let settings = lock(&self.settings).clone();
         let mut trails = lock(&self.trails);
+        let trails = trails.current_mut();
         trails.update(&objects, settings.trail_length);
         let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
         let (thickness, scale) = sizes(&settings, state.format.height);
@@ -94,7 +96,7 @@ impl InferOverlay {
         let figures = zones::figures(&found, &settings, thickness);
         // Zones lie on the ground, below the objects; what they have counted can be read above these.
         let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
-        all.extend(shapes(&objects, &captions, &limbs, &trails, &settings, state.format.height));
+        all.extend(shapes(&objects, &captions, &limbs, trails, &settings, state.format.height));
         all.extend(zones::captions(&figures, scale));
         let shapes = all;
         let found = mask::masks(buffer);
@@ -298,7 +300,7 @@ impl BaseTransformImpl for InferOverlay {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.state) = None;
-        *lock(&self.trails) = Trails::default();
+        *lock(&self.trails) = Streams::default();
         Ok(())
     }
 
@@ -317,8 +319,9 @@ impl BaseTransformImpl for InferOverlay {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        if matches!(event.view(), gst::EventView::StreamStart(_) | gst::EventView::FlushStop(_)) {
-            *lock(&self.trails) = Trails::default();
+        // No other event waits for a frame that is being drawn on.
+        if matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::FlushStop) {
+            lock(&self.trails).see(&event);
         }
         self.parent_sink_event(event)
     }

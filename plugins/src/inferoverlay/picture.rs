@@ -7,6 +7,7 @@ use cudainfer_kernels::draw::{self, MaskInk, Rgb, Shape, color_of, default_scale
 
 use crate::meta::mask::{Kind, Mask};
 use crate::meta::object::{KeypointsParam, Object};
+use crate::streams::Memory;
 
 /// What to draw, and how large.
 #[derive(Clone, Debug)]
@@ -63,6 +64,16 @@ struct Trail {
 pub(super) struct Trails {
     frame: u64,
     trails: HashMap<u64, Trail>,
+}
+
+impl Memory for Trails {
+    fn alike(&self) -> Self {
+        Self::default()
+    }
+
+    fn forget(&mut self) {
+        *self = Self::default();
+    }
 }
 
 impl Trails {

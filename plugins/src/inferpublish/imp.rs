@@ -1,5 +1,6 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
@@ -12,6 +13,7 @@ use gst_base::subclass::prelude::*;
 use super::record::{Record, SCHEMA};
 use crate::meta::object::objects;
 use crate::meta::zone;
+use crate::streams::{Memory, Streams};
 use crate::sync::lock;
 use crate::{caps, stats};
 
@@ -20,12 +22,35 @@ const STDOUT: &str = "-";
 
 struct State {
     to: Box<dyn Write + Send>,
-    frame: u64,
+    frames: Streams<Frames>,
     size: (u32, u32),
+}
+
+/// How many frames a stream has had.
+#[derive(Default)]
+struct Frames(u64);
+
+impl Frames {
+    /// The number of the frame that comes now.
+    fn next(&mut self) -> u64 {
+        self.0 += 1;
+        self.0 - 1
+    }
+}
+
+impl Memory for Frames {
+    fn alike(&self) -> Self {
+        Self::default()
+    }
+
+    fn forget(&mut self) {
+        self.0 = 0;
+    }
 }
 
 pub struct InferPublish {
     location: Mutex<String>,
+    stream_ids: AtomicBool,
     state: Mutex<Option<State>>,
     counters: Counters,
     /// Objects that were written.
@@ -47,6 +72,7 @@ impl Default for InferPublish {
     fn default() -> Self {
         Self {
             location: Mutex::new(STDOUT.to_owned()),
+            stream_ids: AtomicBool::default(),
             state: Mutex::default(),
             counters: Counters::default(),
             objects: Counter::default(),
@@ -72,13 +98,22 @@ impl ObjectImpl for InferPublish {
                     .default_value(Some(STDOUT))
                     .mutable_ready()
                     .build(),
+                glib::ParamSpecBoolean::builder("stream-ids")
+                    .nick("Stream IDs")
+                    .blurb("Write the stream-id of each frame, as \"stream\": which stream behind a funnel it is of")
+                    .mutable_playing()
+                    .build(),
                 stats::param_spec(", objects written, and failed: frames whose line could not be written"),
             ]
         });
         &PROPERTIES
     }
 
-    fn set_property(&self, _id: usize, value: &glib::Value, _pspec: &glib::ParamSpec) {
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if pspec.name() == "stream-ids" {
+            self.stream_ids.store(value.get().unwrap_or_default(), Ordering::Relaxed);
+            return;
+        }
         let location = value.get::<Option<String>>().ok().flatten().filter(|l| !l.is_empty());
         *lock(&self.location) = location.unwrap_or_else(|| STDOUT.to_owned());
     }
@@ -86,6 +121,7 @@ impl ObjectImpl for InferPublish {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
             "location" => lock(&self.location).to_value(),
+            "stream-ids" => self.stream_ids.load(Ordering::Relaxed).to_value(),
             "stats" => self.stats().to_value(),
             _ => pspec.default_value().clone(),
         }
@@ -136,7 +172,8 @@ impl BaseTransformImpl for InferPublish {
         self.counters.reset();
         self.objects.reset();
         self.failed.reset();
-        *lock(&self.state) = Some(State { to: Box::new(BufWriter::new(to)), frame: 0, size: (0, 0) });
+        *lock(&self.state) =
+            Some(State { to: Box::new(BufWriter::new(to)), frames: Streams::default(), size: (0, 0) });
         Ok(())
     }
 
@@ -157,26 +194,29 @@ impl BaseTransformImpl for InferPublish {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        if let (gst::EventView::StreamStart(_), Some(state)) = (event.view(), lock(&self.state).as_mut()) {
-            state.frame = 0;
+        // A seek does not set the frames' numbers back.
+        if let (gst::EventType::StreamStart, Some(state)) = (event.type_(), lock(&self.state).as_mut()) {
+            state.frames.see(&event);
         }
         self.parent_sink_event(event)
     }
 
     fn transform_ip_passthrough(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
+        let stream_ids = self.stream_ids.load(Ordering::Relaxed);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
+        let frame = state.frames.current_mut().next();
         let record = Record {
             schema: SCHEMA,
-            frame: state.frame,
+            stream: state.frames.id().filter(|_| stream_ids),
+            frame,
             pts: buffer.pts().map(gst::ClockTime::nseconds),
             width: state.size.0,
             height: state.size.1,
             objects: objects(buffer).into_iter().map(Into::into).collect(),
             zones: zone::zones(buffer).map(Into::into),
         };
-        state.frame += 1;
         // A line is out as soon as its frame has passed: whoever reads along is never behind.
         let written = serde_json::to_writer(&mut state.to, &record)
             .map_err(std::io::Error::from)

@@ -10,8 +10,10 @@ use cudainfer_kernels::geometry::Rect;
 pub(super) const SCHEMA: &str = "cudainfer.frame/3";
 
 #[derive(Serialize)]
-pub(super) struct Record {
+pub(super) struct Record<'a> {
     pub schema: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<&'a str>,
     /// Counts from 0 since the stream's start.
     pub frame: u64,
     /// Presentation time in ns.

@@ -9,20 +9,23 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::Similarity;
-use super::looks::has_embeddings;
+use super::followed::{Crowds, Followed};
+use super::looks::{has_embeddings, refusal};
 use super::pace::Unknown;
 use super::properties;
+use super::scene::Scene;
 use super::settings::Settings;
-use super::streams::{Crowds, Followed, Streams};
 use crate::device::{self, Gpu};
 use crate::engine::{ModelInfo, Skeleton};
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
+use crate::streams::Streams;
 use crate::sync::lock;
+use crate::trtinfer::answer_change;
 use crate::{caps, meta, notice, stats};
 
 struct State {
-    streams: Streams,
+    streams: Streams<Followed>,
     tracks: Vec<Option<Track>>,
     publish_lost: bool,
     warned: Warnings,
@@ -139,8 +142,7 @@ impl Tracker {
             let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters)?;
             Ok(Arc::clone(session.stream()))
         };
-        let output = Some(settings.embedding_output.as_str()).filter(|name| !name.is_empty());
-        followed.looks.prepare(caps, settings.appearance, output, stream)?;
+        followed.looks.prepare(caps, settings.appearance, settings.embedding_output(), stream)?;
         followed.camera.prepare(caps, settings.camera_motion(), stream)?;
         followed.caps = Some(caps.clone());
         Ok(())
@@ -149,7 +151,7 @@ impl Tracker {
     /// One frame. Returns what is to be warned of.
     fn follow(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<Warnings, String> {
         let State { streams, tracks, publish_lost, warned, caps, skeleton } = state;
-        let followed = streams.current().map_err(|e| e.to_string())?;
+        let followed = streams.current_mut();
         if let Some(caps) = caps {
             self.prepare(followed, caps, skeleton.as_ref())?;
         }
@@ -286,8 +288,8 @@ impl BaseTransformImpl for Tracker {
         let wrong =
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         let sigmas = settings.sigmas.parse().map_err(wrong)?;
-        let streams = Streams::new(settings.params(), settings.similarity, sigmas);
-        let streams = streams.map_err(|e| wrong(e.to_string()))?;
+        let followed = Followed::new(settings.params(), Scene::new(settings.similarity, sigmas));
+        let streams = Streams::new(followed.map_err(|e| wrong(e.to_string()))?);
         device::check(&self.gpu.device(), &*self.obj())?;
         self.counters.reset();
         for counter in [&self.detections, &self.untracked, &self.without_points, &self.surplus, &self.untimed]
@@ -338,11 +340,8 @@ impl BaseTransformImpl for Tracker {
         let mut state = lock(&self.state);
         let Some(state) = state.as_mut() else { return Ok(()) };
         (state.caps, state.skeleton) = (Some(incaps.clone()), skeleton);
-        let prepared = match state.streams.current() {
-            Ok(followed) => self.prepare(followed, incaps, state.skeleton.as_ref()),
-            Err(e) => Err(e.to_string()),
-        };
-        prepared.map_err(|why| {
+        let followed = state.streams.current_mut();
+        self.prepare(followed, incaps, state.skeleton.as_ref()).map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
         })
@@ -350,21 +349,23 @@ impl BaseTransformImpl for Tracker {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         // No other event waits for a frame that is being worked on.
-        match event.view() {
-            gst::EventView::StreamStart(start) => {
-                if let Some(state) = lock(&self.state).as_mut() {
-                    // It fails for wrong parameters only, which start() has refused.
-                    let _ = state.streams.start(start.stream_id(), event.seqnum());
-                }
-            }
-            gst::EventView::FlushStop(_) => {
-                if let Some(state) = lock(&self.state).as_mut() {
-                    state.streams.forget();
-                }
-            }
-            _ => (),
+        if matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::FlushStop)
+            && let Some(state) = lock(&self.state).as_mut()
+        {
+            state.streams.see(&event);
         }
         self.parent_sink_event(event)
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        let accepts = |caps: &gst::Caps, _| {
+            let why = refusal(caps, lock(&self.settings).embedding_output());
+            why.map_or(Ok(()), |why| Err(format!("{}: {why}", self.obj().name())))
+        };
+        // Of other tensors, which pass, whoever is behind is asked.
+        let caps = self.obj().static_pad("sink").and_then(|sink| sink.current_caps());
+        (caps.is_some_and(|caps| has_embeddings(&caps)) && answer_change(query, accepts))
+            || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn prepare_output_buffer(

@@ -40,6 +40,11 @@ pub(super) fn has_embeddings(caps: &gst::CapsRef) -> bool {
     })
 }
 
+/// What is wrong with another second model's outputs.
+pub(super) fn refusal(caps: &gst::CapsRef, wanted: Option<&str>) -> Option<String> {
+    embedding(&outputs(caps), wanted).err()
+}
+
 impl Looks {
     /// For frames of these caps; `stream` gives a GPU's where frames lie there.
     pub fn prepare(

@@ -26,6 +26,7 @@
 use gst::prelude::*;
 
 mod camera;
+mod followed;
 mod imp;
 mod looks;
 mod pace;
@@ -34,7 +35,6 @@ mod properties;
 mod scene;
 mod settings;
 mod sigmas;
-mod streams;
 
 glib::wrapper! {
     /// The element.

@@ -2,6 +2,8 @@
 
 use gst::ClockTime;
 
+use crate::caps;
+
 /// Frames a second where caps do not say.
 const USUAL_RATE: f64 = 30.0;
 /// Times are rounded to this part of a frame: nanoseconds that were rounded, and cameras' clocks, are no changes of pace.
@@ -34,9 +36,8 @@ impl Default for Pace {
 impl Pace {
     /// The caps' frame rate; one of variable rate is 0/1.
     pub fn set_rate(&mut self, caps: &gst::CapsRef) {
-        let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
-        let rate = rate.map(|rate| f64::from(rate.numer()) / f64::from(rate.denom()));
-        self.rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0).unwrap_or(USUAL_RATE);
+        let rate = caps::frame_rate(caps).map(|rate| rate.map(f64::from));
+        self.rate = rate.map_or(USUAL_RATE, |[frames, seconds]| frames / seconds);
     }
 
     /// Frames a second.

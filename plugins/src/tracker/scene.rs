@@ -47,6 +47,11 @@ impl Scene {
         Self { similarity, given: sigmas, ..Self::default() }
     }
 
+    /// One that has seen nothing yet.
+    pub fn alike(&self) -> Self {
+        Self { skeleton: self.skeleton.clone(), ..Self::new(self.similarity, self.given.clone()) }
+    }
+
     /// From now on the points are those of `skeleton`.
     pub fn set_skeleton(&mut self, skeleton: Skeleton) {
         self.skeleton = skeleton;

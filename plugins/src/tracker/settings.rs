@@ -37,6 +37,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// The output of a second model that is the embedding, where it is named.
+    pub fn embedding_output(&self) -> Option<&str> {
+        Some(self.embedding_output.as_str()).filter(|name| !name.is_empty())
+    }
+
     /// Whether the camera's motion is estimated.
     pub fn camera_motion(&self) -> bool {
         self.camera_motion.unwrap_or(self.algorithm == Algorithm::BotSort)

@@ -271,17 +271,11 @@ pub(super) struct Latency {
 
 /// How long `frames` frames last at the caps' frame rate; 0 where that is not known.
 fn duration(caps: &gst::CapsRef, frames: usize) -> gst::ClockTime {
-    let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
-    let (numer, denom) = rate.map_or((0, 1), |r| (r.numer(), r.denom()));
-    match (u64::try_from(numer), u64::try_from(denom)) {
-        (Ok(numer @ 1..), Ok(denom)) => {
-            // A rate of a frame in years is no rate.
-            let frames = u64::try_from(frames).unwrap_or(u64::MAX).saturating_mul(denom);
-            let frames = gst::ClockTime::SECOND.mul_div_floor(frames, numer);
-            frames.filter(|t| *t < 3600 * gst::ClockTime::SECOND).unwrap_or(gst::ClockTime::ZERO)
-        }
-        _ => gst::ClockTime::ZERO,
-    }
+    let Some([numer, denom]) = caps::frame_rate(caps) else { return gst::ClockTime::ZERO };
+    let frames = u64::try_from(frames).unwrap_or(u64::MAX).saturating_mul(denom.into());
+    let lasting = gst::ClockTime::SECOND.mul_div_floor(frames, numer.into());
+    // A rate of a frame in years is no rate.
+    lasting.filter(|t| *t < 3600 * gst::ClockTime::SECOND).unwrap_or(gst::ClockTime::ZERO)
 }
 
 fn filtered(caps: gst::Caps, filter: Option<&gst::CapsRef>) -> gst::Caps {

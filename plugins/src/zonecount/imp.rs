@@ -11,20 +11,21 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
+use super::counted::{Counted, replace};
 use super::messages::Budget;
 use super::notices::Notices;
 use super::properties;
 use super::settings::Settings;
 use super::sight::{identity, is_seen, sighting};
-use super::streams::Streams;
 use crate::engine::ModelInfo;
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
+use crate::streams::Streams;
 use crate::sync::lock;
 use crate::{caps, meta, stats};
 
 struct State {
-    streams: Streams,
+    streams: Streams<Counted>,
     notices: Notices,
     /// By the last caps, width and height of the frames and how long they last in ns.
     frame: ([usize; 2], Option<u64>),
@@ -100,11 +101,12 @@ impl ZoneCount {
             return;
         }
         let settings = lock(&self.settings).clone();
-        let taken =
-            settings.params().and_then(|params| state.streams.replace(&params).map_err(|e| e.to_string()));
+        let taken = settings
+            .params()
+            .and_then(|params| replace(&mut state.streams, &params).map_err(|e| e.to_string()));
         match taken {
             Ok(()) => {
-                let stream = &state.streams.current;
+                let stream = state.streams.current();
                 said.warnings.extend(Notices::off_frame(&stream.counter, stream.size));
             }
             Err(why) => said.warnings.push(format!("{why}. The zones stay as they were")),
@@ -114,10 +116,10 @@ impl ZoneCount {
     fn count(&self, state: &mut State, buffer: &mut gst::BufferRef, said: &mut Said) {
         // A stream that shares the element has no `set_caps` of its own where its caps are those of the stream before.
         let (size, duration) = state.frame;
-        state.streams.current.fit(size, duration);
+        state.streams.current_mut().fit(size, duration);
         self.suit(state, said);
         let State { streams, notices, budget, .. } = state;
-        let counter = &mut streams.current.counter;
+        let counter = &mut streams.current_mut().counter;
         let objects = objects(buffer);
         let sightings: Vec<_> = objects.iter().map(sighting).collect();
         let seen = || objects.iter().filter(|object| is_seen(object));
@@ -140,7 +142,11 @@ impl ZoneCount {
         };
         for event in events.iter().filter(|_| on) {
             match budget.spend(most, Instant::now()) {
-                Some(dropped) => said.messages.push(self.message(event, &zones, buffer.pts(), dropped)),
+                Some(dropped) => {
+                    let mut message = self.message(event, &zones, buffer.pts(), dropped);
+                    message.set("stream-id", streams.id());
+                    said.messages.push(message);
+                }
                 None => self.dropped_messages.add(1),
             }
         }
@@ -210,7 +216,7 @@ impl ObjectImpl for ZoneCount {
                     .class_handler(|values| {
                         let element = values.first()?.get::<super::ZoneCount>().ok()?;
                         if let Some(state) = lock(&element.imp().state).as_mut() {
-                            state.streams.counters().for_each(Counter::clear);
+                            state.streams.iter_mut().for_each(|stream| stream.counter.clear());
                         }
                         None
                     })
@@ -230,7 +236,7 @@ impl ObjectImpl for ZoneCount {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
             "counts" => {
-                let now = lock(&self.state).as_ref().map(|state| counts(&state.streams.current.counter));
+                let now = lock(&self.state).as_ref().map(|state| counts(&state.streams.current().counter));
                 now.or_else(|| lock(&self.last).clone()).to_value()
             }
             "stats" => self.stats().to_value(),
@@ -275,7 +281,7 @@ impl BaseTransformImpl for ZoneCount {
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         self.changed.store(false, Ordering::Release);
         let params = lock(&self.settings).clone().params().map_err(wrong)?;
-        let streams = Streams::new(params).map_err(|e| wrong(e.to_string()))?;
+        let streams = Streams::new(Counted::new(params).map_err(|e| wrong(e.to_string()))?);
         self.counters.reset();
         for count in [&self.objects, &self.untracked, &self.events, &self.dropped_messages] {
             count.reset();
@@ -290,25 +296,22 @@ impl BaseTransformImpl for ZoneCount {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         let state = lock(&self.state).take();
-        *lock(&self.last) = state.map(|state| counts(&state.streams.current.counter));
+        *lock(&self.last) = state.map(|state| counts(&state.streams.current().counter));
         Ok(())
     }
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let size = caps::frame_size(incaps);
-        let rate = incaps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
-        let duration = rate.and_then(|rate| {
-            let [n, d] = [rate.numer(), rate.denom()].map(|v| u64::try_from(v).unwrap_or(0));
-            (d * 1_000_000_000).checked_div(n)
-        });
+        let rate = caps::frame_rate(incaps).map(|rate| rate.map(u64::from));
+        let duration = rate.map(|[frames, seconds]| seconds * 1_000_000_000 / frames);
         let model = self.obj().static_pad("sink").map(|sink| ModelInfo::ask(&sink, incaps));
         let mut warnings = Vec::new();
         if let Some(state) = lock(&self.state).as_mut() {
             state.frame = (size, duration);
             // Streams of different sizes that take turns are looked at once.
-            if state.streams.current.fit(size, duration) {
+            if state.streams.current_mut().fit(size, duration) {
                 state.notices.model = model;
-                warnings = Notices::off_frame(&state.streams.current.counter, size);
+                warnings = Notices::off_frame(&state.streams.current().counter, size);
             }
         }
         self.say(Said { warnings, ..Said::default() });
@@ -318,20 +321,11 @@ impl BaseTransformImpl for ZoneCount {
     fn sink_event(&self, event: gst::Event) -> bool {
         let mut said = Said::default();
         if let Some(state) = lock(&self.state).as_mut() {
-            match event.view() {
-                gst::EventView::StreamStart(start) => {
-                    // It fails for wrong parameters only, which start() has refused.
-                    let anew = state.streams.start(start.stream_id(), event.seqnum()).unwrap_or(false);
-                    if anew {
-                        state.notices.begin();
-                    }
-                }
-                gst::EventView::FlushStop(_) => {
-                    state.streams.counters().for_each(Counter::reset);
-                    state.notices.begin();
-                }
-                gst::EventView::Eos(_) => said.warnings.extend(state.notices.end()),
-                _ => (),
+            if state.streams.see(&event) {
+                state.notices.begin();
+            }
+            if event.type_() == gst::EventType::Eos {
+                said.warnings.extend(state.notices.end());
             }
         }
         self.say(said);

@@ -15,6 +15,7 @@
 
 use gst::prelude::*;
 
+mod counted;
 mod enums;
 mod file;
 mod imp;
@@ -23,7 +24,6 @@ mod notices;
 mod properties;
 mod settings;
 mod sight;
-mod streams;
 mod syntax;
 
 pub use enums::{Anchor, Units};

@@ -1,0 +1,157 @@
+//! What an element remembers of a stream, apart for each that shares it: behind a funnel, streams take turns.
+
+use std::collections::VecDeque;
+
+/// Streams that are remembered besides the one whose turn it is; of more, as where sources come and go, those are forgotten
+/// that have not had their turn for the longest time.
+const MOST_OTHERS: usize = 255;
+
+/// What is remembered of a stream.
+pub(crate) trait Memory {
+    /// That of a stream that has not begun, set up in the same way.
+    fn alike(&self) -> Self;
+    /// Forgets the stream: what follows does not continue what was before.
+    fn forget(&mut self);
+}
+
+/// The streams by their `stream-id`.
+#[derive(Debug, Default)]
+pub(crate) struct Streams<T> {
+    current: Stream<T>,
+    /// Who had their turn last comes first.
+    others: VecDeque<Stream<T>>,
+}
+
+#[derive(Debug, Default)]
+struct Stream<T> {
+    /// None before any has started.
+    id: Option<glib::GString>,
+    /// The start that it had last.
+    start: Option<gst::Seqnum>,
+    memory: T,
+}
+
+impl<T: Memory> Streams<T> {
+    /// `memory` is that of the first stream.
+    pub fn new(memory: T) -> Self {
+        Self { current: Stream { id: None, start: None, memory }, others: VecDeque::new() }
+    }
+
+    /// Takes in an event before it passes the element. With its start, a stream has its turn. If it is not the start that it
+    /// had, which a funnel repeats at each turn, the stream is forgotten; a flush has all forgotten. Returns whether the stream
+    /// whose turn it is was forgotten.
+    pub fn see(&mut self, event: &gst::EventRef) -> bool {
+        match event.view() {
+            gst::EventView::StreamStart(start) => {
+                self.turn(start.stream_id().into());
+                let anew = self.current.start.replace(event.seqnum()) != Some(event.seqnum());
+                if anew {
+                    self.current.memory.forget();
+                }
+                anew
+            }
+            gst::EventView::FlushStop(_) => {
+                self.iter_mut().for_each(Memory::forget);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn turn(&mut self, id: glib::GString) {
+        let id = Some(id);
+        if self.current.id == id {
+            return;
+        }
+        let known = self.others.iter().position(|stream| stream.id == id);
+        let next = known.and_then(|i| self.others.remove(i));
+        let next = next.unwrap_or_else(|| Stream { id, start: None, memory: self.current.memory.alike() });
+        let last = std::mem::replace(&mut self.current, next);
+        if last.id.is_some() {
+            self.others.push_front(last);
+            self.others.truncate(MOST_OTHERS);
+        }
+    }
+
+    /// The `stream-id` of the stream whose turn it is; none where it has not been said.
+    pub fn id(&self) -> Option<&str> {
+        self.current.id.as_deref()
+    }
+
+    /// The stream whose turn it is.
+    pub fn current(&self) -> &T {
+        &self.current.memory
+    }
+
+    /// The stream whose turn it is.
+    pub fn current_mut(&mut self) -> &mut T {
+        &mut self.current.memory
+    }
+
+    /// All streams.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        std::iter::once(&mut self.current).chain(&mut self.others).map(|stream| &mut stream.memory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step, and what has been counted.
+    #[derive(Debug)]
+    struct Count(u32, u32);
+
+    impl Memory for Count {
+        fn alike(&self) -> Self {
+            Self(self.0, 0)
+        }
+
+        fn forget(&mut self) {
+            self.1 = 0;
+        }
+    }
+
+    /// Counts on in the stream of this start; returns the count, and whether it has started anew.
+    fn count(streams: &mut Streams<Count>, id: &str, start: gst::Seqnum) -> (u32, bool) {
+        let event = gst::event::StreamStart::builder(id).seqnum(start).build();
+        let anew = streams.see(&event);
+        assert_eq!(streams.id(), Some(id));
+        let Count(step, count) = streams.current_mut();
+        *count += *step;
+        (*count, anew)
+    }
+
+    #[test]
+    fn streams_that_take_turns_go_on_and_those_that_start_anew_do_not() {
+        gst::init().unwrap();
+        let mut streams = Streams::new(Count(10, 0));
+        assert_eq!((streams.id(), streams.current().1), (None, 0));
+        let starts = [(); 3].map(|()| gst::Seqnum::next());
+        for turn in 1..5 {
+            assert_eq!(count(&mut streams, "a", starts[0]), (10 * turn, turn == 1));
+            assert_eq!(count(&mut streams, "b", starts[1]), (10 * turn, turn == 1));
+            assert!(!streams.see(&gst::event::FlushStart::new()), "not yet");
+        }
+        assert_eq!(count(&mut streams, "a", starts[2]), (10, true), "from its beginning");
+        assert_eq!(count(&mut streams, "b", starts[1]), (50, false));
+        assert!(streams.see(&gst::event::FlushStop::new(true)));
+        assert_eq!(count(&mut streams, "a", starts[2]), (10, false));
+        assert_eq!(count(&mut streams, "b", starts[1]), (10, false));
+    }
+
+    #[test]
+    fn the_streams_that_are_remembered_are_bounded() {
+        gst::init().unwrap();
+        let mut streams = Streams::new(Count(1, 0));
+        let [first, last] = [(); 2].map(|()| gst::Seqnum::next());
+        assert_eq!(count(&mut streams, "first", first), (1, true));
+        for stream in 1..=3 * MOST_OTHERS {
+            count(&mut streams, &stream.to_string(), gst::Seqnum::next());
+            let (turns, anew) = count(&mut streams, "last", last);
+            assert_eq!((turns as usize, anew), (stream, stream == 1), "it has its turn again and again");
+        }
+        assert_eq!(streams.iter_mut().count(), MOST_OTHERS + 1);
+        assert_eq!(count(&mut streams, "first", first), (1, true), "it was forgotten");
+    }
+}

@@ -1,0 +1,85 @@
+//! What is followed in one stream.
+
+use cudainfer_kernels::track::{Params, TrackError, Tracker};
+
+use super::camera::Camera;
+use super::looks::Looks;
+use super::pace::Pace;
+use super::scene::Scene;
+use crate::streams::Memory;
+
+/// Everything of one stream.
+pub(super) struct Followed {
+    pub tracker: Tracker,
+    pub scene: Scene,
+    pub pace: Pace,
+    pub looks: Looks,
+    pub camera: Camera,
+    pub gpu: Crowds,
+    /// What it was prepared for.
+    pub caps: Option<gst::Caps>,
+}
+
+/// Whether poses are compared on the GPU where there are many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Crowds {
+    /// There have not been that many.
+    Open,
+    Gpu,
+    Cpu,
+}
+
+impl Followed {
+    pub fn new(params: Params, scene: Scene) -> Result<Self, TrackError> {
+        Ok(Self::by(Tracker::new(params)?, scene))
+    }
+
+    fn by(tracker: Tracker, scene: Scene) -> Self {
+        Self {
+            tracker,
+            scene,
+            pace: Pace::default(),
+            looks: Looks::default(),
+            camera: Camera::default(),
+            gpu: Crowds::Open,
+            caps: None,
+        }
+    }
+}
+
+impl Memory for Followed {
+    fn alike(&self) -> Self {
+        Self::by(self.tracker.alike(), self.scene.alike())
+    }
+
+    /// Forgets the objects, not which identities there were.
+    fn forget(&mut self) {
+        self.tracker.reset();
+        self.scene.reset();
+        self.pace.begin();
+        self.camera.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::detect::Detection;
+    use cudainfer_kernels::geometry::Rect;
+
+    use super::*;
+
+    #[test]
+    fn what_is_forgotten_keeps_its_identities_and_another_stream_has_its_own() {
+        let mut followed = Followed::new(Params::bytetrack(), Scene::default()).unwrap();
+        let rect = Rect { x: 5.0, y: 5.0, w: 9.0, h: 9.0 };
+        let id = |followed: &mut Followed| {
+            let mut tracks = Vec::new();
+            followed.tracker.update(&[Detection { rect, confidence: 0.9, class: 0 }], &mut tracks);
+            tracks[0].map(|track| track.id)
+        };
+        assert_eq!([id(&mut followed), id(&mut followed)], [Some(1), Some(1)]);
+        followed.forget();
+        assert_eq!(id(&mut followed), Some(2), "whoever is there is somebody else");
+        assert_eq!(id(&mut followed.alike()), Some(1));
+    }
+}

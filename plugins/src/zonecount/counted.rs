@@ -1,0 +1,44 @@
+//! What is counted in one stream: identities of two streams are not the same objects.
+
+use cudainfer_kernels::zones::{Counter, Params, ZoneError};
+
+use crate::streams::{Memory, Streams};
+
+/// Everything of one stream.
+pub(super) struct Counted {
+    pub counter: Counter,
+    /// Width and height of its frames.
+    pub size: [usize; 2],
+}
+
+impl Counted {
+    pub fn new(params: Params) -> Result<Self, ZoneError> {
+        Ok(Self { counter: Counter::new(params)?, size: [0; 2] })
+    }
+
+    /// Its frames are of this size now and last as long, in ns. Whether they were of another before.
+    pub fn fit(&mut self, size: [usize; 2], duration: Option<u64>) -> bool {
+        self.counter.set_frame(size, duration);
+        std::mem::replace(&mut self.size, size) != size
+    }
+}
+
+impl Memory for Counted {
+    fn alike(&self) -> Self {
+        let mut counter = self.counter.clone();
+        counter.reset();
+        Self { counter, size: [0; 2] }
+    }
+
+    fn forget(&mut self) {
+        self.counter.reset();
+    }
+}
+
+/// Takes other zones for all streams.
+///
+/// # Errors
+/// Parameters that cannot be used; then nothing changes.
+pub(super) fn replace(streams: &mut Streams<Counted>, params: &Params) -> Result<(), ZoneError> {
+    streams.iter_mut().try_for_each(|stream| stream.counter.replace(params.clone()))
+}
