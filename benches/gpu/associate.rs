@@ -1,11 +1,12 @@
-//! The operation `associate`: wall clock of the CPU and of the GPU, copies and waiting included, by number of objects,
-//! and from which number on the GPU is faster.
+//! The operation `associate`: wall clock of the CPU, which compares poses that are near, and of the GPU, which compares all,
+//! copies and waiting included: poses in one place, from which number on the GPU is faster, and poses all over a 1080p frame.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use cudainfer_kernels::associate::{COCO_SIGMAS, CudaCosts, Pose, oks_matrix};
+use cudainfer_kernels::associate::{COCO_SIGMAS, CudaCosts, Pose, oks_pairs};
 use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::track::AREA_OF_BOX;
 
 use crate::measure::{Times, row, row_of};
 
@@ -16,15 +17,24 @@ pub fn run(stream: &Stream) {
     let mut numbers = (1u32..).map(|i| (i.wrapping_mul(2_654_435_761) >> 16) as f32 / 65536.0);
     let mut unit = || numbers.next().unwrap();
     let mut crossover = None;
-    for n in COUNTS {
-        let points: Vec<(f32, f32)> = (0..2 * n * 17).map(|_| (100.0 * unit(), 100.0 * unit())).collect();
-        let poses: Vec<_> = points.chunks(17).map(|points| Pose { points, area: 4000.0 }).collect();
-        let (a, b) = poses.split_at(n);
-        let mut matrix = Vec::new();
-        let cpu = wall(n, || oks_matrix(a, b, &COCO_SIGMAS, &mut matrix));
-        let gpu = wall(n, || _ = black_box(costs.oks(stream, a, b, &COCO_SIGMAS).unwrap()));
-        report(&format!("oks {n}x{n}"), n * n * 4 + n * 276, &cpu, &gpu);
-        crossover = crossover.or((gpu.median < cpu.median).then_some(n));
+    for (place, size) in [("in one place", [0.0; 2]), ("over 1080p", [1880.0, 990.0])] {
+        for n in COUNTS {
+            let mut pose = |_| -> Vec<(f32, f32)> {
+                let [x, y] = size.map(|size| size * unit());
+                (0..17).map(|_| (x + 40.0 * unit(), y + 90.0 * unit())).collect()
+            };
+            let points: Vec<_> = (0..2 * n).map(&mut pose).collect();
+            let poses: Vec<_> =
+                points.iter().map(|points| Pose { points, area: AREA_OF_BOX * 40.0 * 90.0 }).collect();
+            let (a, b) = poses.split_at(n);
+            let mut pairs = Vec::new();
+            let cpu = wall(n, || oks_pairs(a, b, &COCO_SIGMAS, &mut pairs));
+            let gpu = wall(n, || _ = black_box(costs.oks(stream, a, b, &COCO_SIGMAS).unwrap()));
+            report(&format!("oks {n}x{n} {place}"), n * n * 4 + n * 276, &cpu, &gpu);
+            if size[0] == 0.0 {
+                crossover = crossover.or((gpu.median < cpu.median).then_some(n));
+            }
+        }
     }
     let n = crossover.map_or_else(|| "null".to_owned(), |n: usize| n.to_string());
     println!("{{\"row\": \"oks: the GPU is faster from\", \"who\": \"cudainfer\", \"objects\": {n}}}");

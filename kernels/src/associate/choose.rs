@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{CudaCosts, Pose, oks_matrix};
+use super::oks::near_pairs;
+use super::overlap::keep_best;
+use super::{CudaCosts, Pair, Pose, oks_pairs};
 use crate::device::{DeviceError, Stream};
 
-/// Pairs times keypoints from which on [`Costs::oks`] goes to the GPU. On an H200 and its Xeon, an idle GPU, which takes 14
-/// us up to 15,000 with copies and the wait, is faster above 2,300 (`benches/gpu/associate.rs`). But the GPU of a line is
-/// not idle. The wait then lasts as long as the network's run, about a millisecond, which is what the CPU takes for this
-/// many pairs. Below it, a line stays with one wait a frame and the few bytes that it brings back.
+/// Pairs that are near each other, times keypoints, from which on [`Costs::oks`] goes to the GPU. On an H200 and its Xeon, an
+/// idle GPU, which takes 16 us with copies and the wait, is faster from 2,500 on (`benches/gpu/associate.rs`). But the GPU of a
+/// line is not idle. The wait then lasts as long as the network's run, about a millisecond, which is what the CPU takes for
+/// this many pairs. Below it, a line stays with one wait a frame and the few bytes that it brings back.
 pub const GPU_OKS_DISTANCES: usize = 1 << 18;
 
 /// Similarity matrices, computed by the GPU where there is one and it is faster. The results are the same.
 #[derive(Debug, Default)]
 pub struct Costs {
     gpu: Option<(Arc<Stream>, CudaCosts)>,
-    matrix: Vec<f32>,
     failure: Option<DeviceError>,
 }
 
@@ -33,27 +34,34 @@ impl Costs {
         Ok(Self { gpu: Some((Arc::clone(stream), CudaCosts::new(stream)?)), ..Self::default() })
     }
 
-    /// Stays on the CPU from now on, because of `failure`.
-    pub(crate) fn give_up(&mut self, failure: DeviceError) {
-        *self = Self { failure: Some(failure), ..Self::default() };
-    }
-
-    /// Why the GPU was given up.
+    /// Why the GPU was given up: it failed, and the CPU has taken over.
     pub(crate) fn failure(&self) -> Option<&DeviceError> {
         self.failure.as_ref()
     }
 
-    /// See [`oks_matrix`].
-    ///
-    /// # Errors
-    /// [`DeviceError`], on the GPU only.
-    pub fn oks(&mut self, a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32]) -> Result<&[f32], DeviceError> {
-        if let Some((stream, costs)) = &mut self.gpu
-            && a.len().saturating_mul(b.len()).saturating_mul(sigmas.len()) >= GPU_OKS_DISTANCES
-        {
-            return costs.oks(stream, a, b, sigmas);
+    /// See [`oks_pairs`].
+    pub fn oks(&mut self, a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], pairs: &mut Vec<Pair>) {
+        // Who are near is not counted where all would be too few.
+        let most = a.len().saturating_mul(b.len()).saturating_mul(sigmas.len());
+        let is_crowd = || near_pairs(a, b, sigmas).saturating_mul(sigmas.len()) >= GPU_OKS_DISTANCES;
+        if let Some((stream, costs)) = self.gpu.as_mut().filter(|_| most >= GPU_OKS_DISTANCES && is_crowd()) {
+            match costs.oks(stream, a, b, sigmas) {
+                Ok(matrix) => return listed(matrix, b.len(), pairs),
+                // From now on on the CPU: the frame must not suffer.
+                Err(failure) => *self = Self { failure: Some(failure), ..Self::default() },
+            }
         }
-        oks_matrix(a, b, sigmas, &mut self.matrix);
-        Ok(&self.matrix)
+        oks_pairs(a, b, sigmas, pairs);
+    }
+}
+
+/// What is above 0 in a matrix of so many columns.
+fn listed(matrix: &[f32], cols: usize, pairs: &mut Vec<Pair>) {
+    pairs.clear();
+    for (row, scores) in matrix.chunks(cols.max(1)).enumerate() {
+        let start = pairs.len();
+        let alike = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
+        pairs.extend(alike.map(|(col, &score)| Pair { row, col, score }));
+        keep_best(pairs, start);
     }
 }

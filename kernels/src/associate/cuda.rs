@@ -1,7 +1,7 @@
 //! Object keypoint similarity on the GPU.
 
 use super::Pose;
-use super::oks::{is_scale, spread};
+use super::oks::{is_scale, lay_out, spread};
 use crate::device::{DeviceError, Event, Kernel, Memory, Pinned, Stream};
 
 /// Threads of a block.
@@ -26,9 +26,9 @@ struct Params {
 }
 const _: () = assert!(size_of::<Params>() == 56);
 
-/// [`super::oks_matrix`] on the GPU. A call copies the objects there, launches one kernel,
-/// which writes the matrix to host memory, and waits for it; that pays only for many objects, see [`super::Costs`].
-/// (Boxes are compared on the CPU, which looks at those that overlap only: a GPU's matrix of all took longer to read.) Memory grows to the largest call's and stays.
+/// [`super::oks_matrix`] on the GPU. A call copies the objects there, launches one kernel, which writes the matrix to host
+/// memory, and waits for it; that pays only for crowds, see [`super::Costs`]. Memory grows to the largest call's and stays.
+/// (Boxes are compared on the CPU, which looks at those that overlap only: a GPU's matrix of all took longer to read.)
 #[derive(Debug)]
 pub struct CudaCosts {
     oks: Kernel,
@@ -74,14 +74,7 @@ impl CudaCosts {
         let objects = self.room(stream, floats, a.len() * b.len())?;
         let (points, rest) = objects.split_at_mut(points_a + points_b);
         let (areas, spreads) = rest.split_at_mut(a.len());
-        // Without keypoints there is no chunk to fill.
-        for (slots, pose) in points.chunks_exact_mut(2 * keypoints.max(1)).zip(a.iter().chain(b)) {
-            let (there, missing) = slots.split_at_mut(2 * pose.points.len().min(keypoints));
-            for (slot, (x, y)) in there.as_chunks_mut().0.iter_mut().zip(pose.points) {
-                *slot = [*x, *y];
-            }
-            missing.fill(f32::NAN);
-        }
+        lay_out(a.iter().chain(b), keypoints, points.as_chunks_mut().0);
         for (slot, pose) in areas.iter_mut().zip(a) {
             *slot = if is_scale(pose.area) { pose.area } else { 0.0 };
         }

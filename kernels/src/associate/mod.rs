@@ -1,7 +1,7 @@
 //! Who belongs to whom: how well two sets of objects fit, and the best one-to-one pairing of them.
 //!
 //! A tracker calls both once or twice per frame: [`iou_pairs`] between what it expects and what was detected, then
-//! [`assign`] on the result. [`rotated_iou_pairs`] compares rotated boxes, [`oks_matrix`] objects by their keypoints;
+//! [`assign`] on the result. [`rotated_iou_pairs`] compares rotated boxes, [`oks_pairs`] objects by their keypoints;
 //! [`Costs`] computes that on the GPU where it is faster, which takes crowds.
 
 mod assign;
@@ -14,7 +14,7 @@ mod rotated;
 pub use assign::{Assignment, Gate, Pair, assign};
 pub use choose::{Costs, GPU_OKS_DISTANCES};
 pub use cuda::CudaCosts;
-pub use oks::{COCO_SIGMAS, Pose, oks_matrix};
+pub use oks::{COCO_SIGMAS, Pose, oks_matrix, oks_pairs};
+pub(crate) use overlap::is_usable;
 pub use overlap::{MOST_PARTNERS, iou_pairs, rotated_iou_pairs};
-pub(crate) use overlap::{is_usable, keep_best};
 pub use rotated::Oriented;

@@ -1,5 +1,9 @@
 //! Object keypoint similarity.
 
+use super::Pair;
+use super::overlap::sweep;
+use crate::geometry::Rect;
+
 /// How far annotators disagree on each of COCO's 17 keypoints, as a fraction of the object's scale: the `sigmas` of
 /// COCO's own evaluation (pycocotools, `Params.setKpParams`).
 pub const COCO_SIGMAS: [f32; 17] = [
@@ -10,50 +14,156 @@ pub const COCO_SIGMAS: [f32; 17] = [
 /// An object as its keypoints.
 #[derive(Clone, Copy, Debug)]
 pub struct Pose<'a> {
-    /// Where the keypoints are, in pixels; one with a coordinate that is not finite is not there, and neither is one
-    /// that the slice is too short for.
+    /// Where the keypoints are, in pixels; one with a coordinate that is not finite, or beyond ten millions, is not there, and
+    /// neither is one that the slice is too short for.
     pub points: &'a [(f32, f32)],
     /// The object's area in pixels, its scale squared. COCO takes the area of its outline; half of its box's is near.
     pub area: f32,
 }
 
-/// Object keypoint similarity of every pose of `a` with every pose of `b`, written to `out`.
+/// Object keypoint similarity of the poses of `a` (rows) with those of `b` (columns), written to `out` by ascending row and
+/// column where it is above 0; of a row's pairs, at most [`MOST_PARTNERS`](super::MOST_PARTNERS) are kept.
 ///
-/// `out` becomes row-major `[a.len(), b.len()]`, each value in 0..1: the mean over the keypoints that `a` has of
-/// `exp(-d^2 / (2 s^2 k^2))`, with their distance `d`, `s^2` the area of `a`, and `k = 2 sigma` (COCO, "Keypoint
-/// evaluation"; Ronchi and Perona, "Benchmarking and Error Diagnosis in Multi-Instance Pose Estimation", ICCV 2017). So
-/// `a` is what COCO calls the ground truth, for a tracker what it expects. A keypoint that only `b` lacks counts 0. A
-/// pose without keypoints, or whose area is not finite and above 0, resembles nothing: its row is 0.
+/// It is at most 1: the mean over the keypoints that `a` has of `exp(-d^2 / (2 s^2 k^2))`, with their distance `d`, `s^2` the
+/// area of `a`, and `k = 2 sigma` (COCO, "Keypoint evaluation"; Ronchi and Perona, "Benchmarking and Error Diagnosis in
+/// Multi-Instance Pose Estimation", ICCV 2017). So `a` is what COCO calls the ground truth, for a tracker what it expects. A
+/// keypoint that only `b` lacks counts 0. A pose without keypoints, or whose area is not finite and above 0, resembles
+/// nothing.
 ///
 /// There are as many keypoints as `sigmas`; those whose sigma, or its square in f32, is not finite and above 0 are left
-/// out.
+/// out. Only poses that are near each other are compared, which are few of a crowd's.
+pub fn oks_pairs(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<Pair>) {
+    let (theirs, mut row, mut number) = (laid_out(b, sigmas.len()), Row::default(), usize::MAX);
+    sweep_near(a, b, sigmas, out, |i, j| {
+        if number != i {
+            row.set(a.get(i)?, sigmas);
+            number = i;
+        }
+        Some(row.similarity(theirs.get(j * sigmas.len()..(j + 1) * sigmas.len())?))
+    });
+}
+
+/// How many pairs [`oks_pairs`] compares.
+pub(super) fn near_pairs(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32]) -> usize {
+    let mut pairs = 0;
+    sweep_near(a, b, sigmas, &mut Vec::new(), |_, _| {
+        pairs += 1;
+        None
+    });
+    pairs
+}
+
+/// The similarity of every pair, row-major `[a.len(), b.len()]`: as [`oks_pairs`], bit for bit, but all.
 pub fn oks_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<f32>) {
     out.clear();
-    out.resize(a.len() * b.len(), 0.0);
-    if b.is_empty() {
-        return;
-    }
-    // Keypoint by keypoint, each of all poses: so the compiler vectorises, and each pair's sum has its order.
-    let point = |pose: &Pose<'_>, k| pose.points.get(k).copied().unwrap_or((f32::NAN, 0.0));
-    let columns = (0..sigmas.len()).map(|k| b.iter().map(|pose| point(pose, k)).unzip());
-    let columns: Vec<(Vec<f32>, Vec<f32>)> = columns.collect();
-    for (pose, sums) in a.iter().zip(out.chunks_mut(b.len())).filter(|(pose, _)| is_scale(pose.area)) {
-        let mut count = 0.0;
-        for (k, (xs, ys)) in columns.iter().enumerate() {
-            let ((x, y), spread) = (point(pose, k), spread(sigmas[k]));
-            if spread == 0.0 || !x.is_finite() || !y.is_finite() {
-                continue;
-            }
-            count += 1.0;
-            let scale = pose.area * spread;
-            for ((sum, bx), by) in sums.iter_mut().zip(xs).zip(ys) {
-                let (dx, dy) = (x - bx, y - by);
-                *sum += falloff((dx * dx + dy * dy) / scale);
-            }
+    let (theirs, mut row) = (laid_out(b, sigmas.len()), Row::default());
+    for pose in a {
+        row.set(pose, sigmas);
+        match sigmas.len() {
+            0 => out.extend(b.iter().map(|_| 0.0)),
+            keypoints => out.extend(theirs.chunks(keypoints).map(|theirs| row.similarity(theirs))),
         }
-        sums.iter_mut().filter(|_| count > 0.0).for_each(|sum| *sum /= count);
     }
 }
+
+/// Scores the pairs that are near enough to have a similarity.
+fn sweep_near(
+    a: &[Pose<'_>],
+    b: &[Pose<'_>],
+    sigmas: &[f32],
+    out: &mut Vec<Pair>,
+    score: impl FnMut(usize, usize) -> Option<f32>,
+) {
+    let widest = sigmas.iter().map(|sigma| spread(*sigma)).fold(0.0, f32::max);
+    let reach = |pose: &Pose<'_>| if is_scale(pose.area) { (NONE * pose.area * widest).sqrt() } else { 0.0 };
+    let rows: Vec<Rect> = a.iter().map(|pose| around(pose.points, reach(pose))).collect();
+    let cols: Vec<Rect> = b.iter().map(|pose| around(pose.points, 0.0)).collect();
+    sweep(&rows, &cols, score, out);
+}
+
+/// The box around the points, and `reach` further, and a bit for what is rounded; without points it is empty.
+fn around(points: &[(f32, f32)], reach: f32) -> Rect {
+    let (mut least, mut most) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
+    for [x, y] in points.iter().filter_map(there) {
+        least = [least[0].min(x), least[1].min(y)];
+        most = [most[0].max(x), most[1].max(y)];
+    }
+    if least[0] > most[0] {
+        return Rect::default();
+    }
+    let margin = |v: f32| (1.001 * reach + 1e-5 * v.abs() + f32::MIN_POSITIVE).min(10.0 * FARTHEST);
+    let [x, y] = least.map(|v| v - margin(v));
+    let [right, bottom] = most.map(|v| v + margin(v));
+    Rect { x, y, w: right - x, h: bottom - y }
+}
+
+/// Coordinates beyond are none.
+const FARTHEST: f32 = 1e7;
+
+fn there((x, y): &(f32, f32)) -> Option<[f32; 2]> {
+    (x.abs() <= FARTHEST && y.abs() <= FARTHEST).then_some([*x, *y])
+}
+
+/// Writes the poses' points, row-major `[poses, keypoints]`, NaN where one is not there.
+pub(super) fn lay_out<'a>(
+    poses: impl Iterator<Item = &'a Pose<'a>>,
+    keypoints: usize,
+    points: &mut [[f32; 2]],
+) {
+    points.fill([f32::NAN; 2]);
+    // Without keypoints there is no chunk to fill.
+    for (slots, pose) in points.chunks_exact_mut(keypoints.max(1)).zip(poses) {
+        for (slot, point) in slots.iter_mut().zip(pose.points) {
+            *slot = there(point).unwrap_or([f32::NAN; 2]);
+        }
+    }
+}
+
+fn laid_out(poses: &[Pose<'_>], keypoints: usize) -> Vec<[f32; 2]> {
+    let mut points = vec![[0.0; 2]; poses.len() * keypoints];
+    lay_out(poses.iter(), keypoints, &mut points);
+    points
+}
+
+/// A row's pose, prepared.
+#[derive(Default)]
+struct Row {
+    points: Vec<[f32; 2]>,
+    /// What squared distances are divided by; NaN for keypoints to leave out.
+    scales: Vec<f32>,
+    /// Keypoints that count.
+    count: f32,
+    terms: Vec<f32>,
+}
+
+impl Row {
+    fn set(&mut self, pose: &Pose<'_>, sigmas: &[f32]) {
+        self.points = laid_out(std::slice::from_ref(pose), sigmas.len());
+        let scale = |(point, sigma): (&[f32; 2], &f32)| {
+            let spread = spread(*sigma);
+            let counts = spread > 0.0 && is_scale(pose.area) && !point[0].is_nan();
+            if counts { pose.area * spread } else { f32::NAN }
+        };
+        self.scales.clear();
+        self.scales.extend(self.points.iter().zip(sigmas).map(scale));
+        self.count = self.scales.iter().filter(|scale| !scale.is_nan()).count() as f32;
+        self.terms.resize(sigmas.len(), 0.0);
+    }
+
+    fn similarity(&mut self, theirs: &[[f32; 2]]) -> f32 {
+        // All terms first, which the compiler vectorises, and then their sum, which has an order.
+        let pairs = self.points.iter().zip(theirs).zip(&self.scales);
+        for (term, ((ours, theirs), scale)) in self.terms.iter_mut().zip(pairs) {
+            let (dx, dy) = (ours[0] - theirs[0], ours[1] - theirs[1]);
+            *term = falloff((dx * dx + dy * dy) / scale);
+        }
+        let sum = self.terms.iter().fold(0.0, |sum, term| sum + term);
+        if self.count > 0.0 { sum / self.count } else { 0.0 }
+    }
+}
+
+/// Where `falloff` ends.
+const NONE: f32 = 87.0;
 
 /// `exp(-x)` for `x` from 0 on, within 1e-7 of the exact value; 0 from 87 on, and for NaN, where a keypoint is missing or
 /// everything is too small for f32. Written out, so that CPUs and GPUs, whose libraries differ in the last bits, agree in all
@@ -61,7 +171,7 @@ pub fn oks_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<
 fn falloff(x: f32) -> f32 {
     /// Added to a number below 2^22, it leaves the nearest integer, ties to even, in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
-    let within = x < 87.0;
+    let within = x < NONE;
     let x = if within { x } else { 0.0 };
     // n is 0 to 126.
     let rounded = x * std::f32::consts::LOG2_E + ROUND;
@@ -146,6 +256,36 @@ mod tests {
         assert_eq!(one(full, far, &sigmas), 0.5);
     }
 
+    /// The pairs that a matrix says, `oks_pairs` must find, and no others.
+    #[track_caller]
+    fn assert_pairs_are_the_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32]) -> usize {
+        let (mut pairs, mut matrix) = (vec![Pair { row: 9, col: 9, score: 9.0 }], Vec::new());
+        oks_pairs(a, b, sigmas, &mut pairs);
+        oks_matrix(a, b, sigmas, &mut matrix);
+        let place = |i: usize| (i / b.len(), i % b.len());
+        let wanted = matrix.iter().enumerate().filter(|(_, score)| **score > 0.0);
+        let wanted: Vec<_> = wanted.map(|(i, score)| (place(i), score.to_bits())).collect();
+        let got: Vec<_> = pairs.iter().map(|pair| ((pair.row, pair.col), pair.score.to_bits())).collect();
+        assert_eq!(got, wanted);
+        near_pairs(a, b, sigmas)
+    }
+
+    #[test]
+    fn a_point_counts_as_far_as_the_falloff_goes_and_poses_beyond_are_not_compared() {
+        // 87 x 400 x 8 x 0.01 = 52.76 squared; with two sigmas, the wider decides.
+        let pose = Pose { points: &[(500.0, 500.0)], area: 400.0 };
+        let at = |x: f32, y: f32, sigmas: &[f32]| {
+            let points = [(x, y)];
+            let near = assert_pairs_are_the_matrix(&[pose], &[Pose { points: &points, area: 1.0 }], sigmas);
+            (near, one(pose, Pose { points: &points, area: 1.0 }, sigmas) > 0.0)
+        };
+        assert_eq!(at(552.7, 500.0, &[0.1]), (1, true));
+        assert_eq!(at(500.0, 447.3, &[0.1]), (1, true));
+        assert_eq!(at(552.78, 500.0, &[0.1]), (1, false));
+        assert_eq!([at(553.0, 500.0, &[0.1]), at(500.0, 446.0, &[0.1])], [(0, false); 2]);
+        assert_eq!(at(553.0, 500.0, &[0.1, 0.2]), (1, false), "it may be the other point");
+    }
+
     #[test]
     fn empty_sets_give_an_empty_matrix() {
         let pose = Pose { points: &[(1.0, 1.0)], area: 1.0 };
@@ -157,6 +297,26 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn sparse_pairs_are_those_of_the_matrix(
+            points in prop::collection::vec((-200f32..900.0, -200f32..900.0), 40),
+            odd in prop::collection::vec(0usize..40, 8),
+            areas in prop::collection::vec(prop::sample::select(
+                vec![0.0, -1.0, f32::NAN, f32::INFINITY, 1e-30, 0.5, 60.0, 900.0, 1e7, 1e38]), 20),
+            sigmas in prop::collection::vec(prop::sample::select(vec![0.0, f32::NAN, 0.01, 0.1, 0.5, 1e30]), 4),
+        ) {
+            let mut points = points;
+            for (i, value) in odd.into_iter().zip([f32::NAN, f32::INFINITY, 3e38, -3e38, 1e20, 0.0, f32::NAN, 1e10]) {
+                points[i].0 = value;
+            }
+            // Ten of up to four points each, some with fewer, and one that has none.
+            let pose = |i: usize| Pose { points: &points[4 * i..4 * i + (i + 3) % 5], area: areas[i] };
+            let poses: Vec<_> = (0..10).map(pose).collect();
+            let (a, b) = poses.split_at(5);
+            assert_pairs_are_the_matrix(a, b, &sigmas);
+            assert_pairs_are_the_matrix(b, a, &sigmas);
+        }
+
         /// Against pycocotools' formula in f64.
         #[test]
         fn every_entry_is_that_of_cocos_evaluation(

@@ -26,8 +26,13 @@ pub fn rotated_iou_pairs(a: &[Oriented], b: &[Oriented], out: &mut Vec<Pair>) {
     sweep(&rows, &cols, |row, col| Some(a.get(row)?.iou(b.get(col)?)), out);
 }
 
-/// Scores the pairs whose boxes meet on the x axis.
-fn sweep(a: &[Rect], b: &[Rect], score: impl Fn(usize, usize) -> Option<f32>, out: &mut Vec<Pair>) {
+/// Scores the pairs whose boxes meet, and keeps those above 0.
+pub(super) fn sweep(
+    a: &[Rect],
+    b: &[Rect],
+    mut score: impl FnMut(usize, usize) -> Option<f32>,
+    out: &mut Vec<Pair>,
+) {
     out.clear();
     if !b.iter().any(is_usable) {
         return;

@@ -7,10 +7,7 @@ use super::look::Look;
 use super::motion::{Heading, Motion};
 use super::seen::{One, Seen};
 use super::{AREA_OF_BOX, Params};
-use crate::associate::{
-    Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, keep_best, oks_matrix,
-    rotated_iou_pairs,
-};
+use crate::associate::{Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, rotated_iou_pairs};
 use crate::geometry::Rect;
 
 /// What decides whether an object and a detection may match, and how well.
@@ -107,6 +104,8 @@ pub(super) struct Matcher {
     points: Vec<(f32, f32)>,
     poses: Vec<Range<usize>>,
     pairs: Vec<Pair>,
+    /// Poses' pairs.
+    alike: Vec<Pair>,
     assignment: Assignment,
 }
 
@@ -183,7 +182,7 @@ impl Matcher {
 
     /// Pairs up poses that are near each other instead; where one of two has no points, the boxes' overlap stays.
     fn compare_poses(&mut self, sigmas: &[f32], offered: &[(usize, One<'_>)], costs: &mut Costs) {
-        let Self { expected, points, poses, pairs, .. } = self;
+        let Self { expected, points, poses, pairs, alike, .. } = self;
         let expected_poses = poses.iter().zip(&*expected).map(|(pose, rect)| Pose {
             points: points.get(pose.clone()).unwrap_or_default(),
             area: AREA_OF_BOX * rect.w * rect.h,
@@ -194,27 +193,10 @@ impl Matcher {
             offered.iter().map(|(_, one)| Pose { points: one.pose, area: 1.0 }).collect();
         let lacks = |pose: Option<&Pose<'_>>| pose.is_none_or(|pose| pose.points.is_empty());
         pairs.retain(|pair| lacks(rows.get(pair.row)) || lacks(cols.get(pair.col)));
-        let boxed = pairs.len();
-        let mut by_cpu = Vec::new();
-        let matrix = match costs.oks(&rows, &cols, sigmas) {
-            Ok(matrix) => matrix,
-            // From now on on the CPU: the frame must not suffer.
-            Err(failure) => {
-                costs.give_up(failure);
-                oks_matrix(&rows, &cols, sigmas, &mut by_cpu);
-                &by_cpu
-            }
-        };
         // Who lacks points resembles nobody there.
-        for (row, scores) in matrix.chunks(cols.len().max(1)).enumerate() {
-            let start = pairs.len();
-            let alike = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
-            pairs.extend(alike.map(|(col, &score)| Pair { row, col, score }));
-            keep_best(pairs, start);
-        }
-        if boxed > 0 {
-            pairs.sort_by_key(|pair| (pair.row, pair.col));
-        }
+        costs.oks(&rows, &cols, sigmas, alike);
+        pairs.append(alike);
+        pairs.sort_by_key(|pair| (pair.row, pair.col));
     }
 
     /// Makes the pairs' similarities scores, without those that may not match. Returns the gate that is left to pass.

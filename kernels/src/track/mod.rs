@@ -273,7 +273,7 @@ impl Tracker {
     /// The same for a frame of which more is known. Returns the number of detections that were too many
     /// ([`MOST_DETECTIONS`], [`MOST_POSES`]); they belong to no track.
     ///
-    /// Detections with keypoints are compared by object keypoint similarity ([`oks_matrix`](crate::associate::oks_matrix)):
+    /// Detections with keypoints are compared by object keypoint similarity ([`oks_pairs`](crate::associate::oks_pairs)):
     /// the thresholds `iou` and `iou_low` mean that then. A track's pose is expected where it was last seen, moved as the
     /// filter says that the box's centre has moved since. The object's area, which OKS relates distances to, is
     /// [`AREA_OF_BOX`] of the box that the filter expects. Where a detection or a track has no keypoints, their boxes' IoU

@@ -166,7 +166,7 @@ impl Scene {
         self.without_points
     }
 
-    /// Whether there are as many as the GPU compares faster.
+    /// Whether there are so many that the GPU may compare them faster.
     pub fn is_crowd(&self) -> bool {
         let pairs = self.detections.len().saturating_mul(self.detections.len());
         pairs.saturating_mul(self.poses().sigmas.len()) >= GPU_OKS_DISTANCES
