@@ -30,9 +30,11 @@ COUNTS = (
     "allocations",
 )
 BARE = "session loop, IO binding"
+LOOKS = "cudainfer, appearance=histogram"
 # Behind the decoder; {after} is what follows the model. The last is measured once.
 WAYS = {
     "cudainfer": "! fusedpreproc ! trtinfer model={model} provider=cuda {after} ! fakesink sync=false",
+    LOOKS: "! fusedpreproc ! trtinfer model={model} provider=cuda {after} appearance=histogram ! fakesink sync=false",
     "cudainfer, no CUDA graph": "! fusedpreproc ! trtinfer model={model} provider=cuda cuda-graphs=false {after}"
     " ! fakesink sync=false",
     "system memory between the stages": "! cudadownload ! video/x-raw ! fusedpreproc device=cpu"
@@ -126,6 +128,8 @@ def main() -> None:
             print(json.dumps({"row": name} | DOCUMENTS), flush=True)
             goal = max(goal or 0, FASTER * DOCUMENTS["fps"])
         for way in list(WAYS)[:-1]:
+            if way == LOOKS and not behind.endswith("tracker"):
+                continue
             row = {"row": name, "who": way} | measure(way, args.video, model, args.runs, few, many)
             if way == "cudainfer" and goal:
                 row["goal"] = goal
