@@ -8,7 +8,7 @@ use super::{CudaCosts, Pair, Pose, oks_pairs};
 use crate::device::{DeviceError, Stream};
 
 /// Pairs that are near each other, times keypoints, from which on [`Costs::oks`] goes to the GPU. On an H200 and its Xeon, an
-/// idle GPU, which takes 16 us with copies and the wait, is faster from 2,500 on (`benches/gpu/associate.rs`). But the GPU of a
+/// idle GPU, which takes 17 us with copies and the wait, is faster from 5,000 on (`benches/gpu/associate.rs`). But the GPU of a
 /// line is not idle. The wait then lasts as long as the network's run, about a millisecond, which is what the CPU takes for
 /// this many pairs. Below it, a line stays with one wait a frame and the few bytes that it brings back.
 pub const GPU_OKS_DISTANCES: usize = 1 << 18;
