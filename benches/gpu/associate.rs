@@ -28,7 +28,7 @@ pub fn run(stream: &Stream) {
                 points.iter().map(|points| Pose { points, area: AREA_OF_BOX * 40.0 * 90.0 }).collect();
             let (a, b) = poses.split_at(n);
             let mut pairs = Vec::new();
-            let cpu = wall(n, || oks_pairs(a, b, &COCO_SIGMAS, &mut pairs));
+            let cpu = wall(n, || oks_pairs(a, b, &COCO_SIGMAS, |_, _| true, &mut pairs));
             let gpu = wall(n, || _ = black_box(costs.oks(stream, a, b, &COCO_SIGMAS).unwrap()));
             report(&format!("oks {n}x{n} {place}"), n * n * 4 + n * 276, &cpu, &gpu);
             if size[0] == 0.0 {

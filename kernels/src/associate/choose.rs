@@ -40,27 +40,35 @@ impl Costs {
     }
 
     /// See [`oks_pairs`].
-    pub fn oks(&mut self, a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], pairs: &mut Vec<Pair>) {
+    pub fn oks(
+        &mut self,
+        a: &[Pose<'_>],
+        b: &[Pose<'_>],
+        sigmas: &[f32],
+        may_match: impl Fn(usize, usize) -> bool,
+        pairs: &mut Vec<Pair>,
+    ) {
         // Who are near is not counted where all would be too few.
         let most = a.len().saturating_mul(b.len()).saturating_mul(sigmas.len());
-        let is_crowd = || near_pairs(a, b, sigmas).saturating_mul(sigmas.len()) >= GPU_OKS_DISTANCES;
+        let is_crowd =
+            || near_pairs(a, b, sigmas, &may_match).saturating_mul(sigmas.len()) >= GPU_OKS_DISTANCES;
         if let Some((stream, costs)) = self.gpu.as_mut().filter(|_| most >= GPU_OKS_DISTANCES && is_crowd()) {
             match costs.oks(stream, a, b, sigmas) {
-                Ok(matrix) => return listed(matrix, b.len(), pairs),
+                Ok(matrix) => return listed(matrix, b.len(), may_match, pairs),
                 // From now on on the CPU: the frame must not suffer.
                 Err(failure) => *self = Self { failure: Some(failure), ..Self::default() },
             }
         }
-        oks_pairs(a, b, sigmas, pairs);
+        oks_pairs(a, b, sigmas, may_match, pairs);
     }
 }
 
-/// What is above 0 in a matrix of so many columns.
-fn listed(matrix: &[f32], cols: usize, pairs: &mut Vec<Pair>) {
+/// What is above 0 in a matrix of so many columns, and may match.
+fn listed(matrix: &[f32], cols: usize, may_match: impl Fn(usize, usize) -> bool, pairs: &mut Vec<Pair>) {
     pairs.clear();
     for (row, scores) in matrix.chunks(cols.max(1)).enumerate() {
         let start = pairs.len();
-        let alike = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
+        let alike = scores.iter().enumerate().filter(|(col, score)| **score > 0.0 && may_match(row, *col));
         pairs.extend(alike.map(|(col, &score)| Pair { row, col, score }));
         keep_best(pairs, start);
     }

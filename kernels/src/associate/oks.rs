@@ -21,8 +21,8 @@ pub struct Pose<'a> {
     pub area: f32,
 }
 
-/// Object keypoint similarity of the poses of `a` (rows) with those of `b` (columns), written to `out` by ascending row and
-/// column where it is above 0; of a row's pairs, at most [`MOST_PARTNERS`](super::MOST_PARTNERS) are kept.
+/// Object keypoint similarity of the poses of `a` (rows) with those of `b` (columns) that, by `may_match` of row and column, may
+/// match, written to `out` by ascending row and column where it is above 0; of a row's pairs, at most [`MOST_PARTNERS`](super::MOST_PARTNERS) are kept.
 ///
 /// It is at most 1: the mean over the keypoints that `a` has of `exp(-d^2 / (2 s^2 k^2))`, with their distance `d`, `s^2` the
 /// area of `a`, and `k = 2 sigma` (COCO, "Keypoint evaluation"; Ronchi and Perona, "Benchmarking and Error Diagnosis in
@@ -32,9 +32,18 @@ pub struct Pose<'a> {
 ///
 /// There are as many keypoints as `sigmas`; those whose sigma, or its square in f32, is not finite and above 0 are left
 /// out. Only poses that are near each other are compared, which are few of a crowd's.
-pub fn oks_pairs(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<Pair>) {
+pub fn oks_pairs(
+    a: &[Pose<'_>],
+    b: &[Pose<'_>],
+    sigmas: &[f32],
+    may_match: impl Fn(usize, usize) -> bool,
+    out: &mut Vec<Pair>,
+) {
     let (theirs, mut row, mut number) = (laid_out(b, sigmas.len()), Row::default(), usize::MAX);
     sweep_near(a, b, sigmas, out, |i, j| {
+        if !may_match(i, j) {
+            return None;
+        }
         if number != i {
             row.set(a.get(i)?, sigmas);
             number = i;
@@ -44,10 +53,15 @@ pub fn oks_pairs(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<P
 }
 
 /// How many pairs [`oks_pairs`] compares.
-pub(super) fn near_pairs(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32]) -> usize {
+pub(super) fn near_pairs(
+    a: &[Pose<'_>],
+    b: &[Pose<'_>],
+    sigmas: &[f32],
+    may_match: impl Fn(usize, usize) -> bool,
+) -> usize {
     let mut pairs = 0;
-    sweep_near(a, b, sigmas, &mut Vec::new(), |_, _| {
-        pairs += 1;
+    sweep_near(a, b, sigmas, &mut Vec::new(), |i, j| {
+        pairs += usize::from(may_match(i, j));
         None
     });
     pairs
@@ -91,9 +105,10 @@ fn around(points: &[(f32, f32)], reach: f32) -> Rect {
     if least[0] > most[0] {
         return Rect::default();
     }
-    let margin = |v: f32| (1.001 * reach + 1e-5 * v.abs() + f32::MIN_POSITIVE).min(10.0 * FARTHEST);
-    let [x, y] = least.map(|v| v - margin(v));
-    let [right, bottom] = most.map(|v| v + margin(v));
+    // Each edge is rounded by as much as the farthest is.
+    let farthest = least.into_iter().chain(most).fold(0.0, |far: f32, v| far.max(v.abs()));
+    let margin = (1.001 * reach + 1e-5 * farthest + f32::MIN_POSITIVE).min(10.0 * FARTHEST);
+    let ([x, y], [right, bottom]) = (least.map(|v| v - margin), most.map(|v| v + margin));
     Rect { x, y, w: right - x, h: bottom - y }
 }
 
@@ -260,14 +275,14 @@ mod tests {
     #[track_caller]
     fn assert_pairs_are_the_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32]) -> usize {
         let (mut pairs, mut matrix) = (vec![Pair { row: 9, col: 9, score: 9.0 }], Vec::new());
-        oks_pairs(a, b, sigmas, &mut pairs);
+        oks_pairs(a, b, sigmas, |_, _| true, &mut pairs);
         oks_matrix(a, b, sigmas, &mut matrix);
         let place = |i: usize| (i / b.len(), i % b.len());
         let wanted = matrix.iter().enumerate().filter(|(_, score)| **score > 0.0);
         let wanted: Vec<_> = wanted.map(|(i, score)| (place(i), score.to_bits())).collect();
         let got: Vec<_> = pairs.iter().map(|pair| ((pair.row, pair.col), pair.score.to_bits())).collect();
         assert_eq!(got, wanted);
-        near_pairs(a, b, sigmas)
+        near_pairs(a, b, sigmas, |_, _| true)
     }
 
     #[test]
@@ -284,6 +299,29 @@ mod tests {
         assert_eq!(at(552.78, 500.0, &[0.1]), (1, false));
         assert_eq!([at(553.0, 500.0, &[0.1]), at(500.0, 446.0, &[0.1])], [(0, false); 2]);
         assert_eq!(at(553.0, 500.0, &[0.1, 0.2]), (1, false), "it may be the other point");
+    }
+
+    #[test]
+    fn a_point_far_away_takes_nothing_from_one_that_is_near() {
+        for (sigma, area, x, near, far) in [
+            (0.001_076_66, 2.105_248, 0.219_012_17, 0.177_840_07, -3_315.726_6),
+            (0.001_315_55, 2.183_424, 0.063_434_66, 0.063_367_11, -2_619_265.3),
+        ] {
+            let ours = Pose { points: &[(x, 100.0)], area };
+            let points = [(near, 100.0), (far, 100.0)];
+            let theirs = Pose { points: &points, area: 1.0 };
+            assert!(one(ours, theirs, &[sigma; 2]) > 0.0);
+            assert_pairs_are_the_matrix(&[ours], &[theirs], &[sigma; 2]);
+        }
+    }
+
+    #[test]
+    fn who_may_not_match_is_not_paired() {
+        let pose = Pose { points: &[(5.0, 5.0)], area: 100.0 };
+        let mut out = Vec::new();
+        oks_pairs(&[pose; 3], &[pose; 3], &[0.1], |row, col| row != col, &mut out);
+        let places: Vec<_> = out.iter().map(|pair| (pair.row, pair.col)).collect();
+        assert_eq!(places, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
     }
 
     #[test]

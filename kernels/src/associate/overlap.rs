@@ -11,19 +11,25 @@ pub const MOST_PARTNERS: usize = 64;
 /// Boxes that are wider than the median by this factor are compared with all: the others have fewer to look at then.
 const WIDE: f32 = 8.0;
 
-/// Intersection over union of the boxes of `a` (rows) with those of `b` (columns) that overlap, written to `out` by
-/// ascending row and column; each score is above 0 and at most 1. Both sets must be in the same coordinates. A box that is
+/// Intersection over union of the boxes of `a` (rows) with those of `b` (columns) that overlap and, by `may_match` of row and
+/// column, may match, written to `out` by ascending row and column; each score is above 0 and at most 1. Both sets must be in the same coordinates. A box that is
 /// empty, or has a coordinate that is not finite, overlaps nothing. Of a row's pairs, at most [`MOST_PARTNERS`] are kept.
 ///
 /// Only boxes that meet on the x axis are compared, which are few of a crowd's.
-pub fn iou_pairs(a: &[Rect], b: &[Rect], out: &mut Vec<Pair>) {
-    sweep(a, b, |row, col| Some(a.get(row)?.iou(b.get(col)?)), out);
+pub fn iou_pairs(a: &[Rect], b: &[Rect], may_match: impl Fn(usize, usize) -> bool, out: &mut Vec<Pair>) {
+    sweep(a, b, |row, col| if may_match(row, col) { Some(a.get(row)?.iou(b.get(col)?)) } else { None }, out);
 }
 
 /// The same for boxes that are rotated about their centres: the overlap of the rotated boxes, exact but for rounding.
-pub fn rotated_iou_pairs(a: &[Oriented], b: &[Oriented], out: &mut Vec<Pair>) {
+pub fn rotated_iou_pairs(
+    a: &[Oriented],
+    b: &[Oriented],
+    may_match: impl Fn(usize, usize) -> bool,
+    out: &mut Vec<Pair>,
+) {
     let [rows, cols] = [a, b].map(|boxes| boxes.iter().map(Oriented::outline).collect::<Vec<_>>());
-    sweep(&rows, &cols, |row, col| Some(a.get(row)?.iou(b.get(col)?)), out);
+    let score = |row, col| if may_match(row, col) { Some(a.get(row)?.iou(b.get(col)?)) } else { None };
+    sweep(&rows, &cols, score, out);
 }
 
 /// Scores the pairs whose boxes meet, and keeps those above 0.
@@ -53,8 +59,9 @@ pub(super) fn sweep(
         let met = met.chain(wide.iter().filter(|(_, col)| col.x < rect.right() && rect.x < col.right()));
         // Most of them are above or below.
         for (col, _) in met.filter(|(_, col)| col.y < rect.bottom() && rect.y < col.bottom()) {
-            let score = score(row, *col).filter(|score| *score > 0.0 && score.is_finite());
-            out.extend(score.map(|score| Pair { row, col: *col, score: score.min(1.0) }));
+            if let Some(score) = score(row, *col).filter(|score| *score > 0.0 && score.is_finite()) {
+                out.push(Pair { row, col: *col, score: score.min(1.0) });
+            }
         }
         keep_best(out, start);
     }
@@ -92,7 +99,7 @@ mod tests {
 
     fn pairs(a: &[Rect], b: &[Rect]) -> Vec<(usize, usize, f32)> {
         let mut out = vec![Pair { row: 9, col: 9, score: 9.0 }];
-        iou_pairs(a, b, &mut out);
+        iou_pairs(a, b, |_, _| true, &mut out);
         out.iter().map(|pair| (pair.row, pair.col, pair.score)).collect()
     }
 

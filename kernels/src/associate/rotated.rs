@@ -135,6 +135,7 @@ mod tests {
         rotated_iou_pairs(
             &[good],
             &[Oriented { angle: f32::NAN, ..good }, oriented(0.0, 0.0, -1.0, 9.0, 0.5)],
+            |_, _| true,
             &mut out,
         );
         assert_eq!(out, []);
@@ -169,7 +170,7 @@ mod tests {
         #[test]
         fn it_is_what_counting_points_gives(a in boxes(-4f32..4.0), b in boxes(-4f32..4.0)) {
             let mut found = Vec::new();
-            rotated_iou_pairs(&a, &b, &mut found);
+            rotated_iou_pairs(&a, &b, |_, _| true, &mut found);
             for (i, p) in a.iter().enumerate() {
                 for (j, q) in b.iter().enumerate() {
                     let got = found.iter().find(|pair| (pair.row, pair.col) == (i, j)).map_or(0.0, |pair| pair.score);
@@ -188,8 +189,8 @@ mod tests {
         fn without_angles_it_is_that_of_upright_boxes(a in boxes(Just(0f32)), b in boxes(Just(0f32))) {
             let upright = |boxes: &[Oriented]| boxes.iter().map(|one| one.rect).collect::<Vec<_>>();
             let (mut plain, mut rotated) = (Vec::new(), Vec::new());
-            iou_pairs(&upright(&a), &upright(&b), &mut plain);
-            rotated_iou_pairs(&a, &b, &mut rotated);
+            iou_pairs(&upright(&a), &upright(&b), |_, _| true, &mut plain);
+            rotated_iou_pairs(&a, &b, |_, _| true, &mut rotated);
             prop_assert_eq!(plain, rotated);
         }
     }

@@ -145,9 +145,12 @@ impl Matcher {
             let (x, y) = (rule.buffer * rect.w, rule.buffer * rect.h);
             *rect = Rect { x: rect.x - x, y: rect.y - y, w: rect.w + 2.0 * x, h: rect.h + 2.0 * y };
         }
-        self.overlap(&candidates, &offered, seen.is_rotated());
+        let ours: Vec<u32> = candidates.iter().map(|target| target.class).collect();
+        let theirs: Vec<u32> = offered.iter().map(|(_, one)| one.detection.class).collect();
+        let may_match = |row: usize, col: usize| !rule.class_aware || ours.get(row) == theirs.get(col);
+        self.overlap(&candidates, &offered, seen.is_rotated(), may_match);
         if !seen.sigmas().is_empty() {
-            self.compare_poses(seen.sigmas(), &offered, costs);
+            self.compare_poses(seen.sigmas(), &offered, costs, may_match);
         }
         let gate = self.weigh(&candidates, &offered, rule);
         assign(&self.pairs, candidates.len(), offered.len(), gate, &mut self.assignment);
@@ -160,15 +163,16 @@ impl Matcher {
         *open = left.filter_map(|&col| Some(offered.get(col)?.0)).collect();
     }
 
-    /// Pairs up boxes that overlap.
+    /// Pairs up boxes that overlap, of those that may match.
     fn overlap<M: Motion>(
         &mut self,
         candidates: &[&mut Target<M>],
         offered: &[(usize, One<'_>)],
         rotated: bool,
+        may_match: impl Fn(usize, usize) -> bool,
     ) {
         if !rotated {
-            return iou_pairs(&self.expected, &self.seen, &mut self.pairs);
+            return iou_pairs(&self.expected, &self.seen, may_match, &mut self.pairs);
         }
         let expected: Vec<Oriented> =
             candidates.iter().zip(&self.expected).map(|(target, rect)| target.oriented(*rect)).collect();
@@ -177,11 +181,17 @@ impl Matcher {
             .zip(&self.seen)
             .map(|((_, one), rect)| Oriented { rect: *rect, angle: one.angle })
             .collect();
-        rotated_iou_pairs(&expected, &seen, &mut self.pairs);
+        rotated_iou_pairs(&expected, &seen, may_match, &mut self.pairs);
     }
 
     /// Pairs up poses that are near each other instead; where one of two has no points, the boxes' overlap stays.
-    fn compare_poses(&mut self, sigmas: &[f32], offered: &[(usize, One<'_>)], costs: &mut Costs) {
+    fn compare_poses(
+        &mut self,
+        sigmas: &[f32],
+        offered: &[(usize, One<'_>)],
+        costs: &mut Costs,
+        may_match: impl Fn(usize, usize) -> bool,
+    ) {
         let Self { expected, points, poses, pairs, alike, .. } = self;
         let expected_poses = poses.iter().zip(&*expected).map(|(pose, rect)| Pose {
             points: points.get(pose.clone()).unwrap_or_default(),
@@ -194,7 +204,7 @@ impl Matcher {
         let lacks = |pose: Option<&Pose<'_>>| pose.is_none_or(|pose| pose.points.is_empty());
         pairs.retain(|pair| lacks(rows.get(pair.row)) || lacks(cols.get(pair.col)));
         // Who lacks points resembles nobody there.
-        costs.oks(&rows, &cols, sigmas, alike);
+        costs.oks(&rows, &cols, sigmas, may_match, alike);
         pairs.append(alike);
         pairs.sort_by_key(|pair| (pair.row, pair.col));
     }
@@ -215,9 +225,6 @@ impl Matcher {
             let (Some(target), Some((_, one))) = (candidates.get(pair.row), offered.get(pair.col)) else {
                 return false;
             };
-            if rule.class_aware && target.class != one.detection.class {
-                return false;
-            }
             let similarity = pair.score;
             if rule.weigh_confidence {
                 pair.score *= one.detection.confidence;

@@ -490,7 +490,7 @@ fn frames() -> impl Strategy<Value = Vec<Vec<Detection>>> {
 
 proptest! {
     #[test]
-    fn any_input_gives_unique_dense_ids_and_the_same_result_twice(frames in frames(), algorithm in 0..4usize) {
+    fn any_input_gives_unique_dense_ids_and_the_same_result_twice(frames in frames(), algorithm in 0..Algorithm::ALL.len()) {
         let params = Params::of(Algorithm::ALL[algorithm]);
         let mut one = tracker(params.clone());
         let mut two = tracker(params);
