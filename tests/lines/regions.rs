@@ -1,7 +1,7 @@
 //! Regions of interest: fusedpreproc roi=objects and the model behind it.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{Line, end, model, push};
+use cudainfer_tests::{Line, end, model, push, until};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object, TrackingParam};
 use gstcudainfer::meta::tensor::TensorSet;
@@ -129,6 +129,30 @@ fn classes_sizes_and_turns_choose_the_objects() {
     let (a, b) = (tracked(a.clone(), 7), tracked(b.clone(), 9));
     let frames = [vec![a.clone()], vec![a.clone(), b.clone()], vec![a.clone(), b.clone()], vec![a, b]];
     assert_eq!(chosen("interval=1", &frames), [vec![0], vec![1], vec![0], vec![1]]);
+}
+
+#[test]
+fn streams_behind_a_funnel_have_their_own_turns() {
+    let caps = format!("video/x-raw,format=RGB,width={WIDTH},height={HEIGHT},framerate=100/1");
+    let line = Line::new(&format!(
+        "appsrc name=a format=time caps={caps} ! funnel name=f ! fusedpreproc roi=objects width=32 height=32 interval=1 \
+         ! fakesink name=out async=false sync=false   appsrc name=b format=time caps={caps} ! f."
+    ));
+    let seen = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    for n in 0..8 {
+        // Each has its own number 1.
+        let tracking = Some(TrackingParam { id: 1, state: "tracked".into(), ..TrackingParam::default() });
+        let mut frame = frame(n);
+        let object = Object { tracking, ..object(0, "cat", [0, 0], 0.0) };
+        object.put(frame.get_mut().unwrap(), &Rect::default());
+        push(&line.element(if n % 2 == 0 { "a" } else { "b" }), frame);
+        until("the frame", || seen.lock().unwrap().len() as u64 == n + 1);
+    }
+    let looked: Vec<_> =
+        seen.lock().unwrap().iter().map(|frame| TensorSet::of(frame).map_or(0, |sets| sets.len())).collect();
+    assert_eq!(looked, [1, 1, 0, 0, 1, 1, 0, 0]);
+    line.stop();
 }
 
 #[test]

@@ -164,6 +164,13 @@ fn looks_decide_between_neighbours() {
         assert_eq!(by(&format!("tracker appearance=histogram {near}")), [2, 1], "{algorithm}");
         assert_eq!(by(&format!("{model} ! tracker {near}")), [2, 1], "{algorithm}");
         assert_eq!(by(&format!("{model} ! tracker {near} embedding-output=scores")), [2, 1], "{algorithm}");
+        let squeezed =
+            format!("fusedpreproc roi=objects ! trtinfer model={}", self::model("colours-squeezed"));
+        assert_eq!(
+            by(&format!("{squeezed} ! tracker {near}")),
+            [2, 1],
+            "{algorithm}: no dimension for the batch"
+        );
         assert_eq!(by("tracker"), [1, 2], "{algorithm}");
         assert_eq!(by("tracker appearance=histogram proximity=0.9"), [1, 2], "{algorithm}");
     }

@@ -384,6 +384,11 @@ def classifiers() -> None:
         graph.node("Add", ["scaled", graph.constant("more", np.array(more, np.float32))], "scores")
         graph.output("scores", F32, ["batch", 3])
         graph.save(name, sidecar)
+    # For one picture a run, of which nothing is said in the output.
+    graph = Graph(F32, [1, 3, 16, 16])
+    graph.node("ReduceMean", ["images"], "scores", axes=[0, 2, 3], keepdims=0)
+    graph.output("scores", F32, [3])
+    graph.save("colours-squeezed", sidecar)
 
 
 def masks() -> None:

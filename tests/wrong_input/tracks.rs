@@ -30,6 +30,22 @@ fn timestamps_that_go_backwards_are_said_once_and_counted() {
 }
 
 #[test]
+fn caps_whose_frame_rate_is_far_from_the_timestamps_are_said_once() {
+    let line = Line::new(
+        "videotestsrc num-buffers=30 ! video/x-raw,framerate=1/1 ! capssetter join=true caps=video/x-raw,framerate=90/1 \
+         ! tracker name=tracker ! fakesink",
+    );
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let report = line.wait().succeeds();
+    let said: Vec<_> = report
+        .warnings
+        .iter()
+        .filter(|text| text.contains("90 frames of the caps' frame rate apart"))
+        .collect();
+    assert_eq!(said.len(), 1, "{report:?}");
+}
+
+#[test]
 fn more_detections_than_can_be_followed_are_said_once_and_counted() {
     let line = Line::new("videotestsrc num-buffers=2 ! identity name=made ! tracker name=tracker ! fakesink");
     line.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, |_, info| {

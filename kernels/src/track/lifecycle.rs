@@ -156,12 +156,17 @@ impl<M> Default for Targets<M> {
     }
 }
 
+/// How many frames the next may come later for objects to be known still.
+pub(super) fn longest_gap(max_lost: u32) -> f64 {
+    f64::from(max_lost).max(LONGEST_GAP) + 1.0
+}
+
 impl<M: Motion> Targets<M> {
     /// Moves all on to the next frame and returns its number, from 1. After a gap of more than `max_lost` frames, and
     /// of more than a second of the usual 30, nobody is known.
     pub(super) fn begin_frame(&mut self, seen: Seen<'_>, max_lost: u32) -> u32 {
         self.frame = self.frame.saturating_add(1);
-        let longest = f64::from(max_lost).max(LONGEST_GAP) + 1.0;
+        let longest = longest_gap(max_lost);
         self.all.retain_mut(|target| target.predict(seen) && seen.elapsed() <= longest);
         self.frame
     }
@@ -170,6 +175,11 @@ impl<M: Motion> Targets<M> {
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.frame = 0;
+    }
+
+    /// Forgets how they looked.
+    pub(super) fn clear_looks(&mut self) {
+        self.all.iter_mut().for_each(|target| target.look = Look::default());
     }
 
     /// One round of association, see [`Matcher::round`].

@@ -175,6 +175,8 @@ trait Engine: Debug + Send + Sync {
     fn publish(&self, tracks: &mut [Option<Track>]);
     /// Forgets all objects, but not which identities there were.
     fn clear(&mut self);
+    /// Forgets how the objects looked.
+    fn clear_looks(&mut self);
     /// Every object as a track, oldest first.
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
@@ -204,6 +206,10 @@ impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
 
     fn clear(&mut self) {
         self.targets.clear();
+    }
+
+    fn clear_looks(&mut self) {
+        self.targets.clear_looks();
     }
 
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_> {
@@ -254,6 +260,24 @@ impl Tracker {
     /// Why the GPU was given up: it failed, and the CPU has taken over.
     pub fn gpu_failure(&self) -> Option<&DeviceError> {
         self.costs.failure()
+    }
+
+    /// From now on embeddings are others, of which two look alike up to a distance of `appearance` ([`Params::appearance`]): how
+    /// objects have looked so far is forgotten.
+    ///
+    /// # Errors
+    /// A distance that is none; then nothing changes.
+    pub fn change_looks(&mut self, appearance: f32) -> Result<(), TrackError> {
+        let params = Params { appearance, ..self.params.clone() };
+        params.validate()?;
+        self.params = params;
+        self.engine.clear_looks();
+        Ok(())
+    }
+
+    /// Frames after which nobody is known any more, see [`Frame::elapsed`]: `max_lost`, 30 at least, and one.
+    pub fn longest_gap(&self) -> f64 {
+        lifecycle::longest_gap(self.params.max_lost)
     }
 
     /// What it was set up with.

@@ -351,6 +351,23 @@ fn looks_decide_where_places_do_not() {
 }
 
 #[test]
+fn looks_of_another_kind_are_not_compared_with_those_before() {
+    let (left, right) = (seen(100.0, 5.0, 0.9), seen(110.0, 5.0, 0.9));
+    let mut tracker = tracker(Params::botsort());
+    let show = |tracker: &mut Tracker, values: &[f32]| {
+        told(tracker, &Frame { embeddings: Embeddings { values, length: 2 }, ..Frame::of(&[left, right]) })
+    };
+    for _ in 0..5 {
+        assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [1, 2]);
+    }
+    // Another model, that says the same of who stands there the other way round.
+    tracker.change_looks(0.25).unwrap();
+    assert_eq!(show(&mut tracker, &[0.0, 1.0, 1.0, 0.0]), [1, 2]);
+    assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [2, 1], "it is known by the new one");
+    assert!(tracker.change_looks(f32::NAN).is_err());
+}
+
+#[test]
 fn a_hundred_thousand_boxes_in_one_place_take_a_bounded_time_and_the_best_are_kept() {
     let heap: Vec<Detection> = (0..100_000u32)
         .map(|i| seen((i % 7) as f32, (i % 11) as f32, 0.7 + 0.3 * (i % 1000) as f32 / 1e3))

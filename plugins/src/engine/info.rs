@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gst::prelude::*;
 
-use super::{EngineError, Sidecar, sidecar, sidecar_path};
+use super::{EngineError, Sidecar, Skeleton, sidecar, sidecar_path};
 use crate::caps::MODEL;
 
 /// The model's sidecar, shared.
@@ -25,12 +25,23 @@ impl std::ops::Deref for ModelInfo {
 /// The query's structure; `info` is filled in by who answers.
 const QUERY: &str = "cudainfer-model";
 
+/// The query's field that asks for a model with a skeleton.
+const SKELETON: &str = "skeleton";
+
 impl ModelInfo {
     /// Asks the elements before `sink` for that of the model that made the outputs in `caps`; an empty sidecar where nobody
     /// knows.
     pub fn ask(sink: &gst::Pad, caps: &gst::CapsRef) -> Self {
         let model = caps.structure(0).and_then(|s| s.get::<String>(MODEL).ok());
-        let question = gst::Structure::builder(QUERY).field_if_some("model", model).build();
+        Self::asked(sink, gst::Structure::builder(QUERY).field_if_some("model", model).build())
+    }
+
+    /// The skeleton of the last model before `sink` that has one; without points where there is none.
+    pub fn ask_skeleton(sink: &gst::Pad) -> Skeleton {
+        Self::asked(sink, gst::Structure::builder(QUERY).field(SKELETON, true).build()).skeleton.clone()
+    }
+
+    fn asked(sink: &gst::Pad, question: gst::Structure) -> Self {
         let mut query = gst::query::Custom::new(question);
         let answered = sink.peer_query(&mut query);
         let info = query.structure().and_then(|s| s.get("info").ok());
@@ -45,7 +56,10 @@ impl ModelInfo {
         if s.name() != QUERY {
             return false;
         }
-        let Some(info) = find(s.get("model").ok()) else { return false };
+        // A model without a skeleton leaves the question to those before it.
+        let needs_skeleton = s.get(SKELETON).unwrap_or(false);
+        let suits = |info: &Self| !needs_skeleton || !info.skeleton.points.is_empty();
+        let Some(info) = find(s.get("model").ok()).filter(suits) else { return false };
         s.set("info", info);
         true
     }

@@ -10,10 +10,12 @@ use gst_base::subclass::prelude::*;
 use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize, Roi};
 use super::maker::Maker;
 use super::negotiate::{Settings, possible};
+use super::regions::Turns;
 use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
+use crate::streams::Streams;
 use crate::sync::lock;
 use crate::{caps, device, meta, notice, stats, video};
 
@@ -25,6 +27,7 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 pub struct FusedPreproc {
     settings: Mutex<Settings>,
     maker: Mutex<Option<Maker>>,
+    turns: Mutex<Streams<Turns>>,
     /// Tensors that were made.
     tensors: Counter,
     /// Objects that no region was made of.
@@ -316,6 +319,7 @@ impl BaseTransformImpl for FusedPreproc {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.maker) = None;
+        *lock(&self.turns) = Streams::default();
         Ok(())
     }
 
@@ -364,6 +368,11 @@ impl BaseTransformImpl for FusedPreproc {
         Ok(())
     }
 
+    fn sink_event(&self, event: gst::Event) -> bool {
+        lock(&self.turns).see(&event);
+        self.parent_sink_event(event)
+    }
+
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
         self.gpu.answer(self.obj().upcast_ref(), &self.counters, query)
             || BaseTransformImplExt::parent_query(self, direction, query)
@@ -393,7 +402,7 @@ impl BaseTransformImpl for FusedPreproc {
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut guard = lock(&self.maker);
         let maker = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        let made = maker.make(buffer);
+        let made = maker.make(buffer, lock(&self.turns).current_mut());
         let copied = maker.copied;
         // Messages run handlers, which may call us back: no lock is held here.
         drop(guard);

@@ -13,7 +13,7 @@ use cudainfer_kernels::preproc::{
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 
-use super::regions::{Chooser, Rules};
+use super::regions::{Chooser, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{MappedFrame, order};
 use crate::meta::object::objects;
@@ -113,12 +113,17 @@ impl Maker {
         })
     }
 
-    /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns how many objects have no region.
-    pub fn make(&mut self, buffer: &mut gst::BufferRef) -> Result<(Vec<TensorSet>, usize), String> {
+    /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns how many objects have no region. `turns` are
+    /// those of its stream.
+    pub fn make(
+        &mut self,
+        buffer: &mut gst::BufferRef,
+        turns: &mut Turns,
+    ) -> Result<(Vec<TensorSet>, usize), String> {
         let (chosen, skipped) = match &mut self.what {
             What::Frame(to_frame) => (vec![(None, *to_frame)], 0),
             What::Regions(chooser) => {
-                let (regions, skipped) = chooser.choose(&objects(buffer));
+                let (regions, skipped) = chooser.choose(&objects(buffer), turns);
                 (regions.into_iter().map(|(object, region)| (Some(object), region)).collect(), skipped)
             }
         };

@@ -6,6 +6,7 @@ use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::{Fit, Resize, region};
 
 use crate::meta::object::{KeypointsParam, Object};
+use crate::streams::Memory;
 
 /// Regions of a frame at most. Objects beyond are left out, and counted.
 const MOST: usize = 1024;
@@ -26,51 +27,29 @@ pub(super) struct Rules {
     pub resize: Resize,
 }
 
-/// Chooses frame by frame; remembers when it last looked at which object.
-#[derive(Debug)]
-pub(super) struct Chooser {
-    rules: Rules,
-    /// Width and height of the tensor.
-    tensor: [usize; 2],
-    /// Width and height of the frame.
-    frame: [usize; 2],
+/// When a stream's objects were last looked at.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// Frames so far.
     count: u64,
     /// By identity, the frame.
     looked_at: HashMap<u64, u64>,
 }
 
-impl Chooser {
-    pub fn new(rules: Rules, tensor: [usize; 2], frame: [usize; 2]) -> Self {
-        Self { rules, tensor, frame, count: 0, looked_at: HashMap::new() }
+impl Memory for Turns {
+    fn alike(&self) -> Self {
+        Self::default()
     }
 
-    /// The objects of the next frame to look at, by `id`, and where the tensor's pixels lie in the frame. Also how many others
-    /// there are that should be looked at, but have no region in the frame, or no room.
-    pub fn choose(&mut self, objects: &[Object]) -> (Vec<(i32, Affine)>, usize) {
-        let now = self.count;
-        self.count += 1;
-        let (mut regions, mut skipped) = (Vec::new(), 0);
-        for object in objects {
-            let Some(rect) = outline(object) else { continue };
-            let Rules { classes, min_size, .. } = &self.rules;
-            let wanted = classes.is_empty() || classes.contains(&object.label);
-            if !wanted || rect.w < *min_size || rect.h < *min_size || !self.is_due(object, now) {
-                continue;
-            }
-            match self.region(rect, object.angle).filter(|_| regions.len() < MOST) {
-                Some(region) => regions.push((object.id, region)),
-                None => skipped += 1,
-            }
-        }
-        // Those that are gone would be looked at again at once anyway.
-        self.looked_at.retain(|_, at| now - *at <= self.rules.interval);
-        (regions, skipped)
+    fn forget(&mut self) {
+        *self = Self::default();
     }
+}
 
+impl Turns {
     /// Whether an object's turn has come: one with an identity when it is seen first and then as often as the rules say, others
     /// in the same frames.
-    fn is_due(&mut self, object: &Object, now: u64) -> bool {
-        let interval = self.rules.interval;
+    fn is_due(&mut self, object: &Object, now: u64, interval: u64) -> bool {
         let Some(track) = object.tracking.as_ref().filter(|_| interval > 0) else {
             return now.is_multiple_of(interval.saturating_add(1));
         };
@@ -79,6 +58,45 @@ impl Chooser {
             self.looked_at.insert(track.id, now);
         }
         due
+    }
+}
+
+/// Chooses frame by frame.
+#[derive(Debug)]
+pub(super) struct Chooser {
+    rules: Rules,
+    /// Width and height of the tensor.
+    tensor: [usize; 2],
+    /// Width and height of the frame.
+    frame: [usize; 2],
+}
+
+impl Chooser {
+    pub fn new(rules: Rules, tensor: [usize; 2], frame: [usize; 2]) -> Self {
+        Self { rules, tensor, frame }
+    }
+
+    /// The objects of the next frame to look at, by `id`, and where the tensor's pixels lie in the frame. Also how many others
+    /// there are that should be looked at, but have no region in the frame, or no room.
+    pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> (Vec<(i32, Affine)>, usize) {
+        let (now, interval) = (turns.count, self.rules.interval);
+        turns.count += 1;
+        let (mut regions, mut skipped) = (Vec::new(), 0);
+        for object in objects {
+            let Some(rect) = outline(object) else { continue };
+            let Rules { classes, min_size, .. } = &self.rules;
+            let wanted = classes.is_empty() || classes.contains(&object.label);
+            if !wanted || rect.w < *min_size || rect.h < *min_size || !turns.is_due(object, now, interval) {
+                continue;
+            }
+            match self.region(rect, object.angle).filter(|_| regions.len() < MOST) {
+                Some(region) => regions.push((object.id, region)),
+                None => skipped += 1,
+            }
+        }
+        // Those that are gone would be looked at again at once anyway.
+        turns.looked_at.retain(|_, at| now - *at <= interval);
+        (regions, skipped)
     }
 
     fn region(&self, rect: Rect, angle: f32) -> Option<Affine> {

@@ -447,7 +447,7 @@ impl BaseTransformImpl for GpuNms {
             if state.with_masks && state.decoder.masks().is_none() {
                 let kind = state.decoder.kind();
                 return Err(format!(
-                    "what is behind asks for tensors, but a model that is decoded as {kind} has no masks to hand on:                      take out the element or caps that want tensors, or use a model of decoder yolo-seg"
+                    "what is behind asks for tensors, but a model that is decoded as {kind} has no masks to hand on: take out the element or caps that want tensors, or use a model of decoder yolo-seg"
                 ));
             }
             Ok(state)

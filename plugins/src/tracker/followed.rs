@@ -16,6 +16,8 @@ pub(super) struct Followed {
     pub looks: Looks,
     pub camera: Camera,
     pub gpu: Crowds,
+    /// Frames in a row that came too late for anybody to be known still.
+    pub late: u32,
     /// What it was prepared for.
     pub caps: Option<gst::Caps>,
 }
@@ -42,6 +44,7 @@ impl Followed {
             looks: Looks::default(),
             camera: Camera::default(),
             gpu: Crowds::Open,
+            late: 0,
             caps: None,
         }
     }

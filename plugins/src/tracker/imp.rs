@@ -10,7 +10,7 @@ use gst_base::subclass::prelude::*;
 
 use super::Similarity;
 use super::followed::{Crowds, Followed};
-use super::looks::{has_embeddings, refusal};
+use super::looks::{Kind, has_embeddings, refusal};
 use super::pace::Unknown;
 use super::properties;
 use super::scene::Scene;
@@ -40,15 +40,25 @@ struct Warnings {
     backwards: bool,
     /// How many detections were too many.
     surplus: usize,
+    /// How many frames later each frame comes, when that is too late for anybody to be known still.
+    late: f64,
 }
+
+/// So many late frames in a row are no gap.
+const MANY_LATE: u32 = 10;
 
 impl Warnings {
     /// Adds those of a frame; returns what there was none of before.
     fn first(&mut self, now: Self) -> Self {
         let backwards = now.backwards && !self.backwards;
         let surplus = if self.surplus == 0 { now.surplus } else { 0 };
-        *self = Self { backwards: self.backwards || now.backwards, surplus: self.surplus.max(now.surplus) };
-        Self { backwards, surplus }
+        let late = if self.late == 0.0 { now.late } else { 0.0 };
+        *self = Self {
+            backwards: self.backwards || now.backwards,
+            surplus: self.surplus.max(now.surplus),
+            late: self.late.max(now.late),
+        };
+        Self { backwards, surplus, late }
     }
 }
 
@@ -108,15 +118,25 @@ impl Tracker {
         );
     }
 
+    fn warn_of_late_frames(&self, late: f64) {
+        gst::element_warning!(
+            self.obj(),
+            gst::StreamError::Format,
+            (
+                "{}: frames come {late:.0} frames of the caps' frame rate apart, which is too late for objects to be known \
+                 still: put videorate before this element, so that the caps say how often frames come, or raise max-lost",
+                self.obj().name()
+            )
+        );
+    }
+
     fn warn_of_surplus(&self, surplus: usize) {
-        let oks = lock(&self.settings).similarity == Similarity::Oks;
-        let most = if oks { MOST_POSES } else { MOST_DETECTIONS };
         gst::element_warning!(
             self.obj(),
             gst::StreamError::Failed,
             (
-                "{}: a frame has {surplus} detections more than the {most} that are followed; the least \
-                 confident are left out: raise gpunms' confidence, or lower its max-detections",
+                "{}: a frame has {surplus} detections more than the {MOST_DETECTIONS} (where poses are compared, {MOST_POSES}) \
+                 that are followed; the least confident are left out: raise gpunms' confidence, or lower its max-detections",
                 self.obj().name()
             )
         );
@@ -142,7 +162,11 @@ impl Tracker {
             let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters)?;
             Ok(Arc::clone(session.stream()))
         };
-        followed.looks.prepare(caps, settings.appearance, settings.embedding_output(), stream)?;
+        let looks = followed.looks.prepare(caps, settings.appearance, settings.embedding_output(), stream)?;
+        if let Some(kind) = looks {
+            let distance = settings.appearance_distance(*kind == Kind::Histogram);
+            followed.tracker.change_looks(distance).map_err(|e| e.to_string())?;
+        }
         followed.camera.prepare(caps, settings.camera_motion(), stream)?;
         followed.caps = Some(caps.clone());
         Ok(())
@@ -158,7 +182,7 @@ impl Tracker {
         let seen = objects(buffer);
         followed.scene.see(&seen);
         self.suit(followed);
-        let Followed { tracker, scene, pace, looks, camera, .. } = followed;
+        let Followed { tracker, scene, pace, looks, camera, late, .. } = followed;
         let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
         looks.see(buffer, &seen, scene.members(), &boxes)?;
         let camera = camera.see(buffer, &boxes)?;
@@ -171,6 +195,11 @@ impl Tracker {
             now.backwards = why == Unknown::Backwards;
             1.0
         });
+        let is_late = elapsed > tracker.longest_gap();
+        *late = if is_late { late.saturating_add(1) } else { 0 };
+        if *late >= MANY_LATE {
+            now.late = elapsed;
+        }
         let frame = Frame {
             poses: scene.poses(),
             angles: scene.angles(),
@@ -336,7 +365,7 @@ impl BaseTransformImpl for Tracker {
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let oks = lock(&self.settings).similarity == Similarity::Oks;
         let sink = self.obj().static_pad("sink").filter(|_| oks);
-        let skeleton = sink.map(|sink| ModelInfo::ask(&sink, incaps).skeleton.clone());
+        let skeleton = sink.map(|sink| ModelInfo::ask_skeleton(&sink));
         let mut state = lock(&self.state);
         let Some(state) = state.as_mut() else { return Ok(()) };
         (state.caps, state.skeleton) = (Some(incaps.clone()), skeleton);
@@ -388,6 +417,9 @@ impl BaseTransformImpl for Tracker {
         })?;
         if warnings.backwards {
             self.warn_of_backwards();
+        }
+        if warnings.late > 0.0 {
+            self.warn_of_late_frames(warnings.late);
         }
         if warnings.surplus > 0 {
             self.warn_of_surplus(warnings.surplus);

@@ -12,12 +12,13 @@ use super::Appearance;
 use super::pixels::Pixels;
 use crate::caps;
 use crate::meta::object::Object;
-use crate::meta::tensor::TensorSet;
+use crate::meta::tensor::{Tensor, TensorSet};
 
 /// Makes the embeddings of one frame after the other.
 #[derive(Default)]
 pub(super) struct Looks {
     source: Source,
+    kind: Kind,
     /// Row-major `[detections, length]`.
     values: Vec<f32>,
     length: usize,
@@ -33,6 +34,16 @@ enum Source {
     Model(String),
 }
 
+/// Whose embeddings they are: those of two kinds cannot be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    #[default]
+    None,
+    Histogram,
+    /// The model, as caps name it, and its output.
+    Model(Option<String>, String),
+}
+
 /// Whether these caps say that frames carry a second model's outputs, of objects' regions.
 pub(super) fn has_embeddings(caps: &gst::CapsRef) -> bool {
     caps.iter_with_features().any(|(s, features)| {
@@ -46,14 +57,14 @@ pub(super) fn refusal(caps: &gst::CapsRef, wanted: Option<&str>) -> Option<Strin
 }
 
 impl Looks {
-    /// For frames of these caps; `stream` gives a GPU's where frames lie there.
+    /// For frames of these caps; `stream` gives a GPU's where frames lie there. Returns the kind of embeddings, if it is another.
     pub fn prepare(
         &mut self,
         caps: &gst::Caps,
         appearance: Appearance,
         output: Option<&str>,
         stream: impl FnOnce() -> Result<Arc<Stream>, String>,
-    ) -> Result<(), String> {
+    ) -> Result<Option<&Kind>, String> {
         self.source = if has_embeddings(caps) {
             Source::Model(embedding(&outputs(caps), output)?)
         } else if let Some(name) = output {
@@ -66,7 +77,14 @@ impl Looks {
         } else {
             Source::None
         };
-        Ok(())
+        let model = caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok());
+        let kind = match &self.source {
+            Source::None => Kind::None,
+            Source::Cpu(..) | Source::Gpu(..) => Kind::Histogram,
+            Source::Model(output) => Kind::Model(model, output.clone()),
+        };
+        let before = std::mem::replace(&mut self.kind, kind);
+        Ok(Some(&self.kind).filter(|kind| **kind != before))
     }
 
     /// The embeddings of those of a frame's objects that are compared, of which these are the boxes.
@@ -163,7 +181,11 @@ fn by_model(sets: &[TensorSet], output: &str, ids: &[i32], values: &mut Vec<f32>
     for set in sets {
         let Some(object) = set.object else { continue };
         let (batch, row) = set.batch([0, 0]);
-        let tensor = batch.tensors().iter().find(|tensor| tensor.desc.name == output).ok_or_else(missing)?;
+        let named = |tensor: &&Tensor| tensor.desc.name == output;
+        let tensor = batch.tensors().iter().find(named).ok_or_else(missing)?;
+        // Of the one region; there need not be a dimension for the batch.
+        let own = set.tensors.iter().find(named).ok_or_else(missing)?;
+        let length = own.desc.dims.iter().map(|n| n.unwrap_or(1)).product();
         let known = read.iter().position(|(data, _)| data.as_ptr() == tensor.data.as_ptr());
         let at = match known {
             Some(at) => at,
@@ -174,8 +196,6 @@ fn by_model(sets: &[TensorSet], output: &str, ids: &[i32], values: &mut Vec<f32>
                 read.len() - 1
             }
         };
-        let rows = tensor.desc.dims.first().copied().flatten().unwrap_or(1).max(1);
-        let length = read.get(at).map_or(0, |(_, all)| all.len() / rows);
         found.push((object, at, row, length));
     }
     let length = found.first().map_or(0, |(.., length)| *length);

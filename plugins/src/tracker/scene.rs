@@ -82,7 +82,9 @@ impl Scene {
             self.members.push(detection.is_some());
             if let Some(detection) = detection {
                 self.name(detection.class, &object.label);
-                self.angles.push(if object.detection.is_some() { object.angle } else { 0.0 });
+                // The box around points is upright.
+                let by_points = self.similarity == Similarity::KeypointBoxes && around.is_some();
+                self.angles.push(if object.detection.is_some() && !by_points { object.angle } else { 0.0 });
                 self.detections.push(detection);
                 self.around_points.push(object.detection.is_none());
                 let lacks = around.is_none() && self.similarity != Similarity::Iou;
@@ -276,6 +278,22 @@ mod tests {
                     "{similarity:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_box_around_points_is_upright() {
+        let pose = points(&[("a", 10.0, 10.0, 0.5), ("b", 20.0, 50.0, 0.7)]);
+        let rotated = |keypoints| Object { angle: 1.0, ..object(Some(RECT), keypoints) };
+        let objects = [rotated(None), rotated(Some(pose))];
+        for (similarity, angles) in [
+            (Similarity::Iou, [1.0, 1.0]),
+            (Similarity::Oks, [1.0, 1.0]),
+            (Similarity::KeypointBoxes, [1.0, 0.0]),
+        ] {
+            let mut scene = Scene::new(similarity, Sigmas::default());
+            scene.see(&objects);
+            assert_eq!(scene.angles(), angles, "{similarity:?}");
         }
     }
 

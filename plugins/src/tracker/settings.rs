@@ -47,6 +47,12 @@ impl Settings {
         self.camera_motion.unwrap_or(self.algorithm == Algorithm::BotSort)
     }
 
+    /// The highest distance at which looks are alike.
+    pub fn appearance_distance(&self, of_histograms: bool) -> f32 {
+        let default = if of_histograms { HISTOGRAMS } else { Params::of(self.algorithm.into()).appearance };
+        self.appearance_distance.unwrap_or(default)
+    }
+
     /// As the kernels' tracker wants them.
     pub fn params(&self) -> Params {
         let defaults = Params::of(self.algorithm.into());
@@ -70,10 +76,7 @@ impl Settings {
             buffer: self.buffer.unwrap_or(defaults.buffer),
             buffer_wide: self.buffer_wide.unwrap_or(defaults.buffer_wide),
             proximity: self.proximity.unwrap_or(defaults.proximity),
-            appearance: self.appearance_distance.unwrap_or(match self.appearance {
-                Appearance::None => defaults.appearance,
-                Appearance::Histogram => HISTOGRAMS,
-            }),
+            appearance: self.appearance_distance(self.appearance == Appearance::Histogram),
         }
     }
 }

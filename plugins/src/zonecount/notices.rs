@@ -1,6 +1,6 @@
 //! What is probably not meant: zones off the frame, classes that do not exist, objects without identities.
 
-use cudainfer_kernels::zones::{Counter, Units};
+use cudainfer_kernels::zones::{Counter, Kind, Units};
 
 use crate::engine::ModelInfo;
 use crate::meta::object::Object;
@@ -74,7 +74,10 @@ impl Notices {
                 said.extend(unknown_classes(counter, labels));
             }
         }
-        if objects.iter().any(tracked) {
+        // Who is in a polygon is counted without, if that is asked for.
+        let params = counter.params();
+        let needless = params.untracked && params.zones.iter().all(|zone| zone.kind == Kind::Polygon);
+        if needless || objects.iter().any(tracked) {
             self.strangers = None;
         }
         if let Some(frames) = self.strangers.as_mut().filter(|_| !objects.is_empty()) {
