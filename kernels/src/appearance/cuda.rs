@@ -20,9 +20,9 @@ const ROOM: usize = 128;
 ///
 /// | boxes | 1 | 10 | 50 | 100 | 200 | 480 |
 /// |---|---|---|---|---|---|---|
-/// | `Global` | 5.6 | 8.4 | 11.6 | 12.0 | 24.1 | 33.4 |
-/// | `Shared` | 4.5 | 4.8 | 5.4 | 5.4 | 6.9 | 12.2 |
-/// | `Chunked` | 4.5 | 4.9 | 5.5 | 6.4 | 8.5 | 13.6 |
+/// | `Global` | 5.6 | 8.4 | 12.2 | 15.6 | 23.4 | 33.4 |
+/// | `Shared` | 4.5 | 4.8 | 5.2 | 5.5 | 9.8 | 12.2 |
+/// | `Chunked` | 4.5 | 4.8 | 5.5 | 6.5 | 9.6 | 13.6 |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// `Shared`, for any number of boxes: a box has so few samples, at most 2,048, that more blocks for it gain less than
