@@ -22,7 +22,8 @@ pub struct Pose<'a> {
 }
 
 /// Object keypoint similarity of the poses of `a` (rows) with those of `b` (columns) that, by `may_match` of row and column, may
-/// match, written to `out` by ascending row and column where it is above 0; of a row's pairs, at most [`MOST_PARTNERS`](super::MOST_PARTNERS) are kept.
+/// match, written to `out` by ascending row and column where it is above 0. Of a row's pairs, at most
+/// [`MOST_PARTNERS`](super::MOST_PARTNERS) are kept.
 ///
 /// It is at most 1: the mean over the keypoints that `a` has of `exp(-d^2 / (2 s^2 k^2))`, with their distance `d`, `s^2` the
 /// area of `a`, and `k = 2 sigma` (COCO, "Keypoint evaluation"; Ronchi and Perona, "Benchmarking and Error Diagnosis in
