@@ -41,10 +41,7 @@ pub fn oks_pairs(
     out: &mut Vec<Pair>,
 ) {
     let (theirs, mut row, mut number) = (laid_out(b, sigmas.len()), Row::default(), usize::MAX);
-    sweep_near(a, b, sigmas, out, |i, j| {
-        if !may_match(i, j) {
-            return None;
-        }
+    sweep_near(a, b, sigmas, may_match, out, |i, j| {
         if number != i {
             row.set(a.get(i)?, sigmas);
             number = i;
@@ -61,8 +58,8 @@ pub(super) fn near_pairs(
     may_match: impl Fn(usize, usize) -> bool,
 ) -> usize {
     let mut pairs = 0;
-    sweep_near(a, b, sigmas, &mut Vec::new(), |i, j| {
-        pairs += usize::from(may_match(i, j));
+    sweep_near(a, b, sigmas, may_match, &mut Vec::new(), |_, _| {
+        pairs += 1;
         None
     });
     pairs
@@ -81,11 +78,12 @@ pub fn oks_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<
     }
 }
 
-/// Scores the pairs that are near enough to have a similarity.
+/// Scores the pairs that may match and are near enough to have a similarity.
 fn sweep_near(
     a: &[Pose<'_>],
     b: &[Pose<'_>],
     sigmas: &[f32],
+    may_match: impl Fn(usize, usize) -> bool,
     out: &mut Vec<Pair>,
     score: impl FnMut(usize, usize) -> Option<f32>,
 ) {
@@ -93,7 +91,7 @@ fn sweep_near(
     let reach = |pose: &Pose<'_>| if is_scale(pose.area) { (NONE * pose.area * widest).sqrt() } else { 0.0 };
     let rows: Vec<Rect> = a.iter().map(|pose| around(pose.points, reach(pose))).collect();
     let cols: Vec<Rect> = b.iter().map(|pose| around(pose.points, 0.0)).collect();
-    sweep(&rows, &cols, score, out);
+    sweep(&rows, &cols, may_match, score, out);
 }
 
 /// The box around the points, and `reach` further, and a bit for what is rounded; without points it is empty.
@@ -154,7 +152,8 @@ struct Row {
 
 impl Row {
     fn set(&mut self, pose: &Pose<'_>, sigmas: &[f32]) {
-        self.points = laid_out(std::slice::from_ref(pose), sigmas.len());
+        self.points.resize(sigmas.len(), [0.0; 2]);
+        lay_out(std::iter::once(pose), sigmas.len(), &mut self.points);
         let scale = |(point, sigma): (&[f32; 2], &f32)| {
             let spread = spread(*sigma);
             let counts = spread > 0.0 && is_scale(pose.area) && !point[0].is_nan();

@@ -12,12 +12,13 @@ pub const MOST_PARTNERS: usize = 64;
 const WIDE: f32 = 8.0;
 
 /// Intersection over union of the boxes of `a` (rows) with those of `b` (columns) that overlap and, by `may_match` of row and
-/// column, may match, written to `out` by ascending row and column; each score is above 0 and at most 1. Both sets must be in the same coordinates. A box that is
-/// empty, or has a coordinate that is not finite, overlaps nothing. Of a row's pairs, at most [`MOST_PARTNERS`] are kept.
+/// column, may match, written to `out` by ascending row and column; each score is above 0 and at most 1. Both sets must be in
+/// the same coordinates. A box that is empty, or has a coordinate that is not finite, overlaps nothing. Of a row's pairs, at
+/// most [`MOST_PARTNERS`] are kept.
 ///
 /// Only boxes that meet on the x axis are compared, which are few of a crowd's.
 pub fn iou_pairs(a: &[Rect], b: &[Rect], may_match: impl Fn(usize, usize) -> bool, out: &mut Vec<Pair>) {
-    sweep(a, b, |row, col| if may_match(row, col) { Some(a.get(row)?.iou(b.get(col)?)) } else { None }, out);
+    sweep(a, b, may_match, |row, col| Some(a.get(row)?.iou(b.get(col)?)), out);
 }
 
 /// The same for boxes that are rotated about their centres: the overlap of the rotated boxes, exact but for rounding.
@@ -28,14 +29,14 @@ pub fn rotated_iou_pairs(
     out: &mut Vec<Pair>,
 ) {
     let [rows, cols] = [a, b].map(|boxes| boxes.iter().map(Oriented::outline).collect::<Vec<_>>());
-    let score = |row, col| if may_match(row, col) { Some(a.get(row)?.iou(b.get(col)?)) } else { None };
-    sweep(&rows, &cols, score, out);
+    sweep(&rows, &cols, may_match, |row, col| Some(a.get(row)?.iou(b.get(col)?)), out);
 }
 
-/// Scores the pairs whose boxes meet, and keeps those above 0.
+/// Scores the pairs whose boxes meet and that may match, and keeps those above 0.
 pub(super) fn sweep(
     a: &[Rect],
     b: &[Rect],
+    may_match: impl Fn(usize, usize) -> bool,
     mut score: impl FnMut(usize, usize) -> Option<f32>,
     out: &mut Vec<Pair>,
 ) {
@@ -58,7 +59,8 @@ pub(super) fn sweep(
         let met = cols.iter().skip(first).take_while(|(_, col)| col.x < rect.right());
         let met = met.chain(wide.iter().filter(|(_, col)| col.x < rect.right() && rect.x < col.right()));
         // Most of them are above or below.
-        for (col, _) in met.filter(|(_, col)| col.y < rect.bottom() && rect.y < col.bottom()) {
+        let met = met.filter(|(_, col)| col.y < rect.bottom() && rect.y < col.bottom());
+        for (col, _) in met.filter(|(col, _)| may_match(row, *col)) {
             if let Some(score) = score(row, *col).filter(|score| *score > 0.0 && score.is_finite()) {
                 out.push(Pair { row, col: *col, score: score.min(1.0) });
             }
