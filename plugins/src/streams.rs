@@ -7,11 +7,19 @@ use std::collections::VecDeque;
 const MOST_OTHERS: usize = 255;
 
 /// What is remembered of a stream.
-pub(crate) trait Memory {
+pub(crate) trait PerStream: Sized {
     /// That of a stream that has not begun, set up in the same way.
     fn alike(&self) -> Self;
+
     /// Forgets the stream: what follows does not continue what was before.
-    fn forget(&mut self);
+    fn forget(&mut self) {
+        *self = self.alike();
+    }
+}
+
+/// Whether [`Streams::see`] has something to do: other events need not wait for a frame that is being worked on.
+pub(crate) fn concerns(event: &gst::EventRef) -> bool {
+    matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::FlushStop)
 }
 
 /// The streams by their `stream-id`.
@@ -31,7 +39,7 @@ struct Stream<T> {
     memory: T,
 }
 
-impl<T: Memory> Streams<T> {
+impl<T: PerStream> Streams<T> {
     /// `memory` is that of the first stream.
     pub fn new(memory: T) -> Self {
         Self { current: Stream { id: None, start: None, memory }, others: VecDeque::new() }
@@ -51,7 +59,7 @@ impl<T: Memory> Streams<T> {
                 anew
             }
             gst::EventView::FlushStop(_) => {
-                self.iter_mut().for_each(Memory::forget);
+                self.iter_mut().for_each(PerStream::forget);
                 true
             }
             _ => false,
@@ -102,13 +110,9 @@ mod tests {
     #[derive(Debug)]
     struct Count(u32, u32);
 
-    impl Memory for Count {
+    impl PerStream for Count {
         fn alike(&self) -> Self {
             Self(self.0, 0)
-        }
-
-        fn forget(&mut self) {
-            self.1 = 0;
         }
     }
 

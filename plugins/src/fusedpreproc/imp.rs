@@ -15,7 +15,7 @@ use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
-use crate::streams::Streams;
+use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, device, meta, notice, stats, video};
 
@@ -369,7 +369,9 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        lock(&self.turns).see(&event);
+        if streams::concerns(&event) {
+            lock(&self.turns).see(&event);
+        }
         self.parent_sink_event(event)
     }
 

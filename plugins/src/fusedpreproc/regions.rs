@@ -6,7 +6,7 @@ use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::{Fit, Resize, region};
 
 use crate::meta::object::{KeypointsParam, Object};
-use crate::streams::Memory;
+use crate::streams::PerStream;
 
 /// Regions of a frame at most. Objects beyond are left out, and counted.
 const MOST: usize = 1024;
@@ -36,20 +36,17 @@ pub(super) struct Turns {
     looked_at: HashMap<u64, u64>,
 }
 
-impl Memory for Turns {
+impl PerStream for Turns {
     fn alike(&self) -> Self {
         Self::default()
-    }
-
-    fn forget(&mut self) {
-        *self = Self::default();
     }
 }
 
 impl Turns {
     /// Whether an object's turn has come: one with an identity when it is seen first and then as often as the rules say, others
     /// in the same frames.
-    fn is_due(&mut self, object: &Object, now: u64, interval: u64) -> bool {
+    fn is_due(&mut self, object: &Object, interval: u64) -> bool {
+        let now = self.count;
         let Some(track) = object.tracking.as_ref().filter(|_| interval > 0) else {
             return now.is_multiple_of(interval.saturating_add(1));
         };
@@ -79,14 +76,13 @@ impl Chooser {
     /// The objects of the next frame to look at, by `id`, and where the tensor's pixels lie in the frame. Also how many others
     /// there are that should be looked at, but have no region in the frame, or no room.
     pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> (Vec<(i32, Affine)>, usize) {
-        let (now, interval) = (turns.count, self.rules.interval);
-        turns.count += 1;
+        let interval = self.rules.interval;
         let (mut regions, mut skipped) = (Vec::new(), 0);
         for object in objects {
             let Some(rect) = outline(object) else { continue };
             let Rules { classes, min_size, .. } = &self.rules;
             let wanted = classes.is_empty() || classes.contains(&object.label);
-            if !wanted || rect.w < *min_size || rect.h < *min_size || !turns.is_due(object, now, interval) {
+            if !wanted || rect.w < *min_size || rect.h < *min_size || !turns.is_due(object, interval) {
                 continue;
             }
             match self.region(rect, object.angle).filter(|_| regions.len() < MOST) {
@@ -95,7 +91,9 @@ impl Chooser {
             }
         }
         // Those that are gone would be looked at again at once anyway.
+        let now = turns.count;
         turns.looked_at.retain(|_, at| now - *at <= interval);
+        turns.count += 1;
         (regions, skipped)
     }
 

@@ -18,7 +18,7 @@ use crate::memory::order;
 use crate::meta::mask;
 use crate::meta::object::objects;
 use crate::meta::zone;
-use crate::streams::Streams;
+use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};
 
@@ -319,8 +319,7 @@ impl BaseTransformImpl for InferOverlay {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        // No other event waits for a frame that is being drawn on.
-        if matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::FlushStop) {
+        if streams::concerns(&event) {
             lock(&self.trails).see(&event);
         }
         self.parent_sink_event(event)

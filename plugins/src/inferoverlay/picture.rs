@@ -7,7 +7,7 @@ use cudainfer_kernels::draw::{self, MaskInk, Rgb, Shape, color_of, default_scale
 
 use crate::meta::mask::{Kind, Mask};
 use crate::meta::object::{KeypointsParam, Object};
-use crate::streams::Memory;
+use crate::streams::PerStream;
 
 /// What to draw, and how large.
 #[derive(Clone, Debug)]
@@ -66,13 +66,9 @@ pub(super) struct Trails {
     trails: HashMap<u64, Trail>,
 }
 
-impl Memory for Trails {
+impl PerStream for Trails {
     fn alike(&self) -> Self {
         Self::default()
-    }
-
-    fn forget(&mut self) {
-        *self = Self::default();
     }
 }
 

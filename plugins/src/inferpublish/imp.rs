@@ -13,7 +13,7 @@ use gst_base::subclass::prelude::*;
 use super::record::{Record, SCHEMA};
 use crate::meta::object::objects;
 use crate::meta::zone;
-use crate::streams::{Memory, Streams};
+use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
 use crate::{caps, stats};
 
@@ -38,13 +38,9 @@ impl Frames {
     }
 }
 
-impl Memory for Frames {
+impl PerStream for Frames {
     fn alike(&self) -> Self {
         Self::default()
-    }
-
-    fn forget(&mut self) {
-        self.0 = 0;
     }
 }
 
@@ -110,12 +106,14 @@ impl ObjectImpl for InferPublish {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if pspec.name() == "stream-ids" {
-            self.stream_ids.store(value.get().unwrap_or_default(), Ordering::Relaxed);
-            return;
+        match pspec.name() {
+            "location" => {
+                let location = value.get::<Option<String>>().ok().flatten().filter(|l| !l.is_empty());
+                *lock(&self.location) = location.unwrap_or_else(|| STDOUT.to_owned());
+            }
+            "stream-ids" => self.stream_ids.store(value.get().unwrap_or_default(), Ordering::Relaxed),
+            _ => (),
         }
-        let location = value.get::<Option<String>>().ok().flatten().filter(|l| !l.is_empty());
-        *lock(&self.location) = location.unwrap_or_else(|| STDOUT.to_owned());
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {

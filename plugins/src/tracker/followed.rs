@@ -6,7 +6,7 @@ use super::camera::Camera;
 use super::looks::Looks;
 use super::pace::Pace;
 use super::scene::Scene;
-use crate::streams::Memory;
+use crate::streams::PerStream;
 
 /// Everything of one stream.
 pub(super) struct Followed {
@@ -50,7 +50,7 @@ impl Followed {
     }
 }
 
-impl Memory for Followed {
+impl PerStream for Followed {
     fn alike(&self) -> Self {
         Self::by(self.tracker.alike(), self.scene.alike())
     }

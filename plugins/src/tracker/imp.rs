@@ -19,7 +19,7 @@ use crate::device::{self, Gpu};
 use crate::engine::{ModelInfo, Skeleton};
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
-use crate::streams::Streams;
+use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
 use crate::{caps, meta, notice, stats};
@@ -377,8 +377,7 @@ impl BaseTransformImpl for Tracker {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        // No other event waits for a frame that is being worked on.
-        if matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::FlushStop)
+        if streams::concerns(&event)
             && let Some(state) = lock(&self.state).as_mut()
         {
             state.streams.see(&event);

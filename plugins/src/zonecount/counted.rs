@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::zones::{Counter, Params, ZoneError};
 
-use crate::streams::{Memory, Streams};
+use crate::streams::{PerStream, Streams};
 
 /// Everything of one stream.
 pub(super) struct Counted {
@@ -23,7 +23,7 @@ impl Counted {
     }
 }
 
-impl Memory for Counted {
+impl PerStream for Counted {
     fn alike(&self) -> Self {
         let mut counter = self.counter.clone();
         counter.reset();
