@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cudainfer_kernels::device::Choice;
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_tests::{fetched, run, scratch};
-use gstcudainfer::engine::{Config, Engine, Provider, Shape};
+use gstcudainfer::inference::{Config, Engine, Provider, Shape};
 
 /// How a model is opened on the CPU with a cache in this folder.
 fn config(model: &str, cache: &Path) -> Config {

@@ -10,15 +10,15 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::enums::Activation;
 use super::settings::Settings;
 use crate::caps::{self, ModelOutputs};
 use crate::device::{self, Results};
-use crate::engine::ModelInfo;
 use crate::memory::order;
 use crate::meta::batch::Batch;
 use crate::meta::object::{ClassificationParam, Finding, Object, attach, objects};
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
+use crate::model::ModelInfo;
+use crate::model::enums::classes::Activation;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats};

@@ -12,11 +12,8 @@
 
 use gst::prelude::*;
 
-mod enums;
 mod imp;
 mod settings;
-
-pub use enums::Activation;
 
 glib::wrapper! {
     /// The element.

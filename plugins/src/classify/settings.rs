@@ -3,8 +3,8 @@
 use cudainfer_kernels::classify::Params;
 use cudainfer_kernels::tensor::TensorDesc;
 
-use super::enums::Activation;
-use crate::engine::ModelInfo;
+use crate::model::ModelInfo;
+use crate::model::enums::classes::Activation;
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize, Roi};
+use super::enums::Roi;
 use super::maker::Maker;
 use super::negotiate::{Settings, possible};
 use super::regions::Turns;
@@ -15,6 +15,7 @@ use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
+use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, device, meta, notice, stats, video};

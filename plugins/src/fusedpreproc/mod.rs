@@ -31,7 +31,7 @@ mod maker;
 mod negotiate;
 mod regions;
 
-pub use enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize, Roi};
+pub use enums::Roi;
 
 glib::wrapper! {
     /// The element.

@@ -3,9 +3,10 @@
 use cudainfer_kernels::preproc::{self, Params};
 use cudainfer_kernels::tensor::TensorType;
 
-use super::enums::{ChannelOrder, ElementType, Interpolation, Layout, Resize, Roi};
+use super::enums::Roi;
 use super::regions::Rules;
 use crate::caps;
+use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
 use crate::nick::{from_nick, nick};
 
 /// The properties; what is not set is left to the model.

@@ -21,13 +21,10 @@
 
 use gst::prelude::*;
 
-mod enums;
 mod imp;
 mod masks;
 mod points;
 mod settings;
-
-pub use enums::{Decoder, NmsMode};
 
 glib::wrapper! {
     /// The element.

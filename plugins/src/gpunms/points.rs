@@ -1,7 +1,7 @@
 //! An object's keypoints, named and joined as the sidecar says.
 
-use crate::engine::ModelInfo;
 use crate::meta::object::KeypointsParam;
+use crate::model::ModelInfo;
 
 /// Names of points, and which are joined.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,8 @@
 
 use cudainfer_kernels::detect::{DecoderKind, Hints, Nms, Params};
 
-use super::enums::{Decoder, NmsMode};
-use crate::engine::ModelInfo;
+use crate::model::ModelInfo;
+use crate::model::enums::detection::{Decoder, NmsMode};
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]

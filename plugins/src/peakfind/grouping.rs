@@ -3,9 +3,9 @@
 use cudainfer_kernels::group::{DisplacementParams, POSENET_TREE, PafConvention, PafParams};
 use cudainfer_kernels::tensor::TensorDesc;
 
-use super::enums::Grouping;
 use super::settings::Settings;
-use crate::engine::ModelInfo;
+use crate::model::ModelInfo;
+use crate::model::enums::peaks::Grouping;
 
 /// How points are grouped.
 #[derive(Clone, Debug)]

@@ -20,14 +20,11 @@
 
 use gst::prelude::*;
 
-mod enums;
 mod grouping;
 mod imp;
 mod objects;
 mod search;
 mod settings;
-
-pub use enums::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
 
 glib::wrapper! {
     /// The element.

@@ -6,9 +6,9 @@ use cudainfer_kernels::peaks::Peak;
 
 use super::grouping::Plan;
 use super::search::Found;
-use crate::engine::ModelInfo;
 use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
 use crate::meta::tensor::TensorSet;
+use crate::model::ModelInfo;
 
 /// Puts what was found on the buffer: as new objects, or as the points of the object in whose region it was found.
 pub(super) fn put(

@@ -2,9 +2,9 @@
 
 use cudainfer_kernels::peaks::Params;
 
-use super::enums::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
-use crate::engine::ModelInfo;
-use crate::fusedpreproc::Layout;
+use crate::model::ModelInfo;
+use crate::model::enums::peaks::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
+use crate::model::enums::tensor::Layout;
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]

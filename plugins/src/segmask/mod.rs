@@ -21,7 +21,7 @@ mod settings;
 mod target;
 mod whole;
 
-pub use enums::{Activation, Mode, Output, Size};
+pub use enums::{Output, Size};
 
 glib::wrapper! {
     /// The element.

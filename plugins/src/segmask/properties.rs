@@ -2,9 +2,10 @@
 
 use gst::prelude::*;
 
-use super::enums::{Activation, Mode, Output, Size};
+use super::enums::{Output, Size};
 use super::settings::Settings;
-use crate::fusedpreproc::Layout;
+use crate::model::enums::masks::{Activation, Mode};
+use crate::model::enums::tensor::Layout;
 use crate::{device, stats};
 
 /// All of the element's own.

@@ -4,11 +4,12 @@ use cudainfer_kernels::preproc;
 use cudainfer_kernels::segment::{Classes, Params, Prototypes, Segmenter};
 use cudainfer_kernels::tensor::TensorDesc;
 
-use super::enums::{Activation, Mode, Output, Size};
+use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
-use crate::engine::ModelInfo;
-use crate::fusedpreproc::Layout;
 use crate::meta::mask::{COEFFICIENTS, Kind};
+use crate::model::ModelInfo;
+use crate::model::enums::masks::{Activation, Mode};
+use crate::model::enums::tensor::Layout;
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]

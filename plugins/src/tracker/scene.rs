@@ -9,8 +9,8 @@ use cudainfer_kernels::track::Poses;
 
 use super::Similarity;
 use super::sigmas::Sigmas;
-use crate::engine::Skeleton;
 use crate::meta::object::{KeypointsParam, Object};
+use crate::model::Skeleton;
 
 /// The class of objects that no detector found.
 const NO_CLASS: u32 = u32::MAX;

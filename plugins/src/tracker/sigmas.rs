@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use cudainfer_kernels::associate::COCO_SIGMAS;
 
-use crate::engine::Skeleton;
+use crate::model::Skeleton;
 
 /// For points of which nothing is known: the mean of [`COCO_SIGMAS`].
 pub(super) const EVEN: f32 = 0.067;

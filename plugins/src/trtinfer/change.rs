@@ -10,7 +10,8 @@ use super::instance::Instance;
 use super::running::{Negotiated, Running};
 use super::shape;
 use crate::caps;
-use crate::engine::{ModelInfo, Shape};
+use crate::inference::Shape;
+use crate::model::ModelInfo;
 use crate::sync::lock;
 
 /// Frames that may still come with the old model's tensors after what is before was asked for others: more than a queue holds.

@@ -12,7 +12,8 @@ use super::batcher::{Batcher, Rules};
 use super::imp::CAT;
 use super::owner::Job;
 use super::worker;
-use crate::engine::{Config, Engine, EngineError, Progress, Provider, Shape};
+use crate::inference::{Config, Engine, InferenceError, Progress, Provider, Shape};
+use crate::model::ModelError;
 use crate::nick::nick;
 use crate::stats::nanoseconds;
 use crate::sync::lock;
@@ -81,7 +82,7 @@ impl Instance {
     ///
     /// # Errors
     /// Those of [`Engine::open`]; a minimum above the batch that comes of the model.
-    pub fn open(setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Self>, EngineError> {
+    pub fn open(setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Self>, InferenceError> {
         let counters = Arc::<Counters>::default();
         let engine = Engine::open(&setup.config, &counters, progress)?;
         if setup.min_batch > engine.batch {
@@ -90,7 +91,7 @@ impl Instance {
                  or a smaller minimum",
                 setup.min_batch, engine.batch
             );
-            return Err(EngineError::Model(setup.config.model, why));
+            return Err(ModelError::Unfit(setup.config.model, why).into());
         }
         // What all workers run, on a GPU the one that runs and the one behind it, and another to fill meanwhile.
         let runs = if engine.provider == Provider::Cpu { engine.sessions.len() } else { 2 };
@@ -115,7 +116,7 @@ impl Instance {
             let worker = std::thread::Builder::new()
                 .name(format!("trtinfer:{index}"))
                 .spawn(move || worker::work(&batcher, &session, cores))
-                .map_err(|e| EngineError::Run(format!("no worker thread could be started: {e}")))?;
+                .map_err(|e| InferenceError::Run(format!("no worker thread could be started: {e}")))?;
             // Those that run end with the instance, also if a later one cannot be started.
             lock(&instance.workers).push(worker);
         }
@@ -131,7 +132,7 @@ impl Instance {
         &self,
         wanted: Shape,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Arc<Shape>, EngineError> {
+    ) -> Result<Arc<Shape>, InferenceError> {
         let mut shapes = lock(&self.shapes);
         shapes.retain(|shape| shape.strong_count() > 0);
         if let Some(known) = shapes.iter().filter_map(Weak::upgrade).find(|shape| shape.fits(&wanted)) {

@@ -11,7 +11,7 @@ use gst::prelude::*;
 use super::batcher;
 use super::instance::Instance;
 use super::lane::{Lane, Ticket};
-use crate::engine::Shape;
+use crate::inference::Shape;
 use crate::stats::nanoseconds;
 
 /// Frames after which the longest way through the element is forgotten.

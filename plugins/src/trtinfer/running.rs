@@ -14,7 +14,7 @@ use super::lane::{Item, Lane, Ticket};
 use super::leaky::Leaky;
 use super::negotiate::Latency;
 use super::owner::{Job, Owner};
-use crate::engine::Shape;
+use crate::inference::Shape;
 use crate::sync::lock;
 
 /// What is there from PAUSED on.

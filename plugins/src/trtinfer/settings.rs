@@ -10,7 +10,7 @@ use gst::prelude::*;
 use super::cores;
 use super::instance::Setup;
 use super::leaky::Leaky;
-use crate::engine::{Config, Precision, Provider};
+use crate::inference::{Config, Precision, Provider};
 use crate::nick::nick;
 use crate::{device, stats};
 

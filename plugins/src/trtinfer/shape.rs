@@ -4,7 +4,8 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
 use crate::caps;
-use crate::engine::{Constant, ConstantValue, Engine, ImageInput, ModelInfo, Shape, SizeOf};
+use crate::inference::{Constant, Engine, Shape};
+use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
 use crate::nick::nick;
 
 /// What frames with these caps bring and what comes of them; the outputs' sizes may still be open.
@@ -65,9 +66,11 @@ fn outputs(engine: &Engine) -> Result<Vec<TensorDesc>, String> {
         match desc.dims.first_mut() {
             Some(first) if first.is_none_or(|first| first == fixed) => *first = first.map(|_| 1),
             _ => {
-                return Err(
-                    crate::engine::EngineError::Batch { rows: fixed, output: desc.to_string() }.to_string()
-                );
+                return Err(crate::inference::InferenceError::Batch {
+                    rows: fixed,
+                    output: desc.to_string(),
+                }
+                .to_string());
             }
         }
         Ok(desc)

@@ -13,7 +13,7 @@ use super::cores;
 use super::imp::CAT;
 use super::instance::Instance;
 use super::owner::Job;
-use crate::engine::{EngineError, Shape, SharedSession, row};
+use crate::inference::{InferenceError, Shape, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::stats::nanoseconds;
@@ -76,14 +76,14 @@ trait Runner<J> {
     type Output;
 
     /// Runs the model.
-    fn infer(&mut self, batch: &[J]) -> Result<Self::Output, EngineError>;
+    fn infer(&mut self, batch: &[J]) -> Result<Self::Output, InferenceError>;
 
     /// Makes batches smaller, because there was not enough memory for this one; returns how large they are at most from now on, or
     /// nothing if there is no smaller one.
-    fn shrink(&mut self, batch: &[J], why: &EngineError) -> Option<usize>;
+    fn shrink(&mut self, batch: &[J], why: &InferenceError) -> Option<usize>;
 
     /// Brings frames back.
-    fn finish(&mut self, batch: Vec<J>, outcome: Result<Self::Output, EngineError>);
+    fn finish(&mut self, batch: Vec<J>, outcome: Result<Self::Output, InferenceError>);
 }
 
 /// Runs a batch, which is not empty, and brings its frames back, whatever happens; returns whether it went whole. One that does not
@@ -202,13 +202,14 @@ impl Runner<Image> for OnSession<'_> {
     /// The outputs of the batch, and each image's part of them.
     type Output = (Vec<Tensor>, Vec<Vec<Tensor>>);
 
-    fn infer(&mut self, batch: &[Image]) -> Result<Self::Output, EngineError> {
-        let first = self.frames(batch).next().ok_or_else(|| EngineError::Run("there is no frame".into()))?;
+    fn infer(&mut self, batch: &[Image]) -> Result<Self::Output, InferenceError> {
+        let first =
+            self.frames(batch).next().ok_or_else(|| InferenceError::Run("there is no frame".into()))?;
         let busy = (self.cores > 0).then(|| cores::take(self.cores));
         let started = Instant::now();
         // A panic must not take the frames with it: their lanes would wait for them for ever.
         let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.job.shape, batch)))
-            .unwrap_or_else(|_| Err(EngineError::Run("it panicked; this is a bug of cudainfer".into())));
+            .unwrap_or_else(|_| Err(InferenceError::Run("it panicked; this is a bug of cudainfer".into())));
         let took = nanoseconds(started.elapsed());
         drop(busy);
         let count = batch.len() as u64;
@@ -226,7 +227,7 @@ impl Runner<Image> for OnSession<'_> {
         outputs
     }
 
-    fn shrink(&mut self, batch: &[Image], why: &EngineError) -> Option<usize> {
+    fn shrink(&mut self, batch: &[Image], why: &InferenceError) -> Option<usize> {
         let size = self.instance.batcher.step_down(batch.len())?;
         self.instance.step_downs.fetch_add(1, Ordering::Relaxed);
         if let Some(first) = self.frames(batch).next() {
@@ -235,7 +236,7 @@ impl Runner<Image> for OnSession<'_> {
         Some(size)
     }
 
-    fn finish(&mut self, batch: Vec<Image>, outcome: Result<Self::Output, EngineError>) {
+    fn finish(&mut self, batch: Vec<Image>, outcome: Result<Self::Output, InferenceError>) {
         let (outputs, mut rows) = match outcome {
             Ok(outputs) => outputs,
             Err(e) => {
@@ -264,7 +265,7 @@ fn infer(
     session: &SharedSession,
     shape: &Arc<Shape>,
     batch: &[Image],
-) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), EngineError> {
+) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), InferenceError> {
     let images: Vec<&gst::BufferRef> = batch.iter().map(|image| image.data.as_ref()).collect();
     let (outputs, rows) = {
         let mut session = lock(session);
@@ -275,7 +276,7 @@ fn infer(
     Ok((outputs, parts))
 }
 
-fn say_step_down(frame: &Frame, size: usize, why: &EngineError) {
+fn say_step_down(frame: &Frame, size: usize, why: &InferenceError) {
     let Some(element) = frame.job.owner.element.upgrade() else { return };
     let name = element.name();
     gst::element_warning!(
@@ -316,24 +317,24 @@ mod tests {
     impl Runner<Number> for Machine {
         type Output = usize;
 
-        fn infer(&mut self, batch: &[Number]) -> Result<usize, EngineError> {
+        fn infer(&mut self, batch: &[Number]) -> Result<usize, InferenceError> {
             self.tried.push(batch.len());
             if batch.len() > self.room {
-                Err(EngineError::Memory("full".into()))
+                Err(InferenceError::Memory("full".into()))
             } else if batch.iter().any(|Number(n)| *n == self.bad) {
-                Err(EngineError::Run("bad".into()))
+                Err(InferenceError::Run("bad".into()))
             } else {
                 Ok(batch.len())
             }
         }
 
-        fn shrink(&mut self, batch: &[Number], _: &EngineError) -> Option<usize> {
+        fn shrink(&mut self, batch: &[Number], _: &InferenceError) -> Option<usize> {
             let size = self.queue.step_down(batch.len())?;
             self.step_downs += 1;
             Some(size)
         }
 
-        fn finish(&mut self, batch: Vec<Number>, outcome: Result<usize, EngineError>) {
+        fn finish(&mut self, batch: Vec<Number>, outcome: Result<usize, InferenceError>) {
             let outcome = outcome.map_err(|e| e.is_memory());
             self.back.extend(batch.into_iter().map(|Number(n)| (n, outcome)));
         }

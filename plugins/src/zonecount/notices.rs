@@ -2,8 +2,8 @@
 
 use cudainfer_kernels::zones::{Counter, Kind, Units};
 
-use crate::engine::ModelInfo;
 use crate::meta::object::Object;
+use crate::model::ModelInfo;
 
 /// Frames with objects, none of which has ever had an identity, that are enough to say so.
 const ENOUGH: u32 = 30;

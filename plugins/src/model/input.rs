@@ -5,8 +5,8 @@ use std::path::Path;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use glib::prelude::*;
 
-use super::{EngineError, ModelInfo};
-use crate::fusedpreproc::{ChannelOrder, Layout};
+use super::{ModelError, ModelInfo};
+use crate::model::enums::tensor::{ChannelOrder, Layout};
 use crate::nick::nick;
 
 /// What the model wants to see.
@@ -33,10 +33,10 @@ impl ImageInput {
     /// 3 channels.
     ///
     /// # Errors
-    /// [`EngineError::Model`] lists what the model has and what would serve.
-    pub fn of(inputs: &[TensorDesc], info: &ModelInfo, model: &Path) -> Result<Self, EngineError> {
+    /// [`ModelError::Unfit`] lists what the model has and what would serve.
+    pub fn of(inputs: &[TensorDesc], info: &ModelInfo, model: &Path) -> Result<Self, ModelError> {
         if inputs.is_empty() {
-            return Err(EngineError::Model(
+            return Err(ModelError::Unfit(
                 model.to_owned(),
                 "none of its inputs takes an image: an image is of type float32, float16, uint8 or int8; export the \
                  model with such an input"
@@ -45,7 +45,7 @@ impl ImageInput {
         }
         let list = inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let wrong =
-            |why: String| EngineError::Model(model.to_owned(), format!("{why}; its inputs are {list}"));
+            |why: String| ModelError::Unfit(model.to_owned(), format!("{why}; its inputs are {list}"));
         if let Some(name) = &info.input.name {
             let desc = inputs.iter().find(|d| d.name == *name);
             let desc =

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
 use serde::{Deserialize, Deserializer, de};
 
-use super::{EngineError, Skeleton, sidecar_path};
-use crate::classify;
-use crate::fusedpreproc::{ChannelOrder, Interpolation, Layout, Resize};
-use crate::gpunms::{Decoder, NmsMode};
+use super::enums::detection::{Decoder, NmsMode};
+use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize};
+use super::enums::{classes, masks, peaks};
+use super::{ModelError, Skeleton, sidecar_path};
 use crate::nick::read as nick;
-use crate::{peakfind, segmask};
 
 /// The whole file. Everything in it may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -123,31 +122,31 @@ pub struct Peaks {
     pub output: Option<String>,
     /// `global` or `local`.
     #[serde(deserialize_with = "nick")]
-    pub mode: Option<peakfind::Mode>,
+    pub mode: Option<peaks::Mode>,
     /// `none`, `quadratic` or `integral`.
     #[serde(deserialize_with = "nick")]
-    pub refinement: Option<peakfind::Refinement>,
+    pub refinement: Option<peaks::Refinement>,
     /// `none` or `sigmoid`.
     #[serde(deserialize_with = "nick")]
-    pub activation: Option<peakfind::Activation>,
+    pub activation: Option<peaks::Activation>,
     /// `nchw` or `nhwc`.
     #[serde(deserialize_with = "nick")]
     pub layout: Option<Layout>,
     /// How the maps' cells lie on the input.
     #[serde(deserialize_with = "nick")]
-    pub grid: Option<peakfind::Grid>,
+    pub grid: Option<peaks::Grid>,
     /// Peaks below it are dropped.
     pub threshold: Option<f32>,
     /// `frame`, `each`, `paf` or `displacements`.
     #[serde(deserialize_with = "nick")]
-    pub grouping: Option<peakfind::Grouping>,
+    pub grouping: Option<peaks::Grouping>,
     /// What an instance is called.
     pub label: Option<String>,
     /// The output that holds the part affinity fields.
     pub pafs: Option<String>,
     /// `sleap` or `openpose`.
     #[serde(deserialize_with = "nick")]
-    pub paf_layout: Option<peakfind::PafLayout>,
+    pub paf_layout: Option<peaks::PafLayout>,
     /// The channel of each edge's x.
     pub paf_channels: Option<Vec<usize>>,
     /// Samples of a line.
@@ -188,7 +187,7 @@ pub struct Classify {
     pub output: Option<String>,
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick")]
-    pub activation: Option<classify::Activation>,
+    pub activation: Option<classes::Activation>,
     /// Classes that are kept.
     pub top_k: Option<u32>,
     /// Classes of a lower confidence are dropped.
@@ -203,10 +202,10 @@ pub struct Segment {
     pub output: Option<String>,
     /// `argmax`, `threshold`, `soft` or `instances`.
     #[serde(deserialize_with = "nick")]
-    pub mode: Option<segmask::Mode>,
+    pub mode: Option<masks::Mode>,
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick")]
-    pub activation: Option<segmask::Activation>,
+    pub activation: Option<masks::Activation>,
     /// `nchw` or `nhwc`.
     #[serde(deserialize_with = "nick")]
     pub layout: Option<Layout>,
@@ -298,17 +297,17 @@ impl Sidecar {
     /// The sidecar of a model; an empty one where there is no file.
     ///
     /// # Errors
-    /// [`EngineError::Sidecar`] names the line that is wrong, [`EngineError::File`] is for one that cannot be read.
-    pub fn beside(model: &Path) -> Result<Self, EngineError> {
+    /// [`ModelError::Sidecar`] names the line that is wrong, [`ModelError::File`] is for one that cannot be read.
+    pub fn beside(model: &Path) -> Result<Self, ModelError> {
         let path = sidecar_path(model);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(e) => return Err(EngineError::File("sidecar", path, e.to_string())),
+            Err(e) => return Err(ModelError::File("sidecar", path, e.to_string())),
         };
         let sidecar: Self = toml::from_str(&text)
-            .map_err(|e| EngineError::Sidecar(path.clone(), e.to_string().trim().into()))?;
-        sidecar.check().map_err(|why| EngineError::Sidecar(path, why))?;
+            .map_err(|e| ModelError::Sidecar(path.clone(), e.to_string().trim().into()))?;
+        sidecar.check().map_err(|why| ModelError::Sidecar(path, why))?;
         Ok(sidecar)
     }
 
@@ -374,10 +373,10 @@ impl Sidecar {
 /// Labels from a file, one a line; blank lines at the end do not count.
 ///
 /// # Errors
-/// [`EngineError::File`].
-pub fn labels(path: &Path) -> Result<Vec<String>, EngineError> {
+/// [`ModelError::File`].
+pub fn labels(path: &Path) -> Result<Vec<String>, ModelError> {
     let text = std::fs::read_to_string(path)
-        .map_err(|e| EngineError::File("labels", path.to_owned(), e.to_string()))?;
+        .map_err(|e| ModelError::File("labels", path.to_owned(), e.to_string()))?;
     Ok(text.trim_end().lines().map(|line| line.trim().to_owned()).collect())
 }
 

@@ -12,11 +12,12 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
-use super::cache::Cache;
 use super::gpu::Gpu;
-use super::shape::Input;
-use super::{Config, EngineError, Provider, Shape};
+use crate::inference::cache::Cache;
+use crate::inference::shape::Input;
+use crate::inference::{Config, InferenceError, Provider, Shape};
 use crate::meta::tensor;
+use crate::model::ModelError;
 use crate::nick::nick;
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -45,16 +46,16 @@ impl Session {
     /// Loads the model on one provider, from the cache where it has it; on a GPU provider, `gpu` is where.
     ///
     /// # Errors
-    /// [`EngineError::Provider`] where the provider cannot be had, [`EngineError::Model`] where the model is refused.
-    pub(super) fn open(
+    /// [`InferenceError::Provider`] where the provider cannot be had, [`ModelError::Unfit`] where the model is refused.
+    pub(in crate::inference) fn open(
         environment: &Environment,
         config: &Config,
         provider: Provider,
         gpu: Option<Gpu>,
         cache: &mut Cache,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self, InferenceError> {
         let Some(mut gpu) = gpu else {
-            let refused = |e: &ort::Error| EngineError::Model(config.model.clone(), load_failure(e));
+            let refused = |e: &ort::Error| ModelError::Unfit(config.model.clone(), load_failure(e)).into();
             let [intra, inter] = [config.intra_threads, config.inter_threads];
             let session =
                 cache.open(config, provider, None, |_| builder(environment, intra, inter), refused)?;
@@ -77,7 +78,7 @@ impl Session {
             }
         }
         // What a GPU provider refuses, the CPU may still run; what the CPU refuses is no model.
-        Err(EngineError::Provider { provider: nick(provider), reason: refused })
+        Err(InferenceError::Provider { provider: nick(provider), reason: refused })
     }
 
     fn of(session: ort::session::Session, gpu: Option<Gpu>) -> Self {
@@ -100,14 +101,14 @@ impl Session {
     }
 
     /// The most frames that a run will have.
-    pub(super) fn reserve(&mut self, batch: usize) {
+    pub fn reserve(&mut self, batch: usize) {
         if let Some(gpu) = &mut self.gpu {
             gpu.reserve(batch);
         }
     }
 
     /// The numbers of frames whose runs differ, so that it pays to warm them up.
-    pub(super) fn sizes(&self, batch: usize) -> Vec<usize> {
+    pub fn sizes(&self, batch: usize) -> Vec<usize> {
         self.gpu.as_ref().map_or_else(|| vec![1, batch], Gpu::sizes)
     }
 
@@ -124,12 +125,12 @@ impl Session {
     /// enqueued and the outputs stay in device memory.
     ///
     /// # Errors
-    /// [`EngineError::Memory`], or [`EngineError::Run`] with ONNX Runtime's own words.
+    /// [`InferenceError::Memory`], or [`InferenceError::Run`] with ONNX Runtime's own words.
     pub fn run(
         &mut self,
         shape: &Arc<Shape>,
         images: &[&gst::BufferRef],
-    ) -> Result<Vec<tensor::Tensor>, EngineError> {
+    ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         match &mut self.gpu {
             Some(gpu) if shape.is_known() => gpu.run(&mut self.session, shape, images),
             Some(gpu) => {
@@ -146,7 +147,7 @@ impl Session {
     ///
     /// # Errors
     /// A run failed on the device.
-    pub fn wait_for_turn(&mut self) -> Result<(), EngineError> {
+    pub fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
         self.gpu.as_mut().map_or(Ok(()), Gpu::wait_for_turn)
     }
 
@@ -154,7 +155,7 @@ impl Session {
     ///
     /// # Errors
     /// It failed on the device.
-    pub fn finish(&self) -> Result<(), EngineError> {
+    pub fn finish(&self) -> Result<(), InferenceError> {
         self.gpu.as_ref().map_or(Ok(()), |gpu| Ok(gpu.stream().synchronize()?))
     }
 
@@ -166,11 +167,11 @@ impl Session {
         &mut self,
         shape: &Shape,
         images: &[&gst::BufferRef],
-    ) -> Result<Vec<tensor::Tensor>, EngineError> {
+    ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let rows = shape.rows(images.len());
         let maps = images
             .iter()
-            .map(|image| image.map_readable().map_err(|e| EngineError::Run(e.to_string())))
+            .map(|image| image.map_readable().map_err(|e| InferenceError::Run(e.to_string())))
             .collect::<Result<Vec<_>, _>>()?;
         let bytes = match maps.as_slice() {
             [one] if rows == 1 && shape.is_given() => one.as_slice(),
@@ -186,7 +187,7 @@ impl Session {
         let values = inputs
             .iter()
             .map(|input| Ok((Cow::Borrowed(input.name), value(input)?)))
-            .collect::<Result<Vec<(Cow<'_, str>, SessionInputValue<'_>)>, EngineError>>()?;
+            .collect::<Result<Vec<(Cow<'_, str>, SessionInputValue<'_>)>, InferenceError>>()?;
         let mut options = RunOptions::new().map_err(failed)?;
         if self.gpu.is_some() {
             // A session that may be recorded as a CUDA graph would do so by itself.
@@ -214,16 +215,16 @@ fn gather<'a>(
     images: &[gst::BufferMap<'_, gst::buffer::Readable>],
     shape: &Shape,
     rows: usize,
-) -> Result<&'a [u8], EngineError> {
+) -> Result<&'a [u8], InferenceError> {
     let bytes = shape.image_bytes();
     gathered.resize((rows * bytes).div_ceil(size_of::<u128>()), 0);
     let (used, left) = bytemuck::cast_slice_mut::<u128, u8>(gathered).split_at_mut(images.len() * bytes);
     for (row, image) in used.chunks_exact_mut(bytes.max(1)).zip(images) {
         let dims = shape.image_dims(1);
         TensorView::new(&shape.image.name, shape.given, &dims, image)
-            .map_err(|e| EngineError::Run(e.to_string()))
+            .map_err(|e| InferenceError::Run(e.to_string()))
             .and_then(|image| {
-                convert(&image, shape.image.ty, row).map_err(|e| EngineError::Run(e.to_string()))
+                convert(&image, shape.image.ty, row).map_err(|e| InferenceError::Run(e.to_string()))
             })?;
     }
     left.fill(0);
@@ -231,7 +232,7 @@ fn gather<'a>(
 }
 
 /// ONNX Runtime's failure of a run.
-pub(super) fn failed(error: ort::Error) -> EngineError {
+pub(super) fn failed(error: ort::Error) -> InferenceError {
     let words = words(&error);
     let memory = [
         "allocate memory",
@@ -241,12 +242,12 @@ pub(super) fn failed(error: ort::Error) -> EngineError {
         "cudaErrorMemoryAllocation",
     ];
     if memory.iter().any(|part| words.contains(part)) {
-        return EngineError::Memory(words);
+        return InferenceError::Memory(words);
     }
-    EngineError::Run(words)
+    InferenceError::Run(words)
 }
 
-fn builder(environment: &Environment, intra: usize, inter: usize) -> Result<SessionBuilder, EngineError> {
+fn builder(environment: &Environment, intra: usize, inter: usize) -> Result<SessionBuilder, InferenceError> {
     let builder = || -> Result<SessionBuilder, ort::Error> {
         Ok(ort::session::Session::builder(environment)?
             .with_optimization_level(GraphOptimizationLevel::All)?
@@ -256,7 +257,7 @@ fn builder(environment: &Environment, intra: usize, inter: usize) -> Result<Sess
             // Spinning threads would take the cores from decoding and from the other sessions.
             .with_intra_op_spinning(false)?)
     };
-    builder().map_err(|e| EngineError::Library(format!("ONNX Runtime does not make a session: {e}")))
+    builder().map_err(|e| InferenceError::Library(format!("ONNX Runtime does not make a session: {e}")))
 }
 
 /// ONNX Runtime's own words, without the place in its sources and the code before them.
@@ -306,8 +307,8 @@ fn tensor_type(ty: &TensorElementType) -> Option<TensorType> {
 }
 
 /// ONNX Runtime's view of an input's bytes, without a copy.
-fn value<'a>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, EngineError> {
-    fn of<'a, T>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, EngineError>
+fn value<'a>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, InferenceError> {
+    fn of<'a, T>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, InferenceError>
     where
         T: ort::value::PrimitiveTensorElementType
             + bytemuck::AnyBitPattern
@@ -317,7 +318,7 @@ fn value<'a>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, EngineError>
         match bytemuck::try_cast_slice::<u8, T>(&input.data) {
             Ok(data) => TensorRef::from_array_view((dims(input), data))
                 .map(Into::into)
-                .map_err(|e| EngineError::Run(format!("'{}': {e}", input.name))),
+                .map_err(|e| InferenceError::Run(format!("'{}': {e}", input.name))),
             // Not aligned: never a frame's tensor, whose pool aligns it.
             Err(_) => owned::<T>(input).map(Into::into),
         }
@@ -332,7 +333,7 @@ fn value<'a>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, EngineError>
     }
 }
 
-fn owned<T>(input: &Input<'_>) -> Result<DynValue, EngineError>
+fn owned<T>(input: &Input<'_>) -> Result<DynValue, InferenceError>
 where
     T: ort::value::PrimitiveTensorElementType
         + bytemuck::AnyBitPattern
@@ -341,7 +342,7 @@ where
 {
     Tensor::from_array((dims(input), bytemuck::allocation::pod_collect_to_vec::<u8, T>(&input.data)))
         .map(Tensor::into_dyn)
-        .map_err(|e| EngineError::Run(format!("'{}': {e}", input.name)))
+        .map_err(|e| InferenceError::Run(format!("'{}': {e}", input.name)))
 }
 
 fn dims(input: &Input<'_>) -> Vec<i64> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
-use super::EngineError;
+use crate::inference::InferenceError;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -24,15 +24,15 @@ const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above t
 static ENVIRONMENT: OnceLock<(Environment, PathBuf, String)> = OnceLock::new();
 
 /// The version of the library in use, and what else tells its build apart; empty before it is opened.
-pub(super) fn version() -> String {
+pub(in crate::inference) fn version() -> String {
     ENVIRONMENT.get().map_or_else(String::new, |(_, _, version)| format!("{version} ({})", ort::info()))
 }
 
 /// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays.
 ///
 /// # Errors
-/// [`EngineError::Library`]: nothing was found, or what was found cannot be opened or is too old.
-pub fn environment(library: Option<&Path>) -> Result<&'static Environment, EngineError> {
+/// [`InferenceError::Library`]: nothing was found, or what was found cannot be opened or is too old.
+pub fn environment(library: Option<&Path>) -> Result<&'static Environment, InferenceError> {
     static OPENING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = OPENING.lock().unwrap_or_else(|e| e.into_inner());
     if let Some((environment, loaded, _)) = ENVIRONMENT.get() {
@@ -45,7 +45,10 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Engin
     let (path, version) = find(library)?;
     let environment = ort::init_from(&path)
         .map_err(|e| {
-            EngineError::Library(format!("'{}' does not serve as ONNX Runtime: {e}; {HELP}", path.display()))
+            InferenceError::Library(format!(
+                "'{}' does not serve as ONNX Runtime: {e}; {HELP}",
+                path.display()
+            ))
         })?
         .with_name("cudainfer")
         .with_telemetry(false)
@@ -60,7 +63,7 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Engin
         }))
         .build()
         .map_err(|e| {
-            EngineError::Library(format!("ONNX Runtime at '{}' does not start: {e}", path.display()))
+            InferenceError::Library(format!("ONNX Runtime at '{}' does not start: {e}", path.display()))
         })?;
     environment.set_log_level(LogLevel::Warning);
     gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
@@ -68,14 +71,14 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Engin
 }
 
 /// The library to open, and its version. One that is named must serve; the others are tried in turn.
-fn find(library: Option<&Path>) -> Result<(PathBuf, String), EngineError> {
+fn find(library: Option<&Path>) -> Result<(PathBuf, String), InferenceError> {
     let named = library.map(|p| ("the property onnxruntime", p.to_owned())).or_else(|| {
         let path = std::env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty())?;
         Some(("ORT_DYLIB_PATH", path.into()))
     });
     if let Some((by, path)) = named {
         return check(&path).map(|version| (path.clone(), version)).map_err(|why| {
-            EngineError::Library(format!(
+            InferenceError::Library(format!(
                 "{by} names '{}', which is not a usable ONNX Runtime: {why}; {HELP}",
                 path.display()
             ))
@@ -95,7 +98,7 @@ fn find(library: Option<&Path>) -> Result<(PathBuf, String), EngineError> {
         }
     }
     let seen = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join("; ")) };
-    Err(EngineError::Library(format!("ONNX Runtime's library was not found{seen}; {HELP}")))
+    Err(InferenceError::Library(format!("ONNX Runtime's library was not found{seen}; {HELP}")))
 }
 
 /// Beside the plugin, the loader's path, and Python wheels in a virtual environment.

@@ -33,8 +33,8 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use self::entry::{Entry, Work};
 use self::key::Key;
-use super::onnx::external_files;
 use super::{Config, Provider};
+use crate::model::onnx::external_files;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -53,7 +53,7 @@ const WORTH_KEEPING: std::ops::RangeInclusive<u64> = 1_000_000..=256_000_000;
 
 /// The cache, as one model uses it.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(in crate::inference) struct Cache {
     root: Option<PathBuf>,
     shapes: String,
     /// The entry that was looked for last, and whether it is known to be as it was written.

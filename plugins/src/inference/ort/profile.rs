@@ -2,8 +2,8 @@
 
 use cudainfer_kernels::tensor::TensorDesc;
 
-use super::ModelInfo;
-use crate::fusedpreproc::Layout;
+use crate::model::ModelInfo;
+use crate::model::enums::tensor::Layout;
 
 /// The shapes as ONNX Runtime wants them written: `images:1x3x640x640,…`, all inputs with open dimensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gst::prelude::*;
 
-use super::{EngineError, Sidecar, Skeleton, sidecar, sidecar_path};
+use super::{ModelError, Sidecar, Skeleton, sidecar, sidecar_path};
 use crate::caps::MODEL;
 
 /// The model's sidecar, shared.
@@ -68,13 +68,13 @@ impl ModelInfo {
     ///
     /// # Errors
     /// A file that cannot be read or is not right.
-    pub fn read(model: &Path, labels: Option<&Path>) -> Result<Self, EngineError> {
+    pub fn read(model: &Path, labels: Option<&Path>) -> Result<Self, ModelError> {
         let mut sidecar = Sidecar::beside(model)?;
         let beside = || Some(sidecar_path(model).with_file_name(sidecar.output.labels_file.as_ref()?));
         if let Some(path) = labels.map(Path::to_owned).or_else(beside) {
             sidecar.output.labels = sidecar::labels(&path)?;
         }
-        sidecar.check_names().map_err(|why| EngineError::Sidecar(sidecar_path(model), why))?;
+        sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
         Ok(Self(Arc::new(sidecar)))
     }
 

@@ -3,38 +3,25 @@
 //! The `ort` crate speaks to the library. `unsafe` is only where libraries are looked at or opened (`library`, `libraries`)
 //! and where addresses on the device and a stream are handed over (`binding`, `provider`).
 
-mod binding;
 mod cache;
-mod gpu;
-mod info;
-mod input;
-mod libraries;
-mod library;
-mod onnx;
-mod profile;
+mod ort;
 mod progress;
 mod provider;
-mod session;
 mod shape;
-mod sidecar;
-mod skeleton;
 
-pub use info::ModelInfo;
-pub use input::ImageInput;
+pub use ort::Session;
 pub use progress::{Progress, watched};
 pub use provider::{Precision, Provider};
-pub use session::Session;
 pub use shape::{Constant, Shape, row};
-pub use sidecar::{ConstantValue, Sidecar, SizeOf};
-pub use skeleton::Skeleton;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cudainfer_kernels::device::{Choice, Context, Counters, DeviceError};
 use cudainfer_kernels::tensor::TensorDesc;
 
+use crate::model::{ImageInput, ModelError, ModelInfo};
 use crate::sync::lock;
 use cache::Cache;
 
@@ -135,16 +122,16 @@ impl Engine {
         config: &Config,
         counters: &Arc<Counters>,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self, InferenceError> {
         let path = &config.model;
-        std::fs::File::open(path).map_err(|e| EngineError::File("model", path.clone(), e.to_string()))?;
+        std::fs::File::open(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))?;
         let info = ModelInfo::read(path, config.labels.as_deref())?;
-        let environment = library::environment(config.library.as_deref())?;
+        let environment = ort::library::environment(config.library.as_deref())?;
         let batches =
             config.batch.map_or_else(|| "the model's batch".to_owned(), |n| format!("batches of {n}"));
         let mut cache = Cache::new(config, &batches);
         let (provider, mut first, fallbacks) =
-            provider::open(environment, config, counters, &mut cache, progress)?;
+            ort::provider::open(environment, config, counters, &mut cache, progress)?;
         let cached = cache.hit();
         let inputs = first.inputs().to_vec();
         let input = ImageInput::of(&inputs, &info, path)?;
@@ -152,21 +139,19 @@ impl Engine {
         first.reserve(batch);
         let outputs = first.outputs().to_vec();
         if outputs.is_empty() {
-            return Err(EngineError::Model(
-                path.clone(),
-                "it has no output that is a tensor of numbers".into(),
-            ));
+            let why = "it has no output that is a tensor of numbers".to_owned();
+            return Err(ModelError::Unfit(path.clone(), why).into());
         }
         let context = first.stream().map(|stream| Arc::clone(stream.context()));
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
         if provider == Provider::Cpu && config.sessions > 1 {
-            watched(&provider::loading(config, provider), progress, || {
+            watched(&ort::provider::loading(config, provider), progress, || {
                 while sessions.len() < config.sessions {
                     let session = Session::open(environment, config, provider, None, &mut cache)?;
                     sessions.push(Arc::new(Mutex::new(session)));
                 }
-                Ok::<(), EngineError>(())
+                Ok::<(), InferenceError>(())
             })?;
         }
         let warnings = cache.warnings();
@@ -205,7 +190,7 @@ impl Engine {
         &self,
         shape: Shape,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<(Arc<Shape>, Duration), EngineError> {
+    ) -> Result<(Arc<Shape>, Duration), InferenceError> {
         let what = format!("warming up for batches of {}", self.batch);
         let warm = watched(&what, progress, || self.run_all_sizes(shape))?;
         // Some engines are built by the first run of their size only.
@@ -213,10 +198,10 @@ impl Engine {
         Ok(warm)
     }
 
-    fn run_all_sizes(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), EngineError> {
+    fn run_all_sizes(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), InferenceError> {
         let zeros = gst::Buffer::from_slice(vec![0; shape.given_bytes()]);
         let images = vec![zeros.as_ref(); self.batch];
-        let first = self.sessions.first().ok_or_else(|| EngineError::Run("there is no session".into()))?;
+        let first = self.sessions.first().ok_or_else(|| InferenceError::Run("there is no session".into()))?;
         if !shape.is_known() {
             let made = lock(first).run_on_host(&shape, &images[..1])?;
             shape.outputs = row(&made, 0, shape.rows(1))?.into_iter().map(|t| t.desc).collect();
@@ -233,7 +218,7 @@ impl Engine {
                 // Once more, when all is chosen, allocated and recorded: that is how long it takes. The largest batches' outputs
                 // are kept as long as frames will keep them, so that there is memory for as many.
                 let mut kept = Vec::new();
-                for _ in 0..=if self.provider == Provider::Cpu { 0 } else { gpu::WARM_UP + 1 } {
+                for _ in 0..=if self.provider == Provider::Cpu { 0 } else { ort::WARM_UP + 1 } {
                     let started = Instant::now();
                     let rows = session.rows(&shape, frames);
                     let outputs = session.run(&shape, &images[..frames])?;
@@ -249,24 +234,25 @@ impl Engine {
 }
 
 /// Frames of a run at most: what the user says, else what the model is fixed to, else 1.
-fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, EngineError> {
+fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceError> {
     match (config.batch, input.batch) {
         (Some(wanted), Some(fixed)) if wanted > fixed => {
             let takes = if fixed == 1 { "one frame".to_owned() } else { format!("{fixed} frames") };
-            Err(EngineError::Model(
+            Err(ModelError::Unfit(
                 config.model.clone(),
                 format!(
                     "batch-size={wanted}, but it takes {takes} a run: export it with an open batch dimension, or set \
                      batch-size={fixed} or less"
                 ),
-            ))
+            )
+            .into())
         }
         (Some(wanted), _) => Ok(wanted),
         (None, fixed) => Ok(fixed.unwrap_or(1)),
     }
 }
 
-impl EngineError {
+impl InferenceError {
     /// Whether less might have worked.
     pub fn is_memory(&self) -> bool {
         matches!(self, Self::Memory(_) | Self::Device(DeviceError::OutOfMemory { .. }))
@@ -275,19 +261,13 @@ impl EngineError {
 
 /// Why a model cannot be loaded or run.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum EngineError {
-    /// A file that cannot be read: what it is, where, why.
-    #[error("the {0} file '{1}' cannot be read: {2}")]
-    File(&'static str, PathBuf, String),
-    /// A sidecar that does not parse.
-    #[error("the sidecar '{0}' is not right: {1}. docs/model-sidecar.md describes its fields")]
-    Sidecar(PathBuf, String),
+pub enum InferenceError {
+    /// The model or its files are not right.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// ONNX Runtime's library was not found or does not serve.
     #[error("{0}")]
     Library(String),
-    /// A model that ONNX Runtime refuses, or that has no use here.
-    #[error("the model '{0}' cannot be used: {1}")]
-    Model(PathBuf, String),
     /// The provider that was asked for does not work.
     #[error("provider={provider} does not work here: {reason}. provider=auto takes the best that does")]
     Provider {
@@ -324,9 +304,4 @@ pub enum EngineError {
         /// The output's description.
         output: String,
     },
-}
-
-/// The sidecar that belongs to a model: the same name, ending in `.toml`.
-pub fn sidecar_path(model: &Path) -> PathBuf {
-    model.with_extension("toml")
 }

@@ -18,7 +18,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    pub(super) fn kernel(self) -> Option<peaks::Mode> {
+    pub(crate) fn kernel(self) -> Option<peaks::Mode> {
         match self {
             Self::Auto => None,
             Self::Global => Some(peaks::Mode::Global),
@@ -44,7 +44,7 @@ pub enum Refinement {
 }
 
 impl Refinement {
-    pub(super) fn kernel(self) -> Option<peaks::Refinement> {
+    pub(crate) fn kernel(self) -> Option<peaks::Refinement> {
         match self {
             Self::Auto => None,
             Self::None => Some(peaks::Refinement::None),
@@ -69,7 +69,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    pub(super) fn kernel(self) -> Option<peaks::Activation> {
+    pub(crate) fn kernel(self) -> Option<peaks::Activation> {
         match self {
             Self::Auto => None,
             Self::None => Some(peaks::Activation::None),
@@ -101,7 +101,7 @@ pub enum Grid {
 }
 
 impl Grid {
-    pub(super) fn kernel(self) -> Option<peaks::Grid> {
+    pub(crate) fn kernel(self) -> Option<peaks::Grid> {
         match self {
             Self::Auto => None,
             Self::CellCenters => Some(peaks::Grid::CellCentres),
@@ -144,7 +144,7 @@ pub enum PafLayout {
 }
 
 impl PafLayout {
-    pub(super) fn kernel(self) -> Option<PafConvention> {
+    pub(crate) fn kernel(self) -> Option<PafConvention> {
         match self {
             Self::Auto => None,
             Self::Sleap => Some(PafConvention::Sleap),

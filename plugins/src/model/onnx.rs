@@ -15,7 +15,7 @@ const FLOAT16: u64 = 10;
 const DEEPEST: usize = 100;
 
 /// Whether any of the model's weights are float16; no, where the file cannot be read as ONNX.
-pub(super) fn has_float16_weights(path: &Path) -> bool {
+pub(crate) fn has_float16_weights(path: &Path) -> bool {
     let look = || -> io::Result<bool> {
         let file = File::open(path)?;
         let end = file.metadata()?.len();
@@ -28,7 +28,7 @@ pub(super) fn has_float16_weights(path: &Path) -> bool {
 ///
 /// # Errors
 /// It cannot be read as ONNX.
-pub(super) fn external_files(path: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn external_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let file = File::open(path)?;
     let end = file.metadata()?.len();
     let mut locations = Vec::new();

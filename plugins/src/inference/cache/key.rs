@@ -10,8 +10,8 @@ use cudainfer_kernels::device::Device;
 
 use super::checksum;
 use super::entry::write_atomically;
-use crate::engine::onnx::external_files;
-use crate::engine::{Config, Precision, Provider, library};
+use crate::inference::{Config, Precision, Provider, ort};
+use crate::model::onnx::external_files;
 use crate::nick::nick;
 
 /// Goes up with what the files of an entry mean.
@@ -60,7 +60,7 @@ impl Key {
             sums.join(" "),
             nick(provider),
             device.map_or_else(cpu, gpu),
-            library::version(),
+            ort::library::version(),
         );
         let hash = checksum::sha256_of(&text);
         Ok(Self { name: format!("{stem}-{}", &hash[..hash.len().min(12)]), text })

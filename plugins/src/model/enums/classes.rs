@@ -19,7 +19,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    pub(super) fn kernel(self) -> Option<detect::Activation> {
+    pub(crate) fn kernel(self) -> Option<detect::Activation> {
         match self {
             Self::Auto => None,
             Self::None => Some(detect::Activation::None),

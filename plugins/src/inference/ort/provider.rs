@@ -9,53 +9,16 @@ use ort::ep::cuda::ConvAlgorithmSearch;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
-use super::cache::Cache;
 use super::gpu::Gpu;
 use super::libraries::open_missing;
-use super::onnx::has_float16_weights;
 use super::profile::Profile;
-use super::progress::{Progress, watched};
-use super::session::{describe, words};
-use super::{Config, EngineError, ModelInfo, Session};
+use super::session::{Session, describe, words};
+use crate::inference::cache::Cache;
+use crate::inference::progress::{Progress, watched};
+use crate::inference::{Config, InferenceError, Precision, Provider};
+use crate::model::ModelInfo;
+use crate::model::onnx::has_float16_weights;
 use crate::nick::nick;
-
-/// Where a model runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstCudaInferProvider")]
-pub enum Provider {
-    /// The first of the others that works.
-    #[default]
-    #[enum_value(name = "The first of tensorrt, tensorrt-rtx, cuda and cpu that works", nick = "auto")]
-    Auto,
-    /// NVIDIA TensorRT.
-    #[enum_value(name = "NVIDIA TensorRT", nick = "tensorrt")]
-    TensorRt,
-    /// NVIDIA TensorRT for RTX.
-    #[enum_value(name = "NVIDIA TensorRT for RTX", nick = "tensorrt-rtx")]
-    TensorRtRtx,
-    /// CUDA and cuDNN.
-    #[enum_value(name = "NVIDIA CUDA and cuDNN", nick = "cuda")]
-    Cuda,
-    /// The CPU.
-    #[enum_value(name = "The CPU", nick = "cpu")]
-    Cpu,
-}
-
-/// In which numbers TensorRT computes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstCudaInferPrecision")]
-pub enum Precision {
-    /// The model's own.
-    #[default]
-    #[enum_value(name = "Those of the model", nick = "model")]
-    Model,
-    /// float16 where that is faster.
-    #[enum_value(name = "float16 where that is faster", nick = "float16")]
-    Float16,
-    /// int8 where that is faster, float16 otherwise.
-    #[enum_value(name = "int8 where the model is quantised or calibrated, else float16", nick = "int8")]
-    Int8,
-}
 
 impl Provider {
     /// Opens the model in ONNX Runtime on this provider, in the stream of `gpu`, from the cache where it has it. `graphs`
@@ -65,7 +28,7 @@ impl Provider {
     /// A sentence: what is missing, or ONNX Runtime's own words.
     pub(super) fn session(
         self,
-        builder: impl Fn() -> Result<SessionBuilder, EngineError>,
+        builder: impl Fn() -> Result<SessionBuilder, InferenceError>,
         config: &Config,
         gpu: &Gpu,
         graphs: bool,
@@ -196,15 +159,15 @@ fn profile(builder: SessionBuilder, config: &Config) -> Result<Option<Profile>, 
 
 /// Opens the first session on the provider that was asked for, or on the best that works; returns which, and why
 /// the better ones did not. What it does on a GPU is counted in `counters`; what takes long is said to `progress`.
-pub(super) fn open(
+pub(in crate::inference) fn open(
     environment: &Environment,
     config: &Config,
     counters: &Arc<Counters>,
     cache: &mut Cache,
     progress: &(dyn Fn(Progress) + Sync),
-) -> Result<(Provider, Session, Vec<String>), EngineError> {
+) -> Result<(Provider, Session, Vec<String>), InferenceError> {
     let mut refused = Vec::new();
-    let missing = |reason| EngineError::Gpu { device: config.device.to_string(), reason };
+    let missing = |reason| InferenceError::Gpu { device: config.device.to_string(), reason };
     if let Choice::Cuda(_) = config.device {
         device(config.device).map_err(missing)?;
     }
@@ -216,7 +179,7 @@ pub(super) fn open(
     };
     let only = config.provider != Provider::Auto;
     for provider in wanted {
-        let refuse = |reason| EngineError::Provider { provider: nick(*provider), reason };
+        let refuse = |reason| InferenceError::Provider { provider: nick(*provider), reason };
         let opened = device(config.device)
             .and_then(|device| Gpu::open(&device, counters))
             .map_err(refuse)
@@ -226,7 +189,7 @@ pub(super) fn open(
             });
         match opened {
             Ok(session) => return Ok((*provider, session, refused)),
-            Err(EngineError::Provider { reason, .. }) if !only => {
+            Err(InferenceError::Provider { reason, .. }) if !only => {
                 refused.push(format!("{}: {reason}", nick(*provider)));
             }
             // Not the provider's fault: the CPU would refuse the model too.
@@ -247,7 +210,7 @@ pub(super) fn open(
 }
 
 /// What is said of a load that takes more than a second.
-pub(super) fn loading(config: &Config, provider: Provider) -> String {
+pub(in crate::inference) fn loading(config: &Config, provider: Provider) -> String {
     let model = config.model.file_name().unwrap_or_default().to_string_lossy();
     let verb = if provider == Provider::TensorRt { "building" } else { "loading" };
     format!("{verb} {model} for {}", nick(provider))

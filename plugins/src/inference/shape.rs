@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
-use super::EngineError;
+use super::InferenceError;
 use crate::memory::tensor::part;
 use crate::meta::tensor::Tensor;
 
@@ -124,16 +124,16 @@ pub(super) fn bytes(desc: &TensorDesc) -> usize {
 ///
 /// # Errors
 /// An output does not have so many rows.
-pub fn row(outputs: &[Tensor], row: usize, rows: usize) -> Result<Vec<Tensor>, EngineError> {
+pub fn row(outputs: &[Tensor], row: usize, rows: usize) -> Result<Vec<Tensor>, InferenceError> {
     if rows == 1 {
         return Ok(outputs.to_vec());
     }
     let of = |output: &Tensor| {
         let mut desc = output.desc.clone();
         let first = desc.dims.first_mut().filter(|first| **first == Some(rows));
-        *first.ok_or_else(|| EngineError::Batch { rows, output: output.desc.to_string() })? = Some(1);
+        *first.ok_or_else(|| InferenceError::Batch { rows, output: output.desc.to_string() })? = Some(1);
         let bytes = bytes(&desc);
-        let data = part(&output.data, row * bytes, bytes).map_err(|e| EngineError::Run(e.to_string()))?;
+        let data = part(&output.data, row * bytes, bytes).map_err(|e| InferenceError::Run(e.to_string()))?;
         Ok(Tensor { desc, data })
     };
     outputs.iter().map(of).collect()

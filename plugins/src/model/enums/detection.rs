@@ -33,7 +33,7 @@ pub enum Decoder {
 }
 
 impl Decoder {
-    pub(super) fn kernel(self) -> Option<DecoderKind> {
+    pub(crate) fn kernel(self) -> Option<DecoderKind> {
         match self {
             Self::Auto => None,
             Self::Yolov5 => Some(DecoderKind::Yolov5),

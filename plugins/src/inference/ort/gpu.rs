@@ -19,15 +19,16 @@ use cudainfer_kernels::device::{
 use cudainfer_kernels::tensor::TensorDesc;
 use ort::session::RunOptions;
 
+use super::Session;
 use super::binding::Binding;
 use super::session::{CAT, failed};
-use super::shape::{batch_dims, bytes};
-use super::{EngineError, Session, Shape};
+use crate::inference::shape::{batch_dims, bytes};
+use crate::inference::{InferenceError, Shape};
 use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 
 /// Runs of a number of rows before graphs are recorded: ONNX Runtime chooses algorithms and allocates its memory in the first.
-pub(super) const WARM_UP: usize = 2;
+pub(in crate::inference) const WARM_UP: usize = 2;
 /// Shapes at most that memory and graphs are kept for.
 const MAX_SHAPES: usize = 4;
 /// Runs that may be under way on the GPU before the thread that enqueues them waits.
@@ -128,7 +129,7 @@ impl Gpu {
     }
 
     /// Waits until less than [`BUSY`] runs are under way.
-    pub(super) fn wait_for_turn(&mut self) -> Result<(), EngineError> {
+    pub(super) fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
         self.limit(BUSY)
     }
 
@@ -154,7 +155,7 @@ impl Gpu {
         session: &mut ort::session::Session,
         shape: &Arc<Shape>,
         images: &[&gst::BufferRef],
-    ) -> Result<Vec<Tensor>, EngineError> {
+    ) -> Result<Vec<Tensor>, InferenceError> {
         self.limit(MAX_RUNNING)?;
         // Taken out, so that `self` can be used beside it.
         let mut shaped = self.shaped(shape)?;
@@ -163,7 +164,7 @@ impl Gpu {
         done
     }
 
-    fn shaped(&mut self, shape: &Arc<Shape>) -> Result<Shaped, EngineError> {
+    fn shaped(&mut self, shape: &Arc<Shape>) -> Result<Shaped, InferenceError> {
         if let Some(index) = self.shapes.iter().position(|s| Arc::ptr_eq(&s.shape, shape)) {
             return Ok(self.shapes.remove(index));
         }
@@ -178,7 +179,7 @@ impl Gpu {
             let memory = self.stream.allocate(bytes(desc) * most)?;
             Ok(Output { memory, pool: Vec::new() })
         };
-        let outputs = shape.outputs.iter().map(output).collect::<Result<_, EngineError>>()?;
+        let outputs = shape.outputs.iter().map(output).collect::<Result<_, InferenceError>>()?;
         Ok(Shaped { shape: Arc::clone(shape), input, outputs, ways: HashMap::new() })
     }
 
@@ -187,7 +188,7 @@ impl Gpu {
         session: &mut ort::session::Session,
         shaped: &mut Shaped,
         images: &[&gst::BufferRef],
-    ) -> Result<Vec<Tensor>, EngineError> {
+    ) -> Result<Vec<Tensor>, InferenceError> {
         let stream = Arc::clone(&self.stream);
         let rows = self.rows(&shaped.shape, images.len());
         let mut way = match shaped.ways.remove(&rows) {
@@ -203,10 +204,10 @@ impl Gpu {
             .map(|(desc, output)| {
                 let kept = output.keep(&stream, bytes(desc) * rows)?;
                 let data = self.allocator.buffer(&kept, bytes(desc) * rows);
-                let data = data.ok_or_else(|| EngineError::Run("an output has no stream".into()))?;
+                let data = data.ok_or_else(|| InferenceError::Run("an output has no stream".into()))?;
                 Ok(Tensor { desc: TensorDesc::fixed(&desc.name, desc.ty, &batch_dims(desc, rows)), data })
             })
-            .collect::<Result<_, EngineError>>()?;
+            .collect::<Result<_, InferenceError>>()?;
         let event = match self.reached.pop() {
             Some(event) => event,
             None => Event::new(stream.context())?,
@@ -217,7 +218,7 @@ impl Gpu {
     }
 
     /// Enqueues the model's run: its graph, which is recorded first if it is time.
-    fn launch(&mut self, session: &mut ort::session::Session, way: &mut Way) -> Result<(), EngineError> {
+    fn launch(&mut self, session: &mut ort::session::Session, way: &mut Way) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
         if self.graphs && way.runs >= WARM_UP && way.graph.is_none() {
             let options = options(true)?;
@@ -232,7 +233,7 @@ impl Gpu {
         }
         let graphs = self.graphs;
         let mut run = || match &mut way.graph {
-            Some(graph) => stream.launch_graph(graph).map_err(EngineError::from),
+            Some(graph) => stream.launch_graph(graph).map_err(InferenceError::from),
             None => {
                 stream.counters().launches.add(1);
                 stream.counters().host_waits.add(u64::from(!graphs));
@@ -251,12 +252,12 @@ impl Gpu {
         shape: &Shape,
         input: &Memory,
         images: &[&gst::BufferRef],
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
         let size = shape.image_bytes();
         let convert = |from: DeviceSlice<'_>, to| {
             let done = self.convert.start(&stream, from, shape.given, to, shape.image.ty);
-            done.map_err(|e| EngineError::Run(e.to_string()))
+            done.map_err(|e| InferenceError::Run(e.to_string()))
         };
         let mut row = 0;
         while let Some(image) = images.get(row) {
@@ -294,7 +295,12 @@ impl Gpu {
     }
 
     /// Binds a shape's memory for so many rows.
-    fn way(&self, session: &ort::session::Session, shaped: &Shaped, rows: usize) -> Result<Way, EngineError> {
+    fn way(
+        &self,
+        session: &ort::session::Session,
+        shaped: &Shaped,
+        rows: usize,
+    ) -> Result<Way, InferenceError> {
         let Shaped { shape, input, outputs, .. } = shaped;
         let mut binding = Binding::new(session, self.stream.context().device().ordinal).map_err(failed)?;
         let image = &shape.image;
@@ -317,7 +323,7 @@ impl Gpu {
     }
 
     /// An input that stays the same, in memory of our own: ONNX Runtime's would be used again by what is recorded.
-    fn upload(&self, data: &[u8]) -> Result<Memory, EngineError> {
+    fn upload(&self, data: &[u8]) -> Result<Memory, InferenceError> {
         let mut pinned = self.stream.pin(data.len())?;
         pinned.as_mut_slice().copy_from_slice(data);
         let memory = self.stream.allocate(data.len())?;
@@ -328,7 +334,7 @@ impl Gpu {
 
     /// Waits for the oldest runs while `most` or more are under way. Elements behind that wait for results have done that
     /// already.
-    fn limit(&mut self, most: usize) -> Result<(), EngineError> {
+    fn limit(&mut self, most: usize) -> Result<(), InferenceError> {
         while let Some(oldest) = self.running.front() {
             if !oldest.done()? {
                 if self.running.len() < most {
@@ -344,7 +350,7 @@ impl Gpu {
 
 impl Output {
     /// Enqueues the copy of the first `bytes` to memory of that size that nobody else has.
-    fn keep(&mut self, stream: &Stream, bytes: usize) -> Result<Arc<SharedMemory>, EngineError> {
+    fn keep(&mut self, stream: &Stream, bytes: usize) -> Result<Arc<SharedMemory>, InferenceError> {
         let fits = |memory: &&Arc<SharedMemory>| memory.slice().bytes() == bytes;
         let free = self.pool.iter().filter(fits).find(|memory| Arc::strong_count(memory) == 1);
         let kept = match free {
@@ -376,8 +382,8 @@ impl Staging {
         stream: &Stream,
         data: &gst::BufferRef,
         target: DeviceSlice<'_>,
-    ) -> Result<(), EngineError> {
-        let map = data.map_readable().map_err(|e| EngineError::Run(e.to_string()))?;
+    ) -> Result<(), InferenceError> {
+        let map = data.map_readable().map_err(|e| InferenceError::Run(e.to_string()))?;
         let free = self.turns.len() >= self.limit.max(1);
         // Of another size, it was for another shape.
         let turn = if free { self.turns.pop_front() } else { None };
@@ -417,7 +423,7 @@ impl Session {
 /// Never recording by ONNX Runtime, whose launches would wait for the device. No waiting at the end of a run either, where
 /// runs are going to be recorded; where they are not, ONNX Runtime gives back the pinned memory of a run only there: it would
 /// grow from run to run, and the last callbacks would find their session gone.
-fn options(recorded: bool) -> Result<RunOptions, EngineError> {
+fn options(recorded: bool) -> Result<RunOptions, InferenceError> {
     let mut options = RunOptions::new().map_err(failed)?;
     if recorded {
         options.disable_device_sync().map_err(failed)?;

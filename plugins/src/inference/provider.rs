@@ -1,0 +1,39 @@
+//! Where models run and in which numbers, as properties name it.
+
+/// Where a model runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferProvider")]
+pub enum Provider {
+    /// The first of the others that works.
+    #[default]
+    #[enum_value(name = "The first of tensorrt, tensorrt-rtx, cuda and cpu that works", nick = "auto")]
+    Auto,
+    /// NVIDIA TensorRT.
+    #[enum_value(name = "NVIDIA TensorRT", nick = "tensorrt")]
+    TensorRt,
+    /// NVIDIA TensorRT for RTX.
+    #[enum_value(name = "NVIDIA TensorRT for RTX", nick = "tensorrt-rtx")]
+    TensorRtRtx,
+    /// CUDA and cuDNN.
+    #[enum_value(name = "NVIDIA CUDA and cuDNN", nick = "cuda")]
+    Cuda,
+    /// The CPU.
+    #[enum_value(name = "The CPU", nick = "cpu")]
+    Cpu,
+}
+
+/// In which numbers TensorRT computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferPrecision")]
+pub enum Precision {
+    /// The model's own.
+    #[default]
+    #[enum_value(name = "Those of the model", nick = "model")]
+    Model,
+    /// float16 where that is faster.
+    #[enum_value(name = "float16 where that is faster", nick = "float16")]
+    Float16,
+    /// int8 where that is faster, float16 otherwise.
+    #[enum_value(name = "int8 where the model is quantised or calibrated, else float16", nick = "int8")]
+    Int8,
+}

@@ -1,0 +1,127 @@
+//! What a tensor can be, as properties, sidecars and caps name it. `auto` leaves it to the model.
+
+use cudainfer_kernels::preproc;
+
+/// How the frame fills the tensor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferResize")]
+#[allow(missing_docs)]
+pub enum Resize {
+    #[default]
+    #[enum_value(name = "As the model's sidecar says, else letterbox", nick = "auto")]
+    Auto,
+    #[enum_value(name = "Keep the aspect ratio, fill the rest with the padding value", nick = "letterbox")]
+    Letterbox,
+    #[enum_value(name = "Fill the tensor, ignoring the aspect ratio", nick = "stretch")]
+    Stretch,
+    #[enum_value(name = "Keep the aspect ratio, cut off what does not fit", nick = "center-crop")]
+    CenterCrop,
+}
+
+impl Resize {
+    pub(crate) fn kernel(self) -> Option<preproc::Resize> {
+        match self {
+            Self::Auto => None,
+            Self::Letterbox => Some(preproc::Resize::Letterbox),
+            Self::Stretch => Some(preproc::Resize::Stretch),
+            Self::CenterCrop => Some(preproc::Resize::CenterCrop),
+        }
+    }
+}
+
+/// How pixels are sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferInterpolation")]
+#[allow(missing_docs)]
+pub enum Interpolation {
+    #[default]
+    #[enum_value(name = "As the model's sidecar says, else bilinear", nick = "auto")]
+    Auto,
+    #[enum_value(name = "Two by two neighbours, half-pixel centres", nick = "bilinear")]
+    Bilinear,
+    #[enum_value(name = "The nearest pixel", nick = "nearest")]
+    Nearest,
+    #[enum_value(name = "Mean over the covered area", nick = "area")]
+    Area,
+}
+
+impl Interpolation {
+    pub(crate) fn kernel(self) -> Option<preproc::Interpolation> {
+        match self {
+            Self::Auto => None,
+            Self::Bilinear => Some(preproc::Interpolation::Bilinear),
+            Self::Nearest => Some(preproc::Interpolation::Nearest),
+            Self::Area => Some(preproc::Interpolation::Area),
+        }
+    }
+}
+
+/// The order of the tensor's channels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferChannelOrder")]
+#[allow(missing_docs)]
+pub enum ChannelOrder {
+    #[default]
+    #[enum_value(name = "As the model's sidecar says, else rgb, or gray for one channel", nick = "auto")]
+    Auto,
+    #[enum_value(name = "Red, green, blue", nick = "rgb")]
+    Rgb,
+    #[enum_value(name = "Blue, green, red", nick = "bgr")]
+    Bgr,
+    #[enum_value(name = "One channel of luma", nick = "gray")]
+    Gray,
+}
+
+impl ChannelOrder {
+    pub(crate) fn kernel(self) -> Option<preproc::ChannelOrder> {
+        match self {
+            Self::Auto => None,
+            Self::Rgb => Some(preproc::ChannelOrder::Rgb),
+            Self::Bgr => Some(preproc::ChannelOrder::Bgr),
+            Self::Gray => Some(preproc::ChannelOrder::Gray),
+        }
+    }
+}
+
+/// The order of a tensor's dimensions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferLayout")]
+#[allow(missing_docs)]
+pub enum Layout {
+    #[default]
+    #[enum_value(name = "As the model says", nick = "auto")]
+    Auto,
+    #[enum_value(name = "Batch, channel, height, width", nick = "nchw")]
+    Nchw,
+    #[enum_value(name = "Batch, height, width, channel", nick = "nhwc")]
+    Nhwc,
+}
+
+impl Layout {
+    /// The kernels' layout; `None` for `auto`.
+    pub fn kernel(self) -> Option<preproc::Layout> {
+        match self {
+            Self::Auto => None,
+            Self::Nchw => Some(preproc::Layout::Nchw),
+            Self::Nhwc => Some(preproc::Layout::Nhwc),
+        }
+    }
+}
+
+/// A tensor's element type; the nicks are `TensorType`'s names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferElementType")]
+#[allow(missing_docs)]
+pub enum ElementType {
+    #[default]
+    #[enum_value(name = "As the model says", nick = "auto")]
+    Auto,
+    #[enum_value(name = "32-bit float", nick = "float32")]
+    Float32,
+    #[enum_value(name = "16-bit float", nick = "float16")]
+    Float16,
+    #[enum_value(name = "Unsigned 8-bit integer", nick = "uint8")]
+    UInt8,
+    #[enum_value(name = "Signed 8-bit integer", nick = "int8")]
+    Int8,
+}
