@@ -1,88 +1,34 @@
-//! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
-//!
-//! The `ort` crate speaks to the library. `unsafe` is only where libraries are looked at or opened (`library`, `libraries`)
-//! and where addresses on the device and a stream are handed over (`binding`, `provider`).
+//! Running models: a [`Session`] is a model that is ready to run, whatever runs it, and an [`Engine`] all that is made of one
+//! model. [`ort`] makes sessions by ONNX Runtime; another runtime would be a folder beside it and a line in [`Runtime`].
 
 mod cache;
+mod config;
+mod error;
 mod ort;
 mod progress;
 mod provider;
+mod runtime;
+mod session;
 mod shape;
 
-pub use ort::Session;
+pub use config::Config;
+pub use error::InferenceError;
 pub use progress::{Progress, watched};
 pub use provider::{Precision, Provider};
+pub use runtime::Runtime;
+pub use session::{Session, SharedSession};
 pub use shape::{Constant, Shape, row};
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::device::{Choice, Context, Counters, DeviceError};
+use cudainfer_kernels::device::{Context, Counters};
 use cudainfer_kernels::tensor::TensorDesc;
 
+use self::cache::Cache;
+use self::runtime::{Opened, loading};
 use crate::model::{ImageInput, ModelError, ModelInfo};
 use crate::sync::lock;
-use cache::Cache;
-
-/// What to load and how to run it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// The ONNX file.
-    pub model: PathBuf,
-    /// A file with one label a line; beats the sidecar's labels.
-    pub labels: Option<PathBuf>,
-    /// Where inference runs.
-    pub provider: Provider,
-    /// On which GPU, or on none.
-    pub device: Choice,
-    /// TensorRT's numbers.
-    pub precision: Precision,
-    /// Bytes that TensorRT may use to work in; 0 leaves it to TensorRT.
-    pub workspace: usize,
-    /// The folder for what makes the next start quicker; not set, it is `cudainfer` in the user's cache folder, and `none`
-    /// is none.
-    pub cache: Option<PathBuf>,
-    /// Whether runs on the GPU may be recorded as CUDA graphs.
-    pub graphs: bool,
-    /// ONNX Runtime's library, where it is not to be searched for.
-    pub library: Option<PathBuf>,
-    /// Sessions on the CPU that may run at the same time; at least 1.
-    pub sessions: usize,
-    /// Threads in which an operation of the model runs on the CPU, in each session; at least 1.
-    pub intra_threads: usize,
-    /// Branches of the model that run at the same time on the CPU, in each session; at least 1.
-    pub inter_threads: usize,
-    /// Frames of a run, at most; `None` leaves it to the model.
-    pub batch: Option<usize>,
-    /// Bytes of device memory that ONNX Runtime may use; 0 is no limit.
-    pub memory_limit: usize,
-}
-
-impl Config {
-    /// The model on the provider and the device that are best, in one session of one thread.
-    pub fn new(model: impl Into<PathBuf>) -> Self {
-        Self {
-            model: model.into(),
-            labels: None,
-            provider: Provider::Auto,
-            device: Choice::Auto,
-            precision: Precision::Model,
-            workspace: 0,
-            cache: None,
-            graphs: true,
-            library: None,
-            sessions: 1,
-            intra_threads: 1,
-            inter_threads: 1,
-            batch: None,
-            memory_limit: 0,
-        }
-    }
-}
-
-/// A session and whose turn it is.
-pub type SharedSession = Arc<Mutex<Session>>;
 
 /// A loaded model: what it wants, what it gives, and the sessions that run it.
 #[derive(Debug)]
@@ -126,12 +72,12 @@ impl Engine {
         let path = &config.model;
         std::fs::File::open(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))?;
         let info = ModelInfo::read(path, config.labels.as_deref())?;
-        let environment = ort::library::environment(config.library.as_deref())?;
+        let backend = Runtime::OnnxRuntime.start(config)?;
         let batches =
             config.batch.map_or_else(|| "the model's batch".to_owned(), |n| format!("batches of {n}"));
-        let mut cache = Cache::new(config, &batches);
-        let (provider, mut first, fallbacks) =
-            ort::provider::open(environment, config, counters, &mut cache, progress)?;
+        let mut cache = Cache::new(config, &batches, &backend.version());
+        let Opened { provider, session: mut first, refused: fallbacks } =
+            backend.open(config, counters, &mut cache, progress)?;
         let cached = cache.hit();
         let inputs = first.inputs().to_vec();
         let input = ImageInput::of(&inputs, &info, path)?;
@@ -146,9 +92,9 @@ impl Engine {
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
         if provider == Provider::Cpu && config.sessions > 1 {
-            watched(&ort::provider::loading(config, provider), progress, || {
+            watched(&loading(config, provider), progress, || {
                 while sessions.len() < config.sessions {
-                    let session = Session::open(environment, config, provider, None, &mut cache)?;
+                    let session = backend.open_another(config, &mut cache)?;
                     sessions.push(Arc::new(Mutex::new(session)));
                 }
                 Ok::<(), InferenceError>(())
@@ -218,7 +164,7 @@ impl Engine {
                 // Once more, when all is chosen, allocated and recorded: that is how long it takes. The largest batches' outputs
                 // are kept as long as frames will keep them, so that there is memory for as many.
                 let mut kept = Vec::new();
-                for _ in 0..=if self.provider == Provider::Cpu { 0 } else { ort::WARM_UP + 1 } {
+                for _ in 0..session.warm_up_runs() {
                     let started = Instant::now();
                     let rows = session.rows(&shape, frames);
                     let outputs = session.run(&shape, &images[..frames])?;
@@ -250,58 +196,4 @@ fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceErr
         (Some(wanted), _) => Ok(wanted),
         (None, fixed) => Ok(fixed.unwrap_or(1)),
     }
-}
-
-impl InferenceError {
-    /// Whether less might have worked.
-    pub fn is_memory(&self) -> bool {
-        matches!(self, Self::Memory(_) | Self::Device(DeviceError::OutOfMemory { .. }))
-    }
-}
-
-/// Why a model cannot be loaded or run.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum InferenceError {
-    /// The model or its files are not right.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// ONNX Runtime's library was not found or does not serve.
-    #[error("{0}")]
-    Library(String),
-    /// The provider that was asked for does not work.
-    #[error("provider={provider} does not work here: {reason}. provider=auto takes the best that does")]
-    Provider {
-        /// Its name.
-        provider: String,
-        /// ONNX Runtime's reason.
-        reason: String,
-    },
-    /// The GPU that was asked for cannot be used.
-    #[error("device={device}: {reason}")]
-    Gpu {
-        /// As the property says it.
-        device: String,
-        /// Why not.
-        reason: String,
-    },
-    /// The GPU failed.
-    #[error("{0}")]
-    Device(#[from] DeviceError),
-    /// A run that failed.
-    #[error("ONNX Runtime failed to run the model: {0}")]
-    Run(String),
-    /// A run for which there was not enough memory.
-    #[error("there is not enough memory to run the model: {0}")]
-    Memory(String),
-    /// Outputs that cannot be told apart by frame.
-    #[error(
-        "a batch of {rows} frames gives '{output}', which does not tell whose is what: its first dimension would have to \
-         be {rows}. Export the model with a batch in all its outputs, or set batch-size=1"
-    )]
-    Batch {
-        /// Rows of the run.
-        rows: usize,
-        /// The output's description.
-        output: String,
-    },
 }

@@ -10,7 +10,7 @@ use cudainfer_kernels::device::Device;
 
 use super::checksum;
 use super::entry::write_atomically;
-use crate::inference::{Config, Precision, Provider, ort};
+use crate::inference::{Config, Precision, Provider};
 use crate::model::onnx::external_files;
 use crate::nick::nick;
 
@@ -32,7 +32,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// `shapes` are those that the session is made for, in words. `root` is the cache's folder.
+    /// `shapes` are those that the session is made for, in words, and `runtime` is the version of what makes it. `root` is
+    /// the cache's folder.
     ///
     /// # Errors
     /// The model cannot be read.
@@ -42,6 +43,7 @@ impl Key {
         provider: Provider,
         device: Option<&Device>,
         shapes: &str,
+        runtime: &str,
     ) -> io::Result<Self> {
         let mut files = vec![config.model.clone()];
         files.extend(external_files(&config.model)?);
@@ -56,11 +58,10 @@ impl Key {
         let stem = config.model.file_stem().unwrap_or_default().to_string_lossy();
         let text = format!(
             "model: {stem}, SHA-256 {}\nprovider: {}\nsettings: {settings}\nshapes: {shapes}\nmachine: {}\n\
-             ONNX Runtime: {}\nformat: {FORMAT}\n",
+             runtime: {runtime}\nformat: {FORMAT}\n",
             sums.join(" "),
             nick(provider),
             device.map_or_else(cpu, gpu),
-            ort::library::version(),
         );
         let hash = checksum::sha256_of(&text);
         Ok(Self { name: format!("{stem}-{}", &hash[..hash.len().min(12)]), text })
@@ -149,9 +150,10 @@ mod tests {
         let gpu = |name: &str, driver| Device { ordinal: 0, name: name.into(), capability: (9, 0), driver };
         let (here, other, newer) = (gpu("H200", 12080), gpu("L4", 12080), gpu("H200", 13000));
         let one = config(model.clone());
-        let name = |config: &Config, provider, device, shapes| {
-            Key::new(&root, config, provider, device, shapes).unwrap().name
+        let of = |config: &Config, provider, device, shapes, runtime| {
+            Key::new(&root, config, provider, device, shapes, runtime).unwrap().name
         };
+        let name = |config: &Config, provider, device, shapes| of(config, provider, device, shapes, "1.31");
         let float16 = Config { precision: Precision::Float16, ..one.clone() };
         let names = [
             name(&one, Provider::Cpu, None, "batch 1"),
@@ -161,6 +163,7 @@ mod tests {
             name(&one, Provider::TensorRt, Some(&other), "batch 1"),
             name(&one, Provider::TensorRt, Some(&newer), "batch 1"),
             name(&float16, Provider::TensorRt, Some(&here), "batch 1"),
+            of(&one, Provider::Cpu, None, "batch 1", "1.32"),
         ];
         let different: std::collections::HashSet<_> = names.iter().collect();
         assert_eq!(different.len(), names.len(), "{names:?}");
@@ -206,7 +209,7 @@ mod tests {
         let field = |n: u8, bytes: &[u8]| [&[n << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
         let entry = field(13, &[field(1, b"location"), field(2, b"a.bin")].concat());
         fs::write(root.join("a.onnx"), field(7, &field(5, &entry))).unwrap();
-        let key = || Key::new(&root, &config(root.join("a.onnx")), Provider::Cpu, None, "");
+        let key = || Key::new(&root, &config(root.join("a.onnx")), Provider::Cpu, None, "", "");
         assert!(key().is_err(), "the weights are missing");
         fs::write(root.join("a.bin"), "one").unwrap();
         let one = key().unwrap().name;

@@ -28,13 +28,11 @@ mod key;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use cudainfer_kernels::device::Device;
-use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
-
 use self::entry::{Entry, Work};
 use self::key::Key;
 use super::{Config, Provider};
 use crate::model::onnx::external_files;
+use cudainfer_kernels::device::Device;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -56,6 +54,8 @@ const WORTH_KEEPING: std::ops::RangeInclusive<u64> = 1_000_000..=256_000_000;
 pub(in crate::inference) struct Cache {
     root: Option<PathBuf>,
     shapes: String,
+    /// The runtime that sessions are made by.
+    runtime: String,
     /// The entry that was looked for last, and whether it is known to be as it was written.
     found: Option<(Provider, Entry, bool)>,
     hit: bool,
@@ -76,16 +76,21 @@ struct Pending {
     ready: bool,
 }
 
-/// How a session is made: from the model, from it and saved, or from what was saved.
-enum Graph<'a> {
+/// What a session is made from.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::inference) enum Graph<'a> {
+    /// The model.
     Model,
+    /// The model, whose optimised graph is written there.
     Save(&'a Path),
+    /// The optimised graph that lies there.
     Saved(&'a Path),
 }
 
 impl Cache {
-    /// The cache that `config` names; `shapes` are those that sessions are made for, in words. Nothing is touched yet.
-    pub fn new(config: &Config, shapes: &str) -> Self {
+    /// The cache that `config` names; `shapes` are those that sessions are made for, in words, and `runtime` is the version of
+    /// what makes them. Nothing is touched yet.
+    pub fn new(config: &Config, shapes: &str, runtime: &str) -> Self {
         let root = match &config.cache {
             None => Some(glib::user_cache_dir().join("cudainfer")),
             Some(folder) if folder == Path::new(OFF) => None,
@@ -94,6 +99,7 @@ impl Cache {
         Self {
             root,
             shapes: shapes.to_owned(),
+            runtime: runtime.to_owned(),
             found: None,
             hit: false,
             warnings: Vec::new(),
@@ -112,29 +118,15 @@ impl Cache {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Opens a session, from the cache where it has what this one needs, and fills it where it has not. `prepare` makes a
-    /// builder with the provider registered, which keeps its engines in the folder, if it is given one; `refused` makes the
-    /// error of ONNX Runtime's.
-    pub fn open<E>(
+    /// Opens a session, from the cache where it has what this one needs, and fills it where it has not. `load` makes the session;
+    /// its provider keeps engines in the folder, if it is given one.
+    pub fn open<S, E>(
         &mut self,
         config: &Config,
         provider: Provider,
         device: Option<&Device>,
-        prepare: impl Fn(Option<&Path>) -> Result<SessionBuilder, E>,
-        refused: impl Fn(&ort::Error) -> E,
-    ) -> Result<ort::session::Session, E> {
-        let load = |engines: Option<&Path>, graph: Graph<'_>| {
-            let builder = prepare(engines)?;
-            let (builder, file) = match graph {
-                Graph::Model => (Ok(builder), config.model.as_path()),
-                Graph::Save(path) => (builder.with_optimized_model_path(path), config.model.as_path()),
-                Graph::Saved(path) => {
-                    (builder.with_optimization_level(GraphOptimizationLevel::Disable), path)
-                }
-            };
-            let mut builder = builder.map_err(|e| refused(&e.into()))?;
-            builder.commit_from_file(file).map_err(|e| refused(&e))
-        };
+        load: impl Fn(Option<&Path>, Graph<'_>) -> Result<S, E>,
+    ) -> Result<S, E> {
         self.hit = false;
         let Some(entry) = self.entry(config, provider, device) else { return load(None, Graph::Model) };
         let session = if provider == Provider::TensorRt {
@@ -164,7 +156,7 @@ impl Cache {
             Provider::Auto | Provider::Cuda | Provider::TensorRtRtx => Ok(false),
         };
         let key = kept.and_then(|kept| {
-            kept.then(|| Key::new(root, config, provider, device, &self.shapes)).transpose()
+            kept.then(|| Key::new(root, config, provider, device, &self.shapes, &self.runtime)).transpose()
         });
         match key {
             Ok(key) => {

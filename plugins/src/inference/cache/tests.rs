@@ -18,6 +18,7 @@ fn again(root: &Path) -> (Cache, Entry) {
     let cache = Cache {
         root: Some(root.to_owned()),
         shapes: String::new(),
+        runtime: String::new(),
         found: None,
         hit: false,
         warnings: Vec::new(),

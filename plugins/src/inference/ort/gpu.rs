@@ -19,7 +19,6 @@ use cudainfer_kernels::device::{
 use cudainfer_kernels::tensor::TensorDesc;
 use ort::session::RunOptions;
 
-use super::Session;
 use super::binding::Binding;
 use super::session::{CAT, failed};
 use crate::inference::shape::{batch_dims, bytes};
@@ -28,7 +27,7 @@ use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 
 /// Runs of a number of rows before graphs are recorded: ONNX Runtime chooses algorithms and allocates its memory in the first.
-pub(in crate::inference) const WARM_UP: usize = 2;
+pub(super) const WARM_UP: usize = 2;
 /// Shapes at most that memory and graphs are kept for.
 const MAX_SHAPES: usize = 4;
 /// Runs that may be under way on the GPU before the thread that enqueues them waits.
@@ -410,13 +409,6 @@ impl Drop for Gpu {
         if let Err(e) = self.stream.synchronize() {
             gst::debug!(CAT, "the last runs failed: {e}");
         }
-    }
-}
-
-impl Session {
-    /// The stream it works in, if that is a GPU's.
-    pub fn stream(&self) -> Option<&Arc<Stream>> {
-        self.gpu.as_ref().map(Gpu::stream)
     }
 }
 

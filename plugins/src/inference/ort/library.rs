@@ -24,8 +24,10 @@ const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above t
 static ENVIRONMENT: OnceLock<(Environment, PathBuf, String)> = OnceLock::new();
 
 /// The version of the library in use, and what else tells its build apart; empty before it is opened.
-pub(in crate::inference) fn version() -> String {
-    ENVIRONMENT.get().map_or_else(String::new, |(_, _, version)| format!("{version} ({})", ort::info()))
+pub(super) fn version() -> String {
+    ENVIRONMENT
+        .get()
+        .map_or_else(String::new, |(_, _, version)| format!("ONNX Runtime {version} ({})", ort::info()))
 }
 
 /// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays.

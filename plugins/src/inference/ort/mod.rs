@@ -1,15 +1,57 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
 //! The `ort` crate speaks to the library. `unsafe` is only where libraries are looked at or opened (`library`, `libraries`)
-//! and where addresses on the device and a stream are handed over (`binding`, `provider`).
+//! and where addresses on the device and a stream are handed over (`binding`, `provider`). Nothing outside this folder names
+//! ONNX Runtime's types.
 
 mod binding;
 mod gpu;
 mod libraries;
-pub(super) mod library;
+mod library;
 mod profile;
-pub(super) mod provider;
+mod provider;
 mod session;
 
-pub(super) use gpu::WARM_UP;
-pub use session::Session;
+use std::sync::Arc;
+
+use cudainfer_kernels::device::Counters;
+use ort::environment::Environment;
+
+use self::session::OrtSession;
+use super::cache::Cache;
+use super::runtime::{Backend, Opened};
+use super::{Config, InferenceError, Progress, Provider, Session};
+
+/// ONNX Runtime, opened.
+pub(super) struct OnnxRuntime(&'static Environment);
+
+impl OnnxRuntime {
+    /// Finds and opens its library at the first call.
+    ///
+    /// # Errors
+    /// [`InferenceError::Library`]: nothing was found, or what was found cannot be opened or is too old.
+    pub fn start(config: &Config) -> Result<Self, InferenceError> {
+        library::environment(config.library.as_deref()).map(Self)
+    }
+}
+
+impl Backend for OnnxRuntime {
+    fn version(&self) -> String {
+        library::version()
+    }
+
+    fn open(
+        &self,
+        config: &Config,
+        counters: &Arc<Counters>,
+        cache: &mut Cache,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Opened, InferenceError> {
+        provider::open(self.0, config, counters, cache, progress)
+    }
+
+    fn open_another(&self, config: &Config, cache: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
+        let session = OrtSession::open(self.0, config, Provider::Cpu, None, cache)?;
+        Ok(Box::new(session))
+    }
+}

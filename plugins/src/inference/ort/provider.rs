@@ -12,9 +12,10 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use super::gpu::Gpu;
 use super::libraries::open_missing;
 use super::profile::Profile;
-use super::session::{Session, describe, words};
+use super::session::{OrtSession, describe, load_with, words};
 use crate::inference::cache::Cache;
 use crate::inference::progress::{Progress, watched};
+use crate::inference::runtime::{Opened, loading};
 use crate::inference::{Config, InferenceError, Precision, Provider};
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
@@ -42,7 +43,7 @@ impl Provider {
                 self.registrations(config, gpu.stream(), graphs, engines, profile.as_ref())?;
             self.register(new()?, &registrations)
         };
-        cache.open(config, self, Some(device), prepare, words)
+        load_with(cache, config, self, Some(device), prepare, words)
     }
 
     fn register(
@@ -157,15 +158,14 @@ fn profile(builder: SessionBuilder, config: &Config) -> Result<Option<Profile>, 
     Ok(Profile::of(&inputs, &info, config.batch.unwrap_or(1)))
 }
 
-/// Opens the first session on the provider that was asked for, or on the best that works; returns which, and why
-/// the better ones did not. What it does on a GPU is counted in `counters`; what takes long is said to `progress`.
-pub(in crate::inference) fn open(
+/// See [`Backend::open`](crate::inference::runtime::Backend::open).
+pub(super) fn open(
     environment: &Environment,
     config: &Config,
     counters: &Arc<Counters>,
     cache: &mut Cache,
     progress: &(dyn Fn(Progress) + Sync),
-) -> Result<(Provider, Session, Vec<String>), InferenceError> {
+) -> Result<Opened, InferenceError> {
     let mut refused = Vec::new();
     let missing = |reason| InferenceError::Gpu { device: config.device.to_string(), reason };
     if let Choice::Cuda(_) = config.device {
@@ -185,10 +185,14 @@ pub(in crate::inference) fn open(
             .map_err(refuse)
             .and_then(|gpu| {
                 let what = loading(config, *provider);
-                watched(&what, progress, || Session::open(environment, config, *provider, Some(gpu), cache))
+                watched(&what, progress, || {
+                    OrtSession::open(environment, config, *provider, Some(gpu), cache)
+                })
             });
         match opened {
-            Ok(session) => return Ok((*provider, session, refused)),
+            Ok(session) => {
+                return Ok(Opened { provider: *provider, session: Box::new(session), refused });
+            }
             Err(InferenceError::Provider { reason, .. }) if !only => {
                 refused.push(format!("{}: {reason}", nick(*provider)));
             }
@@ -204,16 +208,9 @@ pub(in crate::inference) fn open(
         refused = vec![reason];
     }
     let session = watched(&loading(config, Provider::Cpu), progress, || {
-        Session::open(environment, config, Provider::Cpu, None, cache)
+        OrtSession::open(environment, config, Provider::Cpu, None, cache)
     })?;
-    Ok((Provider::Cpu, session, refused))
-}
-
-/// What is said of a load that takes more than a second.
-pub(in crate::inference) fn loading(config: &Config, provider: Provider) -> String {
-    let model = config.model.file_name().unwrap_or_default().to_string_lossy();
-    let verb = if provider == Provider::TensorRt { "building" } else { "loading" };
-    format!("{verb} {model} for {}", nick(provider))
+    Ok(Opened { provider: Provider::Cpu, session: Box::new(session), refused })
 }
 
 /// The GPU that the NVIDIA providers use.

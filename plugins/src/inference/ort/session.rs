@@ -1,10 +1,11 @@
 //! One ONNX Runtime session: opened on one provider, described in our terms, run on mapped tensors.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use cudainfer_kernels::convert::convert;
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::{Device, Stream};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 use ort::environment::Environment;
@@ -12,10 +13,10 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
-use super::gpu::Gpu;
-use crate::inference::cache::Cache;
+use super::gpu::{self, Gpu};
+use crate::inference::cache::{Cache, Graph};
 use crate::inference::shape::Input;
-use crate::inference::{Config, InferenceError, Provider, Shape};
+use crate::inference::{Config, InferenceError, Provider, Session, Shape};
 use crate::meta::tensor;
 use crate::model::ModelError;
 use crate::nick::nick;
@@ -28,9 +29,9 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-/// A session; it runs one frame at a time.
+/// A session of ONNX Runtime.
 #[derive(Debug)]
-pub struct Session {
+pub(super) struct OrtSession {
     /// Where it runs on a GPU. What it has bound keeps ONNX Runtime's session, so it goes first.
     pub(super) gpu: Option<Gpu>,
     session: ort::session::Session,
@@ -42,12 +43,12 @@ pub struct Session {
     _stream: Option<Arc<Stream>>,
 }
 
-impl Session {
+impl OrtSession {
     /// Loads the model on one provider, from the cache where it has it; on a GPU provider, `gpu` is where.
     ///
     /// # Errors
     /// [`InferenceError::Provider`] where the provider cannot be had, [`ModelError::Unfit`] where the model is refused.
-    pub(in crate::inference) fn open(
+    pub fn open(
         environment: &Environment,
         config: &Config,
         provider: Provider,
@@ -58,7 +59,7 @@ impl Session {
             let refused = |e: &ort::Error| ModelError::Unfit(config.model.clone(), load_failure(e)).into();
             let [intra, inter] = [config.intra_threads, config.inter_threads];
             let session =
-                cache.open(config, provider, None, |_| builder(environment, intra, inter), refused)?;
+                load_with(cache, config, provider, None, |_| builder(environment, intra, inter), refused)?;
             return Ok(Self::of(session, None));
         };
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
@@ -89,44 +90,44 @@ impl Session {
         let stream = gpu.as_ref().map(|gpu| Arc::clone(gpu.stream()));
         Self { gpu, session, inputs, outputs, gathered: Vec::new(), _stream: stream }
     }
+}
 
-    /// The inputs that are tensors of numbers.
-    pub fn inputs(&self) -> &[TensorDesc] {
+impl Session for OrtSession {
+    fn inputs(&self) -> &[TensorDesc] {
         &self.inputs
     }
 
-    /// The outputs that are tensors of numbers.
-    pub fn outputs(&self) -> &[TensorDesc] {
+    fn outputs(&self) -> &[TensorDesc] {
         &self.outputs
     }
 
-    /// The most frames that a run will have.
-    pub fn reserve(&mut self, batch: usize) {
+    fn stream(&self) -> Option<&Arc<Stream>> {
+        self.gpu.as_ref().map(Gpu::stream)
+    }
+
+    fn reserve(&mut self, batch: usize) {
         if let Some(gpu) = &mut self.gpu {
             gpu.reserve(batch);
         }
     }
 
-    /// The numbers of frames whose runs differ, so that it pays to warm them up.
-    pub fn sizes(&self, batch: usize) -> Vec<usize> {
+    fn sizes(&self, batch: usize) -> Vec<usize> {
         self.gpu.as_ref().map_or_else(|| vec![1, batch], Gpu::sizes)
     }
 
-    /// Rows of a run of so many frames: at least as many; those beyond are padding.
-    pub fn rows(&self, shape: &Shape, frames: usize) -> usize {
+    fn warm_up_runs(&self) -> usize {
+        // Once more, when all is chosen, allocated and recorded.
+        self.gpu.as_ref().map_or(1, |_| gpu::WARM_UP + 2)
+    }
+
+    fn rows(&self, shape: &Shape, frames: usize) -> usize {
         match &self.gpu {
             Some(gpu) if shape.is_known() => gpu.rows(shape, frames),
             _ => shape.rows(frames),
         }
     }
 
-    /// Runs the model once on frames of the same shape, given by their image tensors. Returns the outputs of the whole
-    /// batch, of as many rows as [`Session::rows`] says. On a GPU, where all their dimensions are known, the run is only
-    /// enqueued and the outputs stay in device memory.
-    ///
-    /// # Errors
-    /// [`InferenceError::Memory`], or [`InferenceError::Run`] with ONNX Runtime's own words.
-    pub fn run(
+    fn run(
         &mut self,
         shape: &Arc<Shape>,
         images: &[&gst::BufferRef],
@@ -142,28 +143,15 @@ impl Session {
         }
     }
 
-    /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile. On the CPU a run is over when
-    /// it returns.
-    ///
-    /// # Errors
-    /// A run failed on the device.
-    pub fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
+    fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
         self.gpu.as_mut().map_or(Ok(()), Gpu::wait_for_turn)
     }
 
-    /// Waits until what was enqueued is done.
-    ///
-    /// # Errors
-    /// It failed on the device.
-    pub fn finish(&self) -> Result<(), InferenceError> {
+    fn finish(&self) -> Result<(), InferenceError> {
         self.gpu.as_ref().map_or(Ok(()), |gpu| Ok(gpu.stream().synchronize()?))
     }
 
-    /// As [`Session::run`], but the outputs are on the host and own their memory.
-    ///
-    /// # Errors
-    /// As [`Session::run`].
-    pub fn run_on_host(
+    fn run_on_host(
         &mut self,
         shape: &Shape,
         images: &[&gst::BufferRef],
@@ -207,6 +195,28 @@ impl Session {
         }
         Ok(tensors)
     }
+}
+
+/// Opens a session by way of the cache: `prepare` makes a builder with the provider registered, which keeps its engines in the
+/// folder, if it is given one; `refused` makes the error of ONNX Runtime's.
+pub(super) fn load_with<E>(
+    cache: &mut Cache,
+    config: &Config,
+    provider: Provider,
+    device: Option<&Device>,
+    prepare: impl Fn(Option<&Path>) -> Result<SessionBuilder, E>,
+    refused: impl Fn(&ort::Error) -> E,
+) -> Result<ort::session::Session, E> {
+    cache.open(config, provider, device, |engines, graph| {
+        let builder = prepare(engines)?;
+        let (builder, file) = match graph {
+            Graph::Model => (Ok(builder), config.model.as_path()),
+            Graph::Save(path) => (builder.with_optimized_model_path(path), config.model.as_path()),
+            Graph::Saved(path) => (builder.with_optimization_level(GraphOptimizationLevel::Disable), path),
+        };
+        let mut builder = builder.map_err(|e| refused(&e.into()))?;
+        builder.commit_from_file(file).map_err(|e| refused(&e))
+    })
 }
 
 /// The images one behind the other, in the model's type, and zeros for the rows that are left.

@@ -1,0 +1,63 @@
+//! What is to be loaded and how it is run.
+
+use std::path::PathBuf;
+
+use cudainfer_kernels::device::Choice;
+
+use super::{Precision, Provider};
+
+/// What to load and how to run it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The ONNX file.
+    pub model: PathBuf,
+    /// A file with one label a line; beats the sidecar's labels.
+    pub labels: Option<PathBuf>,
+    /// Where inference runs.
+    pub provider: Provider,
+    /// On which GPU, or on none.
+    pub device: Choice,
+    /// TensorRT's numbers.
+    pub precision: Precision,
+    /// Bytes that TensorRT may use to work in; 0 leaves it to TensorRT.
+    pub workspace: usize,
+    /// The folder for what makes the next start quicker; not set, it is `cudainfer` in the user's cache folder, and `none`
+    /// is none.
+    pub cache: Option<PathBuf>,
+    /// Whether runs on the GPU may be recorded as CUDA graphs.
+    pub graphs: bool,
+    /// ONNX Runtime's library, where it is not to be searched for.
+    pub library: Option<PathBuf>,
+    /// Sessions on the CPU that may run at the same time; at least 1.
+    pub sessions: usize,
+    /// Threads in which an operation of the model runs on the CPU, in each session; at least 1.
+    pub intra_threads: usize,
+    /// Branches of the model that run at the same time on the CPU, in each session; at least 1.
+    pub inter_threads: usize,
+    /// Frames of a run, at most; `None` leaves it to the model.
+    pub batch: Option<usize>,
+    /// Bytes of device memory that ONNX Runtime may use; 0 is no limit.
+    pub memory_limit: usize,
+}
+
+impl Config {
+    /// The model on the provider and the device that are best, in one session of one thread.
+    pub fn new(model: impl Into<PathBuf>) -> Self {
+        Self {
+            model: model.into(),
+            labels: None,
+            provider: Provider::Auto,
+            device: Choice::Auto,
+            precision: Precision::Model,
+            workspace: 0,
+            cache: None,
+            graphs: true,
+            library: None,
+            sessions: 1,
+            intra_threads: 1,
+            inter_threads: 1,
+            batch: None,
+            memory_limit: 0,
+        }
+    }
+}

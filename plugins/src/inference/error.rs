@@ -1,0 +1,59 @@
+//! Why a model cannot be loaded or run.
+
+use cudainfer_kernels::device::DeviceError;
+
+use crate::model::ModelError;
+
+impl InferenceError {
+    /// Whether less might have worked.
+    pub fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory(_) | Self::Device(DeviceError::OutOfMemory { .. }))
+    }
+}
+
+/// Why a model cannot be loaded or run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum InferenceError {
+    /// The model or its files are not right.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// ONNX Runtime's library was not found or does not serve.
+    #[error("{0}")]
+    Library(String),
+    /// The provider that was asked for does not work.
+    #[error("provider={provider} does not work here: {reason}. provider=auto takes the best that does")]
+    Provider {
+        /// Its name.
+        provider: String,
+        /// ONNX Runtime's reason.
+        reason: String,
+    },
+    /// The GPU that was asked for cannot be used.
+    #[error("device={device}: {reason}")]
+    Gpu {
+        /// As the property says it.
+        device: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The GPU failed.
+    #[error("{0}")]
+    Device(#[from] DeviceError),
+    /// A run that failed.
+    #[error("ONNX Runtime failed to run the model: {0}")]
+    Run(String),
+    /// A run for which there was not enough memory.
+    #[error("there is not enough memory to run the model: {0}")]
+    Memory(String),
+    /// Outputs that cannot be told apart by frame.
+    #[error(
+        "a batch of {rows} frames gives '{output}', which does not tell whose is what: its first dimension would have to \
+         be {rows}. Export the model with a batch in all its outputs, or set batch-size=1"
+    )]
+    Batch {
+        /// Rows of the run.
+        rows: usize,
+        /// The output's description.
+        output: String,
+    },
+}

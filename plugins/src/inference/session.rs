@@ -1,0 +1,68 @@
+//! What a runtime makes of a model: the seam between those who run models and what they are run by.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::tensor::TensorDesc;
+
+use super::{InferenceError, Shape};
+use crate::meta::tensor::Tensor;
+
+/// A model that is ready to run, on one provider; it makes one run at a time.
+pub trait Session: Debug + Send {
+    /// The model's inputs that are tensors of numbers.
+    fn inputs(&self) -> &[TensorDesc];
+
+    /// The model's outputs that are tensors of numbers.
+    fn outputs(&self) -> &[TensorDesc];
+
+    /// The stream that it works in, if that is a GPU's; the stream's counters say what it has done there.
+    fn stream(&self) -> Option<&Arc<Stream>>;
+
+    /// Says how many frames a run has at most.
+    fn reserve(&mut self, batch: usize);
+
+    /// The numbers of frames whose runs differ, of up to `batch`, so that it pays to warm them up.
+    fn sizes(&self, batch: usize) -> Vec<usize>;
+
+    /// How often a run of a size is made until it takes as long as all that follow.
+    fn warm_up_runs(&self) -> usize;
+
+    /// Rows of a run of so many frames: at least as many; those beyond are padding.
+    fn rows(&self, shape: &Shape, frames: usize) -> usize;
+
+    /// Runs the model once on frames of the same shape, given by their image tensors. Returns the outputs of the whole
+    /// batch, of as many rows as [`Session::rows`] says. On a GPU, where all their dimensions are known, the run is only
+    /// enqueued and the outputs stay in device memory.
+    ///
+    /// # Errors
+    /// [`InferenceError::Memory`], or [`InferenceError::Run`] with the runtime's own words.
+    fn run(&mut self, shape: &Arc<Shape>, images: &[&gst::BufferRef]) -> Result<Vec<Tensor>, InferenceError>;
+
+    /// As [`Session::run`], but the outputs are on the host and own their memory.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    fn run_on_host(
+        &mut self,
+        shape: &Shape,
+        images: &[&gst::BufferRef],
+    ) -> Result<Vec<Tensor>, InferenceError>;
+
+    /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile. On the CPU a run is over when
+    /// it returns.
+    ///
+    /// # Errors
+    /// A run failed on the device.
+    fn wait_for_turn(&mut self) -> Result<(), InferenceError>;
+
+    /// Waits until what was enqueued is done.
+    ///
+    /// # Errors
+    /// It failed on the device.
+    fn finish(&self) -> Result<(), InferenceError>;
+}
+
+/// A session and whose turn it is.
+pub type SharedSession = Arc<Mutex<Box<dyn Session>>>;
