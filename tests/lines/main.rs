@@ -20,6 +20,7 @@ mod stats;
 mod tensors;
 mod tracer;
 mod tracks;
+mod unwinder;
 mod zones;
 
 use std::path::PathBuf;

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
+use super::unwinder;
 use crate::inference::InferenceError;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -45,6 +46,9 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
         return Ok(environment);
     }
     let (path, version) = find(library)?;
+    // `ort` gets the same, as long as it is open.
+    // SAFETY: as in `check`, which has opened it before.
+    let opened = unsafe { unwinder::open(&path) };
     let environment = ort::init_from(&path)
         .map_err(|e| {
             InferenceError::Library(format!(
@@ -69,7 +73,24 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
         })?;
     environment.set_log_level(LogLevel::Warning);
     gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
+    std::mem::forget(opened);
     Ok(&ENVIRONMENT.get_or_init(|| (environment, path, version)).0)
+}
+
+/// Opens the libraries of ONNX Runtime's GPU providers before ONNX Runtime does, where that makes a difference to their exceptions. One
+/// that cannot be opened is left to ONNX Runtime, which says why.
+pub(super) fn open_providers() {
+    let folder = ENVIRONMENT.get().and_then(|(_, path, _)| path.parent());
+    let Some(folder) = folder.filter(|_| unwinder::differs()) else { return };
+    for name in ["shared", "cuda", "tensorrt", "nv_tensorrt_rtx"] {
+        let path = folder.join(format!("libonnxruntime_providers_{name}.so"));
+        // SAFETY: ONNX Runtime's own libraries, which it would open itself.
+        match unsafe { unwinder::open(&path) } {
+            // ONNX Runtime uses them to the end of the process.
+            Ok(library) => std::mem::forget(library),
+            Err(e) => gst::debug!(CAT, "'{}' is left to ONNX Runtime: {e}", path.display()),
+        }
+    }
 }
 
 /// The library to open, and its version. One that is named must serve; the others are tried in turn.
@@ -160,7 +181,7 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
 fn check(path: &Path) -> Result<String, String> {
     // SAFETY: opening a library runs its initialisers; this is the library that the user named or installed as
     // ONNX Runtime, whose initialisers are meant for this.
-    let library = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
+    let library = unsafe { unwinder::open(path) }.map_err(|e| e.to_string())?;
     // SAFETY: the type is the one that every release of ONNX Runtime exports under this name.
     let base =
         unsafe { library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase") };

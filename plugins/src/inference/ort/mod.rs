@@ -11,6 +11,7 @@ mod library;
 mod profile;
 mod provider;
 mod session;
+mod unwinder;
 
 use std::sync::Arc;
 
