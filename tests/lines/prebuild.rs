@@ -9,7 +9,7 @@ use crate::plugin::{command, text};
 
 fn prebuild(arguments: &[&str]) -> Output {
     let script = root().join("scripts/prebuild").display().to_string();
-    command("timeout", &[]).args(["20", "python3", &script]).args(arguments).output().unwrap()
+    command("timeout", &[]).args(["20", &script]).args(arguments).output().unwrap()
 }
 
 #[test]

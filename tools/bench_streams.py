@@ -47,7 +47,7 @@ def decoding_alone(video: str, frames: int) -> float:
 
 def bare_loop(given: argparse.Namespace, streams: int | None = None) -> float:
     """Frames a second of the model alone; with `streams`, as many files are decoded beside it, a frame for each."""
-    program = [sys.executable, str(pipeline.ROOT / "scripts" / "bench_session.py")]
+    program = [sys.executable, str(pipeline.ROOT / "tools" / "bench_session.py")]
     numbers = (given.batch, given.workers, max(1, given.threads // given.workers), SECONDS)
     command = [*program, given.model, *map(str, numbers)]
     if streams:

@@ -99,7 +99,7 @@ def run_pipeline(command: list[str]) -> dict:
 
 
 def run_loop(arguments: list[str]) -> dict:
-    loop = [sys.executable, str(pipeline.ROOT / "scripts" / "bench_loop.py"), *arguments]
+    loop = [sys.executable, str(pipeline.ROOT / "tools" / "bench_loop.py"), *arguments]
     return json.loads(subprocess.run(loop, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 

@@ -129,7 +129,7 @@ def flies(given: argparse.Namespace) -> list[str]:
         shutil.copy(SIDECARS / f"{ours}.toml", models)
     paths = [str(path.resolve()) for path in [given.sleap_nn] if path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    command = [str(given.reference), str(pipeline.ROOT / "scripts" / "sleap_reference.py")]
+    command = [str(given.reference), str(pipeline.ROOT / "tools" / "sleap_reference.py")]
     command += [str(given.models), str(frames), *map(str, size)]
     told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
     reference = [json.loads(line) for line in told.splitlines()]

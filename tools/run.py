@@ -1,0 +1,46 @@
+"""Runs a pipeline of pipelines/ with gst-launch-1.0, after printing the exact line.
+
+scripts/run                         lists the pipelines
+scripts/run NAME KEY=VALUE...       runs one
+scripts/run --print NAME KEY=...    only prints the line
+scripts/run --help NAME             explains its keys
+"""
+
+import os
+import sys
+
+import pipeline
+
+
+def main(words: list[str]) -> None:
+    if not words:
+        for name in pipeline.names():
+            print(f"{name:<16}{pipeline.read(name).summary}")
+        return
+    option = words.pop(0) if words[0] in ("--print", "--help") else ""
+    if not words:
+        print(__doc__, end="")
+        return
+    chosen = pipeline.read(words[0])
+    if option == "--help":
+        print(chosen.summary)
+        for name, key in chosen.keys.items():
+            print(f"  {name + '=' + (key.default or '...'):<38}{key.help}")
+        return
+    for word in words[1:]:
+        if "=" not in word:
+            raise pipeline.PipelineError(f"'{word}' is not of the form KEY=VALUE")
+    arguments = chosen.arguments(dict(word.split("=", 1) for word in words[1:]))
+    command = pipeline.command(arguments, "-e")
+    print(pipeline.printable(command), flush=True)
+    if option != "--print":
+        os.execvpe(command[0], command, pipeline.environment())
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except pipeline.PipelineError as error:
+        sys.exit(f"run: {error}")
+    except FileNotFoundError:
+        sys.exit("run: gst-launch-1.0 is not installed: start scripts/setup")
