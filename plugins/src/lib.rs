@@ -22,6 +22,7 @@ pub mod classify;
 pub mod cudadownload;
 pub mod cudaupload;
 mod device;
+mod files;
 pub mod fusedpreproc;
 pub mod gpunms;
 pub mod inference;

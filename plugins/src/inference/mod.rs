@@ -14,13 +14,15 @@ pub use progress::{Progress, watched};
 pub use provider::{Precision, Provider};
 pub use shape::{Constant, Shape, row};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cudainfer_kernels::device::{Choice, Context, Counters, DeviceError};
 use cudainfer_kernels::tensor::TensorDesc;
 
+use crate::files;
+use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
 use crate::sync::lock;
 use cache::Cache;
@@ -124,7 +126,7 @@ impl Engine {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Self, InferenceError> {
         let path = &config.model;
-        std::fs::File::open(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))?;
+        check_files(path)?;
         let info = ModelInfo::read(path, config.labels.as_deref())?;
         let environment = ort::library::environment(config.library.as_deref())?;
         let batches =
@@ -171,6 +173,23 @@ impl Engine {
             cache,
         })
     }
+}
+
+/// Whether the model, and the files with weights of it, can be read: ONNX Runtime itself would wait for ever at a FIFO.
+fn check_files(model: &Path) -> Result<(), ModelError> {
+    let unreadable =
+        |what, path: &Path, e: std::io::Error| ModelError::File(what, path.to_owned(), e.to_string());
+    files::open(model).map_err(|e| unreadable("model", model, e))?;
+    // What is no model, and what is missing that is needed, is better said by ONNX Runtime.
+    for weights in external_files(model).unwrap_or_default() {
+        match files::open(&weights) {
+            Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
+                return Err(unreadable("weights", &weights, e));
+            }
+            _ => (),
+        }
+    }
+    Ok(())
 }
 
 impl Engine {
