@@ -23,6 +23,7 @@
 
 mod checksum;
 mod entry;
+mod folder;
 mod key;
 
 use std::path::{Path, PathBuf};
@@ -107,7 +108,7 @@ impl Cache {
         self.hit
     }
 
-    /// What was damaged, a sentence each.
+    /// What was damaged, and why the cache is off though it is wanted, a sentence each.
     pub fn warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
@@ -152,7 +153,7 @@ impl Cache {
 
     /// The place for this model on this provider; `None` where nothing is kept.
     fn entry(&mut self, config: &Config, provider: Provider, device: Option<&Device>) -> Option<Entry> {
-        let root = self.root.as_ref()?;
+        let named = self.root.as_ref()?;
         if let Some((of, entry, _)) = &self.found
             && *of == provider
         {
@@ -163,12 +164,19 @@ impl Cache {
             Provider::Cpu => worth_keeping(&config.model),
             Provider::Auto | Provider::Cuda | Provider::TensorRtRtx => Ok(false),
         };
-        let key = kept.and_then(|kept| {
-            kept.then(|| Key::new(root, config, provider, device, &self.shapes)).transpose()
-        });
+        let root = match (&kept, folder::locate(named)) {
+            (Ok(false), _) => return None,
+            (_, Ok(root)) => root,
+            (_, Err(why)) => {
+                self.root = None;
+                self.warnings.push(why);
+                return None;
+            }
+        };
+        let key = kept.and_then(|_| Key::new(&root, config, provider, device, &self.shapes));
         match key {
             Ok(key) => {
-                let entry = Entry::new(root, key?);
+                let entry = Entry::new(&root, key);
                 self.found = Some((provider, entry.clone(), false));
                 Some(entry)
             }
