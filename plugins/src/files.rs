@@ -46,7 +46,7 @@ fn check(metadata: &std::fs::Metadata) -> io::Result<()> {
         return Ok(());
     }
     Err(irregular(match () {
-        () if ty.is_dir() => "a folder",
+        () if ty.is_dir() => "a directory",
         () if ty.is_fifo() => "a FIFO",
         () if ty.is_socket() => "a socket",
         () => "a device",
@@ -106,7 +106,7 @@ mod tests {
         assert!(error(text_unlinked(&path("link"))).contains("a link"));
         assert!(error(text(&path("zero"))).contains("a device"));
         assert!(error(text(&path("fifo"))).contains("a FIFO"));
-        assert!(error(text(folder.path())).contains("a folder"));
+        assert!(error(text(folder.path())).contains("a directory"));
         assert_eq!(text(&path("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 

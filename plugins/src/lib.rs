@@ -38,6 +38,7 @@ pub mod peakfind;
 pub mod segmask;
 mod stats;
 mod streams;
+mod strings;
 mod sync;
 pub mod tracer;
 pub mod tracker;
