@@ -21,7 +21,7 @@ use crate::model::ModelInfo;
 use crate::model::enums::classes::Activation;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
-use crate::{meta, notice, stats};
+use crate::{meta, notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("classify", gst::DebugColorFlags::empty(), Some("classes from scores"))
@@ -224,6 +224,9 @@ impl ObjectImpl for Classify {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         let mut settings = lock(&self.settings);
         match pspec.name() {
             "device" => self.device.set_device(value.get().ok().flatten()),

@@ -11,8 +11,8 @@ use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
 use crate::memory::{Place, caps, order};
 use crate::notice;
-use crate::stats;
 use crate::sync::lock;
+use crate::{stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -46,6 +46,9 @@ impl ObjectImpl for CudaDownload {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         if pspec.name() == "device" {
             self.gpu.set_device(value.get().ok().flatten());
         }

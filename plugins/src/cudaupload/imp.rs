@@ -10,8 +10,8 @@ use super::{copy::Uploader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
 use crate::memory::{Place, caps, order};
-use crate::stats;
 use crate::sync::lock;
+use crate::{stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("cudainferupload", gst::DebugColorFlags::empty(), Some("Upload to GPU memory"))
@@ -61,6 +61,9 @@ impl ObjectImpl for CudaUpload {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         if pspec.name() == "device" {
             self.gpu.set_device(value.get().ok().flatten());
         }

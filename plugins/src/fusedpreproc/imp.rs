@@ -18,7 +18,7 @@ use crate::meta::tensor::TensorSet;
 use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, device, meta, notice, stats, video};
+use crate::{caps, device, meta, notice, stats, strings, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("fusedpreproc", gst::DebugColorFlags::empty(), Some("frame to input tensor"))
@@ -195,6 +195,9 @@ impl ObjectImpl for FusedPreproc {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         fn get<'a, T: glib::value::FromValue<'a> + Default>(value: &'a glib::Value) -> T {
             // The type is the param spec's, which GObject has checked.
             value.get().unwrap_or_default()

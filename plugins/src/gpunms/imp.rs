@@ -23,7 +23,7 @@ use crate::model::ModelInfo;
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
-use crate::{meta, notice, stats};
+use crate::{meta, notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("gpunms", gst::DebugColorFlags::empty(), Some("detections from output tensors"))
@@ -331,6 +331,9 @@ impl ObjectImpl for GpuNms {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         let mut settings = lock(&self.settings);
         let text = || value.get::<Option<String>>().ok().flatten().unwrap_or_default();
         match pspec.name() {

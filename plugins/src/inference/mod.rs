@@ -19,6 +19,7 @@ pub use runtime::Runtime;
 pub use session::{Session, SharedSession};
 pub use shape::{Constant, Shape, row};
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,8 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use self::cache::Cache;
 use self::runtime::{Opened, loading};
+use crate::files;
+use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
 use crate::sync::lock;
 
@@ -70,7 +73,7 @@ impl Engine {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Self, InferenceError> {
         let path = &config.model;
-        std::fs::File::open(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))?;
+        check_files(path)?;
         let info = ModelInfo::read(path, config.labels.as_deref())?;
         let backend = Runtime::OnnxRuntime.start(config)?;
         let batches =
@@ -117,6 +120,23 @@ impl Engine {
             cache,
         })
     }
+}
+
+/// Whether the model, and the files with weights of it, can be read: ONNX Runtime itself would wait for ever at a FIFO.
+fn check_files(model: &Path) -> Result<(), ModelError> {
+    let unreadable =
+        |what, path: &Path, e: std::io::Error| ModelError::File(what, path.to_owned(), e.to_string());
+    files::open(model).map_err(|e| unreadable("model", model, e))?;
+    // What is no model, and what is missing that is needed, is better said by ONNX Runtime.
+    for weights in external_files(model).unwrap_or_default() {
+        match files::open(&weights) {
+            Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
+                return Err(unreadable("weights", &weights, e));
+            }
+            _ => (),
+        }
+    }
+    Ok(())
 }
 
 impl Engine {

@@ -20,7 +20,7 @@ use crate::meta::object::objects;
 use crate::meta::zone;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, meta, notice, stats, video};
+use crate::{caps, meta, notice, stats, strings, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("inferoverlay", gst::DebugColorFlags::empty(), Some("results drawn on frames"))
@@ -205,6 +205,9 @@ impl ObjectImpl for InferOverlay {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         let mut settings = lock(&self.settings);
         let on = || value.get().unwrap_or_default();
         let count = || value.get().unwrap_or_default();

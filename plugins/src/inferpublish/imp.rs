@@ -15,7 +15,7 @@ use crate::meta::object::objects;
 use crate::meta::zone;
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
-use crate::{caps, stats};
+use crate::{caps, stats, strings};
 
 /// The location that means the standard output.
 const STDOUT: &str = "-";
@@ -106,6 +106,9 @@ impl ObjectImpl for InferPublish {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         match pspec.name() {
             "location" => {
                 let location = value.get::<Option<String>>().ok().flatten().filter(|l| !l.is_empty());

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
+use crate::files;
+
 // Field numbers of onnx.proto, and the one value of `TensorProto.DataType` that matters.
 const MODEL_GRAPH: u64 = 7;
 const GRAPH_INITIALIZER: u64 = 5;
@@ -11,13 +13,16 @@ const TENSOR_DATA_TYPE: u64 = 2;
 const TENSOR_EXTERNAL_DATA: u64 = 13;
 const FLOAT16: u64 = 10;
 
+/// Bytes of a word that says where a tensor lies; the system's longest path.
+const LONGEST_ENTRY: u64 = 4096;
+
 /// Messages in messages at most; protocol buffers' own readers stop there, too.
 const DEEPEST: usize = 100;
 
 /// Whether any of the model's weights are float16; no, where the file cannot be read as ONNX.
 pub(crate) fn has_float16_weights(path: &Path) -> bool {
     let look = || -> io::Result<bool> {
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         let end = file.metadata()?.len();
         graph(&mut Message { file: &mut BufReader::new(file), end })
     };
@@ -29,7 +34,7 @@ pub(crate) fn has_float16_weights(path: &Path) -> bool {
 /// # Errors
 /// It cannot be read as ONNX.
 pub(crate) fn external_files(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let file = File::open(path)?;
+    let file = files::open(path)?;
     let end = file.metadata()?.len();
     let mut locations = Vec::new();
     Part::Model.walk(&mut Message { file: &mut BufReader::new(file), end }, DEEPEST, &mut locations)?;
@@ -90,6 +95,9 @@ fn location(entry: &mut Message<'_>) -> io::Result<Option<String>> {
         let Value::Message(end) = value else { continue };
         let mut bytes = Vec::new();
         let length = end.saturating_sub(entry.file.stream_position()?);
+        if length > LONGEST_ENTRY {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         Read::take(&mut *entry.file, length).read_to_end(&mut bytes)?;
         let read = String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData)?;
         if field == 1 { key = read } else { text = read }

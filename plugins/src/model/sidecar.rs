@@ -11,6 +11,7 @@ use super::enums::detection::{Decoder, NmsMode};
 use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize};
 use super::enums::{classes, masks, peaks};
 use super::{ModelError, Skeleton, sidecar_path};
+use crate::files;
 use crate::nick::read as nick;
 
 /// The whole file. Everything in it may be left out.
@@ -300,7 +301,7 @@ impl Sidecar {
     /// [`ModelError::Sidecar`] names the line that is wrong, [`ModelError::File`] is for one that cannot be read.
     pub fn beside(model: &Path) -> Result<Self, ModelError> {
         let path = sidecar_path(model);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match files::text(&path) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(ModelError::File("sidecar", path, e.to_string())),
@@ -375,8 +376,7 @@ impl Sidecar {
 /// # Errors
 /// [`ModelError::File`].
 pub fn labels(path: &Path) -> Result<Vec<String>, ModelError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| ModelError::File("labels", path.to_owned(), e.to_string()))?;
+    let text = files::text(path).map_err(|e| ModelError::File("labels", path.to_owned(), e.to_string()))?;
     Ok(text.trim_end().lines().map(|line| line.trim().to_owned()).collect())
 }
 

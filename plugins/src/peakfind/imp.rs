@@ -21,7 +21,7 @@ use crate::model::enums::peaks::{Activation, Grid, Grouping, Mode, PafLayout, Re
 use crate::model::enums::tensor::Layout;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
-use crate::{meta, notice, stats};
+use crate::{meta, notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("peakfind", gst::DebugColorFlags::empty(), Some("points from confidence maps"))
@@ -192,6 +192,9 @@ impl ObjectImpl for PeakFind {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         let mut settings = lock(&self.settings);
         match pspec.name() {
             "device" => self.device.set_device(value.get().ok().flatten()),

@@ -24,7 +24,7 @@ use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
-use crate::{meta, notice, stats};
+use crate::{meta, notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("segmask", gst::DebugColorFlags::empty(), Some("masks from a network's logits"))
@@ -170,6 +170,9 @@ impl ObjectImpl for SegMask {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         match pspec.name() {
             "device" => self.device.set_device(value.get().ok().flatten()),
             name => lock(&self.settings).set(name, value),

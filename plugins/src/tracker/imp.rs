@@ -22,7 +22,7 @@ use crate::model::{ModelInfo, Skeleton};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
-use crate::{caps, meta, notice, stats};
+use crate::{caps, meta, notice, stats, strings};
 
 struct State {
     streams: Streams<Followed>,
@@ -254,6 +254,9 @@ impl ObjectImpl for Tracker {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         match pspec.name() {
             "device" => self.gpu.set_device(value.get().ok().flatten()),
             name => lock(&self.settings).set(name, value),

@@ -18,7 +18,7 @@ use crate::inference::{Progress, Provider};
 use crate::model::ModelInfo;
 use crate::nick::nick;
 use crate::sync::lock;
-use crate::{caps, notice, stats};
+use crate::{caps, notice, stats, strings};
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("trtinfer", gst::DebugColorFlags::empty(), Some("ONNX Runtime inference"))
@@ -247,6 +247,9 @@ impl ObjectImpl for TrtInfer {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settings::is_path(pspec.name()) && !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
         lock(&self.settings).set(value, pspec);
         if pspec.name() == "model" && self.running().is_some() {
             self.change_model();

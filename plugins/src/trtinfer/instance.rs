@@ -33,11 +33,11 @@ impl Setup {
             let Config { model, labels, library, provider, device, precision, workspace, .. } = &setup.config;
             let Config { cache, graphs, sessions, intra_threads, inter_threads, batch, memory_limit, .. } =
                 &setup.config;
-            let path = |p: &Option<std::path::PathBuf>| {
-                p.as_ref().map_or(String::new(), |p| p.display().to_string())
-            };
+            // Two names that are not UTF-8 would look the same where they are displayed.
+            let exact = |p: &std::path::Path| p.to_str().map_or_else(|| format!("{p:?}"), str::to_owned);
+            let path = |p: &Option<std::path::PathBuf>| p.as_deref().map_or_else(String::new, exact);
             [
-                ("model", model.display().to_string()),
+                ("model", exact(model)),
                 ("labels", path(labels)),
                 ("onnxruntime", path(library)),
                 ("provider", nick(*provider)),

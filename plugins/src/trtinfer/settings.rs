@@ -12,7 +12,7 @@ use super::instance::Setup;
 use super::leaky::Leaky;
 use crate::inference::{Config, Precision, Provider};
 use crate::nick::nick;
-use crate::{device, stats};
+use crate::{device, stats, strings};
 
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -76,7 +76,7 @@ impl Settings {
     /// Sets the property of this name.
     pub fn set(&mut self, value: &glib::Value, pspec: &glib::ParamSpec) {
         let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
-        let path = || text().map(PathBuf::from);
+        let path = || strings::path(value);
         let count = || value.get().unwrap_or_default();
         match pspec.name() {
             "model" => self.model = path(),
@@ -105,11 +105,10 @@ impl Settings {
 
     /// The value of the property of this name; its default if it is none of these.
     pub fn get(&self, pspec: &glib::ParamSpec) -> glib::Value {
-        let path = |p: &Option<PathBuf>| p.as_ref().map(|p| p.display().to_string()).to_value();
         match pspec.name() {
-            "model" => path(&self.model),
-            "labels" => path(&self.labels),
-            "onnxruntime" => path(&self.library),
+            "model" => self.model.to_value(),
+            "labels" => self.labels.to_value(),
+            "onnxruntime" => self.library.to_value(),
             "provider" => self.provider.to_value(),
             "intra-threads" => self.intra_threads.to_value(),
             "inter-threads" => self.inter_threads.to_value(),
@@ -125,7 +124,7 @@ impl Settings {
             "precision" => self.precision.to_value(),
             "workspace" => self.workspace.to_value(),
             "memory-limit" => self.memory_limit.to_value(),
-            "engine-cache" => path(&self.cache),
+            "engine-cache" => self.cache.to_value(),
             "cuda-graphs" => self.cuda_graphs.to_value(),
             _ => pspec.default_value().clone(),
         }
@@ -184,6 +183,11 @@ impl Settings {
             timeout: Duration::from_nanos(settings.batch_timeout),
         })
     }
+}
+
+/// Whether the property of this name is that of a file or a folder.
+pub(super) fn is_path(name: &str) -> bool {
+    matches!(name, "model" | "labels" | "onnxruntime" | "engine-cache")
 }
 
 /// All properties of the element.

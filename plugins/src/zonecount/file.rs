@@ -1,10 +1,13 @@
 //! Zones as a TOML file has them.
 
+use std::path::{Path, PathBuf};
+
 use cudainfer_kernels::zones::{Kind, Zone};
 use serde::Deserialize;
 
 use super::syntax::{dwell, occupancy};
 use super::{Anchor, Units};
+use crate::files;
 use crate::nick::read as nick;
 
 #[derive(Deserialize)]
@@ -71,14 +74,29 @@ impl Entry {
 ///
 /// # Errors
 /// A sentence that names the file and, where its text is wrong, the line.
-pub(super) fn read(path: &str) -> Result<(Option<Units>, Vec<Zone>), String> {
-    let text =
-        std::fs::read_to_string(path).map_err(|e| format!("zones-file '{path}' cannot be read: {e}"))?;
-    let wrong = |why: &str| format!("zones-file '{path}' is not right: {why}");
+fn read(path: &Path) -> Result<(Option<Units>, Vec<Zone>), String> {
+    let name = path.display();
+    let text = files::text(path).map_err(|e| format!("zones-file '{name}' cannot be read: {e}"))?;
+    let wrong = |why: &str| format!("zones-file '{name}' is not right: {why}");
     let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string().trim()))?;
     if file.zone.is_empty() {
         return Err(wrong("it has no [[zone]] with name, kind and points"));
     }
     let zones = file.zone.into_iter().map(Entry::zone).collect::<Result<_, _>>();
     Ok((file.units, zones.map_err(|why| wrong(&why))?))
+}
+
+/// A file of zones as it was when it was read: frames do not wait for a disk.
+#[derive(Clone, Debug)]
+pub(super) struct ZonesFile {
+    pub path: PathBuf,
+    /// What its coordinates are, if it says so, and its zones; or a sentence about what is wrong with it.
+    pub content: Result<(Option<Units>, Vec<Zone>), String>,
+}
+
+impl ZonesFile {
+    /// Reads it. Nothing that frames wait for may be locked.
+    pub fn read(path: PathBuf) -> Self {
+        Self { content: read(&path), path }
+    }
 }

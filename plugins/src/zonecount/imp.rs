@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Instant;
@@ -12,6 +13,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::counted::{Counted, replace};
+use super::file::ZonesFile;
 use super::messages::Budget;
 use super::notices::Notices;
 use super::properties;
@@ -22,7 +24,7 @@ use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
 use crate::model::ModelInfo;
 use crate::streams::Streams;
 use crate::sync::lock;
-use crate::{caps, meta, stats};
+use crate::{caps, meta, stats, strings};
 
 struct State {
     streams: Streams<Counted>,
@@ -38,6 +40,8 @@ const MESSAGE: &str = "zonecount-event";
 #[derive(Default)]
 pub struct ZoneCount {
     settings: Mutex<Settings>,
+    /// Held while a file of zones is read: of two that are set at once the last one stays.
+    reading: Mutex<()>,
     /// Whether the zones, or what counts, have been set since they were taken over.
     changed: AtomicBool,
     state: Mutex<Option<State>>,
@@ -95,6 +99,23 @@ fn named(counter: &Counter, objects: &[Object]) -> (Vec<ZoneEvent>, Vec<Option<Z
 }
 
 impl ZoneCount {
+    /// Reads the file of zones that is named from now on.
+    fn set_file(&self, path: Option<PathBuf>) {
+        let _one_at_a_time = lock(&self.reading);
+        let file = path.map(ZonesFile::read);
+        lock(&self.settings).zones_file = file;
+    }
+
+    /// The file may not have been there yet when it was named, or have changed since.
+    fn read_file_again(&self) {
+        let _one_at_a_time = lock(&self.reading);
+        let path = lock(&self.settings).zones_file.as_ref().map(|file| file.path.clone());
+        if let Some(path) = path {
+            let file = ZonesFile::read(path);
+            lock(&self.settings).zones_file = Some(file);
+        }
+    }
+
     /// Takes over what has been set since the last frame; the zones stay as they were, if they cannot be that.
     fn suit(&self, state: &mut State, said: &mut Said) {
         if !self.changed.swap(false, Ordering::AcqRel) {
@@ -227,7 +248,14 @@ impl ObjectImpl for ZoneCount {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        properties::set(&mut lock(&self.settings), pspec.name(), value);
+        if pspec.name() != properties::FILE && !strings::is_text(&*self.obj(), value, pspec) {
+            return;
+        }
+        if pspec.name() == properties::FILE {
+            self.set_file(strings::path(value));
+        } else {
+            properties::set(&mut lock(&self.settings), pspec.name(), value);
+        }
         if !pspec.name().ends_with("messages") {
             self.changed.store(true, Ordering::Release);
         }
@@ -280,6 +308,7 @@ impl BaseTransformImpl for ZoneCount {
         let wrong =
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         self.changed.store(false, Ordering::Release);
+        self.read_file_again();
         let params = lock(&self.settings).clone().params().map_err(wrong)?;
         let streams = Streams::new(Counted::new(params).map_err(|e| wrong(e.to_string()))?);
         self.counters.reset();

@@ -10,6 +10,9 @@ use crate::stats;
 /// How long `patience` may be: an hour. What is remembered grows with it.
 const MOST_PATIENCE: u64 = 3_600_000_000_000;
 
+/// The property that names a file.
+pub(super) const FILE: &str = "zones-file";
+
 pub(super) fn list() -> Vec<glib::ParamSpec> {
     let defaults = Settings::default();
     let text = |name: &str, nick: &str, blurb: &str| {
@@ -27,7 +30,7 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
              behind the points, separated by colons: classes=person,car, anchor=center, dwell=SECONDS and \
              occupancy=NUMBER, from which on there is an event",
         ),
-        text("zones-file", "File of zones", "A TOML file with the zones, instead of the property zones"),
+        text(FILE, "File of zones", "A TOML file with the zones, instead of the property zones"),
         glib::ParamSpecEnum::builder::<Units>("units")
             .nick("Units of the points")
             .blurb("What the points' coordinates are, where the file does not say it")
@@ -100,12 +103,11 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
     ]
 }
 
-/// Sets the property `name`.
+/// Sets the property `name`; [`FILE`] is set where it is read.
 pub(super) fn set(settings: &mut Settings, name: &str, value: &glib::Value) {
     let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
     match name {
         "zones" => settings.zones = text(),
-        "zones-file" => settings.zones_file = text(),
         "units" => settings.units = value.get().unwrap_or_default(),
         "anchor" => settings.anchor = value.get().unwrap_or_default(),
         "min-frames" => settings.min_frames = value.get().unwrap_or(settings.min_frames),
@@ -122,7 +124,7 @@ pub(super) fn set(settings: &mut Settings, name: &str, value: &glib::Value) {
 pub(super) fn get(settings: &Settings, name: &str) -> Option<glib::Value> {
     Some(match name {
         "zones" => settings.zones.to_value(),
-        "zones-file" => settings.zones_file.to_value(),
+        FILE => settings.zones_file.as_ref().map(|file| file.path.clone()).to_value(),
         "units" => settings.units.to_value(),
         "anchor" => settings.anchor.to_value(),
         "min-frames" => settings.min_frames.to_value(),

@@ -2,15 +2,15 @@
 
 use cudainfer_kernels::zones::Params;
 
-use super::{Anchor, Units, file, syntax};
+use super::file::ZonesFile;
+use super::{Anchor, Units, syntax};
 
 /// The properties.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     /// As they are written.
     pub zones: Option<String>,
-    /// A path.
-    pub zones_file: Option<String>,
+    pub zones_file: Option<ZonesFile>,
     pub units: Units,
     pub anchor: Anchor,
     pub min_frames: u32,
@@ -42,7 +42,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// As the kernels' counter wants them. Reads the file, if there is one.
+    /// As the kernels' counter wants them.
     ///
     /// # Errors
     /// A sentence about what is wrong with the zones, or with their file.
@@ -71,13 +71,13 @@ impl Settings {
                 let params = params(self.units, zones);
                 params.check().map(|()| params).map_err(|why| format!("zones: {why}"))
             }
-            (None, Some(path)) => {
-                let (units, zones) = file::read(path)?;
+            (None, Some(ZonesFile { path, content })) => {
+                let (units, zones) = content.clone()?;
                 let params = params(units.unwrap_or(self.units), zones);
                 params
                     .check()
                     .map(|()| params)
-                    .map_err(|why| format!("zones-file '{path}' is not right: {why}"))
+                    .map_err(|why| format!("zones-file '{}' is not right: {why}", path.display()))
             }
         }
     }

@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::files;
+
 /// Bytes that are read at a time; whole blocks of the checksum.
 const CHUNK: usize = 1 << 18;
 /// Odd numbers (those of SplitMix64's output function, by Vigna), so that a step maps no two states to one.
 const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
-/// 64 bits over a file's content and its length in bytes.
+/// 64 bits over a file's content and its length in bytes. The file is one of the cache's own: no link.
 ///
 /// It is read at several GB/s, where GLib's SHA-256 takes longer (220 MB/s) than what is cached on the CPU saves. It finds
 /// every change within eight bytes, and any other as surely as 64 bits can. It is no guard against malice, and neither
@@ -17,7 +19,7 @@ const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 pub(super) fn of_content(path: &Path) -> io::Result<(u64, u64)> {
     let mut lanes = [1, 2, 3, 4];
     let mut length = 0;
-    chunks(path, |chunk| {
+    chunks(files::open_unlinked(path)?, |chunk| {
         let (blocks, rest) = chunk.as_chunks::<32>();
         for block in blocks {
             add(&mut lanes, block);
@@ -47,7 +49,7 @@ fn step(state: u64, word: u64) -> u64 {
 /// SHA-256 of a file, in hexadecimal digits.
 pub(super) fn sha256(path: &Path) -> io::Result<String> {
     let mut sum = glib::Checksum::new(glib::ChecksumType::Sha256).ok_or(io::ErrorKind::Unsupported)?;
-    chunks(path, |chunk| sum.update(chunk))?;
+    chunks(files::open(path)?, |chunk| sum.update(chunk))?;
     sum.string().ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
@@ -58,8 +60,7 @@ pub(super) fn sha256_of(text: &str) -> String {
 }
 
 /// Hands a file over in chunks of [`CHUNK`] bytes, the last one of what is left.
-fn chunks(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
-    let mut file = File::open(path)?;
+fn chunks(mut file: File, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     loop {
         let mut filled = 0;

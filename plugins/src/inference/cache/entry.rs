@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use super::checksum;
-use super::key::Key;
+use tempfile::TempDir;
+
+use super::key::{Key, MODELS};
+use super::{checksum, folder};
+use crate::files;
 
 /// Says what the entry is for.
 const KEY: &str = "key.txt";
 /// Checksum, length and name of every other file, one a line.
 const SUMS: &str = "checksums.txt";
-/// What folders under way end in; their names begin with a dot.
-const TEMPORARY: &str = ".tmp";
-/// Folders under way that are older were left behind.
-const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
+/// What an entry is called on its way out.
+const DISCARDED: &str = "discarded";
 
 /// A place in the cache, filled or not.
 #[derive(Clone, Debug)]
@@ -29,7 +28,7 @@ pub(super) struct Entry {
 /// A folder beside the cache's entries that becomes one, or goes when this is dropped.
 #[derive(Debug)]
 pub(super) struct Work {
-    folder: PathBuf,
+    folder: TempDir,
 }
 
 /// A file's checksum and length.
@@ -50,8 +49,10 @@ impl Entry {
     /// A sentence's begin, which names the file that is not.
     pub fn check(&self) -> Result<bool, String> {
         let bad = |name: &str, why: &str| Err(format!("'{}' {why}", self.folder.join(name).display()));
-        if !self.folder.exists() {
-            return Ok(false);
+        match fs::symlink_metadata(&self.folder) {
+            Ok(metadata) if metadata.is_dir() => (),
+            Ok(_) => return Err(format!("'{}' is no folder", self.folder.display())),
+            Err(_) => return Ok(false),
         }
         let written = match self.read_sums() {
             Ok(sums) => sums,
@@ -65,19 +66,20 @@ impl Entry {
         if let Some(name) = names.into_iter().find(|name| written.get(*name) != found.get(*name)) {
             return bad(name, "is not as it was written");
         }
-        match fs::read_to_string(self.folder.join(KEY)) {
+        match files::text_unlinked(&self.folder.join(KEY)) {
             Ok(key) if key == self.key => Ok(true),
             _ => bad(KEY, "is of another entry"),
         }
     }
 
     fn read_sums(&self) -> io::Result<Sums> {
-        let text = fs::read_to_string(self.folder.join(SUMS))?;
+        let text = files::text_unlinked(&self.folder.join(SUMS))?;
         let line = |line: &str| {
             let mut words = line.splitn(3, ' ');
             let sum = u64::from_str_radix(words.next()?, 16).ok()?;
             let length = words.next()?.parse().ok()?;
-            Some((words.next()?.to_owned(), (sum, length)))
+            let name = words.next().filter(|name| !name.contains('/'))?;
+            Some((name.to_owned(), (sum, length)))
         };
         text.lines().map(|text| line(text).ok_or_else(|| io::ErrorKind::InvalidData.into())).collect()
     }
@@ -87,19 +89,21 @@ impl Entry {
     /// # Errors
     /// The cache's folder cannot be written.
     pub fn work(&self) -> io::Result<Work> {
-        let root = self.folder.parent().unwrap_or(&self.folder);
-        fs::create_dir_all(root)?;
-        for left in fs::read_dir(root)?.flatten() {
-            let old = || left.metadata()?.modified()?.elapsed().map_err(io::Error::other);
-            if left.file_name().to_string_lossy().ends_with(TEMPORARY)
-                && old().is_ok_and(|age| age > LEFT_BEHIND)
-            {
-                remove(&left.path());
-            }
-        }
-        let folder = temporary(&self.folder);
-        fs::create_dir(&folder)?;
-        Ok(Work { folder })
+        let root = self.root();
+        folder::claim(root)?;
+        folder::sweep(root);
+        folder::sweep(&root.join(MODELS));
+        Ok(Work { folder: folder::temporary(root)? })
+    }
+
+    /// The cache's folder.
+    fn root(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
+    }
+
+    /// Whether a file of this name is in it.
+    pub fn has(&self, name: &str) -> bool {
+        files::open_unlinked(&self.folder.join(name)).is_ok()
     }
 
     /// A folder to work in with copies of the entry's files.
@@ -109,7 +113,8 @@ impl Entry {
     pub fn copy(&self) -> io::Result<Work> {
         let work = self.work()?;
         for name in self.read_sums()?.keys().filter(|name| *name != KEY) {
-            fs::copy(self.folder.join(name), work.file(name))?;
+            let mut from = files::open_unlinked(&self.folder.join(name))?;
+            io::copy(&mut from, &mut File::create_new(work.file(name))?)?;
         }
         Ok(work)
     }
@@ -119,87 +124,64 @@ impl Entry {
     /// # Errors
     /// The cache's folder cannot be written.
     pub fn publish(&self, work: &Work) -> io::Result<()> {
-        fs::write(work.file(KEY), &self.key)?;
-        let sums = sums(&work.folder)?;
+        work.write(KEY, &self.key)?;
+        let sums = sums(work.folder())?;
         let mut text = String::new();
         for (name, (sum, length)) in &sums {
             text += &format!("{sum:016x} {length} {name}\n");
         }
-        fs::write(work.file(SUMS), text)?;
+        work.write(SUMS, &text)?;
         for name in sums.keys().map(String::as_str).chain([SUMS]) {
-            File::open(work.file(name))?.sync_all()?;
+            files::open_unlinked(&work.file(name))?.sync_all()?;
         }
-        File::open(&work.folder)?.sync_all()?;
-        if fs::rename(&work.folder, &self.folder).is_err() {
+        File::open(work.folder())?.sync_all()?;
+        if fs::rename(work.folder(), &self.folder).is_err() {
             if self.check() == Ok(true) {
                 return Ok(());
             }
             self.discard();
-            fs::rename(&work.folder, &self.folder)?;
+            fs::rename(work.folder(), &self.folder)?;
         }
-        File::open(self.folder.parent().unwrap_or(&self.folder))?.sync_all()
+        File::open(self.root())?.sync_all()
     }
 
     /// Whether the folder holds what the entry does.
     pub fn is(&self, work: &Work) -> bool {
-        let (Ok(mut written), Ok(found)) = (self.read_sums(), sums(&work.folder)) else { return false };
+        let (Ok(mut written), Ok(found)) = (self.read_sums(), sums(work.folder())) else { return false };
         written.remove(KEY);
         written == found
     }
 
     /// Takes the entry away, at once for everybody who looks.
     pub fn discard(&self) {
-        let aside = temporary(&self.folder);
-        if fs::rename(&self.folder, &aside).is_ok() {
-            remove(&aside);
+        // It goes with the folder that it is put into.
+        if let Ok(aside) = folder::temporary(self.root()) {
+            let _ = fs::rename(&self.folder, aside.path().join(DISCARDED));
         }
     }
 }
 
 impl Work {
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.folder().join(name)
+    }
+
+    /// Puts a new file into it.
+    ///
+    /// # Errors
+    /// It cannot be written, or is there.
+    pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        File::create_new(self.file(name))?.write_all(text.as_bytes())
     }
 
     /// Whether nothing was put into it.
     pub fn is_empty(&self) -> bool {
-        fs::read_dir(&self.folder).map_or(true, |mut entries| entries.next().is_none())
+        fs::read_dir(self.folder()).map_or(true, |mut entries| entries.next().is_none())
     }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        remove(&self.folder);
-    }
-}
-
-/// Writes a file that is there as a whole or not at all; its folder is made.
-pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    fs::create_dir_all(path.parent().unwrap_or(path))?;
-    let aside = temporary(path);
-    let write = || {
-        let mut file = File::create(&aside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&aside, path)
-    };
-    write().inspect_err(|_| remove(&aside))
-}
-
-/// A name beside `path` that nobody else uses.
-fn temporary(path: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}-{number}{TEMPORARY}", std::process::id()))
-}
-
-fn remove(path: &Path) {
-    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
 }
 
 /// The checksums of a folder's files but the one that holds them.
@@ -238,7 +220,9 @@ mod tests {
     fn names(root: &Path) -> Vec<String> {
         let names =
             fs::read_dir(root).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
-        names.collect()
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
     }
 
     #[test]
@@ -252,7 +236,7 @@ mod tests {
         drop(work);
         drop(entry.work().unwrap());
         assert_eq!(entry.check(), Ok(true));
-        assert_eq!(names(&root), ["model-0123456789ab"]);
+        assert_eq!(names(&root), [folder::TAG, "model-0123456789ab"]);
         assert_eq!(fs::read_to_string(entry.folder().join("engine")).unwrap(), "all of it");
         fs::remove_dir_all(root).unwrap();
     }
@@ -260,7 +244,22 @@ mod tests {
     #[test]
     fn whatever_happens_to_a_file_is_found_and_named() {
         type Change = fn(&Path);
-        let changes: [(&str, &str, Change); 9] = [
+        fn linked(name: &str, target: &str) -> impl Fn(&Path) {
+            move |f| {
+                fs::remove_file(f.join(name)).unwrap();
+                std::os::unix::fs::symlink(target, f.join(name)).unwrap();
+            }
+        }
+        let changes: [(&str, &str, Change); 13] = [
+            ("endless", "engine", |f| linked("engine", "/dev/zero")(f)),
+            ("sums-endless", SUMS, |f| linked(SUMS, "/dev/zero")(f)),
+            ("key-endless", KEY, |f| linked(KEY, "/dev/zero")(f)),
+            ("a-fifo", "engine", |f| {
+                fs::remove_file(f.join("engine")).unwrap();
+                let mode = rustix::fs::Mode::RUSR;
+                rustix::fs::mknodat(rustix::fs::CWD, f.join("engine"), rustix::fs::FileType::Fifo, mode, 0)
+                    .unwrap();
+            }),
             ("flipped", "engine", |f| fs::write(f.join("engine"), "all of iT").unwrap()),
             ("truncated", "engine", |f| fs::write(f.join("engine"), "all").unwrap()),
             ("emptied", "engine", |f| fs::write(f.join("engine"), "").unwrap()),
@@ -278,15 +277,15 @@ mod tests {
             let (root, entry) = filled(name);
             change(entry.folder());
             let said = entry.check().unwrap_err();
-            let named =
-                if name == "a-folder" { entry.folder().to_owned() } else { entry.folder().join(file) };
+            let whole = ["a-folder", "endless", "a-fifo", "key-endless"].contains(&name);
+            let named = if whole { entry.folder().to_owned() } else { entry.folder().join(file) };
             assert!(said.contains(&named.display().to_string()), "{name}: {said}");
             // It is put in order.
             let work = entry.work().unwrap();
             fs::write(work.file("engine"), "anew").unwrap();
             entry.publish(&work).unwrap();
             assert_eq!(entry.check(), Ok(true), "{name}");
-            assert_eq!(names(&root), ["model-0123456789ab"], "{name}");
+            assert_eq!(names(&root), [folder::TAG, "model-0123456789ab"], "{name}");
             fs::remove_dir_all(root).unwrap();
         }
     }
@@ -312,21 +311,37 @@ mod tests {
                 });
             }
         });
-        assert_eq!(names(&root), ["model-0123456789ab"]);
+        assert_eq!(names(&root), [folder::TAG, "model-0123456789ab"]);
         fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn what_a_killed_process_has_left_behind_goes_after_a_day() {
         let (root, entry) = filled("left");
-        let left = root.join(".model-0123456789ab.1-0.tmp");
-        fs::create_dir(&left).unwrap();
+        let left = folder::temporary(&root).unwrap().keep();
         drop(entry.work().unwrap());
         assert!(left.exists(), "it may be under way");
-        let before = std::time::SystemTime::now() - 2 * LEFT_BEHIND;
+        let before = std::time::SystemTime::now() - 2 * folder::LEFT_BEHIND;
         File::open(&left).unwrap().set_modified(before).unwrap();
         drop(entry.work().unwrap());
         assert!(!left.exists());
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn an_entry_that_is_a_link_is_not_used_and_what_it_leads_to_stays() {
+        let (root, entry) = filled("link");
+        let elsewhere = root.with_extension("elsewhere");
+        let _ = fs::remove_dir_all(&elsewhere);
+        fs::rename(entry.folder(), &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, entry.folder()).unwrap();
+        assert!(entry.check().unwrap_err().contains("is no folder"));
+        let work = entry.work().unwrap();
+        fs::write(work.file("engine"), "anew").unwrap();
+        entry.publish(&work).unwrap();
+        assert_eq!(entry.check(), Ok(true));
+        assert_eq!(fs::read_to_string(elsewhere.join("engine")).unwrap(), "all of it");
+        fs::remove_dir_all(elsewhere).unwrap();
         fs::remove_dir_all(root).unwrap();
     }
 

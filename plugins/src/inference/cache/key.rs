@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cudainfer_kernels::device::Device;
 
 use super::checksum;
-use super::entry::write_atomically;
+use super::folder;
+use crate::files;
 use crate::inference::{Config, Precision, Provider};
 use crate::model::onnx::external_files;
 use crate::nick::nick;
@@ -17,7 +18,7 @@ use crate::nick::nick;
 /// Goes up with what the files of an entry mean.
 const FORMAT: u32 = 1;
 /// The folder in the cache with the models' checksums.
-const MODELS: &str = "models";
+pub(super) const MODELS: &str = "models";
 /// A file that has changed less than so long ago may change again without another time stamp.
 const RACY: Duration = Duration::from_secs(2);
 
@@ -93,7 +94,8 @@ fn cpu() -> String {
 /// The SHA-256 of a file. It is remembered in the cache with the file's number, size and time stamps, and taken from there as
 /// long as these are the same.
 fn content(root: &Path, file: &Path) -> io::Result<String> {
-    let metadata = fs::metadata(file)?;
+    // Opened, so that it is known to be a regular file.
+    let metadata = files::open(file)?.metadata()?;
     let stamp = format!(
         "{} {} {} {}.{} {}.{}",
         metadata.dev(),
@@ -106,8 +108,9 @@ fn content(root: &Path, file: &Path) -> io::Result<String> {
     );
     let path = fs::canonicalize(file)?;
     let name = checksum::sha256_of(&path.to_string_lossy());
-    let remembered = root.join(MODELS).join(&name[..name.len().min(16)]);
-    let found = fs::read_to_string(&remembered).unwrap_or_default();
+    let name = &name[..name.len().min(16)];
+    let remembered = root.join(MODELS).join(name);
+    let found = files::text_unlinked(&remembered).unwrap_or_default();
     if let Some((sum, of)) = found.trim_end().split_once(' ')
         && of == stamp
         && sum.len() == 64
@@ -117,7 +120,7 @@ fn content(root: &Path, file: &Path) -> io::Result<String> {
     let sum = checksum::sha256(file)?;
     let changed = Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or(0));
     let settled = SystemTime::now().duration_since(UNIX_EPOCH).is_ok_and(|now| now > changed + RACY);
-    if settled && let Err(e) = write_atomically(&remembered, format!("{sum} {stamp}\n").as_bytes()) {
+    if settled && let Err(e) = folder::write(root, MODELS, name, format!("{sum} {stamp}\n").as_bytes()) {
         gst::debug!(super::CAT, "'{}' is not written: {e}", remembered.display());
     }
     Ok(sum)

@@ -23,6 +23,7 @@
 
 mod checksum;
 mod entry;
+mod folder;
 mod key;
 
 use std::path::{Path, PathBuf};
@@ -46,12 +47,15 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 const OFF: &str = "none";
 /// The optimised graph.
 const GRAPH: &str = "graph.onnx";
+/// Says, in place of the graph, that ONNX Runtime does not load what it has saved of this model.
+const NOT_CACHEABLE: &str = "not-cacheable.txt";
 /// Sizes of models in bytes whose optimised graphs are kept.
 const WORTH_KEEPING: std::ops::RangeInclusive<u64> = 1_000_000..=256_000_000;
 
 /// The cache, as one model uses it.
 #[derive(Debug)]
 pub(in crate::inference) struct Cache {
+    /// As it is named.
     root: Option<PathBuf>,
     shapes: String,
     /// The runtime that sessions are made by.
@@ -113,7 +117,7 @@ impl Cache {
         self.hit
     }
 
-    /// What was damaged, a sentence each.
+    /// What was damaged, and why the cache is off though it is wanted, a sentence each.
     pub fn warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
@@ -144,7 +148,7 @@ impl Cache {
 
     /// The place for this model on this provider; `None` where nothing is kept.
     fn entry(&mut self, config: &Config, provider: Provider, device: Option<&Device>) -> Option<Entry> {
-        let root = self.root.as_ref()?;
+        let named = self.root.as_ref()?;
         if let Some((of, entry, _)) = &self.found
             && *of == provider
         {
@@ -155,12 +159,19 @@ impl Cache {
             Provider::Cpu => worth_keeping(&config.model),
             Provider::Auto | Provider::Cuda | Provider::TensorRtRtx => Ok(false),
         };
-        let key = kept.and_then(|kept| {
-            kept.then(|| Key::new(root, config, provider, device, &self.shapes, &self.runtime)).transpose()
-        });
+        let root = match (&kept, folder::locate(named)) {
+            (Ok(false), _) => return None,
+            (_, Ok(root)) => root,
+            (_, Err(why)) => {
+                self.root = None;
+                self.warnings.push(why);
+                return None;
+            }
+        };
+        let key = kept.and_then(|_| Key::new(&root, config, provider, device, &self.shapes, &self.runtime));
         match key {
             Ok(key) => {
-                let entry = Entry::new(root, key?);
+                let entry = Entry::new(&root, key);
                 self.found = Some((provider, entry.clone(), false));
                 Some(entry)
             }
@@ -187,8 +198,13 @@ impl Cache {
     }
 
     fn graph<S, E>(&mut self, entry: Entry, mut load: impl FnMut(Graph<'_>) -> Result<S, E>) -> Result<S, E> {
-        let mut damage = None;
+        let (mut damage, mut refused) = (None, false);
         if self.usable(&entry, &mut damage) {
+            if entry.has(NOT_CACHEABLE) {
+                gst::debug!(CAT, "'{}' says that nothing is kept", entry.folder().display());
+                self.trust(true);
+                return load(Graph::Model);
+            }
             let file = entry.folder().join(GRAPH);
             if let Ok(session) = load(Graph::Saved(&file)) {
                 self.hit = true;
@@ -196,6 +212,7 @@ impl Cache {
                 return Ok(session);
             }
             damage = Some(format!("'{}' is refused by ONNX Runtime", file.display()));
+            refused = true;
         }
         let work = entry.work().inspect_err(|e| unwritable(&entry, e)).ok();
         let writable = work.is_some();
@@ -211,6 +228,17 @@ impl Cache {
             self.damaged(&entry, damage);
             return Ok(session);
         };
+        if refused && load(Graph::Saved(&work.file(GRAPH))).is_err() && forget_graph(&work) {
+            // It would be so at every start.
+            gst::info!(
+                CAT,
+                "ONNX Runtime refuses the graph that it has saved of this model: from now on the model is loaded as it is. Remove \
+                 '{}' to try again",
+                entry.folder().display()
+            );
+            damage = None;
+            entry.discard();
+        }
         self.damaged(&entry, damage);
         self.trust(publish(&entry, &work));
         Ok(session)
@@ -299,6 +327,13 @@ impl Drop for Cache {
 fn worth_keeping(model: &Path) -> std::io::Result<bool> {
     let size = std::fs::metadata(model)?.len();
     Ok(WORTH_KEEPING.contains(&size) && external_files(model)?.is_empty())
+}
+
+/// Makes the work one that says that there is no graph to keep; returns whether it is.
+fn forget_graph(work: &Work) -> bool {
+    let forgotten = std::fs::remove_file(work.file(GRAPH))
+        .and_then(|()| work.write(NOT_CACHEABLE, "ONNX Runtime refuses the graph that it has saved.\n"));
+    forgotten.is_ok()
 }
 
 /// Returns whether the entry is there now.

@@ -52,7 +52,7 @@ fn an_engine_is_built_once_and_in_the_cache_when_the_session_is_ready() {
     fs::write(next.pending.as_ref().unwrap().work.file("other.engine"), "engine").unwrap();
     drop(next);
     assert!(entry.check() == Ok(true) && entry.folder().join("other.engine").exists());
-    assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 2, "the entry and the mark");
     fs::remove_dir_all(root).unwrap();
 }
 
@@ -117,7 +117,82 @@ fn a_graph_that_cannot_be_saved_is_loaded_without() {
     assert_eq!(cache.graph(entry.clone(), load), Ok(()));
     assert!(!cache.hit && cache.warnings().is_empty());
     drop(cache);
-    assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "nothing half is left, {entry:?}");
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 1, "nothing half is left but the mark, {entry:?}");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_model_whose_saved_graph_is_refused_is_loaded_as_it_is_from_the_next_start_on() {
+    let (root, mut cache, entry) = cache("not-cacheable");
+    let loads = std::cell::RefCell::new(Vec::new());
+    let load = |graph: Graph<'_>| {
+        loads.borrow_mut().push(match &graph {
+            Graph::Model => "model",
+            Graph::Save(_) => "save",
+            Graph::Saved(_) => "saved",
+        });
+        match graph {
+            Graph::Save(path) => fs::write(path, "refused").map_err(|_| ()),
+            Graph::Saved(_) => Err(()),
+            Graph::Model => Ok(()),
+        }
+    };
+    let loaded = |cache: &mut Cache, entry: Entry| {
+        loads.borrow_mut().clear();
+        assert_eq!(cache.graph(entry, load), Ok(()));
+        assert!(!cache.hit && cache.warnings().is_empty());
+        loads.borrow().clone()
+    };
+    assert_eq!(loaded(&mut cache, entry), ["save"]);
+    let (mut next, entry) = again(&root);
+    assert_eq!(loaded(&mut next, entry), ["saved", "save", "saved"]);
+    for _ in 0..2 {
+        let (mut next, entry) = again(&root);
+        assert_eq!(loaded(&mut next, entry.clone()), ["model"]);
+        assert!(entry.has(NOT_CACHEABLE) && !entry.has(GRAPH));
+    }
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_folder_with_other_things_gets_the_cache_below_it_and_loses_nothing() {
+    let root = std::env::temp_dir().join(format!("cudainfer-cache-{}-home", std::process::id()));
+    let _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(root.join("build.tmp")).unwrap();
+    fs::write(root.join("thesis.tmp"), "a year's work").unwrap();
+    let before = std::time::SystemTime::now() - std::time::Duration::from_secs(48 * 3600);
+    for old in ["build.tmp", "thesis.tmp"] {
+        fs::File::open(root.join(old)).unwrap().set_modified(before).unwrap();
+    }
+    let model = root.join("a.onnx");
+    fs::write(&model, [7 << 3 | 2, 0]).unwrap();
+    let config = Config { cache: Some(root.clone()), ..Config::new(model) };
+    let mut cache = Cache::new(&config, "batch 1", "1.31");
+    let entry = cache.entry(&config, Provider::TensorRt, None).unwrap();
+    assert_eq!(cache.engines(entry.clone(), tensorrt), Ok(true));
+    cache.finish();
+    assert_eq!(entry.folder().parent(), Some(root.join("cudainfer").as_path()));
+    assert_eq!(entry.check(), Ok(true));
+    assert_eq!(fs::read_to_string(root.join("thesis.tmp")).unwrap(), "a year's work");
+    assert!(root.join("build.tmp").is_dir());
+    assert!(root.join("cudainfer").join(folder::TAG).is_file());
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn where_both_folders_hold_other_things_the_user_hears_that_the_cache_is_off() {
+    let root = std::env::temp_dir().join(format!("cudainfer-cache-{}-taken", std::process::id()));
+    let _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(root.join("cudainfer/src")).unwrap();
+    let model = root.join("a.onnx");
+    fs::write(&model, [7 << 3 | 2, 0]).unwrap();
+    let config = Config { cache: Some(root.clone()), ..Config::new(model) };
+    let mut cache = Cache::new(&config, "batch 1", "1.31");
+    for _ in 0..2 {
+        assert!(cache.entry(&config, Provider::TensorRt, None).is_none());
+    }
+    let warnings = cache.warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("the engine cache is off"), "{warnings:?}");
     fs::remove_dir_all(root).unwrap();
 }
 

@@ -8,6 +8,7 @@ use ort::environment::Environment;
 use ort::logging::LogLevel;
 
 use super::unwinder;
+use crate::files;
 use crate::inference::InferenceError;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -179,6 +180,13 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
 /// The version of this ONNX Runtime, if it is one and new enough. The `ort` crate would panic at one that answers its entry
 /// point with nothing, so this looks before it is handed over.
 fn check(path: &Path) -> Result<String, String> {
+    // A bare name is looked up by the loader. What is not there, it says itself; but it would wait for ever at a FIFO.
+    if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty())
+        && let Err(e) = files::open(path)
+        && e.kind() == std::io::ErrorKind::InvalidInput
+    {
+        return Err(e.to_string());
+    }
     // SAFETY: opening a library runs its initialisers; this is the library that the user named or installed as
     // ONNX Runtime, whose initialisers are meant for this.
     let library = unsafe { unwinder::open(path) }.map_err(|e| e.to_string())?;

@@ -116,7 +116,8 @@ impl Provider {
                     .with_fp16(config.precision != Precision::Model)
                     .with_int8(config.precision == Precision::Int8)
                     .with_max_workspace_size(config.workspace);
-                if let Some(folder) = engines.map(Path::display) {
+                // ONNX Runtime's options are text.
+                if let Some(folder) = engines.and_then(Path::to_str) {
                     provider = provider
                         .with_engine_cache(true)
                         .with_engine_cache_path(&folder)
