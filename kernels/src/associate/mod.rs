@@ -10,7 +10,9 @@ mod cuda;
 mod oks;
 mod overlap;
 mod rotated;
+mod solver;
 
+pub(crate) use assign::assign_most;
 pub use assign::{Assignment, Gate, Pair, assign};
 pub use choose::{Costs, GPU_OKS_DISTANCES};
 pub use cuda::CudaCosts;
