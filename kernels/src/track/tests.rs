@@ -1,6 +1,7 @@
 //! The trackers' behaviour, seen from outside: life cycle, identities, odd input.
 
 use super::*;
+use crate::geometry::{Affine, Rect};
 use proptest::prelude::*;
 
 fn seen(x: f32, y: f32, confidence: f32) -> Detection {
