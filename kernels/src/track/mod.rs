@@ -38,8 +38,6 @@ mod state;
 mod target;
 
 #[cfg(test)]
-mod poses;
-#[cfg(test)]
 mod tests;
 
 pub use frame::{AREA_OF_BOX, Frame, Poses};

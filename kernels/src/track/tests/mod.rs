@@ -1,5 +1,7 @@
 //! The trackers' behaviour, seen from outside: life cycle, identities, odd input.
 
+mod poses;
+
 use super::*;
 use crate::geometry::{Affine, Rect};
 use proptest::prelude::*;

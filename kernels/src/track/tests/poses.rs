@@ -1,7 +1,6 @@
 //! Tracking by keypoints, seen from outside.
 
 use super::*;
-use crate::geometry::Rect;
 use proptest::prelude::*;
 
 const SIZE: (f32, f32) = (40.0, 90.0);
