@@ -1,7 +1,9 @@
 //! What one frame costs a tracker. Objects walk through a 1920 x 1080 frame and their detections tremble by some pixels,
-//! as a detector's do; floor: one pass over the tracks x detections IoU matrix.
+//! as a detector's do; floor: one pass over the tracks x detections IoU matrix. The assignment alone is measured on the
+//! overlaps of two such frames, and on those of objects that all stand in one place.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use cudainfer_kernels::associate::{Assignment, Gate, assign, iou_pairs};
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::track::{Algorithm, Params, Tracker};
@@ -57,5 +59,31 @@ fn update(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, update);
+fn pairing(c: &mut Criterion) {
+    let mut group = c.benchmark_group("assign");
+    for (name, spread, sizes) in
+        [("video", 1.0, &[10, 100, 1000, 5000][..]), ("heap", 0.01, &[10, 100, 1000])]
+    {
+        for &objects in sizes {
+            let boxes = |detections: &[Detection]| -> Vec<Rect> {
+                let rects = detections.iter().map(|detection| detection.rect);
+                rects.map(|rect| Rect { x: rect.x * spread, y: rect.y * spread, ..rect }).collect()
+            };
+            let frames = walk(objects);
+            let [before, now] = [&frames[0], &frames[1]].map(|frame| boxes(frame));
+            let mut pairs = Vec::new();
+            iou_pairs(&before, &now, |_, _| true, &mut pairs);
+            let mut found = Assignment::default();
+            group.bench_function(BenchmarkId::new(name, objects), |b| {
+                b.iter(|| {
+                    assign(&pairs, before.len(), now.len(), Gate::Before(0.0), &mut found);
+                    found.matches.len()
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, update, pairing);
 criterion_main!(benches);

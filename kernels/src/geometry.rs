@@ -29,6 +29,12 @@ impl Rect {
         self.y + self.h
     }
 
+    /// Whether it has an inside. `f32::min` and `max` ignore a NaN, so an unchecked one could pass for an overlap.
+    pub(crate) fn is_usable(&self) -> bool {
+        let is_length = |side: f32| side.is_finite() && side > 0.0;
+        self.x.is_finite() && self.y.is_finite() && is_length(self.w) && is_length(self.h)
+    }
+
     /// Area; 0 for a box of negative size.
     pub fn area(&self) -> f32 {
         self.w.max(0.0) * self.h.max(0.0)

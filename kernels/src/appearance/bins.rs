@@ -1,6 +1,7 @@
 //! Which counters a sample counts in, and how often. The kernels do the same (`cuda/appearance.cu`).
 
-use super::LENGTH;
+/// Counters of a box, and elements of its embedding.
+pub const LENGTH: usize = 128;
 
 /// The most columns and rows of a box that are looked at (`COLUMNS`, `GRID_ROWS`).
 pub(super) const GRID: [usize; 2] = [32, 64];

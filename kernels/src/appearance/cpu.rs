@@ -1,7 +1,6 @@
 //! The counts of a box on the CPU.
 
-use super::LENGTH;
-use super::bins::{GRID, color_slot, gradient_slot, position, stripe, weight};
+use super::bins::{GRID, LENGTH, color_slot, gradient_slot, position, stripe, weight};
 use super::plan::{Part, Plan};
 use crate::frame::Frame;
 use crate::geometry::Rect;

@@ -38,15 +38,13 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+pub use bins::LENGTH;
 pub use cuda::{CudaDescriber, Variant};
 pub use error::AppearanceError;
 
 use self::plan::Plan;
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::Rect;
-
-/// Counters of a box, and elements of its embedding.
-pub const LENGTH: usize = 128;
 
 /// Describes boxes of frames of one format.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! The best one-to-one pairing of rows and columns.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use super::solver::{Edge, Solver};
 
 /// A pairing: which row goes with which column, and who is left over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,10 +44,6 @@ pub struct Pair {
     pub score: f32,
 }
 
-/// Steps that one call of [`assign`] makes at most. Crowds of thousands make some hundred thousand; only heaps of thousands
-/// of boxes in one place, where nobody could say who is who, come here, and are then paired greedily.
-const MOST_STEPS: usize = 50_000_000;
-
 /// Pairs rows with columns so that the sum of the pairs' scores is the largest possible.
 ///
 /// `pairs` are those that may be, by ascending row. A score that is 0, negative, NaN or infinite forbids a pair, and so
@@ -68,12 +63,8 @@ pub fn assign(pairs: &[Pair], rows: usize, cols: usize, gate: Gate, out: &mut As
         .filter(allowed)
         .map(|pair| (pair.row, Edge { col: pair.col, gain: f64::from(pair.score) }))
         .collect();
-    let mut solver = Solver::new(rows, cols);
-    for edges_of_row in edges.chunk_by(|a, b| a.0 == b.0) {
-        solver.add(edges_of_row);
-    }
     out.matches.clear();
-    for (row, partner) in solver.rows.iter().enumerate() {
+    for (row, partner) in Solver::solve(&edges, rows, cols).into_iter().enumerate() {
         let kept = partner.filter(|edge| edge.gain >= f64::from(keep));
         out.matches.extend(kept.map(|edge| (row, edge.col)));
     }
@@ -81,146 +72,23 @@ pub fn assign(pairs: &[Pair], rows: usize, cols: usize, gate: Gate, out: &mut As
     leftovers(cols, out.matches.iter().map(|m| m.1), &mut out.unmatched_cols);
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Edge {
-    col: usize,
-    gain: f64,
-}
-
-/// A column in the state of a search.
-#[derive(Clone, Copy, Debug)]
-struct Column {
-    /// Its row.
-    row: Option<usize>,
-    /// Its dual variable; 0 as long as it is free.
-    price: f64,
-    /// The search that saw it last, the shortest way to it there, and the row and the gain before it.
-    search: usize,
-    distance: f64,
-    from: usize,
-    gain: f64,
-}
-
-/// Pairs of the rows that have been added so far: the best.
-#[derive(Debug)]
-struct Solver<'a> {
-    /// Each row's partner.
-    rows: Vec<Option<Edge>>,
-    /// Their dual variables.
-    wishes: Vec<f64>,
-    edges: Vec<&'a [(usize, Edge)]>,
-    cols: Vec<Column>,
-    steps: usize,
-    searches: usize,
-}
-
-/// Where a search ends.
-#[derive(Clone, Copy, Debug)]
-enum End {
-    /// At a free column.
-    Free(usize),
-    /// With a row that stays alone from now on.
-    Alone(usize),
-}
-
-impl<'a> Solver<'a> {
-    fn new(rows: usize, cols: usize) -> Self {
-        let free = Column { row: None, price: 0.0, search: 0, distance: 0.0, from: 0, gain: 0.0 };
-        Self {
-            rows: vec![None; rows],
-            wishes: vec![0.0; rows],
-            edges: vec![&[]; rows],
-            cols: vec![free; cols],
-            steps: 0,
-            searches: 0,
-        }
-    }
-
-    /// Adds the row that these edges are of; it has at least one.
-    fn add(&mut self, edges: &'a [(usize, Edge)]) {
-        let Some(&(row, _)) = edges.first() else { return };
-        self.edges[row] = edges;
-        if self.steps > MOST_STEPS {
-            let free = edges.iter().map(|(_, edge)| *edge).filter(|edge| self.cols[edge.col].row.is_none());
-            if let Some(best) = free.max_by(|a, b| a.gain.total_cmp(&b.gain)) {
-                self.rows[row] = Some(best);
-                self.cols[best.col].row = Some(row);
-            }
-            return;
-        }
-        // What a pair costs is minus its gain. The wish makes the row's cheapest edge cost nothing.
-        let cost = |edge: &Edge| -edge.gain - self.cols[edge.col].price;
-        self.wishes[row] = edges.iter().map(|(_, edge)| cost(edge)).fold(0.0, f64::min);
-        let (end, length, passed) = self.search(row);
-        for col in passed {
-            let Column { row: partner, distance, .. } = self.cols[col];
-            self.cols[col].price -= length - distance;
-            if let Some(partner) = partner {
-                self.wishes[partner] += length - distance;
-            }
-        }
-        self.wishes[row] += length;
-        self.turn(row, end);
-    }
-
-    /// The shortest way (Dijkstra's) from an unmatched row to an end, its length, and the columns that lie nearer.
-    fn search(&mut self, start: usize) -> (End, f64, Vec<usize>) {
-        self.searches += 1;
-        let mut near: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-        let mut passed = Vec::new();
-        let (mut row, mut length) = (start, 0.0);
-        let mut alone = (f64::INFINITY, start);
-        loop {
-            let wish = self.wishes[row];
-            if length - wish < alone.0 {
-                alone = (length - wish, row);
-            }
-            self.steps += self.edges[row].len();
-            for &(_, Edge { col: index, gain }) in self.edges[row] {
-                let col = &mut self.cols[index];
-                // Rounding may make it a hair shorter than the way before it.
-                let distance = length + (-gain - wish - col.price).max(0.0);
-                if (col.search < self.searches || distance < col.distance) && distance <= alone.0 {
-                    *col = Column { search: self.searches, distance, from: row, gain, ..*col };
-                    // The bits of positive numbers are ordered as they are.
-                    near.push(Reverse((distance.to_bits(), index)));
-                }
-            }
-            let next = loop {
-                match near.pop() {
-                    // One that has become nearer since is in there twice.
-                    Some(Reverse((bits, index))) if bits != self.cols[index].distance.to_bits() => (),
-                    other => break other.map(|Reverse((_, index))| index),
-                }
-            };
-            let Some(index) = next.filter(|index| self.cols[*index].distance <= alone.0) else {
-                return (End::Alone(alone.1), alone.0, passed);
-            };
-            length = self.cols[index].distance;
-            match self.cols[index].row {
-                None => return (End::Free(index), length, passed),
-                Some(partner) => row = partner,
-            }
-            passed.push(index);
-        }
-    }
-
-    /// Gives each row on the way to `end` the column after it.
-    fn turn(&mut self, start: usize, end: End) {
-        let (mut row, mut col) = match end {
-            End::Free(col) => (self.cols[col].from, Some(col)),
-            End::Alone(row) => (row, None),
-        };
-        loop {
-            let edge = col.map(|col| Edge { col, gain: self.cols[col].gain });
-            let before = std::mem::replace(&mut self.rows[row], edge);
-            if let Some(col) = col {
-                self.cols[col].row = Some(row);
-            }
-            let Some(before) = before.filter(|_| row != start) else { return };
-            (row, col) = (self.cols[before.col].from, Some(before.col));
-        }
-    }
+/// As many pairs as there can be, and of all such pairings the one with the largest sum: `(row, column)`, by ascending row.
+///
+/// `pairs` are those that may be, by ascending row. Scores may be negative; one that is not finite forbids a pair, and so does
+/// a row or column out of range. Equal inputs give equal results. For matrices without forbidden pairs that is scipy's
+/// `linear_sum_assignment` with `maximize`, but which of several best pairings it is.
+pub(crate) fn assign_most(pairs: &[Pair], rows: usize, cols: usize) -> Vec<(usize, usize)> {
+    let allowed = || pairs.iter().filter(|pair| pair.row < rows && pair.col < cols && pair.score.is_finite());
+    let scores = || allowed().map(|pair| f64::from(pair.score));
+    let (low, high) =
+        scores().fold((0.0, 0.0), |(low, high): (f64, f64), score| (low.min(score), high.max(score)));
+    // One pair more gains more than any choice among the others. A power of two, so that equal sums stay equal.
+    let lift = ((high - low + 1.0) * (rows.min(cols) + 1) as f64).log2().ceil().exp2();
+    let edges: Vec<(usize, Edge)> = allowed()
+        .map(|pair| (pair.row, Edge { col: pair.col, gain: f64::from(pair.score) + lift }))
+        .collect();
+    let partners = Solver::solve(&edges, rows, cols).into_iter().enumerate();
+    partners.filter_map(|(row, edge)| Some((row, edge?.col))).collect()
 }
 
 /// All of `0..count` that is not in `taken`, ascending.
@@ -329,6 +197,39 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_most_pairs_come_first_and_then_the_largest_sum() {
+        // 0.9 alone is the larger sum; two pairs are more.
+        let two = pairs(&[0.9, -0.2, -0.3, f32::NAN], 2);
+        assert_eq!(assign_most(&two, 2, 2), [(0, 1), (1, 0)]);
+        // All of them negative.
+        assert_eq!(assign_most(&pairs(&[-3.0, -1.0, -1.0, -3.0, -2.0, -2.0], 2), 3, 2), [(0, 1), (1, 0)]);
+        assert_eq!(assign_most(&pairs(&[f32::NAN, f32::INFINITY], 2), 1, 2), []);
+        assert_eq!(assign_most(&[], 0, 3), []);
+        assert_eq!(assign_most(&two, 1, 1), [(0, 0)]);
+    }
+
+    /// The most pairs and the largest sum of so many, by trying all pairings.
+    fn brute_force_most(scores: &[f32], cols: usize, row: usize, used: &mut Vec<bool>) -> (usize, f64) {
+        if (row + 1) * cols > scores.len() || cols == 0 {
+            return (0, 0.0);
+        }
+        let mut best = brute_force_most(scores, cols, row + 1, used);
+        for col in 0..cols {
+            let score = scores[row * cols + col];
+            if !used[col] && score.is_finite() {
+                used[col] = true;
+                let (count, sum) = brute_force_most(scores, cols, row + 1, used);
+                used[col] = false;
+                let with = (count + 1, sum + f64::from(score));
+                if with.0 > best.0 || (with.0 == best.0 && with.1 > best.1) {
+                    best = with;
+                }
+            }
+        }
+        best
+    }
+
     /// A matrix of 0..6 rows and columns with forbidden, NaN and infinite entries, and many ties.
     fn matrix() -> impl Strategy<Value = (usize, usize, Vec<f32>)> {
         let entry = prop_oneof![
@@ -358,6 +259,22 @@ mod tests {
             all_cols.sort_unstable();
             prop_assert_eq!(all_rows, (0..rows).collect::<Vec<_>>());
             prop_assert_eq!(all_cols, (0..cols).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn no_pairing_has_more_pairs_or_as_many_with_a_larger_sum((rows, cols, mut scores) in matrix(), low in -2f32..0.5) {
+            for score in &mut scores {
+                *score += low;
+            }
+            let found = assign_most(&pairs(&scores, cols.max(1)), rows, cols);
+            let total: f64 = found.iter().map(|&(i, j)| f64::from(scores[i * cols + j])).sum();
+            let (count, best) = brute_force_most(&scores, cols, 0, &mut vec![false; cols]);
+            prop_assert_eq!(found.len(), count);
+            prop_assert!((total - best).abs() < 1e-9, "{} against {}: {:?}", total, best, found);
+            let mut of_cols: Vec<_> = found.iter().map(|pair| pair.1).collect();
+            of_cols.sort_unstable();
+            of_cols.dedup();
+            prop_assert!(found.is_sorted_by(|a, b| a.0 < b.0) && of_cols.len() == found.len());
         }
     }
 }

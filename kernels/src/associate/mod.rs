@@ -10,11 +10,12 @@ mod cuda;
 mod oks;
 mod overlap;
 mod rotated;
+mod solver;
 
+pub(crate) use assign::assign_most;
 pub use assign::{Assignment, Gate, Pair, assign};
 pub use choose::{Costs, GPU_OKS_DISTANCES};
 pub use cuda::CudaCosts;
 pub use oks::{COCO_SIGMAS, Pose, oks_matrix, oks_pairs};
-pub(crate) use overlap::is_usable;
 pub use overlap::{MOST_PARTNERS, iou_pairs, rotated_iou_pairs};
 pub use rotated::Oriented;

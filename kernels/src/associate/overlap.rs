@@ -41,17 +41,17 @@ pub(super) fn sweep(
     out: &mut Vec<Pair>,
 ) {
     out.clear();
-    if !b.iter().any(is_usable) {
+    if !b.iter().any(Rect::is_usable) {
         return;
     }
-    let usable = || b.iter().enumerate().filter(|(_, rect)| is_usable(rect));
+    let usable = || b.iter().enumerate().filter(|(_, rect)| rect.is_usable());
     let mut widths: Vec<f32> = usable().map(|(_, rect)| rect.w).collect();
     let middle = widths.len() / 2;
     let (_, median, _) = widths.select_nth_unstable_by(middle, f32::total_cmp);
     let (mut cols, wide): (Vec<_>, Vec<_>) = usable().partition(|(_, rect)| rect.w <= WIDE * *median);
     cols.sort_unstable_by(|(_, p), (_, q)| p.x.total_cmp(&q.x));
     let widest = cols.iter().map(|(_, rect)| rect.right() - rect.x).fold(0.0, f32::max);
-    for (row, rect) in a.iter().enumerate().filter(|(_, rect)| is_usable(rect)) {
+    for (row, rect) in a.iter().enumerate().filter(|(_, rect)| rect.is_usable()) {
         let start = out.len();
         // Rounded outwards: by more than `widest` and by more than the difference may be off.
         let reach = (rect.x - 1.000_001 * widest).next_down().next_down();
@@ -79,15 +79,6 @@ pub(crate) fn keep_best(pairs: &mut Vec<Pair>, start: usize) {
     if let Some(row) = pairs.get_mut(start..) {
         row.sort_unstable_by_key(|pair| pair.col);
     }
-}
-
-/// Whether the box has an inside. `f32::min` and `max` ignore a NaN, so an unchecked one could pass for an overlap.
-pub(crate) fn is_usable(rect: &Rect) -> bool {
-    rect.x.is_finite() && rect.y.is_finite() && positive(rect.w) && positive(rect.h)
-}
-
-fn positive(size: f32) -> bool {
-    size.is_finite() && size > 0.0
 }
 
 #[cfg(test)]
@@ -178,8 +169,8 @@ mod tests {
         #[test]
         fn no_pair_that_overlaps_is_left_out(a in far_boxes(), b in far_boxes()) {
             let mut want = Vec::new();
-            for (i, p) in a.iter().enumerate().filter(|(_, p)| is_usable(p)) {
-                for (j, q) in b.iter().enumerate().filter(|(_, q)| is_usable(q)) {
+            for (i, p) in a.iter().enumerate().filter(|(_, p)| p.is_usable()) {
+                for (j, q) in b.iter().enumerate().filter(|(_, q)| q.is_usable()) {
                     let score = p.iou(q);
                     if score > 0.0 && score.is_finite() {
                         want.push((i, j, score.min(1.0)));

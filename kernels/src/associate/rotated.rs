@@ -1,6 +1,5 @@
 //! Overlap of rotated boxes.
 
-use super::overlap::is_usable;
 use crate::geometry::Rect;
 
 type Point = [f64; 2];
@@ -31,7 +30,7 @@ impl Oriented {
         if self.angle == 0.0 {
             return self.rect;
         }
-        if !self.angle.is_finite() || !is_usable(&self.rect) {
+        if !self.angle.is_finite() || !self.rect.is_usable() {
             return Rect::default();
         }
         let corners = self.corners([0.0, 0.0]);

@@ -7,7 +7,7 @@ use crate::geometry::Affine;
 use crate::tensor::{TensorType, TensorView};
 
 use super::Activation;
-use super::decode::probability;
+use super::decode::scan::probability;
 
 /// What a frame's detections carry besides their boxes, in the detections' order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Attached {
     /// [`super::Decoder::keypoints`] for each: x and y in frame pixels, not clamped to the frame, and the score, which is 1
     /// where the model gives none. All three are 0 where one is NaN or infinite: a point that is not there.
     pub keypoints: Vec<[f32; 3]>,
-    /// [`super::Masks::coefficients`] for each, as the model writes them.
+    /// [`Masks::coefficients`] for each, as the model writes them.
     pub coefficients: Vec<f32>,
 }
 
@@ -25,6 +25,15 @@ impl Attached {
         self.keypoints.clear();
         self.coefficients.clear();
     }
+}
+
+/// How a model writes the masks of its instances: an object's is the sum of the prototypes, each times its coefficient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masks {
+    /// Index of the prototypes' output, `[1, M, h, w]`.
+    pub prototypes: usize,
+    /// Coefficients of each object, `M`.
+    pub coefficients: usize,
 }
 
 /// Where a model writes them.

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use crate::geometry::Affine;
 
-use super::nms::{larger, smaller};
 use super::{Outcome, Params};
 
 /// An anchor that passed the threshold, with its box.
@@ -85,6 +84,16 @@ impl Gate {
             Err(_) => self.other,
         }
     }
+}
+
+/// `f32::min` without its care for NaN, which costs the vectoriser dear; there are no NaN here.
+pub(super) fn smaller(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+
+/// As [`smaller`].
+pub(super) fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }
 
 /// The upright box around a box of the tensor, in the frame: left, top, right, bottom, as [`Affine::rect`] means it. A box

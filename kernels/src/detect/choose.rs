@@ -4,7 +4,7 @@ use crate::device::DeviceTensor;
 use crate::geometry::Affine;
 use crate::tensor::{TensorDesc, TensorView};
 
-use super::attached::{Attached, Extra};
+use super::attached::{Attached, Extra, Masks};
 use super::candidates::Collector;
 use super::cuda::{Gathered, Layout, Output};
 use super::decode::{self, Plan};
@@ -18,15 +18,6 @@ pub struct Decoder {
     classes: Option<usize>,
     plan: Plan,
     outputs: usize,
-}
-
-/// How a model writes the masks of its instances: an object's is the sum of the prototypes, each times its coefficient.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Masks {
-    /// Index of the prototypes' output, `[1, M, h, w]`.
-    pub prototypes: usize,
-    /// Coefficients of each object, `M`.
-    pub coefficients: usize,
 }
 
 impl Decoder {
@@ -180,8 +171,8 @@ pub fn choose(
 fn best(
     offer: &Offer<'_>,
     kinds: &[DecoderKind],
-    admissible: impl Fn(&Fit) -> bool,
-) -> Vec<(DecoderKind, Fit)> {
+    admissible: impl Fn(&Fit<Plan>) -> bool,
+) -> Vec<(DecoderKind, Fit<Plan>)> {
     let mut fits: Vec<_> = kinds
         .iter()
         .flat_map(|&kind| decode::fits(kind, offer).into_iter().map(move |fit| (kind, fit)))

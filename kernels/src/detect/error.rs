@@ -2,14 +2,14 @@
 
 use crate::device::DeviceError;
 
-use super::DecoderKind;
+use super::{DecoderKind, UnknownDecoder};
 
 /// Why outputs cannot be decoded, or parameters are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DetectError {
     /// A decoder's name that is none of ours.
-    #[error("'{0}' is not a decoder; the decoders are {names}", names = DecoderKind::ALL.map(DecoderKind::name).join(", "))]
-    Decoder(String),
+    #[error(transparent)]
+    Decoder(#[from] UnknownDecoder),
     /// No decoder reads these outputs.
     #[error(
         "no decoder fits the model's outputs {offered} at an input of {}x{}: name the decoder \

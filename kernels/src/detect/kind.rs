@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DetectError, Nms};
+use super::Nms;
 
 /// How a family of detectors writes its boxes. `N` is the number of anchors, `C` of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +86,11 @@ impl DecoderKind {
     }
 }
 
+/// A decoder's name that is none of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a decoder; the decoders are {names}", names = DecoderKind::ALL.map(DecoderKind::name).join(", "))]
+pub struct UnknownDecoder(pub String);
+
 impl fmt::Display for DecoderKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -93,9 +98,9 @@ impl fmt::Display for DecoderKind {
 }
 
 impl FromStr for DecoderKind {
-    type Err = DetectError;
+    type Err = UnknownDecoder;
 
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|k| k.name() == s).ok_or_else(|| DetectError::Decoder(s.into()))
+    fn from_str(s: &str) -> Result<Self, UnknownDecoder> {
+        Self::ALL.into_iter().find(|k| k.name() == s).ok_or_else(|| UnknownDecoder(s.into()))
     }
 }

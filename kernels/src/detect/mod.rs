@@ -24,6 +24,7 @@ mod candidates;
 mod choose;
 mod cuda;
 mod decode;
+mod detection;
 mod error;
 mod grid;
 mod hints;
@@ -31,6 +32,7 @@ mod kind;
 mod nms;
 mod offer;
 mod params;
+mod suppression;
 #[cfg(test)]
 mod tests;
 
@@ -40,35 +42,15 @@ use crate::tensor::TensorView;
 use candidates::{Candidate, Collector, Gate};
 use nms::Suppressor;
 
-pub use attached::Attached;
-pub use choose::{Decoder, Masks, choose};
+pub use attached::{Attached, Masks};
+pub use choose::{Decoder, choose};
 pub use cuda::CudaDetector;
+pub use detection::{Detection, Outcome};
 pub use error::DetectError;
 pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, SizeUnit};
-pub use kind::DecoderKind;
-pub use params::{Nms, Params};
-
-/// One detected object.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Detection {
-    /// Its box, in frame pixels, clamped to the frame.
-    pub rect: Rect,
-    /// 0..1; after soft NMS the decayed one.
-    pub confidence: f32,
-    /// Index of its class, 0 for the first class that is not background.
-    pub class: u32,
-}
-
-/// What became of a frame's anchors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Anchors with finite values that passed the threshold and the class filter.
-    pub candidates: usize,
-    /// Anchors dropped because a value that was needed is NaN or infinite.
-    pub non_finite: usize,
-    /// Candidates cut by [`Params::top_k_before`].
-    pub truncated: usize,
-}
+pub use kind::{DecoderKind, UnknownDecoder};
+pub use params::Params;
+pub use suppression::Nms;
 
 /// Turns a model's output tensors into detections, frame by frame. Its buffers are kept from frame to frame.
 #[derive(Debug)]

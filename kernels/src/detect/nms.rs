@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::candidates::{Candidate, Gate};
+use super::candidates::{Candidate, Gate, larger, smaller};
 use super::{Nms, Params};
 
 /// One group of candidates, strongest first, one array a value so that the inner loop vectorises.
@@ -164,14 +164,4 @@ impl Suppressor {
         let h = smaller(self.bottom[i], self.bottom[j]) - larger(self.top[i], self.top[j]);
         larger(w, 0.0) * larger(h, 0.0)
     }
-}
-
-/// `f32::min` without its care for NaN, which costs the vectoriser dear; there are no NaN here.
-pub(super) fn smaller(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
-}
-
-/// As [`smaller`].
-pub(super) fn larger(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
 }

@@ -3,7 +3,6 @@
 use crate::tensor::{TensorDesc, TensorType};
 
 use super::Hints;
-use super::decode::Plan;
 use super::grid::{Grid, is_pyramid};
 
 /// An output that can be read as a matrix: dimensions of 1 around it are left away.
@@ -40,17 +39,25 @@ pub(super) enum Evidence {
 
 /// One way to read an offer.
 #[derive(Clone, Debug)]
-pub(super) struct Fit {
+pub(super) struct Fit<P> {
     /// How sure it is.
     pub evidence: Evidence,
     /// How to read it.
-    pub plan: Plan,
+    pub plan: P,
     /// Classes, where known.
     pub classes: Option<usize>,
     /// Outputs it reads.
     pub reads: usize,
     /// Whether so many readings are possible that it must be asked for.
     pub far_fetched: bool,
+}
+
+impl<P> Fit<P> {
+    /// The same with another plan, made of this one's.
+    pub fn of<Q>(self, plan: impl FnOnce(P) -> Q) -> Fit<Q> {
+        let Self { evidence, plan: own, classes, reads, far_fetched } = self;
+        Fit { evidence, plan: plan(own), classes, reads, far_fetched }
+    }
 }
 
 /// A model's outputs and what is known about them.

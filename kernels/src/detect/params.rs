@@ -1,26 +1,6 @@
 //! Thresholds and limits, and the check of their ranges.
 
-use super::DetectError;
-
-/// What suppresses overlapping boxes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Nms {
-    /// Greedy, within a class.
-    ClassWise,
-    /// Greedy, across classes.
-    Agnostic,
-    /// Soft-NMS, linear decay, within a class: overlaps above [`Params::iou`] lower a confidence by `1 - IoU`
-    /// (Bodla et al., "Soft-NMS", ICCV 2017, section 3).
-    SoftLinear,
-    /// Soft-NMS, gaussian decay, within a class: every overlap lowers a confidence by `exp(-IoU^2 / sigma)`
-    /// (same paper). What falls below the confidence threshold is dropped; so with linear decay.
-    SoftGaussian {
-        /// Width of the decay, above 0; the paper uses 0.5.
-        sigma: f32,
-    },
-    /// Nothing.
-    None,
-}
+use super::{DetectError, Nms};
 
 /// Thresholds and limits. The defaults are those of YOLOv5's and Ultralytics' own prediction tools where they agree,
 /// and YOLOv5's and YOLOX's IoU of 0.45. For measuring mAP raise `top_k_before` and lower `confidence` (0.001).

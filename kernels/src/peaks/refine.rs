@@ -1,7 +1,7 @@
 //! Where between the cells a peak lies.
 
 use super::Refinement;
-use super::cpu::Cells;
+use super::cells::Cells;
 
 /// The offset of the peak from the centre of cell (`x`, `y`) of `channel`, in cells.
 pub(super) fn offset(

@@ -4,6 +4,7 @@ use half::f16;
 use proptest::prelude::*;
 
 use super::*;
+use crate::preproc::Layout;
 use crate::tensor::TensorType;
 
 /// A map as `[channel][y][x]`.

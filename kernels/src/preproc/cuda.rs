@@ -4,6 +4,7 @@
 
 use super::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
 use super::cpu::horizontal_first;
+use super::limits::MAX_BATCH;
 use super::plan::Plan;
 use super::samples::Columns;
 use super::taps::Taps;
@@ -11,9 +12,6 @@ use super::{Interpolation, Params, PreprocError, placement};
 use crate::device::{DeviceFrame, DeviceSlice, Stream};
 use crate::frame::FrameFormat;
 use crate::geometry::Affine;
-
-/// The most frames that [`CudaPreproc::run`] takes at once.
-pub const MAX_BATCH: usize = 64;
 
 /// The most threads of a block.
 const THREADS: u32 = 256;

@@ -1,7 +1,6 @@
 //! What can be wrong with parameters, a frame or a tensor.
 
-use super::MAX_BATCH;
-use super::params::MAX_SIDE;
+use super::limits::{MAX_BATCH, MAX_SIDE};
 use crate::device::DeviceError;
 use crate::frame::FrameError;
 use crate::tensor::TensorType;

@@ -38,6 +38,7 @@ mod cpu;
 mod cuda;
 mod error;
 mod horizontal;
+mod limits;
 mod params;
 mod placement;
 mod plan;
@@ -49,9 +50,10 @@ mod taps;
 mod tests;
 mod writer;
 
-pub use cuda::{CudaPreproc, MAX_BATCH};
+pub use cuda::CudaPreproc;
 pub use error::PreprocError;
-pub use params::{ChannelOrder, Interpolation, Layout, MAX_SIDE, Params, Resize};
+pub use limits::{MAX_BATCH, MAX_SIDE};
+pub use params::{ChannelOrder, Interpolation, Layout, Params, Resize};
 pub use regions::{CudaRegionPreproc, Fit, RegionPreproc, region};
 pub(crate) use samples::{Component, components};
 

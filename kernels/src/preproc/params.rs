@@ -1,11 +1,9 @@
 //! What the tensor shall be, and what is refused.
 
 use super::PreprocError;
+use super::limits::MAX_SIDE;
 use crate::frame::FrameFormat;
 use crate::tensor::TensorType;
-
-/// The longest side, of a frame or of a tensor, in pixels.
-pub const MAX_SIDE: usize = 16384;
 
 /// How a frame of one shape fills a tensor of another; the module's page has the arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -190,3 +190,8 @@ fn logit(p: f32) -> f32 {
     let p = f64::from(p);
     if p <= 0.0 { f32::NEG_INFINITY } else { (p / (1.0 - p)).ln() as f32 }
 }
+
+/// For numbers of at most 2^31, which what was announced has been checked for.
+pub(super) fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::lifecycle::Target;
 use super::look::Look;
 use super::motion::{Heading, Motion};
 use super::seen::{One, Seen};
+use super::target::Target;
 use super::{AREA_OF_BOX, Params};
 use crate::associate::{Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, rotated_iou_pairs};
 use crate::geometry::Rect;

@@ -24,6 +24,7 @@ mod botsort;
 mod bytetrack;
 mod cbiou;
 mod confidence;
+mod frame;
 mod kalman;
 mod lifecycle;
 mod look;
@@ -33,122 +34,27 @@ mod ocsort;
 mod params;
 mod seen;
 mod sort;
+mod state;
+mod target;
 
-#[cfg(test)]
-mod poses;
 #[cfg(test)]
 mod tests;
 
+pub use frame::{AREA_OF_BOX, Frame, Poses};
 pub use look::Embeddings;
 pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, Params, TrackError};
+pub use state::{State, Track};
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::associate::{Costs, is_usable};
+use crate::associate::Costs;
 use crate::detect::Detection;
 use crate::device::{DeviceError, Stream};
-use crate::geometry::{Affine, Rect};
 use confidence::{Confidences, Thresholds};
 use lifecycle::Targets;
 use motion::Motion;
 use seen::Seen;
-
-/// An object's area as a part of its box's, for OKS: the ratio that COCO's evaluation takes where it knows the box only
-/// (xtcocotools, `cocoeval.py`).
-pub const AREA_OF_BOX: f32 = 0.53;
-
-/// The keypoints of a frame's detections.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Poses<'a> {
-    /// Row-major `[detections, keypoints]`, in the boxes' coordinates; a point with a coordinate that is not finite is not
-    /// there, and neither is a row that is cut off.
-    pub points: &'a [(f32, f32)],
-    /// One a keypoint, see [`COCO_SIGMAS`](crate::associate::COCO_SIGMAS); without any, boxes are compared. Later frames may
-    /// have more keypoints, at the end.
-    pub sigmas: &'a [f32],
-    /// One a detection: whether its box is no detector's, but was drawn around its points. Then the filter is told of missing
-    /// points not the smaller box that they leave, but the expected one, moved as the others have moved. False where it is
-    /// cut off.
-    pub around_points: &'a [bool],
-}
-
-/// Where a track is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Seen too few times in a row to be believed.
-    Tentative,
-    /// Detected in this frame.
-    Tracked,
-    /// Believed, but not detected in this frame.
-    Lost,
-}
-
-impl State {
-    /// Its name in metadata and files: `tentative`, `tracked` or `lost`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tentative => "tentative",
-            Self::Tracked => "tracked",
-            Self::Lost => "lost",
-        }
-    }
-}
-
-/// An object with an identity.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Track {
-    /// Its identity: 1, 2, 3 and so on, in the order in which a tracker's tracks were first published. 0 for a tentative
-    /// track that has never been.
-    pub id: u64,
-    /// The class of its last detection.
-    pub class: u32,
-    /// Frames since its first detection, which itself has age 0.
-    pub age: u32,
-    /// Detections it has had.
-    pub hits: u32,
-    /// Where it is in its life.
-    pub state: State,
-    /// The filter's estimate of its box after this frame, in the detections' coordinates; it may reach out of the frame.
-    pub rect: Rect,
-    /// By how much that box is rotated about its centre, as it was last seen: radians, clockwise on the screen.
-    pub angle: f32,
-    /// Its centre's velocity to the right and down, in pixels per frame.
-    pub velocity: [f32; 2],
-}
-
-/// What a tracker is told of a frame.
-#[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
-    /// What was detected.
-    pub detections: &'a [Detection],
-    /// Their keypoints, where these are compared.
-    pub poses: Poses<'a>,
-    /// By how much each box is rotated about its centre, in radians, clockwise on the screen; then rotated boxes are
-    /// compared. Where it is cut off, 0.
-    pub angles: &'a [f32],
-    /// How they look, for algorithms that ask.
-    pub embeddings: Embeddings<'a>,
-    /// The time since the frame before in frames, at the rate at which the video usually has them: 1 but for gaps and
-    /// variable frame rates. What is not finite or not above 0 counts as 1.
-    pub elapsed: f64,
-    /// How the camera has moved since then: where in this frame a point of the frame before lies.
-    pub camera: Option<Affine>,
-}
-
-impl<'a> Frame<'a> {
-    /// Detections alone, one frame after the one before.
-    pub fn of(detections: &'a [Detection]) -> Self {
-        Self {
-            detections,
-            poses: Poses::default(),
-            angles: &[],
-            embeddings: Embeddings::default(),
-            elapsed: 1.0,
-            camera: None,
-        }
-    }
-}
 
 /// Detections of a frame that are taken in at most: the most confident, of equal ones the first. What remains is bounded in
 /// time and memory, whatever a detector lets through.
@@ -305,7 +211,7 @@ impl Tracker {
     pub fn update_frame(&mut self, frame: &Frame<'_>, tracks: &mut Vec<Option<Track>>) -> usize {
         tracks.clear();
         tracks.resize(frame.detections.len(), None);
-        let is_used = |d: &Detection| is_usable(&d.rect) && d.confidence >= self.params.min_confidence;
+        let is_used = |d: &Detection| d.rect.is_usable() && d.confidence >= self.params.min_confidence;
         let listed = frame.detections.iter().enumerate().filter(|(_, d)| is_used(d));
         let most = if frame.poses.sigmas.is_empty() { MOST_DETECTIONS } else { MOST_POSES };
         let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect(), most);

@@ -7,8 +7,8 @@ use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
+use super::matrix::{Shaped, check, class_index, read};
 use super::scan::{first_of, probability, strongest};
-use super::{Plan as AnyPlan, Shaped, check, class_index, read};
 
 const KIND: DecoderKind = DecoderKind::BoxesScores;
 
@@ -32,7 +32,7 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     )
 }
 
-pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     let background = offer.hints.background_columns();
     let is_box = |plane: &Plane| offer.outputs[plane.output].name.to_ascii_lowercase().contains("box");
     let mut fits = Vec::new();
@@ -58,13 +58,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
                 activation: offer.hints.activation.unwrap_or(Activation::None),
                 background: offer.hints.background.unwrap_or(Background::None),
             };
-            fits.push(Fit {
-                evidence: Evidence::Open,
-                plan: AnyPlan::BoxesScores(plan),
-                classes,
-                reads: 2,
-                far_fetched: false,
-            });
+            fits.push(Fit { evidence: Evidence::Open, plan, classes, reads: 2, far_fetched: false });
         }
     }
     fits

@@ -11,8 +11,8 @@ use super::super::cuda::{At, Centers, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Maps, Offer};
 use super::super::{Activation, AxisOrder, DecoderKind, DetectError, SizeUnit};
 use super::boxes::centered;
+use super::matrix::{Shaped, misshapen};
 use super::scan::{scan_columns, scan_rows};
-use super::{Plan as AnyPlan, Shaped, misshapen};
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -62,7 +62,7 @@ pub fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
     )
 }
 
-pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     let layouts = [false, true].into_iter();
     let mut fits: Vec<_> =
         layouts.filter_map(|channels_last| in_layout(kind, offer, channels_last)).collect();
@@ -72,7 +72,7 @@ pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit> {
 }
 
 /// The reading of most outputs; of equal ones that whose heat-map comes first, as CenterNet writes it.
-fn in_layout(kind: DecoderKind, offer: &Offer<'_>, channels_last: bool) -> Option<Fit> {
+fn in_layout(kind: DecoderKind, offer: &Offer<'_>, channels_last: bool) -> Option<Fit<Plan>> {
     let maps: Vec<_> = offer.maps.iter().filter_map(|maps| Grid::of(maps, offer, channels_last)).collect();
     let classes = offer.hints.classes.or((kind == DecoderKind::Centerface).then_some(1));
     let is_heat = |map: &Map| {
@@ -104,7 +104,7 @@ fn named(offer: &Offer<'_>, map: &Map, parts: &[&str]) -> bool {
 
 /// Sizes, offsets and landmarks among the maps beside a heat-map: by their channels, then by their names, then in the order
 /// in which CenterNet writes them.
-fn roles(kind: DecoderKind, offer: &Offer<'_>, grid: Grid, heat: Map, others: &[Map]) -> Option<Fit> {
+fn roles(kind: DecoderKind, offer: &Offer<'_>, grid: Grid, heat: Map, others: &[Map]) -> Option<Fit<Plan>> {
     let sizes = others
         .iter()
         .find(|map| is_size(offer, map))
@@ -140,13 +140,7 @@ fn roles(kind: DecoderKind, offer: &Offer<'_>, grid: Grid, heat: Map, others: &[
     let reads = 2 + usize::from(offsets.is_some()) + usize::from(landmarks.is_some());
     // Without landmarks it looks as centernet's.
     let far_fetched = face && landmarks.is_none();
-    Some(Fit {
-        evidence: Evidence::Open,
-        plan: AnyPlan::Centers(plan),
-        classes: Some(heat.channels),
-        reads,
-        far_fetched,
-    })
+    Some(Fit { evidence: Evidence::Open, plan, classes: Some(heat.channels), reads, far_fetched })
 }
 
 impl Grid {

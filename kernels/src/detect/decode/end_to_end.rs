@@ -7,8 +7,8 @@ use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
+use super::matrix::{Shaped, check, read, single};
 use super::scan::is_bad;
-use super::{Plan as AnyPlan, Shaped, check, read, single};
 
 pub const COLUMNS: usize = 6;
 /// Columns before the confidence, which the class follows.
@@ -30,14 +30,14 @@ pub fn wanted(_: &Offer<'_>) -> String {
     "one float output [1, M, 6] of x1, y1, x2, y2, confidence and class, already suppressed".into()
 }
 
-pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     single(offer, |plane| {
         let evidence = match plane.columns {
             Some(COLUMNS) => Evidence::Open,
             Some(_) => return None,
             None => Evidence::Weak,
         };
-        let plan = AnyPlan::EndToEnd(Plan::new(DecoderKind::EndToEnd, offer, plane, 0));
+        let plan = Plan::new(DecoderKind::EndToEnd, offer, plane, 0);
         Some(Fit { evidence, plan, classes: offer.hints.classes, reads: 1, far_fetched: false })
     })
 }

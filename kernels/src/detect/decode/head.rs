@@ -7,7 +7,8 @@ use super::super::candidates::Collector;
 use super::super::cuda::{Layout, Output};
 use super::super::offer::{Evidence, Offer, Plane};
 use super::super::{Activation, DecoderKind, DetectError};
-use super::{Shaped, end_to_end, yolov8};
+use super::matrix::Shaped;
+use super::{end_to_end, yolov8};
 
 /// How the rest is written.
 #[derive(Clone, Debug)]

@@ -6,26 +6,25 @@ mod boxes_scores;
 mod centers;
 mod end_to_end;
 mod head;
+mod matrix;
 mod nanodet;
 mod objectness;
-mod scan;
+pub(super) mod scan;
 mod yolo_pose;
 mod yolo_seg;
 mod yolov5;
 mod yolov8;
 mod yolox;
 
-use std::borrow::Cow;
-
 use crate::tensor::TensorView;
 
-use super::attached::Extra;
+use super::attached::{Extra, Masks};
 use super::candidates::Collector;
 use super::cuda::{Layout, Output};
-use super::offer::{Fit, Offer, Plane, matrix};
-use super::{DecoderKind, DetectError, Masks};
+use super::offer::{Fit, Offer};
+use super::{DecoderKind, DetectError};
 
-pub(super) use scan::probability;
+pub(super) use matrix::Shaped;
 
 /// How to read the outputs that were offered.
 #[derive(Clone, Debug)]
@@ -132,18 +131,23 @@ impl Plan {
 }
 
 /// Every way in which decoder `kind` can read the offer.
-pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit> {
+pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     match kind {
-        DecoderKind::Yolov5 => yolov5::fits(offer),
-        DecoderKind::Yolov8 => yolov8::fits(offer),
-        DecoderKind::Yolox => yolox::fits(offer),
-        DecoderKind::EndToEnd => end_to_end::fits(offer),
-        DecoderKind::Nanodet => nanodet::fits(offer),
-        DecoderKind::BoxesScores => boxes_scores::fits(offer),
-        DecoderKind::YoloPose => yolo_pose::fits(offer),
-        DecoderKind::YoloSeg => yolo_seg::fits(offer),
-        DecoderKind::Centernet | DecoderKind::Centerface => centers::fits(kind, offer),
+        DecoderKind::Yolov5 => each(yolov5::fits(offer), Plan::Yolov5),
+        DecoderKind::Yolov8 => each(yolov8::fits(offer), Plan::Yolov8),
+        DecoderKind::Yolox => each(yolox::fits(offer), Plan::Yolox),
+        DecoderKind::EndToEnd => each(end_to_end::fits(offer), Plan::EndToEnd),
+        DecoderKind::Nanodet => each(nanodet::fits(offer), Plan::Nanodet),
+        DecoderKind::BoxesScores => each(boxes_scores::fits(offer), Plan::BoxesScores),
+        DecoderKind::YoloPose => each(yolo_pose::fits(offer), Plan::YoloPose),
+        DecoderKind::YoloSeg => each(yolo_seg::fits(offer), Plan::YoloSeg),
+        DecoderKind::Centernet | DecoderKind::Centerface => each(centers::fits(kind, offer), Plan::Centers),
     }
+}
+
+/// The fits of one decoder's plans as those of any's.
+fn each<P>(fits: Vec<Fit<P>>, plan: fn(P) -> Plan) -> Vec<Fit<Plan>> {
+    fits.into_iter().map(|fit| fit.of(plan)).collect()
 }
 
 /// What decoder `kind` reads, with the numbers of this offer, to end a sentence with.
@@ -159,94 +163,4 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::YoloSeg => yolo_seg::wanted(offer),
         DecoderKind::Centernet | DecoderKind::Centerface => centers::wanted(kind, offer),
     }
-}
-
-/// An actual tensor, read as a matrix.
-struct Matrix<'a> {
-    columns: usize,
-    data: Cow<'a, [f32]>,
-}
-
-/// What a tensor says of itself, wherever its elements lie.
-pub(super) trait Shaped {
-    fn name(&self) -> &str;
-    fn dims(&self) -> &[usize];
-
-    /// Frames that are read of it.
-    fn rows(&self) -> usize {
-        1
-    }
-
-    /// Whether a first dimension of `batch` holds the frames that are read, and no more than may be there.
-    fn holds(&self, batch: usize) -> bool {
-        batch == 1
-    }
-
-    /// Rows and columns of one frame's matrix; none where the tensor holds none, or those of too few or too many frames.
-    fn shape(&self) -> Option<[usize; 2]> {
-        // A matrix without a dimension for the batch is one frame's.
-        let one_frame = self.dims().len() > 2 || self.rows() <= 1;
-        one_frame.then(|| matrix(self.dims(), 1, |batch| self.holds(batch)))?
-    }
-
-    /// The dimensions of one frame's maps; none as for [`Shaped::shape`].
-    fn maps(&self) -> Option<[usize; 3]> {
-        match *self.dims() {
-            [batch, a, b, c] if self.holds(batch) => Some([a, b, c]),
-            _ => None,
-        }
-    }
-}
-
-impl Shaped for TensorView<'_> {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn dims(&self) -> &[usize] {
-        &self.dims
-    }
-}
-
-/// Rows and columns of `tensor`, if they are `right`.
-fn check(
-    kind: DecoderKind,
-    tensor: &impl Shaped,
-    wanted: impl FnOnce() -> String,
-    right: impl FnOnce(usize, usize) -> bool,
-) -> Result<[usize; 2], DetectError> {
-    match tensor.shape() {
-        Some([rows, columns]) if right(rows, columns) => Ok([rows, columns]),
-        _ => Err(misshapen(kind, tensor, wanted())),
-    }
-}
-
-/// That `tensor` is not as `wanted`.
-fn misshapen(kind: DecoderKind, tensor: &impl Shaped, wanted: String) -> DetectError {
-    let (name, dims) = (tensor.name().into(), tensor.dims().into());
-    let wanted = match tensor.rows() {
-        0 | 1 => wanted,
-        rows => format!("{wanted} for each of {rows} frames, along the first dimension"),
-    };
-    DetectError::Shape { kind, name, dims, wanted }
-}
-
-/// Reads `view` as a matrix of this shape, which [`check`] has found it to have.
-fn read<'a>(view: &TensorView<'a>, [_, columns]: [usize; 2]) -> Matrix<'a> {
-    Matrix { columns, data: view.to_f32() }
-}
-
-/// Whether a transposed reading is believable: more anchors than channels, as far as both are known.
-fn is_tall(anchors: Option<usize>, channels: Option<usize>) -> bool {
-    !matches!((anchors, channels), (Some(anchors), Some(channels)) if anchors <= channels)
-}
-
-/// The planes that one-output decoders look at.
-fn single(offer: &Offer<'_>, fit: impl Fn(&Plane) -> Option<Fit>) -> Vec<Fit> {
-    offer.planes.iter().filter_map(fit).collect()
-}
-
-/// A column's index as a class.
-fn class_index(column: usize) -> u32 {
-    u32::try_from(column).unwrap_or(u32::MAX)
 }

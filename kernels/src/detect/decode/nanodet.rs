@@ -11,8 +11,8 @@ use super::super::cuda::{At, Layout as DeviceLayout, Output, Scoring, Span};
 use super::super::grid::{Grid, Level};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, DecoderKind, DetectError};
+use super::matrix::{Shaped, check, class_index, read, single};
 use super::scan::{first_of, probability, strongest};
-use super::{Plan as AnyPlan, Shaped, check, class_index, read, single};
 
 const KIND: DecoderKind = DecoderKind::Nanodet;
 /// Bins that published heads use: reg_max 7 (NanoDet, NanoDet-Plus), 10, 15, 16 (GFL), plus one.
@@ -54,13 +54,13 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     )
 }
 
-pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     let mut fits = single(offer, |plane| joined(offer, plane));
     fits.extend(apart(offer));
     fits
 }
 
-fn fit(offer: &Offer<'_>, evidence: Evidence, layout: Layout, classes: usize, bins: usize) -> Fit {
+fn fit(offer: &Offer<'_>, evidence: Evidence, layout: Layout, classes: usize, bins: usize) -> Fit<Plan> {
     let reads = match &layout {
         Layout::Joined(_) => 1,
         Layout::Apart { scores, boxes } => scores.len() + boxes.len(),
@@ -73,11 +73,11 @@ fn fit(offer: &Offer<'_>, evidence: Evidence, layout: Layout, classes: usize, bi
         point: if offer.grid.levels.len() < PLUS_STRIDES { 0.5 } else { 0.0 },
         activation: offer.hints.activation.unwrap_or(Activation::None),
     };
-    Fit { evidence, plan: AnyPlan::Nanodet(plan), classes: Some(classes), reads, far_fetched: false }
+    Fit { evidence, plan, classes: Some(classes), reads, far_fetched: false }
 }
 
 /// One output: only the number of classes says where the scores end.
-fn joined(offer: &Offer<'_>, plane: &Plane) -> Option<Fit> {
+fn joined(offer: &Offer<'_>, plane: &Plane) -> Option<Fit<Plan>> {
     let classes = offer.hints.classes?;
     let bins = bins_in(plane.columns?.checked_sub(classes)?)?;
     let evidence = match plane.rows {
@@ -88,7 +88,7 @@ fn joined(offer: &Offer<'_>, plane: &Plane) -> Option<Fit> {
 }
 
 /// Two outputs a stride.
-fn apart(offer: &Offer<'_>) -> Option<Fit> {
+fn apart(offer: &Offer<'_>) -> Option<Fit<Plan>> {
     let levels = &offer.grid.levels;
     let unique = |l: &Level| levels.iter().filter(|other| other.cells == l.cells).count() == 1;
     if offer.planes.len() != 2 * levels.len() || !levels.iter().all(unique) {

@@ -2,8 +2,8 @@
 
 use super::super::Activation;
 use super::super::candidates::Collector;
+use super::matrix::{Matrix, class_index};
 use super::scan::{first_of, is_bad, probability, strongest};
-use super::{Matrix, class_index};
 
 /// Columns before the class scores.
 pub const BEFORE_CLASSES: usize = 5;

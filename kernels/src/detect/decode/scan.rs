@@ -2,7 +2,7 @@
 
 use super::super::Activation;
 use super::super::candidates::Collector;
-use super::class_index;
+use super::matrix::class_index;
 
 /// Independent maxima per step, so that the loop vectorises.
 const LANES: usize = 8;

@@ -5,7 +5,8 @@ use super::super::attached::{Extra, Meaning, Points};
 use super::super::offer::{Fit, Offer, Plane};
 use super::super::{DecoderKind, DetectError};
 use super::head::{Head, Reading};
-use super::{Plan as AnyPlan, Shaped, end_to_end, single, yolov8};
+use super::matrix::{Shaped, single};
+use super::{end_to_end, yolov8};
 
 const KIND: DecoderKind = DecoderKind::YoloPose;
 /// Of the models that are published: COCO's.
@@ -29,11 +30,11 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     )
 }
 
-pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     single(offer, |plane| columns(offer, plane).or_else(|| suppressed(offer, plane)))
 }
 
-fn columns(offer: &Offer<'_>, plane: &Plane) -> Option<Fit> {
+fn columns(offer: &Offer<'_>, plane: &Plane) -> Option<Fit<Plan>> {
     let others = yolov8::BEFORE_CLASSES + offer.hints.classes.unwrap_or(1);
     let (points, numbers) = points_in(plane.rows?.checked_sub(others)?, offer)?;
     // Without a hint a detector of many classes looks the same.
@@ -42,7 +43,7 @@ fn columns(offer: &Offer<'_>, plane: &Plane) -> Option<Fit> {
     Some(fit(reading, points, numbers, !told && points != USUAL_KEYPOINTS))
 }
 
-fn suppressed(offer: &Offer<'_>, plane: &Plane) -> Option<Fit> {
+fn suppressed(offer: &Offer<'_>, plane: &Plane) -> Option<Fit<Plan>> {
     let (points, numbers) = points_in(plane.columns?.checked_sub(end_to_end::COLUMNS)?, offer)?;
     let told = offer.hints.keypoints.is_some();
     let usual = points == USUAL_KEYPOINTS && offer.hints.classes.is_none_or(|c| c == 1);
@@ -50,8 +51,8 @@ fn suppressed(offer: &Offer<'_>, plane: &Plane) -> Option<Fit> {
     Some(fit(reading, points, numbers, !told && !usual))
 }
 
-fn fit((head, evidence, classes): Reading, points: usize, numbers: usize, far_fetched: bool) -> Fit {
-    let plan = AnyPlan::YoloPose(Plan { head, points, numbers });
+fn fit((head, evidence, classes): Reading, points: usize, numbers: usize, far_fetched: bool) -> Fit<Plan> {
+    let plan = Plan { head, points, numbers };
     Fit { evidence, plan, classes, reads: 1, far_fetched }
 }
 

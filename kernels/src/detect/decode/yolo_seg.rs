@@ -5,7 +5,7 @@ use super::super::attached::{Extra, Meaning};
 use super::super::offer::{Fit, Offer};
 use super::super::{DecoderKind, DetectError};
 use super::head::Head;
-use super::{Plan as AnyPlan, Shaped, misshapen};
+use super::matrix::{Shaped, misshapen};
 
 const KIND: DecoderKind = DecoderKind::YoloSeg;
 
@@ -25,14 +25,14 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     )
 }
 
-pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     let pairs = offer.maps.iter().flat_map(|maps| offer.planes.iter().map(move |plane| (maps, plane)));
     let fits = pairs.filter(|(maps, plane)| maps.output != plane.output).filter_map(|(maps, plane)| {
         let coefficients = maps.dims[0];
         let reading = Head::columns(KIND, offer, plane, coefficients);
         let (head, evidence, classes) =
             reading.or_else(|| Head::suppressed(KIND, offer, plane, coefficients))?;
-        let plan = AnyPlan::YoloSeg(Plan { head, prototypes: maps.output, coefficients });
+        let plan = Plan { head, prototypes: maps.output, coefficients };
         Some(Fit { evidence, plan, classes, reads: 2, far_fetched: false })
     });
     fits.collect()

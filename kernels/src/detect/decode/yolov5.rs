@@ -7,8 +7,8 @@ use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
+use super::matrix::{Shaped, check, is_tall, read, single};
 use super::objectness::{self, BEFORE_CLASSES};
-use super::{Plan as AnyPlan, Shaped, check, is_tall, read, single};
 
 /// Anchors in each cell.
 const PER_CELL: usize = 3;
@@ -30,7 +30,7 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     )
 }
 
-pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     single(offer, |plane| {
         let classes = offer.classes_in(plane.columns, BEFORE_CLASSES)?;
         let evidence = offer.evidence(plane.rows, PER_CELL, false);
@@ -41,7 +41,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
                 boxes: BoxCoding::new(offer.hints, BoxFormat::CenterSize, false, offer.input),
                 activation: offer.hints.activation.unwrap_or(Activation::None),
             };
-            Fit { evidence, plan: AnyPlan::Yolov5(plan), classes, reads: 1, far_fetched: false }
+            Fit { evidence, plan, classes, reads: 1, far_fetched: false }
         })
     })
 }

@@ -8,8 +8,8 @@ use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
+use super::matrix::{Shaped, check, is_tall, read, single};
 use super::scan::scan_columns;
-use super::{Plan as AnyPlan, Shaped, check, is_tall, read, single};
 
 /// Rows before the class scores.
 pub const BEFORE_CLASSES: usize = 4;
@@ -35,11 +35,11 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     )
 }
 
-pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     single(offer, |plane| {
         let classes = offer.classes_in(plane.rows, BEFORE_CLASSES)?;
         let evidence = evidence(offer, plane)?;
-        let plan = AnyPlan::Yolov8(Plan::new(DecoderKind::Yolov8, offer, plane, classes, 0));
+        let plan = Plan::new(DecoderKind::Yolov8, offer, plane, classes, 0);
         Some(Fit { evidence, plan, classes, reads: 1, far_fetched: false })
     })
 }

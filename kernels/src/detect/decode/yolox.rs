@@ -8,8 +8,8 @@ use super::super::grid::Grid;
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, DecoderKind, DetectError};
 use super::boxes::centered;
+use super::matrix::{Shaped, check, is_tall, read, single};
 use super::objectness::{self, BEFORE_CLASSES};
-use super::{Plan as AnyPlan, Shaped, check, is_tall, read, single};
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -29,7 +29,7 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     )
 }
 
-pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     single(offer, |plane| {
         let classes = offer.classes_in(plane.columns, BEFORE_CLASSES)?;
         // The grid is needed to decode: with another number of cells the shape fits, but only for an error's sake.
@@ -45,7 +45,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit> {
                 grid: offer.grid.clone(),
                 activation: offer.hints.activation.unwrap_or(Activation::None),
             };
-            Fit { evidence, plan: AnyPlan::Yolox(plan), classes, reads: 1, far_fetched: false }
+            Fit { evidence, plan, classes, reads: 1, far_fetched: false }
         })
     })
 }

@@ -4,9 +4,11 @@
 //! points of its instance to pinned memory, at the number of the record. [`CudaDisplacementGrouper::finish`] waits once
 //! for both and takes those that the CPU's own code chooses, so everything is the CPU's to the bit.
 
-use super::decode::Part;
-use super::suppress::{Frame, Root};
-use super::{DisplacementOutputs, DisplacementParams, MOST_PARTS, Plan};
+use super::decode::{Part, Root};
+use super::params::MOST_PARTS;
+use super::plan::Plan;
+use super::suppress::Frame;
+use super::{DisplacementOutputs, DisplacementParams};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};

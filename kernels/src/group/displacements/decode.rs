@@ -1,8 +1,19 @@
 //! From a root to all points of an instance. In float64, as TensorFlow.js computes, and in the order of `cuda/group.cu`.
 
-use super::suppress::Root;
 use crate::group::Field;
 use crate::peaks::Shape;
+
+/// A peak that an instance may grow from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Root {
+    pub channel: usize,
+    /// `y * width + x`.
+    pub cell: usize,
+    /// As it stands in the map.
+    pub value: f32,
+    /// On the GPU, the number of its record.
+    pub record: usize,
+}
 
 /// A point of an instance. `Part` of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]

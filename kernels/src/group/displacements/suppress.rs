@@ -1,22 +1,10 @@
 //! Which roots become instances, on the host for both devices.
 
-use super::Plan;
-use super::decode::Part;
+use super::decode::{Part, Root};
+use super::plan::Plan;
 use crate::geometry::Affine;
 use crate::group::{Keypoint, Pose, select};
 use crate::peaks::activate;
-
-/// A peak that an instance may grow from.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Root {
-    pub channel: usize,
-    /// `y * width + x`.
-    pub cell: usize,
-    /// As it stands in the map.
-    pub value: f32,
-    /// On the GPU, the number of its record.
-    pub record: usize,
-}
 
 /// What else decides.
 pub(super) struct Frame<'a> {

@@ -3,6 +3,7 @@
 use super::lines::Line;
 use super::plan::Plan;
 use super::{PafConvention, Parts};
+use crate::associate::{Pair, assign_most};
 use crate::group::{Keypoint, Pose, select};
 
 /// A line that is kept, between the peaks of these numbers in [`Parts::found`].
@@ -78,24 +79,15 @@ fn in_scan_order(parts: &Parts, point: usize) -> Vec<usize> {
 fn assigned(plan: &Plan, parts: &Parts, [from, to]: [usize; 2], lines: &[Line]) -> Vec<Connection> {
     let [rows, columns] = [from, to].map(|point| in_scan_order(parts, point));
     let line = |row: usize, column: usize| lines[rows[row] * columns.len() + columns[column]].score;
-    let all = || (0..rows.len()).flat_map(|row| (0..columns.len()).map(move |column| (row, column)));
-    let finite = || all().map(|(row, column)| line(row, column)).filter(|score| score.is_finite());
-    // What cannot be a line is worse than any assignment without it.
-    let [low, high] = [f32::min, f32::max].map(|pick| f64::from(finite().reduce(pick).unwrap_or(0.0)));
-    let forbidden = low - (high - low + 1.0) * rows.len().min(columns.len()) as f64;
-    let score = |(row, column)| {
-        let score = line(row, column);
-        if score.is_finite() { f64::from(score) } else { forbidden }
-    };
-    let scores: Vec<f64> = all().map(score).collect();
-    // It fails only for values that are not finite.
-    let (paired, with) = lsap::solve(rows.len(), columns.len(), &scores, true).unwrap_or_default();
-    let pairs = paired.into_iter().zip(with).map(|(row, column)| Connection {
+    let all = (0..rows.len()).flat_map(|row| (0..columns.len()).map(move |col| (row, col)));
+    let pairs: Vec<Pair> = all.map(|(row, col)| Pair { row, col, score: line(row, col) }).collect();
+    let pairs = assign_most(&pairs, rows.len(), columns.len()).into_iter();
+    let pairs = pairs.map(|(row, column)| Connection {
         from: parts.starts[from] + rows[row],
         to: parts.starts[to] + columns[column],
         score: line(row, column),
     });
-    pairs.filter(|pair| pair.score.is_finite() && pair.score >= plan.params.min_line_score).collect()
+    pairs.filter(|pair| pair.score >= plan.params.min_line_score).collect()
 }
 
 /// The best line, then the best of those that have no end in common with it, and so on.

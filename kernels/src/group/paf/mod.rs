@@ -7,117 +7,22 @@
 mod assemble;
 mod cuda;
 mod lines;
+mod params;
+mod parts;
 mod plan;
 #[cfg(test)]
 mod tests;
 
 pub use cuda::CudaPafGrouper;
+pub use params::{MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConvention, PafParams};
 
 use super::{Field, GroupError, Pose};
 use crate::geometry::Affine;
-use crate::peaks::{Announced, Outcome, Params, Peak, PeakFinder, Place};
+use crate::peaks::{Announced, Outcome, Params, PeakFinder};
 use crate::tensor::{TensorDesc, TensorView};
 use lines::{End, Line};
+use parts::Parts;
 use plan::Plan;
-
-/// Peaks of a channel that are looked at, the strongest: the least of this and [`Params::top_k`].
-pub const MOST_PEAKS: usize = 256;
-/// Points of a skeleton.
-pub const MOST_POINTS: usize = 128;
-/// Edges of a skeleton.
-pub const MOST_EDGES: usize = 128;
-/// Samples of a line.
-pub const MOST_SAMPLES: usize = 32;
-
-/// Whose networks' fields they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PafConvention {
-    /// SLEAP's (Pereira et al., Nature Methods 2022, as sleap-nn does it): a sample is the field's nearest cell, pairs of an
-    /// edge are assigned so that the sum of their scores is the largest, and those below
-    /// [`PafParams::min_line_score`] are then dropped. Instances grow from the skeleton's root along a tree of its
-    /// edges; edges that this tree does not reach are not used. The score of an instance is the sum of its lines'.
-    Sleap,
-    /// OpenPose's (Cao et al. 2017): a sample is interpolated between four cells, pairs of an edge are taken greedily, the
-    /// best first, if enough of their samples are high, and pairs that have a point in common become one person. An edge
-    /// that closes a circle of earlier ones begins no person. The score of a person is the mean over its points of the
-    /// scores of points and lines.
-    OpenPose,
-}
-
-/// How peaks are grouped by part affinity fields.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PafParams {
-    /// Whose fields they are.
-    pub convention: PafConvention,
-    /// How many points the skeleton has: the first so many channels of the confidence maps. One channel more is the
-    /// background.
-    pub points: usize,
-    /// The skeleton's edges as numbers of points, from the field's tail to its tip.
-    pub edges: Vec<[usize; 2]>,
-    /// The channel that holds each edge's x; its y is the next. `None`: the fields' channels in the order of the edges, or the
-    /// last ones where one tensor holds maps and fields.
-    pub channels: Option<Vec<usize>>,
-    /// Samples a line, ends included.
-    pub samples: usize,
-    /// How long a line may be without a penalty: a share of the input's longer side (SLEAP) or of its height (OpenPose).
-    pub max_length: f32,
-    /// How much of the penalty counts, which is `max_length / length - 1` for a longer line, from 0 down to -1.
-    pub length_weight: f32,
-    /// The least score of a line (OpenPose: more than this).
-    pub min_line_score: f32,
-    /// OpenPose: a sample is high above this.
-    pub min_sample: f32,
-    /// OpenPose: more than this share of a line's samples are high.
-    pub min_share: f32,
-    /// The least points of an instance.
-    pub min_points: usize,
-    /// The least score of an instance.
-    pub min_score: f32,
-}
-
-impl PafParams {
-    /// The published values.
-    pub fn new(convention: PafConvention, points: usize, edges: &[[usize; 2]]) -> Self {
-        let sleap = convention == PafConvention::Sleap;
-        Self {
-            convention,
-            points,
-            edges: edges.to_vec(),
-            channels: None,
-            samples: 10,
-            max_length: if sleap { 0.25 } else { 0.5 },
-            length_weight: 1.0,
-            min_line_score: if sleap { 0.25 } else { 0.0 },
-            min_sample: 0.05,
-            min_share: 0.8,
-            min_points: if sleap { 0 } else { 4 },
-            min_score: if sleap { 0.0 } else { 0.4 },
-        }
-    }
-}
-
-/// The peaks of a frame, by channel, the strongest first.
-#[derive(Debug, Default)]
-struct Parts {
-    found: Vec<(Peak, Place)>,
-    /// Where each channel's begin, and where the last one's end.
-    starts: Vec<usize>,
-}
-
-impl Parts {
-    /// To be called when all are in `found`, by ascending channel.
-    fn index(&mut self, points: usize) {
-        let found = &self.found;
-        let start = |channel| found.partition_point(|(peak, _)| (peak.channel as usize) < channel);
-        self.starts.clear();
-        self.starts.extend((0..=points).map(start));
-    }
-
-    fn of(&self, channel: usize) -> &[(Peak, Place)] {
-        let bounds = self.starts.get(channel).zip(self.starts.get(channel + 1));
-        bounds.and_then(|(start, end)| self.found.get(*start..*end)).unwrap_or_default()
-    }
-}
 
 /// What confidence maps are searched for: the skeleton's points alone.
 fn of_points(peaks: Params, paf: &PafParams) -> Params {

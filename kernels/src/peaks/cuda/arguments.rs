@@ -1,6 +1,6 @@
 //! What the kernels are told.
 
-use super::{CudaPeaks, Header, NONE, RECORD, number, step};
+use super::finder::{CudaPeaks, Header, NONE, RECORD, number, step};
 use crate::device::DeviceTensor;
 use crate::peaks::choose::gate;
 use crate::peaks::grid::Shape;

@@ -6,16 +6,19 @@
 //! the last bit now and then), and with [`Mode::Global`] a score of 0 has no sign.
 
 mod arguments;
+mod finder;
 
 pub(crate) use arguments::Records;
+pub use finder::CudaPeaks;
+
+use finder::{At, Header, NONE, RECORD, Record, number, step};
 
 use super::announced::Announced;
 use super::choose::{Candidate, Place, choose};
 use super::grid::Shape;
 use super::{Activation, Mode, Outcome, Params, Peak, PeaksError};
-use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Memory, Pinned, Stream};
+use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Stream};
 use crate::geometry::Affine;
-use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 
 /// Records in pinned memory, more than maps with anything to see in them give: for a few frames, and for each of many.
@@ -26,52 +29,6 @@ const NEAR_A_FRAME: usize = 1024;
 /// 32 bits.
 const MOST_VALUES: usize = 1 << 28;
 const MOST_VALUES_OF_ALL: usize = 1 << 31;
-
-/// `Found` of the kernels as four words: element and value, dx, dy, launch.
-type Record = [u64; 4];
-const RECORD: usize = size_of::<Record>();
-/// The element of a record that is no peak, but says that there are values that are not finite.
-const NONE: u32 = u32::MAX;
-/// `Header` of the kernels, of which the host reads the first: how many records there are.
-type Header = [u32; 4];
-
-/// What else is known of a candidate: how far from its cell's centre it lies, in cells, and the number of its record.
-#[derive(Clone, Copy, Debug)]
-struct At {
-    offset: (f64, f64),
-    /// Counts the launch's records, in no order.
-    pub record: usize,
-}
-
-/// Finds the peaks of one output of a model that lies in device memory: [`super::PeakFinder`] on the GPU, for all frames
-/// of a batch at once. A frame alone is a batch of one.
-///
-/// One batch is under way at a time, and all of them in one stream, or in streams that wait for each other. A launch has
-/// its number in its parameters, so it cannot be recorded in a [`crate::device::Graph`].
-#[derive(Debug)]
-pub struct CudaPeaks {
-    pub(crate) announced: Announced,
-    kernel: Kernel,
-    /// Where the kernel writes records, and where those that find no room there go.
-    near: Pinned,
-    far: Memory,
-    /// The same as in `near`, for a kernel behind this one; empty if there is none.
-    copy: Memory,
-    for_kernel: bool,
-    /// Two, in turns, and behind them twice a count a frame of values that are not finite. On the host for fetching.
-    headers: Memory,
-    header: Pinned,
-    /// Frames that there is room for.
-    frames: usize,
-    /// [`Mode::Global`]: a key a channel of each frame.
-    best: Memory,
-    done: Event,
-    launch: u64,
-    pending: Option<Shape>,
-    /// One a frame that is under way; so are the candidates.
-    to_frame: Vec<Affine>,
-    candidates: Vec<Vec<Candidate<At>>>,
-}
 
 impl CudaPeaks {
     /// Prepares for the output `map` of a network, as one frame's is described, whose input is `input` (width, height)
@@ -361,17 +318,4 @@ impl CudaPeaks {
         }
         Ok(non_finite)
     }
-}
-
-/// Channels side by side in a row.
-fn step(shape: &Shape) -> usize {
-    match shape.layout {
-        Layout::Nchw => 1,
-        Layout::Nhwc => shape.channels,
-    }
-}
-
-/// For numbers of at most [`MOST_VALUES_OF_ALL`] or so.
-fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

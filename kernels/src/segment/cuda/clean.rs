@@ -1,7 +1,7 @@
 //! Clean-up of a mask on the GPU: `cuda/segment_clean.cu`.
 
 use super::super::Params;
-use super::number;
+use super::super::plan::number;
 use crate::device::{DeviceError, DeviceSlice, Kernel, Memory, Stream};
 
 /// Cells of a block: of spreading, and of the kernels that join areas.

@@ -7,7 +7,7 @@ mod resize;
 pub use prototypes::CudaPrototypes;
 pub use resize::CudaResize;
 
-use super::plan::{Plan, Shape, Task};
+use super::plan::{Plan, Shape, Task, number};
 use super::{Activation, Params, SegmentError};
 use crate::device::{DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
 use crate::preproc::Layout;
@@ -200,9 +200,4 @@ impl CudaSegmenter {
 /// Whether all channels of a cell are looked at and lie side by side.
 fn tiled(plan: &Plan) -> bool {
     plan.task != Task::Value && plan.announced.shape.layout == Layout::Nhwc
-}
-
-/// For numbers of at most 2^31, which what was announced has been checked for.
-fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,8 +1,7 @@
 //! Masks of single objects on the GPU: `cuda/segment_prototypes.cu`.
 
-use super::super::plan::Shape;
+use super::super::plan::{Shape, number};
 use super::super::{Prototypes, Region, SegmentError};
-use super::number;
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Memory, Pinned, Stream};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;

@@ -1,7 +1,7 @@
 //! Masks taken to the frame on the GPU: `cuda/segment_resize.cu`.
 
+use super::super::plan::number;
 use super::super::{Resize, SegmentError};
-use super::number;
 use crate::device::{DevicePlane, DeviceSlice, Kernel, Stream};
 
 /// Threads of a block, across and down, and the pixels that one of them makes.

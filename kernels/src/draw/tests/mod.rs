@@ -7,7 +7,7 @@ mod record;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::{Matrix, Range};
+use crate::frame::{Matrix, PixelFormat, Range};
 
 const DRAWABLE: [PixelFormat; 8] = [
     PixelFormat::Nv12,

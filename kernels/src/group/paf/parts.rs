@@ -1,0 +1,26 @@
+//! Which peaks are whose part.
+
+use crate::peaks::{Peak, Place};
+
+/// The peaks of a frame, by channel, the strongest first.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) found: Vec<(Peak, Place)>,
+    /// Where each channel's begin, and where the last one's end.
+    pub(super) starts: Vec<usize>,
+}
+
+impl Parts {
+    /// To be called when all are in `found`, by ascending channel.
+    pub(super) fn index(&mut self, points: usize) {
+        let found = &self.found;
+        let start = |channel| found.partition_point(|(peak, _)| (peak.channel as usize) < channel);
+        self.starts.clear();
+        self.starts.extend((0..=points).map(start));
+    }
+
+    pub(super) fn of(&self, channel: usize) -> &[(Peak, Place)] {
+        let bounds = self.starts.get(channel).zip(self.starts.get(channel + 1));
+        bounds.and_then(|(start, end)| self.found.get(*start..*end)).unwrap_or_default()
+    }
+}

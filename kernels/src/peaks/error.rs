@@ -1,0 +1,80 @@
+//! What can be wrong with a map or with parameters.
+
+use crate::device::DeviceError;
+
+/// A map or parameters that cannot be worked with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PeaksError {
+    /// Another element type.
+    #[error(
+        "confidence map '{0}' must be float16 or float32; choose another output of the model or dequantise it"
+    )]
+    Type(String),
+    /// Not an image a channel.
+    #[error(
+        "confidence map '{0}' must have the dimensions 1xCxHxW or 1xHxWxC, or the same without the 1; \
+         choose the model's output that holds the maps"
+    )]
+    Rank(String),
+    /// More than one frame.
+    #[error("confidence map '{0}' holds {1} frames; hand over one frame's map at a time")]
+    Batch(String, usize),
+    /// Fewer frames than a batch has.
+    #[error(
+        "confidence map '{got}' does not hold the {wanted} frames of the batch; hand over one with that many along its \
+         first dimension"
+    )]
+    Rows {
+        /// What came.
+        got: String,
+        /// How many frames it is to hold.
+        wanted: usize,
+    },
+    /// A dimension or size of 0.
+    #[error("confidence map '{0}' for a {1}x{2} input has a size of 0; give every size at least 1")]
+    Empty(String, usize, usize),
+    /// The layout is open and the dimensions do not tell.
+    #[error(
+        "confidence map '{map}' can be read as {nchw} or as {nhwc}, and {fits} of them is an even reduction of the \
+         {width}x{height} input; set the layout to nchw or nhwc"
+    )]
+    Layout {
+        /// The map.
+        map: String,
+        /// Read channels first.
+        nchw: String,
+        /// Read channels last.
+        nhwc: String,
+        /// "each" or "neither".
+        fits: &'static str,
+        /// The input's width.
+        width: usize,
+        /// The input's height.
+        height: usize,
+    },
+    /// A map other than the one that was announced.
+    #[error(
+        "a confidence map '{got}' arrived where '{declared}' was announced; renegotiate with the new dimensions"
+    )]
+    Changed {
+        /// What came.
+        got: String,
+        /// What [`super::PeakFinder::new`] was told.
+        declared: String,
+    },
+    /// A threshold that is not a number.
+    #[error("a threshold of NaN finds nothing; set a number, for scores one between 0 and 1")]
+    Threshold,
+    /// No peak may be kept.
+    #[error("a top-k of 0 keeps no peak; set it to 1 or more")]
+    TopK,
+    /// More than the GPU's side counts.
+    #[error(
+        "confidence map '{0}' has more than 2^28 values, or a batch of them 2^31; use a smaller one or smaller batches, \
+         or compute on the CPU"
+    )]
+    TooLarge(String),
+    /// The GPU failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}

@@ -1,0 +1,87 @@
+//! What to look for.
+
+use crate::preproc::Layout;
+
+/// Which maxima of a channel are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// One peak a channel: its greatest cell, if it reaches the threshold. For one animal or person a frame.
+    Global,
+    /// Every 3x3 maximum that reaches the threshold, so many a channel.
+    Local,
+}
+
+/// How a peak is placed between the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refinement {
+    /// The cell's own place.
+    None,
+    /// On each axis the vertex of the parabola through the cell and its two neighbours, at most half a cell away. An
+    /// axis where a neighbour is missing (the map's edge) or not finite is not refined.
+    Quadratic,
+    /// The mean place of the 5x5 neighbourhood, weighted by the values: the "integral" refinement of SLEAP (Pereira et
+    /// al., Nature Methods 2022). What lies outside the map or is not finite has no weight; where the weights do
+    /// not sum up to more than 0 there is no refinement. For maps without negative values, which logits are not.
+    Integral,
+}
+
+/// What turns the map's values into scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// The map holds scores.
+    None,
+    /// The map holds logits: `1 / (1 + exp(-v))`.
+    Sigmoid,
+}
+
+/// Where the cells of a map, `w` wide, lie in the input tensor, `W` wide (and `h`, `H` likewise). Coordinates are
+/// continuous: tensor pixel `p` has its centre at `p + 0.5`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// Cell `i` is the tile of `W / w` pixels that it covers: its centre is at `(i + 0.5) * W / w`. Most networks.
+    CellCentres,
+    /// The first and last cells are the first and last pixels: cell `i` is pixel `i * (W - 1) / (w - 1)`, at that plus
+    /// 0.5. Networks that align corners; PoseNet's 385 pixels and 25 cells. A single cell lies in the middle.
+    Corners,
+    /// Cell `i` is pixel `i * W / w`, at that plus 0.5: maps drawn by sampling at every n-th pixel, as SLEAP does.
+    Strided,
+}
+
+/// What to look for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Which maxima.
+    pub mode: Mode,
+    /// The least score of a peak, in activated units.
+    pub threshold: f32,
+    /// How they are refined.
+    pub refinement: Refinement,
+    /// What the map's values are.
+    pub activation: Activation,
+    /// The map's order of dimensions. `None`: the one whose height and width are an even reduction of the input
+    /// tensor's, by the same factor on both axes; an error where that is neither or both.
+    pub layout: Option<Layout>,
+    /// Where its cells lie. `None`: [`Grid::CellCentres`] where the cells tile the input evenly, else
+    /// [`Grid::Corners`] where they do so from first to last pixel, else [`Grid::CellCentres`].
+    pub grid: Option<Grid>,
+    /// How many peaks a channel keeps in [`Mode::Local`], the strongest.
+    pub top_k: usize,
+    /// How many channels are looked at, from the first on; `None` is all. For tensors that hold something else besides the
+    /// maps, whose values that are not finite are counted all the same.
+    pub channels: Option<usize>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Local,
+            threshold: 0.3,
+            refinement: Refinement::Quadratic,
+            activation: Activation::None,
+            layout: None,
+            grid: None,
+            top_k: 100,
+            channels: None,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A followed object.
+
+use super::look::Look;
+use super::motion::{Heading, Motion};
+use super::seen::{One, Posture, Seen};
+use super::{State, Track};
+use crate::associate::Oriented;
+use crate::geometry::Rect;
+
+/// A followed object.
+#[derive(Clone, Debug)]
+pub(super) struct Target<M> {
+    motion: M,
+    /// 0 until it is first confirmed: ids are spent on published tracks only, so they have no gaps.
+    pub(super) id: u64,
+    pub(super) class: u32,
+    pub(super) state: State,
+    /// Frames since its first detection.
+    age: u32,
+    /// Frames since its last detection.
+    pub(super) misses: u32,
+    /// Detections it has had.
+    hits: u32,
+    /// Detections in a row, not counting its very first.
+    pub(super) streak: u32,
+    /// Index of its detection in this frame.
+    pub(super) detection: Option<usize>,
+    posture: Posture,
+    angle: f32,
+    pub(super) look: Look,
+}
+
+impl<M: Motion> Target<M> {
+    pub(super) fn new(index: usize, one: &One<'_>) -> Self {
+        let mut target = Self {
+            motion: M::new(&one.detection.rect),
+            id: 0,
+            class: one.detection.class,
+            state: State::Tentative,
+            age: 0,
+            misses: 0,
+            hits: 1,
+            streak: 0,
+            detection: Some(index),
+            posture: Posture::default(),
+            angle: one.angle,
+            look: Look::default(),
+        };
+        target.posture.take(one.pose, &target.motion.rect());
+        target.look.take(one.embedding);
+        target
+    }
+
+    /// Moves on to the next frame. False when the estimate has become useless.
+    pub(super) fn predict(&mut self, seen: Seen<'_>) -> bool {
+        if let Some(camera) = seen.camera() {
+            self.motion.moved(camera);
+        }
+        self.motion.predict(seen.elapsed(), self.misses > 0);
+        if self.misses > 0 {
+            self.streak = 0;
+        }
+        self.misses = self.misses.saturating_add(1);
+        self.age = self.age.saturating_add(1);
+        self.detection = None;
+        self.rect().is_usable()
+    }
+
+    /// Takes detection `index` of this frame as its own.
+    pub(super) fn update(&mut self, index: usize, one: &One<'_>) {
+        let expected = self.rect();
+        if self.posture.is_outgrown(one, &expected) {
+            // As a movement the filter would go on with it.
+            self.motion = M::new(&one.detection.rect);
+            self.posture = Posture::default();
+        } else {
+            self.motion.update(&self.posture.measure(one, &expected));
+        }
+        self.posture.take(one.pose, &self.motion.rect());
+        self.look.take(one.embedding);
+        self.class = one.detection.class;
+        self.angle = one.angle;
+        self.misses = 0;
+        self.hits = self.hits.saturating_add(1);
+        self.streak = self.streak.saturating_add(1);
+        self.detection = Some(index);
+    }
+
+    /// Whether it has ever been published.
+    pub(super) fn was_confirmed(&self) -> bool {
+        self.id != 0
+    }
+
+    /// How it looked so far.
+    pub(super) fn look(&self) -> &Look {
+        &self.look
+    }
+
+    /// The filter's estimate, rotated as it was last seen.
+    pub(super) fn oriented(&self, rect: Rect) -> Oriented {
+        Oriented { rect, angle: self.angle }
+    }
+
+    /// The filter's estimate.
+    pub(super) fn rect(&self) -> Rect {
+        self.motion.rect()
+    }
+
+    /// Its box as it was last seen.
+    pub(super) fn last_seen(&self) -> Rect {
+        self.motion.last_seen()
+    }
+
+    /// Where it came from and in which direction it went, see [`Motion::heading`].
+    pub(super) fn heading(&self, frames: u32) -> Option<Heading> {
+        self.motion.heading(frames)
+    }
+
+    /// Appends to `out` its keypoints where they are expected if its box is `rect`.
+    pub(super) fn expect_pose(&self, rect: &Rect, out: &mut Vec<(f32, f32)>) {
+        self.posture.expect(rect, out);
+    }
+
+    pub(super) fn track(&self) -> Track {
+        Track {
+            id: self.id,
+            class: self.class,
+            age: self.age,
+            hits: self.hits,
+            state: self.state,
+            rect: self.rect(),
+            angle: self.angle,
+            velocity: self.motion.velocity().map(|v| v as f32),
+        }
+    }
+}

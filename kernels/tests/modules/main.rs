@@ -1,0 +1,93 @@
+//! Modules depend on each other in one direction only: files of the kernels, and the plugins' top-level modules.
+//!
+//! Whoever reads a file can then read what it is made of first. A circle is broken by moving what both sides need (a
+//! parameter, an error, a plain struct) into a file below them.
+
+mod graph;
+mod source;
+
+use std::path::Path;
+
+use graph::Graph;
+
+/// Edges that are not looked at, because the files are about to change.
+const LEFT_OUT: [[&str; 2]; 2] = [["device::stream", "device::graph"], ["device::stream", "device::sample"]];
+
+fn sources(root: &str) -> Graph {
+    let graph = Graph::of(&source::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(root)));
+    assert!(graph.edges() > 30, "only {} dependencies were found below {root}", graph.edges());
+    graph
+}
+
+#[test]
+fn files_of_the_kernels_depend_on_each_other_in_one_direction() {
+    let circle = sources("src").without(&LEFT_OUT).circle();
+    assert!(circle.is_none(), "a circle of files: {}", circle.unwrap_or_default().join(" -> "));
+}
+
+#[test]
+fn top_level_modules_of_the_plugins_depend_on_each_other_in_one_direction() {
+    let circle = sources("../plugins/src").of_rooms().circle();
+    assert!(circle.is_none(), "a circle of modules: {}", circle.unwrap_or_default().join(" -> "));
+}
+
+/// The circle of these files, each a path and its text.
+fn circle(files: &[(&str, &str)]) -> Option<Vec<String>> {
+    Graph::of(&files.iter().map(|(path, text)| source::parse(path, text)).collect::<Vec<_>>()).circle()
+}
+
+#[test]
+fn who_uses_what_a_module_passes_on_depends_on_the_file_that_defines_it() {
+    let top = ("a/mod.rs", "mod b; mod c; pub use b::B; pub(crate) use c::{C as D, helper};");
+    let one_way =
+        [top, ("a/b.rs", "pub struct B;"), ("a/c.rs", "use super::B; pub struct C(B); fn helper() {}")];
+    assert_eq!(circle(&one_way), None);
+    for back in [
+        "use super::D; pub struct B;",
+        "pub struct B(super::c::C);",
+        "use crate::a::{self, helper as h}; struct B;",
+    ] {
+        let both = [top, ("a/b.rs", back), one_way[2]];
+        assert_eq!(circle(&both).map(|files| files.len()), Some(3), "{back}");
+    }
+    let above = [
+        ("a/mod.rs", "mod b; pub struct Top; fn top() { b::run(); }"),
+        ("a/b.rs", "fn run() -> super::Top {}"),
+    ];
+    assert_eq!(circle(&above).unwrap(), ["a", "a::b", "a"]);
+}
+
+#[test]
+fn tests_comments_and_strings_are_no_dependencies() {
+    let files = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "pub struct A;"),
+        ("a/tests.rs", "use crate::b::B;"),
+        ("b.rs", "use crate::a::A; pub struct B(A);"),
+    ];
+    let quiet = [
+        "/// [`crate::b::B`]\npub struct A;",
+        "/* crate::b::B /* */ crate::b::B */ pub struct A;",
+        "pub struct A; const S: &str = \"crate::b::B \\\" crate::b::B\"; const Q: char = '\"';",
+        "pub struct A; const S: &str = r#\"\" crate::b::B\"#;",
+        "pub struct A; #[cfg(test)] mod tests { use crate::b::B; fn f() { } } #[cfg(test)] use crate::b::B;",
+    ];
+    for text in quiet {
+        assert_eq!(circle(&[files[0], ("a.rs", text), files[2], files[3]]), None, "{text}");
+    }
+    let loud = "pub struct A<'a>(&'a str); fn f() { let q = '\\''; crate::b::B }";
+    assert!(circle(&[files[0], ("a.rs", loud), files[3]]).is_some());
+}
+
+#[test]
+fn rooms_are_circles_where_any_of_their_files_are() {
+    let files = [
+        ("a/mod.rs", "mod x; mod y;"),
+        ("a/x.rs", "use crate::b::B;"),
+        ("a/y.rs", "pub struct Y;"),
+        ("b.rs", "use crate::a::y::Y; pub struct B;"),
+    ];
+    let graph = Graph::of(&files.map(|(path, text)| source::parse(path, text)));
+    assert_eq!(graph.circle(), None);
+    assert_eq!(graph.of_rooms().circle().unwrap(), ["a", "b", "a"]);
+}
