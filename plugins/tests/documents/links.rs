@@ -22,12 +22,19 @@ fn prose(text: &str) -> String {
 }
 
 fn anchors(text: &str) -> Vec<String> {
-    prose(text).lines().filter_map(|line| line.strip_prefix('#')).map(|line| slug(line.trim_start_matches('#'))).collect()
+    prose(text)
+        .lines()
+        .filter_map(|line| line.strip_prefix('#'))
+        .map(|line| slug(line.trim_start_matches('#')))
+        .collect()
 }
 
 #[test]
 fn anchors_are_githubs() {
-    assert_eq!(slug(" `[skeleton]`: the points of an object, and what joins them"), "skeleton-the-points-of-an-object-and-what-joins-them");
+    assert_eq!(
+        slug(" `[skeleton]`: the points of an object, and what joins them"),
+        "skeleton-the-points-of-an-object-and-what-joins-them"
+    );
 }
 
 #[test]
@@ -41,11 +48,18 @@ fn every_link_leads_to_a_file_and_a_heading() {
                 continue;
             }
             let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
-            let file = if path.is_empty() { root().join(&name) } else { root().join(&name).parent().unwrap().join(path) };
+            let file = if path.is_empty() {
+                root().join(&name)
+            } else {
+                root().join(&name).parent().unwrap().join(path)
+            };
             assert!(file.exists(), "{name}: {target} does not exist");
             if !anchor.is_empty() {
                 let text = std::fs::read_to_string(&file).unwrap();
-                assert!(anchors(&text).iter().any(|a| a == anchor), "{name}: {target}: there is no such heading");
+                assert!(
+                    anchors(&text).iter().any(|a| a == anchor),
+                    "{name}: {target}: there is no such heading"
+                );
             }
             seen += 1;
         }

@@ -12,7 +12,10 @@ fn every_element_has_a_page_with_all_sections_and_the_index_names_it() {
         let text = page(&format!("docs/elements/{name}.md"));
         assert!(text.starts_with(&format!("# {name}\n")), "{name}");
         for section in SECTIONS {
-            assert!(text.contains(&format!("\n## {section}\n")), "docs/elements/{name}.md has no section '{section}'");
+            assert!(
+                text.contains(&format!("\n## {section}\n")),
+                "docs/elements/{name}.md has no section '{section}'"
+            );
         }
         assert!(index.contains(&format!("(elements/{name}.md)")), "docs/elements.md does not name {name}");
     }
@@ -56,10 +59,8 @@ fn scripts_that_are_named_exist() {
         let text = page(&name);
         for (at, _) in text.match_indices("scripts/") {
             let before = text[..at].chars().next_back();
-            let word: String = text[at..]
-                .chars()
-                .take_while(|c| c.is_ascii_alphanumeric() || "/._-".contains(*c))
-                .collect();
+            let word: String =
+                text[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || "/._-".contains(*c)).collect();
             let word = word.trim_end_matches(['.', '/', '-']);
             // `scripts/requirements*.txt`, and links, which have a test of their own.
             let whole = before.is_none_or(|c| c.is_whitespace() || "(`\"".contains(c));

@@ -58,7 +58,9 @@ fn every_pipeline_in_the_pages_can_be_built() {
 #[test]
 fn a_pipeline_with_a_wrong_property_or_value_is_none() {
     init();
-    for line in ["videotestsrc ! gpunms threshold=1 ! fakesink", "videotestsrc ! gpunms decoder=yolo99 ! fakesink"] {
+    for line in
+        ["videotestsrc ! gpunms threshold=1 ! fakesink", "videotestsrc ! gpunms decoder=yolo99 ! fakesink"]
+    {
         assert!(gst::parse::launch(line).is_err(), "{line}");
     }
 }
@@ -83,7 +85,10 @@ fn readmes_first_pipeline_runs_as_typed() {
     let pipeline = gst::parse::launch(&line).unwrap().downcast::<gst::Pipeline>().unwrap();
     pipeline.set_state(gst::State::Playing).unwrap();
     let bus = pipeline.bus().unwrap();
-    let end = bus.timed_pop_filtered(gst::ClockTime::from_seconds(120), &[gst::MessageType::Eos, gst::MessageType::Error]);
+    let end = bus.timed_pop_filtered(
+        gst::ClockTime::from_seconds(120),
+        &[gst::MessageType::Eos, gst::MessageType::Error],
+    );
     pipeline.set_state(gst::State::Null).unwrap();
     match end.as_ref().map(|message| message.view()) {
         Some(gst::MessageView::Eos(_)) => {}

@@ -4,13 +4,13 @@ use std::fmt::Display;
 
 use gst::glib;
 use gst::prelude::*;
-use gst_base::prelude::*;
 
 use crate::{init, page, root};
 
 const BEGIN: &str = "<!-- properties -->";
 const END: &str = "<!-- /properties -->";
-const NOTE: &str = "<!-- Written from the code by `UPDATE_DOCS=1 cargo test -p gst-plugin-cudainfer --test documents`. -->";
+const NOTE: &str =
+    "<!-- Written from the code by `UPDATE_DOCS=1 cargo test -p gst-plugin-cudainfer --test documents`. -->";
 /// The properties of the tracker whose defaults depend on its algorithm.
 const ALGORITHMS: [&str; 2] = ["<!-- algorithms -->", "<!-- /algorithms -->"];
 
@@ -47,7 +47,11 @@ fn range(low: impl Display, high: impl Display) -> String {
 
 /// A bound of a property of float numbers: the least one above 0 is shown as that.
 fn bounds(low: f64, high: f64, text: impl Fn(f64) -> String) -> String {
-    if low == f64::from(f32::MIN_POSITIVE) { format!("above 0, to {}", text(high)) } else { range(text(low), text(high)) }
+    if low == f64::from(f32::MIN_POSITIVE) {
+        format!("above 0, to {}", text(high))
+    } else {
+        range(text(low), text(high))
+    }
 }
 
 /// Without a float32's digits that are none.
@@ -67,10 +71,18 @@ fn kind(property: &glib::ParamSpec) -> (String, String, String) {
         return ("int".into(), shown(range(p.minimum(), p.maximum())), shown(p.default_value().to_string()));
     }
     if let Some(p) = property.downcast_ref::<glib::ParamSpecUInt64>() {
-        return ("uint64".into(), shown(range(p.minimum(), p.maximum())), shown(p.default_value().to_string()));
+        return (
+            "uint64".into(),
+            shown(range(p.minimum(), p.maximum())),
+            shown(p.default_value().to_string()),
+        );
     }
     if let Some(p) = property.downcast_ref::<glib::ParamSpecInt64>() {
-        return ("int64".into(), shown(range(p.minimum(), p.maximum())), shown(p.default_value().to_string()));
+        return (
+            "int64".into(),
+            shown(range(p.minimum(), p.maximum())),
+            shown(p.default_value().to_string()),
+        );
     }
     if let Some(p) = property.downcast_ref::<glib::ParamSpecFloat>() {
         let limits = bounds(p.minimum().into(), p.maximum().into(), float);
@@ -96,7 +108,11 @@ fn kind(property: &glib::ParamSpec) -> (String, String, String) {
         let (of, limits, _) = p.element_spec().map(|of| kind(&of)).unwrap_or_default();
         return (format!("array of {of}"), limits, "not set".into());
     }
-    assert!(property.value_type() == gst::Structure::static_type(), "{} has a type that this test does not know", property.name());
+    assert!(
+        property.value_type() == gst::Structure::static_type(),
+        "{} has a type that this test does not know",
+        property.name()
+    );
     ("GstStructure".into(), String::new(), String::new())
 }
 
@@ -130,7 +146,8 @@ fn table(element: &gst::Element) -> String {
     let mut values = String::new();
     for property in own(element) {
         let (ty, range, default) = kind(&property);
-        let (name, when, blurb) = (property.name(), when(&property), escaped(property.blurb().unwrap_or_default()));
+        let (name, when, blurb) =
+            (property.name(), when(&property), escaped(property.blurb().unwrap_or_default()));
         let class = glib::EnumClass::with_type(property.value_type()).filter(|_| when != "read only");
         // The values have a table of their own.
         let range = if ty == "enum" { "see below".to_owned() } else { range };
@@ -149,7 +166,8 @@ fn table(element: &gst::Element) -> String {
 /// What stands between the markers of the tracker's page: the properties whose defaults the algorithms do not share.
 fn by_algorithm() -> String {
     let tracker = || gst::ElementFactory::make("tracker").build().unwrap();
-    let class = glib::EnumClass::with_type(tracker().find_property("algorithm").unwrap().value_type()).unwrap();
+    let class =
+        glib::EnumClass::with_type(tracker().find_property("algorithm").unwrap().value_type()).unwrap();
     let nicks: Vec<_> = class.values().iter().map(|value| value.nick().to_owned()).collect();
     let mut text = format!(
         "{}\n{NOTE}\n\n| property | {} |\n|---|{}\n",
@@ -166,7 +184,9 @@ fn by_algorithm() -> String {
             let element = tracker();
             element.set_property_from_str("algorithm", nick);
             let value = element.property_value(name);
-            value.get::<f32>().map_or_else(|_| value.serialize().unwrap_or_default().to_string(), |v| v.to_string())
+            value
+                .get::<f32>()
+                .map_or_else(|_| value.serialize().unwrap_or_default().to_string(), |v| v.to_string())
         };
         let values: Vec<_> = nicks.iter().map(of).collect();
         if values.iter().any(|value| *value != values[0]) {
@@ -179,7 +199,9 @@ fn by_algorithm() -> String {
 /// Puts `made` where a page has its markers, or asserts that it stands there.
 fn compare(name: &str, [begin, end]: [&str; 2], made: &str) {
     let old = page(name);
-    let (Some(from), Some(to)) = (old.find(begin), old.find(end)) else { panic!("{name} lacks {begin} or {end}") };
+    let (Some(from), Some(to)) = (old.find(begin), old.find(end)) else {
+        panic!("{name} lacks {begin} or {end}")
+    };
     let to = to + end.len();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let new = format!("{}{made}{}", &old[..from], &old[to..]);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use cudainfer_kernels::group::{DisplacementParams, PafConvention, PafParams};
 use cudainfer_kernels::preproc;
 use gst::glib;
-use gst::prelude::*;
 use gstcudainfer::model::Sidecar;
 
 use crate::properties::{elements, own};
@@ -12,8 +12,13 @@ use crate::{cells, page};
 
 const PAGE: &str = "docs/model-sidecar.md";
 /// The element whose properties override a section's keys.
-const ELEMENTS: [(&str, &str); 5] =
-    [("input", "fusedpreproc"), ("output", "gpunms"), ("peaks", "peakfind"), ("classify", "classify"), ("segment", "segmask")];
+const ELEMENTS: [(&str, &str); 5] = [
+    ("input", "fusedpreproc"),
+    ("output", "gpunms"),
+    ("peaks", "peakfind"),
+    ("classify", "classify"),
+    ("segment", "segmask"),
+];
 /// Keys whose default is another than the property's, which is only shown where it is not set: it depends on the model or on
 /// another key.
 const DEPENDS: [(&str, &str); 1] = [("peaks", "min-line-score")];
@@ -55,14 +60,22 @@ fn documented() -> Vec<Key> {
         }
         let column = |name: &str| head.iter().position(|cell| cell.starts_with(name)).map(|i| row[i].clone());
         let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-        let (names, properties) = (quoted(&row[0]), column("property").map(|text| quoted(&text)).unwrap_or_default());
-        let defaults: Vec<String> = column("default").unwrap_or_default().split(", ").map(str::to_owned).collect();
+        let (names, properties) =
+            (quoted(&row[0]), column("property").map(|text| quoted(&text)).unwrap_or_default());
+        let defaults: Vec<String> =
+            column("default").unwrap_or_default().split(", ").map(str::to_owned).collect();
         for (i, name) in names.iter().enumerate() {
             // `padding: 1, 2` of two keys is one each; of one key it is a sentence.
-            let default = if names.len() == defaults.len() { defaults[i].clone() } else { defaults.join(", ") };
+            let default =
+                if names.len() == defaults.len() { defaults[i].clone() } else { defaults.join(", ") };
             // Some sections say before a property whose it is.
             let property = properties.iter().find(|p| *p == name).or(properties.last());
-            found.push(Key { section: section.clone(), name: name.clone(), default, property: property.cloned() });
+            found.push(Key {
+                section: section.clone(),
+                name: name.clone(),
+                default,
+                property: property.cloned(),
+            });
         }
     }
     found
@@ -80,7 +93,8 @@ fn every_key_is_described_and_no_other() {
     assert_eq!(described, sections);
     for section in sections.iter().filter(|section| *section != "constants") {
         let names = expected(&format!("[{section}]\nthere-is-no-such-key = 1"));
-        let described: Vec<_> = keys.iter().filter(|key| key.section == *section).map(|key| key.name.clone()).collect();
+        let described: Vec<_> =
+            keys.iter().filter(|key| key.section == *section).map(|key| key.name.clone()).collect();
         assert_eq!(described.iter().cloned().collect::<BTreeSet<_>>(), names, "[{section}]");
         assert_eq!(described.len(), names.len(), "[{section}] describes a key twice: {described:?}");
     }
@@ -100,42 +114,92 @@ fn numbers_by_default_are_those_of_the_properties() {
     let elements = elements();
     let mut compared = BTreeSet::new();
     for key in documented() {
-        let Some((_, element)) = ELEMENTS.iter().find(|(section, _)| *section == key.section) else { continue };
+        let Some((_, element)) = ELEMENTS.iter().find(|(section, _)| *section == key.section) else {
+            continue;
+        };
         let (Some(property), Some(told)) = (&key.property, number(&key.default)) else { continue };
         let (_, element) = elements.iter().find(|(name, _)| name == element).unwrap();
         let Some(property) = own(element).into_iter().find(|p| p.name() == property) else {
             panic!("[{}] {}: there is no property {property}", key.section, key.name);
         };
-        let default = property.default_value().transform::<f64>().ok().and_then(|value| value.get::<f64>().ok());
-        let Some(default) = default.filter(|_| !property.value_type().is_a(glib::Type::ENUM)) else { continue };
+        let default =
+            property.default_value().transform::<f64>().ok().and_then(|value| value.get::<f64>().ok());
+        let Some(default) = default.filter(|_| !property.value_type().is_a(glib::Type::ENUM)) else {
+            continue;
+        };
         if DEPENDS.contains(&(&key.section, &key.name)) {
             assert_ne!(told, default, "[{}] {} need not be left out", key.section, key.name);
             continue;
         }
-        assert!((told - default).abs() < 1e-6, "[{}] {}: {told} in the page, {default} in the property", key.section, key.name);
+        assert!(
+            (told - default).abs() < 1e-6,
+            "[{}] {}: {told} in the page, {default} in the property",
+            key.section,
+            key.name
+        );
         compared.insert(format!("{}.{}", key.section, key.name));
     }
-    for name in ["input.padding", "input.scale", "output.confidence", "output.iou", "peaks.threshold", "classify.top-k"] {
+    for name in [
+        "input.padding",
+        "input.scale",
+        "output.confidence",
+        "output.iou",
+        "peaks.threshold",
+        "classify.top-k",
+    ] {
         assert!(compared.contains(name), "{name}: {compared:?}");
     }
     assert!(compared.len() >= 15, "{compared:?}");
 }
 
-/// The same defaults stand in the kernels, too.
+/// Keys that no property overrides, and those that have their default in the kernels, too.
 #[test]
-fn what_letterboxing_adds_is_the_kernels_default() {
-    let key = documented().into_iter().find(|key| key.name == "padding").unwrap();
-    assert_eq!(number(&key.default), Some(f64::from(preproc::Params::default().padding)));
+fn other_numbers_by_default_are_the_kernels() {
+    let keys = documented();
+    let told = |name: &str| {
+        let key = keys.iter().find(|key| key.name == name).unwrap();
+        number(&key.default).unwrap_or_else(|| panic!("{name}: {}", key.default)) as f32
+    };
+    assert_eq!(told("padding"), f32::from(preproc::Params::default().padding));
+    let (sleap, openpose) = (
+        PafParams::new(PafConvention::Sleap, 2, &[[0, 1]]),
+        PafParams::new(PafConvention::OpenPose, 2, &[[0, 1]]),
+    );
+    assert_eq!(told("samples"), sleap.samples as f32);
+    assert_eq!(told("length-weight"), sleap.length_weight);
+    assert_eq!([told("min-sample"), told("min-share")], [openpose.min_sample, openpose.min_share]);
+    let told_of_both = |name: &str| {
+        let key = keys.iter().find(|key| key.name == name).unwrap();
+        let (first, second) = key.default.split_once("; ").unwrap();
+        [number(first).unwrap() as f32, number(second).unwrap() as f32]
+    };
+    assert_eq!(told_of_both("max-length"), [sleap.max_length, openpose.max_length]);
+    assert_eq!(told_of_both("min-line-score"), [sleap.min_line_score, openpose.min_line_score]);
+    assert_eq!(told_of_both("min-points"), [sleap.min_points as f32, openpose.min_points as f32]);
+    assert_eq!(told_of_both("min-score"), [sleap.min_score, openpose.min_score]);
+    let displacements = DisplacementParams::default();
+    assert_eq!(told("nms-radius"), displacements.nms_radius);
+    assert_eq!(told("max-poses"), displacements.max_poses as f32);
+    assert_eq!(told("min-point-score"), displacements.min_point_score);
 }
 
 #[test]
 fn every_property_that_the_page_names_is_there() {
     let elements = elements();
     for key in documented() {
-        let (Some(property), Some((_, name))) = (&key.property, ELEMENTS.iter().find(|(s, _)| *s == key.section)) else { continue };
+        let (Some(property), Some((_, name))) =
+            (&key.property, ELEMENTS.iter().find(|(s, _)| *s == key.section))
+        else {
+            continue;
+        };
         // Names and labels are trtinfer's, because it reads the files.
         let of = if property == "labels" { "trtinfer" } else { name };
         let (_, element) = elements.iter().find(|(name, _)| name == of).unwrap();
-        assert!(own(element).iter().any(|p| p.name() == property), "[{}] {}: {of} has no {property}", key.section, key.name);
+        assert!(
+            own(element).iter().any(|p| p.name() == property),
+            "[{}] {}: {of} has no {property}",
+            key.section,
+            key.name
+        );
     }
 }
