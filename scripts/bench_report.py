@@ -93,7 +93,7 @@ def tracking(results: Path) -> list[str]:
     public, own = results / "mot-mot15.txt", results / "mot-vtest.txt"
     versions = public.read_text().splitlines()[0].split(", ", 1)[1]
     return [
-        "### Tracking",
+        "### Tracking accuracy",
         "",
         f"Scored by TrackEval, beside the Python package `trackers` on the same detections ({versions}). Rows whose name ends",
         "in `Tracker` are of that package. MOT15 has no frames here, so that `botsort` sees no camera motion.",
@@ -128,7 +128,7 @@ def poses(results: Path) -> list[str]:
     head += ["frames with the same instances, of those where the reference is stable"]
     head += ["distance of points, px: median", "99 of 100", "largest"]
     return [
-        "### Poses",
+        "### Pose accuracy",
         "",
         "Each point is compared with the reference's: sleap-nn's own functions for two flies (384x384), a NumPy version of the",
         "published algorithm for PoseNet (vtest.avi). A frame is stable where the reference finds the same instances with maps",
@@ -217,7 +217,7 @@ def tracker_speed(results: Path) -> list[str]:
     ]
     rows = [[count] + [f"{row[name]:,.1f}" if name in row else "" for name in columns] for count, row in told["us"].items()]
     return [
-        "### Tracking",
+        "### Tracking speed",
         "",
         f"Microseconds a frame on one core of {told['machine']}. [Plot](../benches/results/track-speed.svg).",
         "",
@@ -247,7 +247,7 @@ def peaks(results: Path) -> list[str]:
             rows.append([what, "host of the H200, 2 cores", ours, peer[1], f"{float(peer[2]):.0f}", peer[3]])
     head = ["operation", "machine", "cudainfer, µs", "alternative", "its time, µs", "ratio"]
     return [
-        "### Peaks",
+        "### Peak search",
         "",
         "Medians; ratios are of times measured in turns.",
         "",
