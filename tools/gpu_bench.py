@@ -18,7 +18,7 @@ benches/results).
 
     gpu_bench.py --from FILE
 
-shows such a file's rows that have a goal or a peer, measuring nothing: README's table.
+shows such a file's rows that have a goal or a peer, measuring nothing. scripts/bench --report puts them into docs/benchmarks.md.
 
 The floor of an operation is the time that its bytes take at the speed of a copy on the device (that of one over the
 bus, where the row begins with "upload" or "download"), and that of its launches, each as long as the shorter of a bare
@@ -186,7 +186,7 @@ def operations(rows: list[dict]) -> list[str]:
         f"Copies on the device {floor['device'] / 1e6:.2f} TB/s (read and written), over the bus "
         f"{floor['bus'] / 1e3:.1f} GB/s; {floor['launch']:.2f} µs a launch.",
         "",
-        "| work | ours: median µs (p95) | floor µs | reached | instead of it: median µs (p95) | times as fast | goal |",
+        "| operation | cudainfer: median µs (p95) | floor, µs | floor / median | alternative: median µs (p95) | speed-up | goal, µs |",
         "|---|---|---|---|---|---|---|",
     ]
     for merged in by_row([row for row in rows if "median_us" in row and not row["row"].startswith(FLOOR)]).values():
@@ -199,7 +199,7 @@ def operations(rows: list[dict]) -> list[str]:
             bound = ours.get("bytes", 0) / bus + ours.get("launches", 0) * floor["launch"]
             least, reached = f"{bound:.2f}", f"{bound / ours['median_us']:.0%}"
             if ours.get("goal_us") is not None:
-                target = goal(ours["median_us"] <= ours["goal_us"], f"≤ {ours['goal_us']:g}")
+                target = goal(ours["median_us"] <= ours["goal_us"], f"≤ {ours['goal_us']:.4g}")
         theirs = "<br>".join(f"{row['who']}: {row['median_us']:.2f} ({row['p95_us']:.2f})" for row in peers)
         ratios = "<br>".join(f"{row['median_us'] / ours['median_us']:.1f}" for row in peers) if ours else ""
         table.append(f"| {merged[0]['row']} | {time} | {least} | {reached} | {theirs} | {ratios} | {target} |")
@@ -213,7 +213,7 @@ def lines(rows: list[dict]) -> list[str]:
         return []
     table = [
         "",
-        "| line | who | frames/s | p95 ms | bytes to the host a frame | host waits a frame | launches a frame | ours is faster | goal |",
+        "| model | what runs it | frames/s | p95, ms | bytes to the host a frame | host waits a frame | launches a frame | speed-up of cudainfer | goal |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for merged in by_row(rows).values():
@@ -243,7 +243,7 @@ def streams(rows: list[dict]) -> list[str]:
         return []
     table = [
         "",
-        "| model | frames from | streams | batch | frames/s | of the bare loop | p50 ms | p99 ms | frames a batch | goals |",
+        "| model | frames from | streams | batch size | frames/s | share of the session loop | latency p50, ms | p99, ms | frames a batch | goals |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:

@@ -1,0 +1,403 @@
+"""Writes docs/benchmarks.md from the raw files in benches/results, measuring nothing. Started by scripts/bench --report.
+
+    bench_report.py [--results FOLDER] [--output FILE]
+
+Every figure in the page comes from a raw file, except those of UNCOMMITTED, which the page marks as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+from pathlib import Path
+
+import gpu_bench
+
+ROOT = Path(__file__).resolve().parent.parent
+# Of a run without raw output in benches/results: what was measured, the figure, and the script that prints it.
+UNCOMMITTED = [
+    (
+        "People tracked in vtest.avi with `appearance=histogram`",
+        "HOTA 60.1, IDF1 84.9, 9 identity switches",
+        "scripts/evaluate --ground-truth PETS09-S2L1 --tracker appearance=histogram",
+    ),
+    (
+        "People tracked in vtest.avi with `algorithm=sort max-lost=30` (the default of `sort` is 1)",
+        "HOTA 49.1",
+        'scripts/evaluate --ground-truth PETS09-S2L1 --tracker "algorithm=sort max-lost=30"',
+    ),
+    (
+        "`algorithm=sort` on the published detections of TUD-Campus (MOT15), where its authors published MOTA 62.7",
+        "MOTA 62.7",
+        "scripts/evaluate --algorithm sort --detections TUD-Campus/det/det.txt --ground-truth TUD-Campus",
+    ),
+    (
+        "NanoDet quantised to INT8 against itself in float32 on vtest.avi, boxes matched at IoU 0.5",
+        "F1 0.941 (precision 0.945, recall 0.937), mean IoU 0.957; 4.1 MB instead of 15.2 MB; no faster on that CPU",
+        "scripts/quantize .cache/models/nanodet.onnx .cache/video/vtest.avi",
+    ),
+    (
+        "Loading NanoDet with two workers on the CPU, from the engine cache against without it",
+        "26 ms against 56 ms",
+        "scripts/prebuild .cache/models/nanodet.onnx",
+    ),
+]
+
+
+def newest(results: Path, pattern: str) -> Path:
+    """The file of that pattern with the latest date in its name."""
+    found = sorted(results.glob(pattern))
+    if not found:
+        raise FileNotFoundError(f"there is no '{pattern}' in {results}")
+    return found[-1]
+
+
+def table(head: list[str], rows: list[list[object]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(map(str, cells))} |" for cells in lines]
+
+
+def source(*files: Path, script: str) -> str:
+    raw = ", ".join(f"[{file.name}](../benches/results/{file.name})" for file in files)
+    return f"Raw output: {raw}. Script: `{script}`."
+
+
+# --- Accuracy ----------------------------------------------------------------------------------------------------
+
+SCORES = ["HOTA", "DetA", "AssA", "MOTA", "IDF1", "identity switches", "false positives", "misses"]
+
+
+def scores(file: Path) -> list[str]:
+    """The tables of scripts/evaluate mot: a heading a group of sequences, and a row a tracker."""
+    lines, rows = [], []
+    for line in [*file.read_text().splitlines()[1:], ""]:
+        if ": all together" in line:
+            names, _, note = line.partition(": all together")
+            lines += ["", names + note + ":", ""]
+        elif numbers := re.fullmatch(r" *(\w+)((?: +-?[\d.]+){8})", line):
+            rows.append([f"`{numbers[1]}`", *numbers[2].split()])
+        elif rows:
+            lines += table(["tracker", *SCORES], rows)
+            rows = []
+        if goal := re.fullmatch(r"(\w+): (\w+) ([+-][\d.]+) against (.+) \(goal: at least (\S+)\): (\w+)", line):
+            met = "met" if goal[6] == "met" else "**missed**"
+            lines += [""] if lines[-1].startswith("|") else []
+            lines.append(f"- `{goal[1]}`: {goal[2]} {goal[3]} against {goal[4]} (goal: at least {goal[5]}): {met}")
+    return lines
+
+
+def tracking(results: Path) -> list[str]:
+    public, own = results / "mot-mot15.txt", results / "mot-vtest.txt"
+    versions = public.read_text().splitlines()[0].split(", ", 1)[1]
+    return [
+        "### Tracking accuracy",
+        "",
+        f"Scored by TrackEval, beside the Python package `trackers` on the same detections ({versions}). Rows whose name ends",
+        "in `Tracker` are of that package. MOT15 has no frames here, so that `botsort` sees no camera motion.",
+        "",
+        "#### The published detections of MOT15",
+        *scores(public),
+        "",
+        source(public, script="scripts/evaluate mot mot15"),
+        "",
+        "#### NanoDet on vtest.avi",
+        "",
+        "vtest.avi is, frame for frame, the sequence PETS09-S2L1. The defaults of `iou` were chosen on this video.",
+        *scores(own),
+        "",
+        source(own, script="scripts/evaluate mot mot15 --video PETS09-S2L1=vtest.avi"),
+    ]
+
+
+def poses(results: Path) -> list[str]:
+    file = results / "pose-accuracy.txt"
+    text, rows, what = file.read_text(), [], ""
+    for line in text.splitlines()[1:]:
+        if first := re.fullmatch(r"(.+): (\d+) frames, (\d+) instances of the reference, (\d+) of ours", line):
+            what, rows = first[1], [*rows, [first[1], first[2], first[3], first[4]]]
+        elif same := re.search(r"in (\d+) of the (\d+) frames .* \(([\d.]+)%, goal (\S+): (\w+)\)", line):
+            rows[-1] += [f"{same[1]} of {same[2]} ({same[3]} %)"]
+        elif apart := re.search(r"by ([\d.]+) pixels \(median\), ([\d.]+) .*, ([\d.]+) \(most\)", line):
+            rows[-1] += [apart[1], apart[2], apart[3]]
+    if not what or any(len(row) != 8 for row in rows):
+        raise ValueError(f"{file} is not as scripts/evaluate pose writes it")
+    head = ["network and crops", "frames", "instances of the reference", "instances of cudainfer"]
+    head += ["frames with the same instances, of those where the reference is stable"]
+    head += ["distance of points, px: median", "99 of 100", "largest"]
+    return [
+        "### Pose accuracy",
+        "",
+        "Each point is compared with the reference's: sleap-nn's own functions for two flies (384x384), a NumPy version of the",
+        "published algorithm for PoseNet (vtest.avi). A frame is stable where the reference finds the same instances with maps",
+        "rounded to float16 and with thresholds changed by a twentieth. sleap-nn cuts crops at whole pixels, cudainfer where they",
+        "are asked for: hence the distances in the rows with sleap-nn's crops.",
+        "",
+        *table(head, rows),
+        "",
+        source(file, script="scripts/evaluate pose --models sleap --video flies.mp4 --reference python"),
+    ]
+
+
+def parity(results: Path) -> list[str]:
+    file = results / "gpu-parity-h200.txt"
+    found = re.findall(r"provider=(\w+)\n(\d+) and \d+ frames; .*\n(\d+) boxes, at most ([\d.]+) px apart", file.read_text())
+    if not found:
+        raise ValueError(f"{file} is not as scripts/compare writes it")
+    return [
+        "### The GPU against the CPU",
+        "",
+        "NanoDet on bikes.mp4, on an H200 (NVDEC, CUDA provider) against `provider=cpu` on a Xeon. JSON has two decimals.",
+        "",
+        *table(["`provider`", "frames", "boxes", "largest distance, px"], [list(row) for row in found]),
+        "",
+        source(file, script="scripts/compare cpu.jsonl cuda.jsonl"),
+    ]
+
+
+# --- Speed on the CPU --------------------------------------------------------------------------------------------
+
+
+def of_rounds(told: dict) -> dict[str, list[float]]:
+    """Frames a second of each round, by side."""
+    return {side: [run["frames"] / run["seconds"] for run in runs] for side, runs in told["runs"].items()}
+
+
+def pipeline(results: Path) -> list[str]:
+    file = newest(results, "cpu-20??-??-??.json")
+    told = json.loads(file.read_text())
+    speed = of_rounds(told)
+    ratios = [mine / theirs for mine, theirs in zip(speed["pipeline"], speed["loop"], strict=True)]
+    names = {"pipeline": "cudainfer", "loop": "Python: onnxruntime, OpenCV, `trackers`"}
+    rows = [
+        [names[side], *(f"{value:.1f}" for value in (statistics.median(each), min(each), max(each)))]
+        for side, each in speed.items()
+    ]
+    rows.append(["ratio of a round", *(f"{value:.2f}" for value in (statistics.median(ratios), min(ratios), max(ratios)))])
+    many = [
+        [
+            row["streams"],
+            len(row["turns"]),
+            *(f"{statistics.median(turn[name] for turn in row['turns']):.1f}" for name in ("fps", "bare", "beside")),
+            f"{row['share_of_bare']:.0%}",
+            f"{row['share_of_beside']:.0%}",
+            *(f"{statistics.median(turn[name] for turn in row['turns']):.0f}" for name in ("p50_ms", "p99_ms")),
+        ]
+        for row in told["streams"]
+    ]
+    head = ["streams", "rounds", "frames/s", "session loop, frames/s", "session loop beside decoding, frames/s"]
+    head += ["share of the loop", "share of the loop beside decoding", "latency p50, ms", "p99, ms"]
+    return [
+        "### Detect and track, against a Python loop",
+        "",
+        f"{told['date'][:10]}, {told['processor']}, {told['cores']} shared virtual cores, {told['threads']} threads, ONNX Runtime",
+        f"{told['onnxruntime']}; NanoDet on vtest.avi, {len(ratios)} rounds in turns. Both sides decode, detect and track.",
+        "",
+        *table(["frames per second", "median", "lowest", "highest"], rows),
+        "",
+        f"{100 * told['outside']:.1f} % of the pipeline's CPU time is spent outside ONNX Runtime (goal: less than 10 %).",
+        "",
+        "Several files through one shared model (`instance`), against a loop that only runs the model:",
+        "",
+        *table(head, many),
+        "",
+        source(file, script=f"scripts/bench --rounds {len(ratios)}"),
+    ]
+
+
+def tracker_speed(results: Path) -> list[str]:
+    file = newest(results, "cpu-tracks-*.json")
+    told = json.loads(file.read_text())
+    columns = list(next(iter(told["us"].values())))
+    foreign = [name for name in columns if name in told["versions"]]
+    head = ["boxes a frame"] + [
+        f"{name} {told['versions'][name]} (ByteTrack)" if name in foreign else f"`{name}`" for name in columns
+    ]
+    rows = [[count] + [f"{row[name]:,.1f}" if name in row else "" for name in columns] for count, row in told["us"].items()]
+    return [
+        "### Tracking speed",
+        "",
+        f"Microseconds a frame on one core of {told['machine']}. [Plot](../benches/results/track-speed.svg).",
+        "",
+        *table(head, rows),
+        "",
+        *(f"- {line.replace('MISSED', '**missed**')}" for line in told["goals"] if "streams" in line),
+        "",
+        source(file, script="scripts/bench --tracks"),
+    ]
+
+
+def peaks(results: Path) -> list[str]:
+    file, other = newest(results, "cpu-peaks-20*.json"), results / "cpu-peaks-h200-host.txt"
+    told, rows = json.loads(file.read_text()), []
+    for row in told["rows"]:
+        ours = statistics.median(row["us"])
+        for name, peer in row["peers"].items():
+            rows.append(
+                [row["row"], f"{told['processor']}, {told['cores']} cores", f"{ours:.0f}", name]
+                + [f"{statistics.median(peer['us']):.0f}", f"{peer['ratio']:.1f}"]
+            )
+    what, ours = "", ""
+    for line in other.read_text().splitlines():
+        if first := re.fullmatch(r"(.+), \d+ peaks: ([\d.]+) µs", line):
+            what, ours = first[1], f"{float(first[2]):.0f}"
+        elif peer := re.fullmatch(r"  (\S.*?) +([\d.]+) µs, ([\d.]+) x .*", line):
+            rows.append([what, "host of the H200, 2 cores", ours, peer[1], f"{float(peer[2]):.0f}", peer[3]])
+    head = ["operation", "machine", "cudainfer, µs", "alternative", "its time, µs", "ratio"]
+    return [
+        "### Peak search",
+        "",
+        "Medians; ratios are of times measured in turns.",
+        "",
+        *table(head, rows),
+        "",
+        source(file, other, script="scripts/bench --peaks"),
+    ]
+
+
+# --- Speed on the GPU --------------------------------------------------------------------------------------------
+
+
+def measured_here(row: dict) -> bool:
+    """Leaves out what a row only cites: it has a rate and no times."""
+    return "fps" not in row or any(name in row for name in ("median_ms", "p50_ms", "p95_ms"))
+
+
+def compared(rows: list[dict]) -> list[dict]:
+    """Operations that have a goal or are compared with somebody else's; of ours, the kernel that is used."""
+    groups = gpu_bench.by_row([row for row in rows if "median_us" in row]).values()
+    shown = [group for group in groups if any(map(gpu_bench.notable, group))]
+    return [row for group in shown for row in group if row["who"] == gpu_bench.OURS or not row["who"].startswith(gpu_bench.OURS)]
+
+
+def crossover(rows: list[dict]) -> list[str]:
+    """Where the GPU is faster than the CPU, by the clock."""
+    both = [
+        (group[0]["row"].removesuffix(", wall clock"), {row["who"].removeprefix(gpu_bench.OURS): row["median_us"] for row in group})
+        for group in gpu_bench.by_row([row for row in rows if row["row"].endswith("wall clock")]).values()
+    ]
+    lines = [
+        [name, f"{time['']:.1f}", f"{time[' on the CPU']:.1f}", f"{time[' on the CPU'] / time['']:.1f}"] for name, time in both
+    ]
+    return table(["operation", "GPU, µs", "CPU, µs", "ratio"], lines)
+
+
+def gpu(results: Path) -> list[str]:
+    file = newest(results, "gpu-20??-??-??.json")
+    told = json.loads(file.read_text())
+    rows = [row for row in told["rows"] if measured_here(row)]
+    return [
+        "## Speed on the GPU",
+        "",
+        f"{told['date'][:10]}, commit {told['commit']}: {told['gpu']}, driver {told['driver']}, {told['cores']} cores of",
+        f"{told['processor']}, torch {told['torch']}, torchvision {told['torchvision']}.",
+        "",
+        source(file, script="scripts/bench --gpu"),
+        "",
+        "### Operations",
+        "",
+        "Times are on the device, launches included. The floor is the time of the bytes that must move, at the speed of a copy",
+        "measured in the same run, and of the launches.",
+        "",
+        *gpu_bench.operations([row for row in rows if row["row"].startswith(gpu_bench.FLOOR)] + compared(rows)),
+        "",
+        "### Operations that also exist on the CPU",
+        "",
+        "Medians by the clock, with copies and waiting; the CPU is one core of the GPU's host.",
+        "",
+        *crossover(rows),
+        "",
+        "### Pipelines of one stream",
+        "",
+        "Pipelines begin with NVDEC, which alone is hardly faster than the YOLOv8n pipeline, and were run once. The session loops",
+        "run the model alone. The goal is 90 % (without a detector 95 %) of ONNX Runtime's IO binding.",
+        *gpu_bench.lines(rows),
+        "",
+        "### Pipelines of many streams",
+        "",
+        "One model shared by all (`instance`): frames that were decoded before, so that NVDEC is not the limit, NVDEC's own, and",
+        "live sources at 80 % of the highest frame rate.",
+        *gpu_bench.streams(rows),
+        "",
+        *tests(results),
+    ]
+
+
+def tests(results: Path) -> list[str]:
+    """What the tests on the GPU came to."""
+    plain, sanitizer = results / "gpu-tests-h200.txt", results / "gpu-sanitizer-h200.txt"
+
+    def count(text: str, what: str) -> int:
+        return sum(int(number) for number in re.findall(rf"test result: .*?(\d+) {what}", text))
+
+    rows = [["tests", count(plain.read_text(), "passed"), count(plain.read_text(), "failed")]]
+    for part in sanitizer.read_text().split("# compute-sanitizer --tool ")[1:]:
+        tool = part.splitlines()[0].split(" (")[0]
+        rows.append([f"compute-sanitizer {tool}", count(part, "passed"), count(part, "failed")])
+    return [
+        "### Tests on the GPU",
+        "",
+        *table(["run", "passed", "failed"], rows),
+        "",
+        source(plain, sanitizer, script="scripts/test --gpu"),
+    ]
+
+
+# --- The page ----------------------------------------------------------------------------------------------------
+
+
+def page(results: Path) -> str:
+    uncommitted = [[what, figure, f"`{script}`", "not in benches/results"] for what, figure, script in UNCOMMITTED]
+    sections = [
+        "# Benchmarks",
+        "",
+        "<!-- Written by `scripts/bench --report` from the raw files in benches/results. Do not edit. -->",
+        "",
+        "Every table is made from raw output in [benches/results/](../benches/results) by `scripts/bench --report`. Each section",
+        "names the raw file, the script that measures it, and the machine. Medians unless stated otherwise.",
+        "",
+        "- [Accuracy](#accuracy)",
+        "- [Speed on the CPU](#speed-on-the-cpu)",
+        "- [Speed on the GPU](#speed-on-the-gpu)",
+        "- [Figures without raw output](#figures-without-raw-output)",
+        "",
+        "## Accuracy",
+        "",
+        *tracking(results),
+        "",
+        *poses(results),
+        "",
+        *parity(results),
+        "",
+        "## Speed on the CPU",
+        "",
+        *pipeline(results),
+        "",
+        *tracker_speed(results),
+        "",
+        *peaks(results),
+        "",
+        *gpu(results),
+        "",
+        "## Figures without raw output",
+        "",
+        *table(["what", "figure", "script that prints it", "raw output"], uncommitted),
+        "",
+    ]
+    return "\n".join(sections)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/bench --report", description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="FOLDER")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "benchmarks.md", metavar="FILE")
+    given = parser.parse_args()
+    given.output.write_text(page(given.results))
+    print(given.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
