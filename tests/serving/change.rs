@@ -1,5 +1,6 @@
 //! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
 
+use std::path::Path;
 use std::time::Instant;
 
 use cudainfer_tests::{model, scratch, until};
@@ -219,6 +220,93 @@ fn a_model_of_another_task_is_refused_by_what_is_behind() {
         let next = push_until(&stream, next + 20, "rot");
         end_with(&stream, next, 5, &["red", "rot"]);
     }
+}
+
+/// The test model `name` with other labels, as a file of its own.
+fn relabelled(name: &str, labels: [&str; 2]) -> String {
+    let folder = scratch("relabelled");
+    std::fs::copy(model(name), folder.join("model.onnx")).unwrap();
+    let sidecar = std::fs::read_to_string(Path::new(&model(name)).with_extension("toml")).unwrap();
+    let sidecar = sidecar.replace("red", labels[0]).replace("blue", labels[1]);
+    std::fs::write(folder.join("model.toml"), sidecar).unwrap();
+    folder.join("model.onnx").display().to_string()
+}
+
+#[test]
+fn a_model_without_masks_is_refused_by_segmask_behind_other_elements() {
+    let _together = together();
+    for behind in ["segmask name=seg", "tracker ! queue ! segmask name=seg ! tracker"] {
+        let stream = Stream::with(&format!(
+            "trtinfer name=infer model={} ! gpunms name=nms ! {behind} ! fakesink name=out async=false",
+            model("masks")
+        ));
+        stream.begin();
+        (0..10).for_each(|number| stream.push(number));
+        stream.set_model("detector-batch");
+        let (mut said, mut next) = (Vec::new(), 10);
+        until("a warning", || {
+            stream.push(next);
+            next += 1;
+            said.extend(stream.said());
+            !said.is_empty()
+        });
+        (next..next + 20).for_each(|number| stream.push(number));
+        said.extend(stream.said());
+        assert_eq!(said.len(), 1, "{said:?}");
+        for part in ["is not taken over", "masks.onnx' goes on", "seg: frames arrive without tensors"] {
+            assert!(said[0].contains(part), "no '{part}': {}", said[0]);
+        }
+        // And one with masks is taken over.
+        stream.line.element("infer").set_property("model", relabelled("masks", ["rot", "blau"]));
+        let next = push_until(&stream, next + 20, "rot");
+        end_with(&stream, next, 5, &["red", "rot"]);
+        assert_eq!(stream.said(), [""; 0]);
+    }
+}
+
+#[test]
+fn every_branch_of_a_tee_is_asked() {
+    let _together = together();
+    let branch =
+        |name: &str| format!("t. ! queue ! gpunms name={name} ! fakesink name=out-{name} async=false");
+    // One branch takes any number of classes; the other one wants a class that only the first model has.
+    let stream = Stream::with(&format!(
+        "trtinfer name=infer model={} ! tee name=t ! queue ! gpunms ! fakesink name=out async=false {} {} classes=red \
+         ! fakesink async=false",
+        model("detector-batch"),
+        branch("first"),
+        "t. ! queue ! gpunms name=last"
+    ));
+    stream.begin();
+    stream.set_model("detector-retrained");
+    let (mut said, mut next) = (Vec::new(), 0);
+    until("a warning", || {
+        stream.push(next);
+        next += 1;
+        said.extend(stream.said());
+        !said.is_empty()
+    });
+    for part in ["is not taken over", "last: classes: the model has no class 'red'"] {
+        assert!(said[0].contains(part), "no '{part}': {}", said[0]);
+    }
+    end_with(&stream, next, 10, &["red"]);
+}
+
+#[test]
+fn a_second_model_behind_is_not_asked_about_the_first() {
+    let _together = together();
+    let stream = Stream::with(&format!(
+        "trtinfer name=infer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! classify ! fakesink name=out \
+         async=false",
+        model("detector-batch"),
+        model("colours")
+    ));
+    stream.begin();
+    (0..5).for_each(|number| stream.push(number));
+    stream.set_model("detector-retrained");
+    let next = push_until(&stream, 5, "rot");
+    end_with(&stream, next, 5, &["red", "rot"]);
+    assert_eq!(stream.said(), [""; 0]);
 }
 
 #[test]

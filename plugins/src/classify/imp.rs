@@ -17,10 +17,9 @@ use crate::memory::order;
 use crate::meta::batch::Batch;
 use crate::meta::object::{ClassificationParam, Finding, Object, attach, objects};
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
-use crate::model::ModelInfo;
 use crate::model::enums::classes::Activation;
+use crate::model::{ModelInfo, accepts};
 use crate::sync::lock;
-use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -320,10 +319,11 @@ impl BaseTransformImpl for Classify {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        let name = self.obj().name();
-        let refused = |why| format!("{name}: {why}");
-        answer_change(query, |caps, info| self.prepare(caps, info).map(drop).map_err(refused))
-            || BaseTransformImplExt::parent_query(self, direction, query)
+        if let Some((caps, info)) = accepts::asked(query) {
+            let refused = |why| format!("{}: {why}", self.obj().name());
+            return accepts::answer(query, self.prepare(&caps, info).map(drop).map_err(refused));
+        }
+        BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn propose_allocation(

@@ -15,6 +15,7 @@ use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
+use crate::model::accepts;
 use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
@@ -380,6 +381,10 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        if accepts::asked(query).is_some() {
+            // Who is behind gets the tensors made here, whatever the model before.
+            return accepts::answer(query, Ok(()));
+        }
         self.gpu.answer(self.obj().upcast_ref(), &self.counters, query)
             || BaseTransformImplExt::parent_query(self, direction, query)
     }

@@ -19,10 +19,9 @@ use crate::memory::order;
 use crate::meta::batch::Batch;
 use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::{Failure, OnDevice, TensorSet};
-use crate::model::ModelInfo;
 use crate::model::enums::detection::{Decoder, NmsMode};
+use crate::model::{ModelInfo, accepts};
 use crate::sync::lock;
-use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -108,6 +107,16 @@ impl GpuNms {
     fn ask(&self, incaps: &gst::Caps) -> ModelInfo {
         let sink = self.obj().static_pad("sink");
         sink.map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default()
+    }
+
+    /// Whether the element could work with frames of these caps, and so could what is behind it with what they go on with.
+    fn accepts(&self, caps: &gst::Caps, info: ModelInfo) -> Result<(), String> {
+        let refused = |why| format!("{}: {why}", self.obj().name());
+        let decoder = self.prepare(caps, info.clone()).map_err(refused)?.decoder;
+        let Some(src) = self.obj().static_pad("src") else { return Ok(()) };
+        let peer = src.peer_query_caps(None);
+        let offered = masks::transform(gst::PadDirection::Sink, caps, Some(&peer));
+        accepts::ask(&src, &masks::fixate(caps, &offered, Some(&peer), || Some(decoder)), &info)
     }
 
     /// Puts the objects of a frame, or of its regions, on it. Returns how many values are to be warned of, once.
@@ -464,10 +473,10 @@ impl BaseTransformImpl for GpuNms {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        let name = self.obj().name();
-        let refused = |why| format!("{name}: {why}");
-        answer_change(query, |caps, info| self.prepare(caps, info).map(drop).map_err(refused))
-            || BaseTransformImplExt::parent_query(self, direction, query)
+        if let Some((caps, info)) = accepts::asked(query) {
+            return accepts::answer(query, self.accepts(&caps, info));
+        }
+        BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn propose_allocation(

@@ -1,5 +1,6 @@
 //! What a model is: its inputs and what its sidecar says of them, of its outputs and of its keypoints. Nothing here runs it.
 
+pub(crate) mod accepts;
 pub mod enums;
 mod error;
 mod info;

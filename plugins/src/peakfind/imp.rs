@@ -16,11 +16,10 @@ use crate::caps::{self, ModelOutputs};
 use crate::device::{self, Results};
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
-use crate::model::ModelInfo;
 use crate::model::enums::peaks::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
 use crate::model::enums::tensor::Layout;
+use crate::model::{ModelInfo, accepts};
 use crate::sync::lock;
-use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -310,10 +309,11 @@ impl BaseTransformImpl for PeakFind {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        let name = self.obj().name();
-        let refused = |why| format!("{name}: {why}");
-        answer_change(query, |caps, info| self.prepare(caps, info).map(drop).map_err(refused))
-            || BaseTransformImplExt::parent_query(self, direction, query)
+        if let Some((caps, info)) = accepts::asked(query) {
+            let refused = |why| format!("{}: {why}", self.obj().name());
+            return accepts::answer(query, self.prepare(&caps, info).map(drop).map_err(refused));
+        }
+        BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn propose_allocation(

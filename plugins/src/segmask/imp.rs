@@ -21,9 +21,8 @@ use crate::memory::order;
 use crate::meta::mask::{self, Kind};
 use crate::meta::object::objects;
 use crate::meta::tensor::TensorSet;
-use crate::model::ModelInfo;
+use crate::model::{ModelInfo, accepts};
 use crate::sync::lock;
-use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -272,11 +271,12 @@ impl BaseTransformImpl for SegMask {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        let name = self.obj().name();
-        let refused = |why| format!("{name}: {why}");
+        if let Some((caps, info)) = accepts::asked(query) {
+            let refused = |why| format!("{}: {why}", self.obj().name());
+            return accepts::answer(query, self.prepare(&caps, &info).map(drop).map_err(refused));
+        }
         let alpha = lock(&self.settings).output == Output::Alpha;
-        answer_change(query, |caps, info| self.prepare(caps, &info).map(drop).map_err(refused))
-            || (alpha && self.gpu.answer(self.obj().upcast_ref(), &self.counters, query))
+        (alpha && self.gpu.answer(self.obj().upcast_ref(), &self.counters, query))
             || BaseTransformImplExt::parent_query(self, direction, query)
     }
 

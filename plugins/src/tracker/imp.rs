@@ -18,10 +18,9 @@ use super::settings::Settings;
 use crate::device::{self, Gpu};
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
-use crate::model::{ModelInfo, Skeleton};
+use crate::model::{ModelInfo, Skeleton, accepts};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::trtinfer::answer_change;
 use crate::{caps, meta, notice, stats, strings};
 
 struct State {
@@ -389,14 +388,13 @@ impl BaseTransformImpl for Tracker {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        let accepts = |caps: &gst::Caps, _| {
-            let why = refusal(caps, lock(&self.settings).embedding_output());
-            why.map_or(Ok(()), |why| Err(format!("{}: {why}", self.obj().name())))
-        };
         // Of other tensors, which pass, whoever is behind is asked.
-        let caps = self.obj().static_pad("sink").and_then(|sink| sink.current_caps());
-        (caps.is_some_and(|caps| has_embeddings(&caps)) && answer_change(query, accepts))
-            || BaseTransformImplExt::parent_query(self, direction, query)
+        if let Some((caps, _)) = accepts::asked(query).filter(|(caps, _)| has_embeddings(caps)) {
+            let why = refusal(&caps, lock(&self.settings).embedding_output());
+            let refused = |why| Err(format!("{}: {why}", self.obj().name()));
+            return accepts::answer(query, why.map_or(Ok(()), refused));
+        }
+        BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn prepare_output_buffer(

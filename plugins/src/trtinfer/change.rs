@@ -11,7 +11,7 @@ use super::running::{Negotiated, Running};
 use super::shape;
 use crate::caps;
 use crate::inference::Shape;
-use crate::model::ModelInfo;
+use crate::model::accepts;
 use crate::sync::lock;
 
 /// Frames that may still come with the old model's tensors after what is before was asked for others: more than a queue holds.
@@ -187,7 +187,7 @@ impl TrtInfer {
             .shape(wanted, &|progress| self.post_progress(progress))
             .map_err(|e| Refusal::Final(e.to_string()))?;
         let caps = self.outgoing(next, &shape, incoming);
-        ask(&self.src, &caps, &next.engine.info).map_err(Refusal::Final)?;
+        accepts::ask(&self.src, &caps, &next.engine.info).map_err(Refusal::Final)?;
         Ok((shape, caps))
     }
 
@@ -264,56 +264,5 @@ impl TrtInfer {
             )
         );
         self.obj().notify("model");
-    }
-}
-
-/// The query's structure; who cannot work with the caps fills in `refusal`.
-const QUERY: &str = "cudainfer-accepts";
-
-/// Asks what is behind `src` whether it can work with these caps of another model.
-fn ask(src: &gst::Pad, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
-    let structure = gst::Structure::builder(QUERY).field("caps", caps).field("info", info).build();
-    let mut query = gst::query::Custom::new(structure);
-    let answered = src.peer_query(&mut query);
-    let refusal = query.structure().and_then(|s| s.get::<String>("refusal").ok());
-    refusal.filter(|_| answered).map_or(Ok(()), Err)
-}
-
-/// Answers [`ask`] for an element behind; `accepts` says what is wrong with the caps. Returns whether the query asked that.
-pub(crate) fn answer_change(
-    query: &mut gst::QueryRef,
-    accepts: impl FnOnce(&gst::Caps, ModelInfo) -> Result<(), String>,
-) -> bool {
-    let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return false };
-    let structure = custom.structure_mut();
-    let (QUERY, Ok(caps), Ok(info)) =
-        (structure.name().as_str(), structure.get("caps"), structure.get("info"))
-    else {
-        return false;
-    };
-    if let Err(why) = accepts(&caps, info) {
-        structure.set("refusal", why);
-    }
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_comes_back_and_nobody_who_answers_is_none() {
-        gst::init().unwrap();
-        let structure = gst::Structure::builder(QUERY)
-            .field("caps", gst::Caps::new_any())
-            .field("info", ModelInfo::default())
-            .build();
-        let mut query = gst::query::Custom::new(structure);
-        assert!(answer_change(&mut query, |caps, _| Err(format!("{caps} is too much"))));
-        assert_eq!(query.structure().unwrap().get::<&str>("refusal").unwrap(), "ANY is too much");
-        assert!(!answer_change(&mut gst::query::Latency::new(), |_, _| Ok(())));
-        assert!(
-            ask(&gst::Pad::new(gst::PadDirection::Src), &gst::Caps::new_any(), &ModelInfo::default()).is_ok()
-        );
     }
 }

@@ -34,8 +34,6 @@ mod settings;
 mod shape;
 mod worker;
 
-pub(crate) use change::answer_change;
-
 glib::wrapper! {
     /// The element.
     pub struct TrtInfer(ObjectSubclass<imp::TrtInfer>) @extends gst::Element, gst::Object;
