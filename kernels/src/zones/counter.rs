@@ -8,7 +8,7 @@ use super::geometry::{Point, contains, distance_to_outline};
 use super::line::{Rule, Side};
 use super::polygon::{Change, Presence};
 use super::totals::Totals;
-use super::{Direction, Event, FrameTime, Kind, Params, Sighting, Stay, Units, What, Zone, ZoneError};
+use super::{Direction, Event, EventKind, FrameTime, Kind, Params, Sighting, Stay, Units, Zone, ZoneError};
 
 /// What happened in a frame.
 #[derive(Clone, Debug, Default)]
@@ -255,7 +255,7 @@ impl Counter {
                 ZoneState::Line(side) => {
                     if let Some(direction) = view.line(ground, side) {
                         let label = ground.totals.cross(object.label, direction);
-                        tell(What::Cross(direction), label, 0);
+                        tell(EventKind::Cross(direction), label, 0);
                     }
                 }
                 ZoneState::Polygon(presence) => {
@@ -293,12 +293,12 @@ impl Counter {
                 let (what, label) = match place {
                     Some(ZoneState::Line(mut side)) => {
                         let Some(direction) = side.lose(self.params.min_frames) else { continue };
-                        (What::Cross(direction), totals.cross(&track.label, direction))
+                        (EventKind::Cross(direction), totals.cross(&track.label, direction))
                     }
                     Some(ZoneState::Polygon(mut presence)) => {
                         let Some(visit) = presence.lose() else { continue };
                         totals.leave(&visit.label, visit.dwell());
-                        (What::Leave { vanished: true, dwell: visit.dwell() }, visit.label)
+                        (EventKind::Leave { vanished: true, dwell: visit.dwell() }, visit.label)
                     }
                     None => continue,
                 };
@@ -314,7 +314,7 @@ impl Counter {
             let occupancy = ground.totals.all.occupancy;
             let reached = asked.occupancy.is_some_and(|most| occupancy >= most);
             if std::mem::replace(&mut ground.full, reached) != reached {
-                let what = What::Occupancy { reached };
+                let what = EventKind::Occupancy { reached };
                 let label = "".into();
                 self.report.events.push(Event { zone, what, object: None, id: None, label, occupancy });
             }
@@ -380,7 +380,7 @@ impl View<'_> {
         &self,
         ground: &mut Ground,
         presence: &mut Presence,
-        tell: &mut impl FnMut(What, Arc<str>, u32),
+        tell: &mut impl FnMut(EventKind, Arc<str>, u32),
     ) {
         let (at, border) = self.anchor();
         let (now, frames) = (self.now.moment, self.params.min_frames);
@@ -391,19 +391,19 @@ impl View<'_> {
             Some(Change::Enters { since, appeared }) => {
                 let label = ground.totals.enter(self.object.label);
                 presence.begin(since, now, label.clone());
-                tell(What::Enter { appeared }, label, ground.totals.all.occupancy);
+                tell(EventKind::Enter { appeared }, label, ground.totals.all.occupancy);
             }
             Some(Change::Leaves(visit)) => {
                 let dwell = visit.dwell();
                 ground.totals.leave(&visit.label, dwell);
-                tell(What::Leave { vanished: false, dwell }, visit.label, ground.totals.all.occupancy);
+                tell(EventKind::Leave { vanished: false, dwell }, visit.label, ground.totals.all.occupancy);
             }
             None => {}
         }
         let Some((visit, long)) = presence.visit.as_mut().zip(self.zone().dwell) else { return };
         if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.told) {
             visit.told = true;
-            tell(What::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
+            tell(EventKind::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
         }
     }
 }
