@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::zones::{Direction, What};
+use cudainfer_kernels::zones::{Direction, EventKind};
 use cudainfer_tests::{Line, end, filled, push, root, run, scratch, until};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object, TrackingParam, objects};
@@ -102,10 +102,10 @@ fn who_walks_through_is_told_in_metadata_messages_and_counts() {
     let events: Vec<_> = told.iter().zip(0..).flat_map(|((_, e), i)| e.iter().map(move |e| (i, e))).collect();
     let said: Vec<_> = events.iter().map(|(frame, e)| (*frame, e.zone.as_str(), e.what)).collect();
     // Each is sure in the second frame on the other side; the feet are inside from frame 2 on and outside from frame 7 on.
-    let left = What::Leave { vanished: false, dwell: Some(500 * MS) };
+    let left = EventKind::Leave { vanished: false, dwell: Some(500 * MS) };
     let wanted = [
-        (3, "yard", What::Enter { appeared: false }),
-        (6, "door", What::Cross(Direction::In)),
+        (3, "yard", EventKind::Enter { appeared: false }),
+        (6, "door", EventKind::Cross(Direction::In)),
         (8, "yard", left),
     ];
     assert_eq!(said, wanted);
@@ -202,8 +202,8 @@ fn a_file_says_the_same_as_the_property_and_its_units_count_before_the_propertys
                  yard=polygon:20,0,44,0,44,64,20,64:anchor=bottom-center:dwell=0.4:occupancy=1\"";
     assert_eq!(from_file, told_with(zones));
     let events: Vec<_> = from_file.iter().flat_map(|(_, events)| events.iter().map(|e| e.what)).collect();
-    assert!(events.contains(&What::Dwell { dwell: 400 * MS }), "{events:?}");
-    assert!(events.contains(&What::Occupancy { reached: false }), "{events:?}");
+    assert!(events.contains(&EventKind::Dwell { dwell: 400 * MS }), "{events:?}");
+    assert!(events.contains(&EventKind::Occupancy { reached: false }), "{events:?}");
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn streams_that_share_the_element_are_counted_apart() {
         .flat_map(|((_, events), n)| events.iter().map(move |e| (n, e.track, e.what)))
         .collect();
     // In its seventh frame, as `walker` does.
-    let crossing = |n, direction| (n, Some(1), What::Cross(direction));
+    let crossing = |n, direction| (n, Some(1), EventKind::Cross(direction));
     assert_eq!(crossed, [crossing(12, Direction::In), crossing(13, Direction::Out)]);
     let stream = |name| line.element(name).static_pad("src").unwrap().stream_id().unwrap().to_string();
     let of = |s: &gst::Structure| s.get::<String>("stream-id").unwrap();

@@ -17,7 +17,7 @@ pub(super) struct Candidate<T = ()> {
 
 /// Where a peak lies before it is mapped to the frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct TensorPeak {
     /// `y * width + x`.
     pub cell: usize,
     /// In continuous tensor pixels.
@@ -36,7 +36,7 @@ pub(super) fn choose<T>(
     shape: &Shape,
     to_frame: &Affine,
     offset: impl Fn(&Candidate<T>) -> (f64, f64),
-    mut emit: impl FnMut(Peak, Place, &Candidate<T>),
+    mut emit: impl FnMut(Peak, TensorPeak, &Candidate<T>),
 ) -> usize {
     let activate = |v| activate(params.activation, v);
     candidates.retain(|c| activate(c.value) >= params.threshold);
@@ -52,7 +52,7 @@ pub(super) fn choose<T>(
             let (x, y) = (found.cell % shape.width, found.cell / shape.width);
             let (dx, dy) = offset(found);
             let (x, y) = shape.to_tensor(x as f64 + dx, y as f64 + dy);
-            let place = Place { cell: found.cell, x, y, value: found.value };
+            let place = TensorPeak { cell: found.cell, x, y, value: found.value };
             let (x, y) = to_frame.point(x as f32, y as f32);
             let channel = u32::try_from(found.channel).unwrap_or(u32::MAX);
             emit(Peak { channel, x, y, score: activate(found.value) }, place, found);

@@ -4,7 +4,7 @@
 //! reach the threshold are looked at one by one.
 
 use super::cells::Cells;
-use super::choose::{Candidate, Place, activate, choose, gate};
+use super::choose::{Candidate, TensorPeak, activate, choose, gate};
 use super::grid::Shape;
 use super::{Mode, Outcome, Params, Peak, refine};
 use crate::geometry::Affine;
@@ -26,7 +26,7 @@ pub(super) fn find(
     shape: &Shape,
     to_frame: &Affine,
     scratch: &mut Scratch,
-    mut emit: impl FnMut(Peak, Place),
+    mut emit: impl FnMut(Peak, TensorPeak),
 ) -> Outcome {
     let Scratch { candidates, row_max } = scratch;
     candidates.clear();

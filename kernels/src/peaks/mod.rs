@@ -38,7 +38,7 @@ use crate::tensor::{TensorDesc, TensorView};
 use cells::Cells;
 
 pub(crate) use announced::Announced;
-pub(crate) use choose::{Place, activate};
+pub(crate) use choose::{TensorPeak, activate};
 pub(crate) use cuda::Records;
 pub(crate) use grid::Shape;
 
@@ -85,7 +85,7 @@ impl PeakFinder {
         &mut self,
         map: &TensorView<'_>,
         to_frame: &Affine,
-        emit: impl FnMut(Peak, Place),
+        emit: impl FnMut(Peak, TensorPeak),
     ) -> Result<(Outcome, Shape), PeaksError> {
         let shape = self.announced.read(map.name, map.ty, &map.dims)?;
         let values = map.to_f32();

@@ -20,7 +20,7 @@ pub(super) struct Rule {
     /// Other classes never match.
     pub(super) class_aware: bool,
     /// Where the objects are looked for.
-    pub(super) place: Place,
+    pub(super) search_box: SearchBox,
     /// By how much of its width and height each box grows on each side before it is compared.
     pub(super) buffer: f32,
     /// Whether the direction counts.
@@ -40,7 +40,7 @@ pub(super) struct Appearance {
 
 /// Where an object is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SearchBox {
     /// Where the filter expects it.
     Expected,
     /// Where it was last seen.
@@ -63,7 +63,7 @@ impl Rule {
             gate,
             weigh_confidence: false,
             class_aware: params.class_aware,
-            place: Place::Expected,
+            search_box: SearchBox::Expected,
             buffer: 0.0,
             momentum: None,
             appearance: Some(Appearance { proximity: params.proximity, distance: params.appearance }),
@@ -126,9 +126,9 @@ impl Matcher {
         let offered: Vec<(usize, One<'_>)> =
             open.iter().filter_map(|&index| Some((index, seen.get(index)?))).collect();
         self.expected.clear();
-        self.expected.extend(candidates.iter().map(|target| match rule.place {
-            Place::Expected => target.rect(),
-            Place::LastSeen => target.last_seen(),
+        self.expected.extend(candidates.iter().map(|target| match rule.search_box {
+            SearchBox::Expected => target.rect(),
+            SearchBox::LastSeen => target.last_seen(),
         }));
         self.seen.clear();
         self.seen.extend(offered.iter().map(|(_, one)| one.detection.rect));

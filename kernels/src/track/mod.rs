@@ -24,7 +24,7 @@ mod botsort;
 mod bytetrack;
 mod cbiou;
 mod confidence;
-mod frame;
+mod input;
 mod kalman;
 mod lifecycle;
 mod look;
@@ -40,7 +40,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use frame::{AREA_OF_BOX, Frame, Poses};
+pub use input::{AREA_OF_BOX, Poses, TrackerInput};
 pub use look::Embeddings;
 pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, Params, TrackError};
 pub use state::{State, Track};
@@ -181,7 +181,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// Frames after which nobody is known any more, see [`Frame::elapsed`]: `max_lost`, 30 at least, and one.
+    /// Frames after which nobody is known any more, see [`TrackerInput::elapsed`]: `max_lost`, 30 at least, and one.
     pub fn longest_gap(&self) -> f64 {
         lifecycle::longest_gap(self.params.max_lost)
     }
@@ -197,7 +197,7 @@ impl Tracker {
     /// Detections whose box is not finite or has no area, and those with a confidence below `min_confidence` or NaN, belong
     /// to no track.
     pub fn update(&mut self, detections: &[Detection], tracks: &mut Vec<Option<Track>>) {
-        self.update_frame(&Frame::of(detections), tracks);
+        self.update_frame(&TrackerInput::of(detections), tracks);
     }
 
     /// The same for a frame of which more is known. Returns the number of detections that were too many
@@ -208,7 +208,7 @@ impl Tracker {
     /// filter says that the box's centre has moved since. The object's area, which OKS relates distances to, is
     /// [`AREA_OF_BOX`] of the box that the filter expects. Where a detection or a track has no keypoints, their boxes' IoU
     /// counts.
-    pub fn update_frame(&mut self, frame: &Frame<'_>, tracks: &mut Vec<Option<Track>>) -> usize {
+    pub fn update_frame(&mut self, frame: &TrackerInput<'_>, tracks: &mut Vec<Option<Track>>) -> usize {
         tracks.clear();
         tracks.resize(frame.detections.len(), None);
         let is_used = |d: &Detection| d.rect.is_usable() && d.confidence >= self.params.min_confidence;

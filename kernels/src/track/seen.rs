@@ -1,12 +1,12 @@
 //! What a frame shows: boxes, and the keypoints of those that have some.
 
-use super::{Frame, Poses};
+use super::{Poses, TrackerInput};
 use crate::detect::Detection;
 use crate::geometry::{Affine, Rect};
 
 /// What a tracker works on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen<'a>(&'a Frame<'a>);
+pub(super) struct Seen<'a>(&'a TrackerInput<'a>);
 
 /// One of its detections.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct One<'a> {
 }
 
 impl<'a> Seen<'a> {
-    pub(super) fn new(frame: &'a Frame<'a>) -> Self {
+    pub(super) fn new(frame: &'a TrackerInput<'a>) -> Self {
         Self(frame)
     }
 

@@ -8,7 +8,7 @@ use super::geometry::{Point, contains, distance_to_outline};
 use super::line::{Rule, Side};
 use super::polygon::{Change, Presence};
 use super::totals::Totals;
-use super::{Direction, Event, FrameTime, Kind, Params, Sighting, Stay, Units, What, Zone, ZoneError};
+use super::{Direction, Event, EventKind, FrameTime, Kind, Params, Sighting, Stay, Units, Zone, ZoneError};
 
 /// What happened in a frame.
 #[derive(Clone, Debug, Default)]
@@ -57,11 +57,11 @@ struct Track {
     frame: u64,
     label: Arc<str>,
     /// By zone.
-    places: Vec<Option<Place>>,
+    states: Vec<Option<ZoneState>>,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum ZoneState {
     Line(Side),
     Polygon(Presence),
 }
@@ -131,8 +131,8 @@ impl Counter {
         self.survey();
         let ratio = [size[0] / old[0], size[1] / old[1]];
         let scales = self.params.units == Units::Fraction && ratio.iter().all(|r| r.is_finite() && *r > 0.0);
-        for place in self.tracks.values_mut().flat_map(|track| &mut track.places) {
-            if let Some(Place::Line(side)) = place {
+        for place in self.tracks.values_mut().flat_map(|track| &mut track.states) {
+            if let Some(ZoneState::Line(side)) = place {
                 side.last = [side.last[0] * ratio[0], side.last[1] * ratio[1]];
                 if !scales {
                     *place = None;
@@ -156,10 +156,10 @@ impl Counter {
             from.iter().map(|old| old.map_or_else(Ground::default, |i| self.zones[i].clone())).collect();
         let same_anchor = params.anchor == self.params.anchor;
         for track in self.tracks.values_mut() {
-            track.places = from.iter().map(|old| old.and_then(|i| track.places[i].clone())).collect();
-            for (place, zone) in track.places.iter_mut().zip(&params.zones) {
+            track.states = from.iter().map(|old| old.and_then(|i| track.states[i].clone())).collect();
+            for (place, zone) in track.states.iter_mut().zip(&params.zones) {
                 // Who is in a polygon stays so until the next frames say otherwise: it counts in the occupancy.
-                if !same_anchor && zone.anchor.is_none() && matches!(place, Some(Place::Line(_))) {
+                if !same_anchor && zone.anchor.is_none() && matches!(place, Some(ZoneState::Line(_))) {
                     *place = None;
                 }
             }
@@ -229,7 +229,7 @@ impl Counter {
             seen: now.moment,
             frame: 0,
             label: object.label.into(),
-            places: vec![None; zones],
+            states: vec![None; zones],
         });
         if track.frame == self.frames {
             return;
@@ -238,7 +238,7 @@ impl Counter {
         if *track.label != *object.label {
             track.label = object.label.into();
         }
-        for (zone, place) in track.places.iter_mut().enumerate() {
+        for (zone, place) in track.states.iter_mut().enumerate() {
             let view = View { now, params: &self.params, zone, object };
             let ground = &mut self.zones[zone];
             let mut tell = |what, label, occupancy| {
@@ -251,14 +251,14 @@ impl Counter {
                     occupancy,
                 });
             };
-            match place.get_or_insert_with(|| view.place(ground)) {
-                Place::Line(side) => {
+            match place.get_or_insert_with(|| view.first_state(ground)) {
+                ZoneState::Line(side) => {
                     if let Some(direction) = view.line(ground, side) {
                         let label = ground.totals.cross(object.label, direction);
-                        tell(What::Cross(direction), label, 0);
+                        tell(EventKind::Cross(direction), label, 0);
                     }
                 }
-                Place::Polygon(presence) => {
+                ZoneState::Polygon(presence) => {
                     view.polygon(ground, presence, &mut tell);
                     if let Some(visit) = &presence.visit {
                         self.report.stays[index].push(Stay { zone, dwell: visit.dwell() });
@@ -288,17 +288,17 @@ impl Counter {
         lost.sort_unstable();
         for id in lost {
             let Some(track) = self.tracks.remove(&id) else { continue };
-            for (zone, place) in track.places.into_iter().enumerate() {
+            for (zone, place) in track.states.into_iter().enumerate() {
                 let totals = &mut self.zones[zone].totals;
                 let (what, label) = match place {
-                    Some(Place::Line(mut side)) => {
+                    Some(ZoneState::Line(mut side)) => {
                         let Some(direction) = side.lose(self.params.min_frames) else { continue };
-                        (What::Cross(direction), totals.cross(&track.label, direction))
+                        (EventKind::Cross(direction), totals.cross(&track.label, direction))
                     }
-                    Some(Place::Polygon(mut presence)) => {
+                    Some(ZoneState::Polygon(mut presence)) => {
                         let Some(visit) = presence.lose() else { continue };
                         totals.leave(&visit.label, visit.dwell());
-                        (What::Leave { vanished: true, dwell: visit.dwell() }, visit.label)
+                        (EventKind::Leave { vanished: true, dwell: visit.dwell() }, visit.label)
                     }
                     None => continue,
                 };
@@ -314,7 +314,7 @@ impl Counter {
             let occupancy = ground.totals.all.occupancy;
             let reached = asked.occupancy.is_some_and(|most| occupancy >= most);
             if std::mem::replace(&mut ground.full, reached) != reached {
-                let what = What::Occupancy { reached };
+                let what = EventKind::Occupancy { reached };
                 let label = "".into();
                 self.report.events.push(Event { zone, what, object: None, id: None, label, occupancy });
             }
@@ -362,10 +362,10 @@ impl View<'_> {
         (!border).then_some(self.params.margin * f64::from(side))
     }
 
-    fn place(&self, ground: &Ground) -> Place {
+    fn first_state(&self, ground: &Ground) -> ZoneState {
         match (self.zone().kind, ground.points[..].try_into()) {
-            (Kind::Line, Ok(line)) => Place::Line(Side::new(line, self.anchor().0)),
-            _ => Place::Polygon(Presence::default()),
+            (Kind::Line, Ok(line)) => ZoneState::Line(Side::new(line, self.anchor().0)),
+            _ => ZoneState::Polygon(Presence::default()),
         }
     }
 
@@ -380,7 +380,7 @@ impl View<'_> {
         &self,
         ground: &mut Ground,
         presence: &mut Presence,
-        tell: &mut impl FnMut(What, Arc<str>, u32),
+        tell: &mut impl FnMut(EventKind, Arc<str>, u32),
     ) {
         let (at, border) = self.anchor();
         let (now, frames) = (self.now.moment, self.params.min_frames);
@@ -391,19 +391,19 @@ impl View<'_> {
             Some(Change::Enters { since, appeared }) => {
                 let label = ground.totals.enter(self.object.label);
                 presence.begin(since, now, label.clone());
-                tell(What::Enter { appeared }, label, ground.totals.all.occupancy);
+                tell(EventKind::Enter { appeared }, label, ground.totals.all.occupancy);
             }
             Some(Change::Leaves(visit)) => {
                 let dwell = visit.dwell();
                 ground.totals.leave(&visit.label, dwell);
-                tell(What::Leave { vanished: false, dwell }, visit.label, ground.totals.all.occupancy);
+                tell(EventKind::Leave { vanished: false, dwell }, visit.label, ground.totals.all.occupancy);
             }
             None => {}
         }
         let Some((visit, long)) = presence.visit.as_mut().zip(self.zone().dwell) else { return };
         if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.told) {
             visit.told = true;
-            tell(What::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
+            tell(EventKind::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
         }
     }
 }

@@ -66,7 +66,7 @@ pub enum Direction {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     /// An object is in a polygon now.
     Enter {
         /// Whether it was in there when it was seen first.
@@ -99,7 +99,7 @@ pub struct Event {
     /// Index of the zone among [`Params::zones`].
     pub zone: usize,
     /// What it is.
-    pub what: What,
+    pub what: EventKind,
     /// Index of the object among the frame's; none where it is of no object, or of one that is not in the frame.
     pub object: Option<usize>,
     /// The object's identity.

@@ -28,7 +28,7 @@
 //! An object's `zones` has `names` (array of string), the polygons that it is in, and `dwell` (array of uint64), how long it has
 //! been in each, in ns, or `GST_CLOCK_TIME_NONE`.
 
-use cudainfer_kernels::zones::{Counts, Direction, Kind, Totals, What};
+use cudainfer_kernels::zones::{Counts, Direction, EventKind, Kind, Totals};
 use gst::prelude::*;
 
 /// The meta's name.
@@ -68,7 +68,7 @@ pub struct ZoneEvent {
     /// What the zone is.
     pub kind: Kind,
     /// What it is.
-    pub what: What,
+    pub what: EventKind,
     /// The object in this frame.
     pub object: Option<i32>,
     /// Its identity.
@@ -97,22 +97,26 @@ pub fn kind_name(kind: Kind) -> &'static str {
 }
 
 /// What happened, in words: the event, its cause and its direction.
-pub fn words(what: &What) -> (&'static str, Option<&'static str>, Option<&'static str>) {
+pub fn words(what: &EventKind) -> (&'static str, Option<&'static str>, Option<&'static str>) {
     match what {
-        What::Enter { appeared } => ("enter", Some(if *appeared { "appeared" } else { "moved" }), None),
-        What::Leave { vanished, .. } => ("leave", Some(if *vanished { "vanished" } else { "moved" }), None),
-        What::Cross(Direction::In) => ("cross", None, Some("in")),
-        What::Cross(Direction::Out) => ("cross", None, Some("out")),
-        What::Dwell { .. } => ("dwell", None, None),
-        What::Occupancy { reached } => ("occupancy", Some(if *reached { "reached" } else { "fell" }), None),
+        EventKind::Enter { appeared } => ("enter", Some(if *appeared { "appeared" } else { "moved" }), None),
+        EventKind::Leave { vanished, .. } => {
+            ("leave", Some(if *vanished { "vanished" } else { "moved" }), None)
+        }
+        EventKind::Cross(Direction::In) => ("cross", None, Some("in")),
+        EventKind::Cross(Direction::Out) => ("cross", None, Some("out")),
+        EventKind::Dwell { .. } => ("dwell", None, None),
+        EventKind::Occupancy { reached } => {
+            ("occupancy", Some(if *reached { "reached" } else { "fell" }), None)
+        }
     }
 }
 
 /// How long the object was inside, in ns, where the event says it.
-pub fn dwell_of(what: &What) -> Option<u64> {
+pub fn dwell_of(what: &EventKind) -> Option<u64> {
     match what {
-        What::Leave { dwell, .. } => *dwell,
-        What::Dwell { dwell } => Some(*dwell),
+        EventKind::Leave { dwell, .. } => *dwell,
+        EventKind::Dwell { dwell } => Some(*dwell),
         _ => None,
     }
 }
@@ -223,11 +227,11 @@ impl ZoneEvent {
         let is = |field, word| s.get::<&str>(field).is_ok_and(|found| found == word);
         let dwell = s.get("dwell").ok();
         let what = match s.get::<&str>("event").ok()? {
-            "enter" => What::Enter { appeared: is("cause", "appeared") },
-            "leave" => What::Leave { vanished: is("cause", "vanished"), dwell },
-            "cross" => What::Cross(if is("direction", "in") { Direction::In } else { Direction::Out }),
-            "dwell" => What::Dwell { dwell: dwell? },
-            "occupancy" => What::Occupancy { reached: is("cause", "reached") },
+            "enter" => EventKind::Enter { appeared: is("cause", "appeared") },
+            "leave" => EventKind::Leave { vanished: is("cause", "vanished"), dwell },
+            "cross" => EventKind::Cross(if is("direction", "in") { Direction::In } else { Direction::Out }),
+            "dwell" => EventKind::Dwell { dwell: dwell? },
+            "occupancy" => EventKind::Occupancy { reached: is("cause", "reached") },
             _ => return None,
         };
         Some(Self {
@@ -343,16 +347,16 @@ mod tests {
             occupancy: u32::from(kind == Kind::Polygon),
         };
         let events = [
-            event(Kind::Polygon, What::Enter { appeared: true }, Some(0), Some(1)),
-            event(Kind::Polygon, What::Enter { appeared: false }, Some(0), Some(1)),
-            event(Kind::Polygon, What::Leave { vanished: true, dwell: None }, None, Some(u64::MAX)),
-            event(Kind::Polygon, What::Leave { vanished: false, dwell: Some(8) }, Some(2), Some(3)),
-            event(Kind::Polygon, What::Dwell { dwell: 9 }, Some(2), Some(3)),
-            event(Kind::Polygon, What::Occupancy { reached: true }, None, None),
-            event(Kind::Polygon, What::Occupancy { reached: false }, None, None),
+            event(Kind::Polygon, EventKind::Enter { appeared: true }, Some(0), Some(1)),
+            event(Kind::Polygon, EventKind::Enter { appeared: false }, Some(0), Some(1)),
+            event(Kind::Polygon, EventKind::Leave { vanished: true, dwell: None }, None, Some(u64::MAX)),
+            event(Kind::Polygon, EventKind::Leave { vanished: false, dwell: Some(8) }, Some(2), Some(3)),
+            event(Kind::Polygon, EventKind::Dwell { dwell: 9 }, Some(2), Some(3)),
+            event(Kind::Polygon, EventKind::Occupancy { reached: true }, None, None),
+            event(Kind::Polygon, EventKind::Occupancy { reached: false }, None, None),
         ];
         let crossings =
-            [Direction::In, Direction::Out].map(|d| event(Kind::Line, What::Cross(d), Some(0), Some(1)));
+            [Direction::In, Direction::Out].map(|d| event(Kind::Line, EventKind::Cross(d), Some(0), Some(1)));
         let mut buffer = gst::Buffer::new();
         assert_eq!(zones(&buffer), None);
         put(buffer.get_mut().unwrap(), std::slice::from_ref(&yard), &events);

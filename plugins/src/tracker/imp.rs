@@ -1,7 +1,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::track::{Frame, MOST_DETECTIONS, MOST_POSES, Track};
+use cudainfer_kernels::track::{MOST_DETECTIONS, MOST_POSES, Track, TrackerInput};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -199,13 +199,13 @@ impl Tracker {
         if *late >= MANY_LATE {
             now.late = elapsed;
         }
-        let frame = Frame {
+        let frame = TrackerInput {
             poses: scene.poses(),
             angles: scene.angles(),
             embeddings: looks.embeddings(),
             elapsed,
             camera,
-            ..Frame::of(scene.detections())
+            ..TrackerInput::of(scene.detections())
         };
         now.surplus = tracker.update_frame(&frame, tracks);
         self.surplus.add_size(now.surplus);

@@ -153,7 +153,7 @@ fn a_crowd_of_poses_is_tracked_the_same_with_the_gpu() {
             let poses = track::Poses { points: &points, sigmas: &COCO_SIGMAS, around_points: &[] };
             let [one, two] = trackers.each_mut().map(|tracker| {
                 let mut tracks = Vec::new();
-                let frame = track::Frame { poses, ..track::Frame::of(&detections) };
+                let frame = track::TrackerInput { poses, ..track::TrackerInput::of(&detections) };
                 tracker.update_frame(&frame, &mut tracks);
                 tracks
             });

@@ -1,11 +1,11 @@
 //! Which peaks are whose part.
 
-use crate::peaks::{Peak, Place};
+use crate::peaks::{Peak, TensorPeak};
 
 /// The peaks of a frame, by channel, the strongest first.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    pub(super) found: Vec<(Peak, Place)>,
+    pub(super) found: Vec<(Peak, TensorPeak)>,
     /// Where each channel's begin, and where the last one's end.
     pub(super) starts: Vec<usize>,
 }
@@ -19,7 +19,7 @@ impl Parts {
         self.starts.extend((0..=points).map(start));
     }
 
-    pub(super) fn of(&self, channel: usize) -> &[(Peak, Place)] {
+    pub(super) fn of(&self, channel: usize) -> &[(Peak, TensorPeak)] {
         let bounds = self.starts.get(channel).zip(self.starts.get(channel + 1));
         bounds.and_then(|(start, end)| self.found.get(*start..*end)).unwrap_or_default()
     }

@@ -14,7 +14,7 @@ pub use finder::CudaPeaks;
 use finder::{At, Header, NONE, RECORD, Record, number, step};
 
 use super::announced::Announced;
-use super::choose::{Candidate, Place, choose};
+use super::choose::{Candidate, TensorPeak, choose};
 use super::grid::Shape;
 use super::{Activation, Mode, Outcome, Params, Peak, PeaksError};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Stream};
@@ -177,7 +177,7 @@ impl CudaPeaks {
     pub(crate) fn finish_with(
         &mut self,
         stream: &Stream,
-        mut emit: impl FnMut(usize, Peak, Place, usize),
+        mut emit: impl FnMut(usize, Peak, TensorPeak, usize),
     ) -> Result<Vec<Outcome>, PeaksError> {
         let frames = self.under_way();
         let Some(shape) = self.pending.take() else { return Ok(Vec::new()) };

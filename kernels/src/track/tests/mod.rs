@@ -242,7 +242,10 @@ fn a_hundred_thousand_boxes_in_one_place_take_a_bounded_time_and_the_best_are_ke
         let mut tracks = Vec::new();
         let start = std::time::Instant::now();
         for _ in 0..2 {
-            assert_eq!(tracker.update_frame(&Frame::of(&heap), &mut tracks), heap.len() - MOST_DETECTIONS);
+            assert_eq!(
+                tracker.update_frame(&TrackerInput::of(&heap), &mut tracks),
+                heap.len() - MOST_DETECTIONS
+            );
         }
         // Seconds without optimisation; without the bounds it would be days.
         assert!(start.elapsed().as_secs() < 100, "{:?}", start.elapsed());

@@ -27,7 +27,7 @@ fn ids(
 ) -> Vec<u64> {
     let mut tracks = Vec::new();
     let poses = Poses { points: points.as_flattened(), sigmas, around_points: &[] };
-    tracker.update_frame(&Frame { poses, ..Frame::of(detections) }, &mut tracks);
+    tracker.update_frame(&TrackerInput { poses, ..TrackerInput::of(detections) }, &mut tracks);
     tracks.iter().map(|track| track.map_or(0, |track| track.id)).collect()
 }
 
@@ -104,7 +104,7 @@ fn a_box_around_points_does_not_shrink_or_jump_when_points_are_missing() {
                 seen.rect = Rect { x, y: 45.0, w: 1.0, h: 1.0 };
             }
             let poses = Poses { points: &points, sigmas: &SIGMAS, around_points: &[true] };
-            tracker.update_frame(&Frame { poses, ..Frame::of(&[seen]) }, &mut tracks);
+            tracker.update_frame(&TrackerInput { poses, ..TrackerInput::of(&[seen]) }, &mut tracks);
             let track = tracks[0].unwrap_or_else(|| panic!("lost in frame {frame}"));
             assert_eq!(track.id, 1);
             assert!(track.rect.iou(&boxed(x, 0.9).rect) > 0.8, "frame {frame}: {:?}", track.rect);
@@ -126,7 +126,7 @@ fn points_that_are_seen_for_the_first_time_are_no_movement() {
             };
             let poses = Poses { points: &points, sigmas: &SIGMAS, around_points: &[true] };
             let seen = Detection { rect, ..boxed(0.0, 0.9) };
-            tracker.update_frame(&Frame { poses, ..Frame::of(&[seen]) }, &mut tracks);
+            tracker.update_frame(&TrackerInput { poses, ..TrackerInput::of(&[seen]) }, &mut tracks);
             assert_eq!(tracks[0].map(|track| track.id), Some(1), "frame {frame}");
             if frame >= 3 {
                 let rect = tracks[0].unwrap().rect;
@@ -146,7 +146,7 @@ fn keypoints_may_be_added_and_their_rows_may_be_cut_off() {
             first.iter().flat_map(|pose| pose.iter().copied().chain([(7.0, 7.0)])).collect();
         let mut tracks = Vec::new();
         let poses = Poses { points: &five, sigmas: &[0.067; 5], around_points: &[] };
-        tracker.update_frame(&Frame { poses, ..Frame::of(&detections) }, &mut tracks);
+        tracker.update_frame(&TrackerInput { poses, ..TrackerInput::of(&detections) }, &mut tracks);
         assert_eq!(tracks.iter().flatten().map(|track| track.id).collect::<Vec<_>>(), [1, 2]);
         // The second's row is not whole: its box counts.
         assert_eq!(ids(&mut tracker, &detections, &first[..1], &SIGMAS), [1, 2]);

@@ -9,8 +9,8 @@ fn post() -> Zone {
     line([[15.0, 20.0], [15.0, 10.0]])
 }
 
-const IN: What = What::Cross(Direction::In);
-const OUT: What = What::Cross(Direction::Out);
+const IN: What = EventKind::Cross(Direction::In);
+const OUT: What = EventKind::Cross(Direction::Out);
 
 #[test]
 fn from_left_to_right_is_in_and_back_is_out() {
@@ -153,16 +153,19 @@ fn another_anchor_for_all_takes_nobody_across_a_line() {
         let report = counter.update(at(frame), &[Sighting { rect, ..dot(1, [0.0; 2]) }]);
         report.events.iter().map(|event| (event.zone, event.what)).collect::<Vec<_>>()
     };
-    assert_eq!(see(&mut counter, 0, 85.0), [(2, What::Enter { appeared: true })]);
+    assert_eq!(see(&mut counter, 0, 85.0), [(2, EventKind::Enter { appeared: true })]);
     counter.replace(params(Anchor::BottomCenter)).unwrap();
     // Its feet are below the line and outside of the yard, where its middle is not.
-    let left = What::Leave { vanished: false, dwell: Some(100 * MS) };
+    let left = EventKind::Leave { vanished: false, dwell: Some(100 * MS) };
     assert_eq!(see(&mut counter, 1, 85.0), [(2, left)]);
     assert_eq!(counter.totals(2).unwrap().all.occupancy, 0);
     // The line with an anchor of its own has not forgotten on which side it was.
     counter.replace(params(Anchor::TopCenter)).unwrap();
     let moved = see(&mut counter, 2, 95.0);
-    assert!(matches!(moved[..], [(1, What::Cross(_)), (2, What::Enter { appeared: false })]), "{moved:?}");
+    assert!(
+        matches!(moved[..], [(1, EventKind::Cross(_)), (2, EventKind::Enter { appeared: false })]),
+        "{moved:?}"
+    );
 }
 
 #[test]

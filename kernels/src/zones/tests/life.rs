@@ -10,7 +10,7 @@ fn visit(times: &[FrameTime], usual: Option<u64>) -> Option<u64> {
     for (i, time) in times.iter().enumerate() {
         let x = if i + 1 == times.len() { 25.0 } else { 15.0 };
         let report = counter.update(*time, &[dot(1, [x, 15.0])]);
-        if let Some(What::Leave { dwell: of, .. }) = report.events.first().map(|event| event.what) {
+        if let Some(EventKind::Leave { dwell: of, .. }) = report.events.first().map(|event| event.what) {
             dwell = of;
         }
     }
@@ -44,7 +44,7 @@ fn without_times_patience_goes_by_thirty_frames_a_second() {
     for frame in 0..200 {
         let objects = if frame == 0 { vec![dot(1, [15.0, 15.0])] } else { vec![] };
         let report = counter.update(FrameTime::default(), &objects);
-        if let Some(What::Leave { .. }) = report.events.first().map(|event| event.what) {
+        if let Some(EventKind::Leave { .. }) = report.events.first().map(|event| event.what) {
             left = Some(frame);
         }
     }
@@ -89,8 +89,8 @@ fn fractions_fit_frames_of_every_size_and_keep_who_is_inside() {
     // Across the line to the left, and out of the middle.
     let events = counter.update(at(2), &[dot(1, [80.0, 100.0])]).events.clone();
     let what: Vec<_> = events.iter().map(|event| event.what).collect();
-    let left = What::Leave { vanished: false, dwell: Some(200 * MS) };
-    assert_eq!(what, [left, What::Cross(Direction::In)]);
+    let left = EventKind::Leave { vanished: false, dwell: Some(200 * MS) };
+    assert_eq!(what, [left, EventKind::Cross(Direction::In)]);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn zones_that_stay_keep_their_counts_when_others_come_and_go() {
     assert_eq!([0, 1].map(|zone| counter.totals(zone).unwrap().all.entered), [1, 0]);
     let events = counter.update(at(2), &[dot(1, [15.0, 15.0])]).events.clone();
     assert_eq!(events.len(), 1, "it is in the first already: {events:?}");
-    assert_eq!((events[0].zone, events[0].what), (1, What::Enter { appeared: true }));
+    assert_eq!((events[0].zone, events[0].what), (1, EventKind::Enter { appeared: true }));
     let before = counter.params().clone();
     let wrong = at_once(vec![Zone::new("", Kind::Line, vec![])]);
     assert!(counter.replace(wrong).is_err());
@@ -130,5 +130,5 @@ fn to_clear_sets_the_counts_back_and_to_reset_forgets_the_objects_too() {
     assert_eq!((totals.longest_dwell, totals.mean_dwell()), (None, None));
     counter.reset();
     assert_eq!(counter.totals(0), Some(&Totals::default()));
-    assert_eq!(along(&mut counter, &[15.0]), [(0, What::Enter { appeared: true })]);
+    assert_eq!(along(&mut counter, &[15.0]), [(0, EventKind::Enter { appeared: true })]);
 }

@@ -42,7 +42,7 @@ fn counter(params: Params) -> Counter {
 }
 
 /// What is said of a single object that is seen at these places, frame by frame; nothing where it is not seen.
-fn walk(counter: &mut Counter, places: &[Option<[f64; 2]>]) -> Vec<(usize, What)> {
+fn walk(counter: &mut Counter, places: &[Option<[f64; 2]>]) -> Vec<(usize, EventKind)> {
     let mut said = Vec::new();
     for (frame, place) in places.iter().enumerate() {
         let objects: Vec<_> = place.iter().map(|p| dot(1, *p)).collect();
@@ -53,7 +53,7 @@ fn walk(counter: &mut Counter, places: &[Option<[f64; 2]>]) -> Vec<(usize, What)
 }
 
 /// The same of one that is seen at x along y = 15.
-fn along(counter: &mut Counter, xs: &[f64]) -> Vec<(usize, What)> {
+fn along(counter: &mut Counter, xs: &[f64]) -> Vec<(usize, EventKind)> {
     let places: Vec<_> = xs.iter().map(|x| Some([*x, 15.0])).collect();
     walk(counter, &places)
 }

@@ -8,8 +8,8 @@ use super::*;
 fn an_object_enters_and_leaves_with_the_time_that_it_was_inside() {
     let mut counter = counter(at_once(vec![square()]));
     let said = along(&mut counter, &[5.0, 12.0, 15.0, 18.0, 25.0, 30.0]);
-    let left = What::Leave { vanished: false, dwell: Some(300 * MS) };
-    assert_eq!(said, [(1, What::Enter { appeared: false }), (4, left)]);
+    let left = EventKind::Leave { vanished: false, dwell: Some(300 * MS) };
+    assert_eq!(said, [(1, EventKind::Enter { appeared: false }), (4, left)]);
     let totals = counter.totals(0).unwrap();
     assert_eq!((totals.all.entered, totals.all.left, totals.all.occupancy), (1, 1, 0));
     assert_eq!((totals.longest_dwell, totals.mean_dwell()), (Some(300 * MS), Some(300 * MS)));
@@ -19,20 +19,20 @@ fn an_object_enters_and_leaves_with_the_time_that_it_was_inside() {
 fn times_count_from_the_first_frame_inside_however_many_it_takes_to_be_sure() {
     let mut counter = counter(Params { min_frames: 3, ..at_once(vec![square()]) });
     let said = along(&mut counter, &[5.0, 12.0, 12.0, 15.0, 18.0, 25.0, 30.0, 31.0]);
-    let left = What::Leave { vanished: false, dwell: Some(400 * MS) };
-    assert_eq!(said, [(3, What::Enter { appeared: false }), (7, left)]);
+    let left = EventKind::Leave { vanished: false, dwell: Some(400 * MS) };
+    assert_eq!(said, [(3, EventKind::Enter { appeared: false }), (7, left)]);
 }
 
 #[test]
 fn who_is_seen_first_inside_has_appeared_there() {
     let mut counter = counter(at_once(vec![square()]));
-    assert_eq!(along(&mut counter, &[15.0, 25.0])[0], (0, What::Enter { appeared: true }));
+    assert_eq!(along(&mut counter, &[15.0, 25.0])[0], (0, EventKind::Enter { appeared: true }));
 }
 
 #[test]
 fn a_frame_on_the_other_side_is_jitter() {
     let said = |xs: &[f64]| along(&mut counter(Params { min_frames: 2, ..at_once(vec![square()]) }), xs);
-    let once = [(1, What::Enter { appeared: true })];
+    let once = [(1, EventKind::Enter { appeared: true })];
     assert_eq!(said(&[15.0, 15.0, 25.0, 15.0, 25.0, 15.0, 25.0]), once);
     assert_eq!(said(&[5.0, 15.0, 5.0, 15.0, 5.0, 15.0]), []);
 }
@@ -46,13 +46,13 @@ fn who_stays_within_the_margin_has_not_left() {
         (report.events.iter().map(|e| e.what).collect::<Vec<_>>(), report.stays[0].clone())
     };
     let stay = |ms: u64| vec![Stay { zone: 0, dwell: Some(ms * MS) }];
-    assert_eq!(see(0, 15.0), (vec![What::Enter { appeared: true }], stay(0)));
+    assert_eq!(see(0, 15.0), (vec![EventKind::Enter { appeared: true }], stay(0)));
     assert_eq!(see(1, 16.0), (vec![], stay(100)));
     assert_eq!(see(2, 23.0), (vec![], stay(200)), "3 pixels outside, of 4");
     assert_eq!(see(3, 23.5), (vec![], stay(200)), "it may have left in the frame before");
     assert_eq!(see(4, 19.0), (vec![], stay(400)), "it has not");
     assert_eq!(see(5, 23.9), (vec![], stay(500)));
-    assert_eq!(see(6, 24.0), (vec![What::Leave { vanished: false, dwell: Some(500 * MS) }], vec![]));
+    assert_eq!(see(6, 24.0), (vec![EventKind::Leave { vanished: false, dwell: Some(500 * MS) }], vec![]));
 }
 
 #[test]
@@ -62,14 +62,14 @@ fn who_vanishes_inside_leaves_when_patience_ends_as_of_when_it_was_seen() {
     let mut counter = counter(at_once(vec![square()]));
     let said = walk(&mut counter, &places);
     // Seen last in frame 4; 3 s are over in frame 34, and exceeded in 35.
-    assert_eq!(said[1..], [(35, What::Leave { vanished: true, dwell: Some(400 * MS) })]);
+    assert_eq!(said[1..], [(35, EventKind::Leave { vanished: true, dwell: Some(400 * MS) })]);
     assert_eq!(counter.totals(0).unwrap().all.occupancy, 0);
     // Who is back in time has not left, and was there all the while.
     let mut places = vec![Some([15.0, 15.0])];
     places.extend([None; 29]);
     places.extend([Some([15.0, 15.0]), Some([25.0, 15.0])]);
     let said = walk(&mut super::counter(at_once(vec![square()])), &places);
-    assert_eq!(said[1..], [(31, What::Leave { vanished: false, dwell: Some(3100 * MS) })]);
+    assert_eq!(said[1..], [(31, EventKind::Leave { vanished: false, dwell: Some(3100 * MS) })]);
 }
 
 #[test]
@@ -96,14 +96,14 @@ fn long_visits_and_full_zones_are_told_once() {
         let events = &counter.update(at(frame), &objects).events;
         events.iter().map(|e| (e.id, e.what, e.occupancy)).collect::<Vec<_>>()
     };
-    let entered = What::Enter { appeared: true };
+    let entered = EventKind::Enter { appeared: true };
     assert_eq!(see(0, &[15.0]), [(Some(1), entered, 1)]);
-    let full = (None, What::Occupancy { reached: true }, 2);
+    let full = (None, EventKind::Occupancy { reached: true }, 2);
     assert_eq!(see(1, &[15.0, 15.0]), [(Some(2), entered, 2), full]);
-    assert_eq!(see(2, &[15.0, 15.0]), [(Some(1), What::Dwell { dwell: 200 * MS }, 2)]);
-    assert_eq!(see(3, &[15.0, 15.0]), [(Some(2), What::Dwell { dwell: 200 * MS }, 2)]);
-    let left = What::Leave { vanished: false, dwell: Some(400 * MS) };
-    let no_more = (None, What::Occupancy { reached: false }, 1);
+    assert_eq!(see(2, &[15.0, 15.0]), [(Some(1), EventKind::Dwell { dwell: 200 * MS }, 2)]);
+    assert_eq!(see(3, &[15.0, 15.0]), [(Some(2), EventKind::Dwell { dwell: 200 * MS }, 2)]);
+    let left = EventKind::Leave { vanished: false, dwell: Some(400 * MS) };
+    let no_more = (None, EventKind::Occupancy { reached: false }, 1);
     assert_eq!(see(4, &[25.0, 15.0]), [(Some(1), left, 1), no_more]);
     assert_eq!(see(5, &[25.0, 15.0]), []);
 }
@@ -154,8 +154,8 @@ proptest! {
             let events = counter.update(at(frame as u64), &objects).events.clone();
             for event in events {
                 match event.what {
-                    What::Enter { .. } => prop_assert!(inside.insert(event.id), "in twice"),
-                    What::Leave { .. } => prop_assert!(inside.remove(&event.id), "out without having been in"),
+                    EventKind::Enter { .. } => prop_assert!(inside.insert(event.id), "in twice"),
+                    EventKind::Leave { .. } => prop_assert!(inside.remove(&event.id), "out without having been in"),
                     _ => {}
                 }
             }

@@ -25,7 +25,7 @@ pub struct Poses<'a> {
 
 /// What a tracker is told of a frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
+pub struct TrackerInput<'a> {
     /// What was detected.
     pub detections: &'a [Detection],
     /// Their keypoints, where these are compared.
@@ -42,7 +42,7 @@ pub struct Frame<'a> {
     pub camera: Option<Affine>,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> TrackerInput<'a> {
     /// Detections alone, one frame after the one before.
     pub fn of(detections: &'a [Detection]) -> Self {
         Self {
