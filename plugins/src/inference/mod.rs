@@ -12,7 +12,8 @@ mod shape;
 pub use ort::Session;
 pub use progress::{Progress, watched};
 pub use provider::{Precision, Provider};
-pub use shape::{Constant, Shape, row};
+use shape::zeros;
+pub use shape::{Constant, FrameTensors, Shape, row};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -218,15 +219,13 @@ impl Engine {
     }
 
     fn run_all_sizes(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), InferenceError> {
-        let zeros = gst::Buffer::from_slice(vec![0; shape.given_bytes()]);
+        let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
         let images = vec![zeros.as_ref(); self.batch];
         let first = self.sessions.first().ok_or_else(|| InferenceError::Run("there is no session".into()))?;
         if !shape.is_known() {
             let made = lock(first).run_on_host(&shape, &images[..1])?;
-            shape.outputs = row(&made, 0, shape.rows(1))?.into_iter().map(|t| t.desc).collect();
-            for output in &mut shape.outputs {
-                output.dims.iter_mut().for_each(|dim| *dim = dim.filter(|dim| *dim > 0));
-            }
+            let made = row(&made, 0, shape.rows(1))?;
+            shape = shape.with_outputs(made, self.batch)?;
         }
         let shape = Arc::new(shape);
         let mut took = Duration::ZERO;
@@ -252,8 +251,18 @@ impl Engine {
     }
 }
 
+/// Frames that a run may have; as many as batch-size takes.
+const MOST_FRAMES: usize = 1024;
+
 /// Frames of a run at most: what the user says, else what the model is fixed to, else 1.
 fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceError> {
+    if let Some(fixed) = input.batch.filter(|fixed| *fixed > MOST_FRAMES) {
+        let why = format!(
+            "it takes {fixed} frames a run, and {MOST_FRAMES} serve at most: export it with an open batch dimension, or a \
+             smaller one"
+        );
+        return Err(ModelError::Unfit(config.model.clone(), why).into());
+    }
     match (config.batch, input.batch) {
         (Some(wanted), Some(fixed)) if wanted > fixed => {
             let takes = if fixed == 1 { "one frame".to_owned() } else { format!("{fixed} frames") };
@@ -312,6 +321,17 @@ pub enum InferenceError {
     /// A run for which there was not enough memory.
     #[error("there is not enough memory to run the model: {0}")]
     Memory(String),
+    /// A tensor whose size cannot be.
+    #[error(
+        "the tensor {tensor} cannot be that large: for a run of {rows} frames it would have more than 8 GiB, or not the bytes \
+         that its dimensions say. Export the model with smaller dimensions, or set a smaller batch-size"
+    )]
+    Size {
+        /// Its description, for a frame alone.
+        tensor: String,
+        /// Rows of the run.
+        rows: usize,
+    },
     /// Outputs that cannot be told apart by frame.
     #[error(
         "a batch of {rows} frames gives '{output}', which does not tell whose is what: its first dimension would have to \
