@@ -14,7 +14,7 @@ use std::time::Instant;
 use cudainfer_kernels::device::{Choice, Counters};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use gst::prelude::*;
-use gstcudainfer::engine::{Config, Engine, Provider, Shape};
+use gstcudainfer::inference::{Config, Engine, Provider, Shape};
 use gstcudainfer::memory::tensor::{TensorAllocator, device_memory};
 
 /// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
@@ -45,13 +45,14 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     let open = batch.unwrap_or(1);
     let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(open)).collect();
     // The whole batch, in one piece, as what trtinfer takes for one frame.
-    let shape = Arc::new(Shape {
+    let tensors = gstcudainfer::inference::FrameTensors {
         image: TensorDesc::fixed(&desc.name, desc.ty, &dims),
         given: desc.ty,
         constants: Vec::new(),
         outputs: fixed(&engine.outputs, open),
         fixed: Some(1),
-    });
+    };
+    let shape = Arc::new(Shape::new(tensors, 1).unwrap());
     let pool =
         TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
     let images: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cudainfer_kernels::device::Choice;
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_tests::{fetched, run, scratch};
-use gstcudainfer::inference::{Config, Engine, Provider, Shape};
+use gstcudainfer::inference::{Config, Engine, FrameTensors, Provider, Shape};
 
 /// How a model is opened on the CPU with a cache in this folder.
 fn config(model: &str, cache: &Path) -> Config {
@@ -30,13 +30,14 @@ fn results(engine: &Engine) -> Vec<Vec<u8>> {
     let dims = image.dims(image.width.unwrap_or(64), image.height.unwrap_or(64));
     let values = (0..dims.iter().product::<usize>()).map(|i| (i * 7919 % 1009) as f32 / 1009.0);
     let data = gst::Buffer::from_slice(values.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>());
-    let shape = Shape {
+    let tensors = FrameTensors {
         image: TensorDesc::fixed(&image.name, image.ty, &dims),
         given: image.ty,
         constants: Vec::new(),
         outputs: engine.outputs.clone(),
         fixed: image.batch,
     };
+    let shape = Shape::new(tensors, engine.batch).unwrap();
     let all: Vec<Vec<Vec<u8>>> = engine
         .sessions
         .iter()
@@ -49,10 +50,11 @@ fn results(engine: &Engine) -> Vec<Vec<u8>> {
     all.into_iter().next().unwrap()
 }
 
-/// The entries of a cache, without the models' checksums.
+/// The entries of a cache, without the models' checksums and the mark.
 fn entries(cache: &Path) -> Vec<PathBuf> {
     let all = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path());
-    let mut entries: Vec<_> = all.filter(|path| !path.ends_with("models")).collect();
+    let mut entries: Vec<_> =
+        all.filter(|path| !path.ends_with("models") && !path.ends_with("CACHEDIR.TAG")).collect();
     entries.sort();
     entries
 }

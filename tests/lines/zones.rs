@@ -207,6 +207,46 @@ fn a_file_says_the_same_as_the_property_and_its_units_count_before_the_propertys
 }
 
 #[test]
+fn a_file_is_read_when_it_is_named_and_again_at_the_start_and_frames_do_not_wait_for_it() {
+    let folder = scratch("zones-read");
+    let zone = |name: &str| {
+        let path = folder.join(format!("{name}.toml"));
+        let text = format!("[[zone]]\nname = \"{name}\"\nkind = \"line\"\npoints = [[1, 2], [3, 4]]\n");
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let line = Line::new(&format!(
+        "appsrc name=in format=time caps=\"{FRAMES}\" ! zonecount name=count zones-file={} ! fakesink name=out async=false",
+        folder.join("door.toml").display()
+    ));
+    let (seen, source, count) = (line.collect("out"), line.element("in"), line.element("count"));
+    let names = || counts(&line).iter().map(|zone| zone.get("name").unwrap()).collect::<Vec<String>>();
+    let feed = |frames: usize| {
+        push(&source, filled(64 * 64 * 3, 0, 0));
+        until("the frame", || seen.lock().unwrap().len() == frames);
+    };
+    // It was not there yet when it was named.
+    zone("door");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    feed(1);
+    assert_eq!(names(), ["door"]);
+    // It is gone before the next frame comes.
+    let gate = zone("gate");
+    count.set_property("zones-file", gate.to_str().unwrap());
+    std::fs::remove_file(&gate).unwrap();
+    feed(2);
+    assert_eq!(names(), ["gate"]);
+    // One that is not there changes nothing, whatever else is set.
+    count.set_property("zones-file", folder.join("none.toml").to_str().unwrap());
+    count.set_property("min-frames", 2u32);
+    feed(3);
+    assert_eq!(names(), ["gate"]);
+    end(&source);
+    let warnings = line.wait().succeeds().warnings;
+    assert!(warnings.iter().any(|text| text.contains("none.toml")), "{warnings:?}");
+}
+
+#[test]
 fn messages_can_be_switched_off_and_are_bounded_while_metadata_has_all_events() {
     // Fifty at once.
     let crowd = |frame| if frame == 0 { vec![] } else { (1..=50).map(|id| tracked(id, 30.0)).collect() };

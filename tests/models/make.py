@@ -217,6 +217,14 @@ def mean_scores(graph: Graph, boxes: np.ndarray, scores: np.ndarray, colours: np
 RED_AND_BLUE = '[input]\nresize = "stretch"\n[output]\nlabels = ["red", "blue"]\nconfidence = 0.4\n'
 
 
+def huge_batch() -> None:
+    """A model that says that it takes a hundred million frames a run."""
+    graph = Graph(F32, [100_000_000, 3, 16, 24])
+    graph.node("Identity", ["images"], "copy")
+    graph.output("copy", F32, [100_000_000, 3, 16, 24])
+    graph.save("huge-batch")
+
+
 def batches() -> None:
     """Models that take several frames a run; each frame's outputs follow from its picture alone."""
     graph = Graph(F32, ["batch", 3, 64, 64])
@@ -225,6 +233,7 @@ def batches() -> None:
     graph = Graph(F32, [4, 3, 64, 64])
     batch_detections(graph, batch=4)
     graph.save("detector-fixed-batch", RED_AND_BLUE)
+    huge_batch()
     # Other names for the classes; another size of the input.
     graph = Graph(F32, ["batch", 3, 64, 64])
     batch_detections(graph)

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 mod batches;
+mod files;
 mod frames;
 mod library;
 mod masks;
@@ -9,5 +10,6 @@ mod models;
 mod negotiation;
 mod outputs;
 mod sidecars;
+mod strings;
 mod tracks;
 mod zones;

@@ -42,6 +42,18 @@ fn a_model_whose_input_takes_no_picture_says_what_would_serve() {
 }
 
 #[test]
+fn a_model_with_a_batch_that_no_memory_holds_says_how_many_frames_serve() {
+    for properties in ["", "batch-size=2"] {
+        run(&line(&format!("model={} {properties}", model("huge-batch")))).fails_with(&[
+            "huge-batch",
+            "100000000 frames a run",
+            "1024 serve",
+            "open batch dimension",
+        ]);
+    }
+}
+
+#[test]
 fn an_input_beside_the_image_needs_a_constant_that_fits_it() {
     run(&line(&format!("model={}", model("two-inputs-bare")))).fails_with(&[
         "second input",

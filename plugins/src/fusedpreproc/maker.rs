@@ -219,6 +219,10 @@ impl Pools {
         let size = size.ok_or("the tensors of a frame are larger than 4 GiB")?;
         let pool = match &self.allocator {
             Some(allocator) => allocator.pool(self.bytes * tensors),
+            // GStreamer's own allocator would end the process.
+            None if !is_to_be_had(self.bytes * tensors) => {
+                return Err(format!("there is no memory for the tensors: {size} bytes for each frame"));
+            }
             None => on_host(size),
         };
         pool.map_err(|e| e.to_string())
@@ -231,6 +235,11 @@ impl Drop for Pools {
             let _ = pool.set_active(false);
         }
     }
+}
+
+/// Whether there is memory for so many bytes.
+fn is_to_be_had(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
 /// A pool of tensors, aligned for every vector instruction.

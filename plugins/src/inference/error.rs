@@ -45,6 +45,17 @@ pub enum InferenceError {
     /// A run for which there was not enough memory.
     #[error("there is not enough memory to run the model: {0}")]
     Memory(String),
+    /// A tensor whose size cannot be.
+    #[error(
+        "the tensor {tensor} cannot be that large: for a run of {rows} frames it would have more than 8 GiB, or not the bytes \
+         that its dimensions say. Export the model with smaller dimensions, or set a smaller batch-size"
+    )]
+    Size {
+        /// Its description, for a frame alone.
+        tensor: String,
+        /// Rows of the run.
+        rows: usize,
+    },
     /// Outputs that cannot be told apart by frame.
     #[error(
         "a batch of {rows} frames gives '{output}', which does not tell whose is what: its first dimension would have to \

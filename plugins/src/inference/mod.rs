@@ -17,7 +17,7 @@ pub use progress::{Progress, watched};
 pub use provider::{Precision, Provider};
 pub use runtime::Runtime;
 pub use session::{Session, SharedSession};
-pub use shape::{Constant, Shape, row};
+pub use shape::{Constant, FrameTensors, Shape, row};
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -28,6 +28,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use self::cache::Cache;
 use self::runtime::{Opened, loading};
+use self::shape::zeros;
 use crate::files;
 use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
@@ -165,15 +166,13 @@ impl Engine {
     }
 
     fn run_all_sizes(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), InferenceError> {
-        let zeros = gst::Buffer::from_slice(vec![0; shape.given_bytes()]);
+        let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
         let images = vec![zeros.as_ref(); self.batch];
         let first = self.sessions.first().ok_or_else(|| InferenceError::Run("there is no session".into()))?;
         if !shape.is_known() {
             let made = lock(first).run_on_host(&shape, &images[..1])?;
-            shape.outputs = row(&made, 0, shape.rows(1))?.into_iter().map(|t| t.desc).collect();
-            for output in &mut shape.outputs {
-                output.dims.iter_mut().for_each(|dim| *dim = dim.filter(|dim| *dim > 0));
-            }
+            let made = row(&made, 0, shape.rows(1))?;
+            shape = shape.with_outputs(made, self.batch)?;
         }
         let shape = Arc::new(shape);
         let mut took = Duration::ZERO;
@@ -199,8 +198,18 @@ impl Engine {
     }
 }
 
+/// Frames that a run may have; as many as batch-size takes.
+const MOST_FRAMES: usize = 1024;
+
 /// Frames of a run at most: what the user says, else what the model is fixed to, else 1.
 fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceError> {
+    if let Some(fixed) = input.batch.filter(|fixed| *fixed > MOST_FRAMES) {
+        let why = format!(
+            "it takes {fixed} frames a run, and {MOST_FRAMES} serve at most: export it with an open batch dimension, or a \
+             smaller one"
+        );
+        return Err(ModelError::Unfit(config.model.clone(), why).into());
+    }
     match (config.batch, input.batch) {
         (Some(wanted), Some(fixed)) if wanted > fixed => {
             let takes = if fixed == 1 { "one frame".to_owned() } else { format!("{fixed} frames") };

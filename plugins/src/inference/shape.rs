@@ -1,6 +1,7 @@
 //! What a run of the model is fed and what comes out, of frames whose tensors are all alike.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
@@ -8,10 +9,14 @@ use super::InferenceError;
 use crate::memory::tensor::part;
 use crate::meta::tensor::Tensor;
 
+/// Bytes that a tensor of a run may have at most, all rows together: 8 GiB. A model that asks for more is broken, and would take
+/// the memory of everybody else.
+const LARGEST: usize = 1 << 33;
+
 /// What is the same for every frame until the caps change. Descriptions are those of a frame alone: their first
 /// dimension, if they have a batch, is 1.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub struct FrameTensors {
     /// The tensor that the model wants of each frame.
     pub image: TensorDesc,
     /// The type in which frames bring it; float32 and float16 are converted.
@@ -22,6 +27,19 @@ pub struct Shape {
     pub outputs: Vec<TensorDesc>,
     /// Frames that every run takes, where the model leaves no choice.
     pub fixed: Option<usize>,
+}
+
+/// Tensors whose sizes have been checked: those of all rows of a run, and the products of their dimensions, are at most 8 GiB,
+/// so that nothing made of them below overflows; and constants hold what their dimensions say. It is not changed afterwards.
+#[derive(Clone, Debug)]
+pub struct Shape(FrameTensors);
+
+impl Deref for Shape {
+    type Target = FrameTensors;
+
+    fn deref(&self) -> &FrameTensors {
+        &self.0
+    }
 }
 
 /// An input that is the same for every frame.
@@ -51,6 +69,44 @@ pub struct Input<'a> {
 }
 
 impl Shape {
+    /// Checks the sizes of tensors that come from a model and from caps, for runs of up to `batch` frames.
+    ///
+    /// # Errors
+    /// [`InferenceError::Size`] names the tensor.
+    pub fn new(tensors: FrameTensors, batch: usize) -> Result<Self, InferenceError> {
+        let rows = tensors.fixed.unwrap_or(batch).max(batch).max(1);
+        let refuse = |desc: &TensorDesc| InferenceError::Size { tensor: desc.to_string(), rows };
+        let check = |desc: &TensorDesc, element: usize| {
+            // None of them is 0 here, so that no product of some of them is larger.
+            let dims = desc.dims.iter().map(|dim| dim.unwrap_or(1).max(1));
+            let bytes = dims.chain([rows]).try_fold(element, usize::checked_mul);
+            bytes.filter(|bytes| *bytes <= LARGEST).map(|_| ()).ok_or_else(|| refuse(desc))
+        };
+        check(&tensors.image, tensors.image.ty.size().max(tensors.given.size()))?;
+        for constant in &tensors.constants {
+            let desc = TensorDesc::fixed(&constant.desc.name, constant.desc.ty, &constant.dims);
+            check(&desc, desc.ty.size())?;
+            if bytes(&desc) != constant.data.len() {
+                return Err(refuse(&desc));
+            }
+        }
+        tensors.outputs.iter().try_for_each(|output| check(output, output.ty.size()))?;
+        Ok(Self(tensors))
+    }
+
+    /// The same with outputs as a run has made them; those that came out empty depend on the picture, and stay open.
+    ///
+    /// # Errors
+    /// As for [`Shape::new`].
+    pub(super) fn with_outputs(self, made: Vec<Tensor>, batch: usize) -> Result<Self, InferenceError> {
+        let open = |output: Tensor| {
+            let mut desc = output.desc;
+            desc.dims.iter_mut().for_each(|dim| *dim = dim.filter(|dim| *dim > 0));
+            desc
+        };
+        Self::new(FrameTensors { outputs: made.into_iter().map(open).collect(), ..self.0 }, batch)
+    }
+
     /// Rows of a run of so many frames.
     pub fn rows(&self, frames: usize) -> usize {
         self.fixed.unwrap_or(frames)
@@ -77,19 +133,27 @@ impl Shape {
     }
 
     /// The other inputs of a run of so many rows.
-    pub fn constants(&self, rows: usize) -> impl Iterator<Item = Input<'_>> {
-        self.constants.iter().map(move |constant| {
-            let times = if constant.batched { rows } else { 1 };
-            let mut dims = constant.dims.clone();
-            if let (true, Some(first)) = (constant.batched, dims.first_mut()) {
+    ///
+    /// # Errors
+    /// [`InferenceError::Memory`].
+    pub fn constants(&self, rows: usize) -> Result<Vec<Input<'_>>, InferenceError> {
+        fn input(constant: &Constant, rows: usize) -> Result<Input<'_>, InferenceError> {
+            let Constant { desc, dims, data, batched } = constant;
+            let (times, mut dims) = (if *batched { rows } else { 1 }, dims.clone());
+            if let (true, Some(first)) = (*batched, dims.first_mut()) {
                 *first *= rows;
             }
             let data = match times {
-                1 => Cow::Borrowed(constant.data.as_slice()),
-                times => Cow::Owned(constant.data.repeat(times)),
+                1 => Cow::Borrowed(data.as_slice()),
+                times => {
+                    let mut repeated = reserved(data.len() * times)?;
+                    (0..times).for_each(|_| repeated.extend_from_slice(data));
+                    Cow::Owned(repeated)
+                }
             };
-            Input { name: &constant.desc.name, ty: constant.desc.ty, dims, data }
-        })
+            Ok(Input { name: &desc.name, ty: desc.ty, dims, data })
+        }
+        self.constants.iter().map(|constant| input(constant, rows)).collect()
     }
 
     /// Whether all outputs' sizes are known before the run.
@@ -106,7 +170,25 @@ impl Shape {
     }
 }
 
-/// The dimensions of a batch of `rows` tensors of this description.
+/// A vector with room for so many bytes.
+fn reserved(bytes: usize) -> Result<Vec<u8>, InferenceError> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes)
+        .map_err(|_| InferenceError::Memory(format!("{bytes} bytes for an input are not to be had")))?;
+    Ok(room)
+}
+
+/// So many zeros.
+///
+/// # Errors
+/// [`InferenceError::Memory`].
+pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, InferenceError> {
+    let mut zeros = reserved(bytes)?;
+    zeros.resize(bytes, 0);
+    Ok(zeros)
+}
+
+/// The dimensions of a batch of `rows` tensors of this description, which is one of a [`Shape`].
 pub(super) fn batch_dims(desc: &TensorDesc, rows: usize) -> Vec<usize> {
     let mut dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(0)).collect();
     if let Some(first) = dims.first_mut() {
@@ -115,7 +197,7 @@ pub(super) fn batch_dims(desc: &TensorDesc, rows: usize) -> Vec<usize> {
     dims
 }
 
-/// Bytes of a tensor whose dimensions are known.
+/// Bytes of a tensor of a [`Shape`], or of one that is there, whose dimensions are known.
 pub(super) fn bytes(desc: &TensorDesc) -> usize {
     desc.dims.iter().map(|d| d.unwrap_or(0)).product::<usize>() * desc.ty.size()
 }
@@ -145,7 +227,7 @@ mod tests {
 
     fn shape(fixed: Option<usize>) -> Shape {
         let desc = |name: &str, dims: &[usize]| TensorDesc::fixed(name, TensorType::UInt8, dims);
-        Shape {
+        let tensors = FrameTensors {
             image: desc("image", &[1, 3, 4, 4]),
             given: TensorType::UInt8,
             constants: vec![
@@ -154,14 +236,48 @@ mod tests {
             ],
             outputs: vec![desc("boxes", &[1, 2, 3])],
             fixed,
+        };
+        Shape::new(tensors, fixed.unwrap_or(3)).unwrap()
+    }
+
+    #[test]
+    fn sizes_that_no_memory_holds_or_no_number_counts_are_refused_with_the_tensors_name() {
+        let refused = |change: &dyn Fn(&mut FrameTensors)| {
+            let mut tensors = (*shape(None)).clone();
+            change(&mut tensors);
+            let fits = Shape::new(tensors.clone(), 1).is_ok();
+            (Shape::new(tensors, 3).unwrap_err().to_string(), fits)
+        };
+        let large = |name: &str, dims: &[usize]| TensorDesc::fixed(name, TensorType::Int64, dims);
+        let (text, fits) = refused(&|t| t.image = large("image", &[1, 1 << 29]));
+        assert!(text.contains("image:int64:1x536870912") && text.contains("3 frames"), "{text}");
+        assert!(fits, "a frame alone is not too large");
+        for dims in [&[1, 1 << 40][..], &[1 << 32, 1 << 32], &[usize::MAX, 2], &[0, usize::MAX, usize::MAX]] {
+            let (text, fits) = refused(&|t| t.outputs = vec![large("boxes", dims)]);
+            assert!(text.contains("boxes:int64:") && !fits, "{text}");
         }
+        // What is left open may be anything, but the rest is counted.
+        let open = TensorDesc { dims: vec![None, Some(1 << 40)], ..large("masks", &[]) };
+        assert!(refused(&|t| t.outputs = vec![open.clone()]).0.contains("masks"));
+        // As converted from another type.
+        let (text, _) = refused(&|t| {
+            t.given = TensorType::Float32;
+            t.image = TensorDesc::fixed("image", TensorType::UInt8, &[1, 1 << 30]);
+        });
+        assert!(text.contains("image"), "{text}");
+        // A constant's dimensions are what ONNX Runtime reads.
+        let (text, _) = refused(&|t| t.constants[0].dims = vec![1, 3]);
+        assert!(text.contains("size:uint8:1x3"), "{text}");
+        let (text, _) = refused(&|t| t.constants[0].dims = vec![1 << 33, 1 << 33]);
+        assert!(text.contains("size:uint8"), "{text}");
     }
 
     #[test]
     fn a_batch_repeats_what_each_frame_has() {
         let shape = shape(None);
         assert_eq!((shape.rows(3), shape.image_bytes(), shape.image_dims(3)), (3, 48, vec![3, 3, 4, 4]));
-        let inputs: Vec<_> = shape.constants(3).map(|i| (i.dims, i.data.into_owned())).collect();
+        let inputs: Vec<_> =
+            shape.constants(3).unwrap().into_iter().map(|i| (i.dims, i.data.into_owned())).collect();
         assert_eq!(inputs, [(vec![3, 2], vec![4, 5, 4, 5, 4, 5]), (vec![1], vec![7])]);
     }
 
@@ -174,7 +290,7 @@ mod tests {
     fn frames_fit_if_what_they_are_fed_with_is_the_same() {
         let (one, mut other) = (shape(None), shape(None));
         assert!(one.fits(&other));
-        other.constants[0].data = vec![4, 6];
+        other.0.constants[0].data = vec![4, 6];
         assert!(!one.fits(&other));
     }
 

@@ -4,7 +4,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
 use crate::caps;
-use crate::inference::{Constant, Engine, Shape};
+use crate::inference::{Constant, Engine, FrameTensors, Shape};
 use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
 use crate::nick::nick;
 
@@ -47,13 +47,14 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<Shape, Strin
         .filter(|desc| desc.name != wanted.name)
         .map(|desc| constant(desc, &engine.info, wanted.batch, sizes))
         .collect::<Result<_, _>>()?;
-    Ok(Shape {
+    let tensors = FrameTensors {
         image: TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &wanted.dims(width, height)),
         given: given.unwrap_or(wanted.ty),
         constants,
         outputs: outputs(engine)?,
         fixed: wanted.batch,
-    })
+    };
+    Shape::new(tensors, engine.batch).map_err(|e| e.to_string())
 }
 
 /// The outputs' descriptions for a frame alone, as far as the model tells them.
@@ -92,6 +93,11 @@ fn wish(input: &ImageInput) -> String {
     )
 }
 
+/// How many elements a tensor of these dimensions has; none, where that cannot be counted.
+fn product<'a>(mut dims: impl Iterator<Item = &'a usize>) -> Option<usize> {
+    dims.try_fold(1, |product: usize, dim| product.checked_mul(*dim))
+}
+
 /// An input that is not the image; `sizes` are the tensor's and the frame's.
 fn constant(
     desc: &TensorDesc,
@@ -119,12 +125,13 @@ fn constant(
         true => std::iter::once(Some(1)).chain(desc.dims.iter().skip(1).copied()).collect(),
         false => desc.dims.clone(),
     };
-    let fixed: usize = wanted.iter().flatten().product();
+    // From a file, they may be any numbers: more than can be counted are more than are there.
+    let fixed = product(wanted.iter().flatten()).unwrap_or(usize::MAX);
     let mut left = numbers.len() / fixed.max(1);
     let dims: Vec<usize> =
         wanted.iter().rev().map(|d| d.unwrap_or_else(|| std::mem::replace(&mut left, 1))).collect();
     let dims: Vec<usize> = dims.into_iter().rev().collect();
-    if dims.iter().product::<usize>() != numbers.len() {
+    if product(dims.iter()) != Some(numbers.len()) {
         return Err(format!(
             "the sidecar's constant {} has {} numbers, which do not fill {desc}",
             desc.name,

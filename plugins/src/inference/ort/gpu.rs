@@ -307,7 +307,7 @@ impl Gpu {
         // SAFETY: the memory is as large as `image_dims` says and stays as long as `shaped`, which keeps the binding.
         unsafe { binding.input(&image.name, image.ty, &shape.image_dims(rows), memory) }.map_err(failed)?;
         let mut constants = Vec::new();
-        for input in shape.constants(rows) {
+        for input in shape.constants(rows)? {
             let memory = self.upload(&input.data)?;
             // SAFETY: the way keeps the memory as long as the binding, and it holds what the input holds.
             unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;

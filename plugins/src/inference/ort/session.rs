@@ -171,7 +171,8 @@ impl Session for OrtSession {
             dims: shape.image_dims(rows),
             data: Cow::Borrowed(bytes),
         };
-        let inputs: Vec<Input<'_>> = std::iter::once(image).chain(shape.constants(rows)).collect();
+        let mut inputs = shape.constants(rows)?;
+        inputs.insert(0, image);
         let values = inputs
             .iter()
             .map(|input| Ok((Cow::Borrowed(input.name), value(input)?)))
@@ -227,7 +228,11 @@ fn gather<'a>(
     rows: usize,
 ) -> Result<&'a [u8], InferenceError> {
     let bytes = shape.image_bytes();
-    gathered.resize((rows * bytes).div_ceil(size_of::<u128>()), 0);
+    let blocks = (rows * bytes).div_ceil(size_of::<u128>());
+    gathered.try_reserve(blocks.saturating_sub(gathered.len())).map_err(|_| {
+        InferenceError::Memory(format!("{} bytes for an input are not to be had", rows * bytes))
+    })?;
+    gathered.resize(blocks, 0);
     let (used, left) = bytemuck::cast_slice_mut::<u128, u8>(gathered).split_at_mut(images.len() * bytes);
     for (row, image) in used.chunks_exact_mut(bytes.max(1)).zip(images) {
         let dims = shape.image_dims(1);
