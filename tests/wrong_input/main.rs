@@ -8,6 +8,7 @@ mod masks;
 mod models;
 mod negotiation;
 mod outputs;
+mod properties;
 mod sidecars;
 mod tracks;
 mod zones;

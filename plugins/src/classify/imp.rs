@@ -19,6 +19,7 @@ use crate::meta::object::{ClassificationParam, Finding, Object, attach, objects}
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 use crate::model::ModelInfo;
 use crate::model::enums::classes::Activation;
+use crate::mutability::settable;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats};
@@ -224,6 +225,9 @@ impl ObjectImpl for Classify {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         let mut settings = lock(&self.settings);
         match pspec.name() {
             "device" => self.device.set_device(value.get().ok().flatten()),

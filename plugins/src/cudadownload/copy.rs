@@ -38,7 +38,6 @@ impl Downloader {
         // Also after an error, because what was enqueued before it still writes.
         let waited = self.wait(stream);
         enqueued.and(waited).map_err(|error| error.to_string())?;
-        stream.counters().frames.add(1);
         Ok(foreign)
     }
 

@@ -57,7 +57,6 @@ impl Uploader {
             order::wait_written(to, stream).map_err(|error| error.to_string())?;
             self.held.release().map_err(|error| error.to_string())?;
         }
-        stream.counters().frames.add(1);
         Ok(())
     }
 }

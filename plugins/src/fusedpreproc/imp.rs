@@ -16,6 +16,7 @@ use crate::memory::caps::in_cuda;
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
 use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
+use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, device, meta, notice, stats, video};
@@ -195,6 +196,9 @@ impl ObjectImpl for FusedPreproc {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         fn get<'a, T: glib::value::FromValue<'a> + Default>(value: &'a glib::Value) -> T {
             // The type is the param spec's, which GObject has checked.
             value.get().unwrap_or_default()

@@ -21,6 +21,7 @@ use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::{Failure, OnDevice, TensorSet};
 use crate::model::ModelInfo;
 use crate::model::enums::detection::{Decoder, NmsMode};
+use crate::mutability::settable;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats};
@@ -331,6 +332,9 @@ impl ObjectImpl for GpuNms {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         let mut settings = lock(&self.settings);
         let text = || value.get::<Option<String>>().ok().flatten().unwrap_or_default();
         match pspec.name() {

@@ -18,6 +18,7 @@ use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
 use crate::meta::object::objects;
 use crate::meta::zone;
+use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};
@@ -202,6 +203,9 @@ impl ObjectImpl for InferOverlay {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         let mut settings = lock(&self.settings);
         let on = || value.get().unwrap_or_default();
         let count = || value.get().unwrap_or_default();

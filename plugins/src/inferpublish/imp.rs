@@ -13,6 +13,7 @@ use gst_base::subclass::prelude::*;
 use super::record::{Record, SCHEMA};
 use crate::meta::object::objects;
 use crate::meta::zone;
+use crate::mutability::settable;
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
 use crate::{caps, stats};
@@ -106,6 +107,9 @@ impl ObjectImpl for InferPublish {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         match pspec.name() {
             "location" => {
                 let location = value.get::<Option<String>>().ok().flatten().filter(|l| !l.is_empty());

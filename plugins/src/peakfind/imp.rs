@@ -19,6 +19,7 @@ use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
 use crate::model::enums::peaks::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
 use crate::model::enums::tensor::Layout;
+use crate::mutability::settable;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats};
@@ -192,6 +193,9 @@ impl ObjectImpl for PeakFind {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         let mut settings = lock(&self.settings);
         match pspec.name() {
             "device" => self.device.set_device(value.get().ok().flatten()),

@@ -22,6 +22,7 @@ use crate::meta::mask::{self, Kind};
 use crate::meta::object::objects;
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
+use crate::mutability::settable;
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
 use crate::{meta, notice, stats};
@@ -170,6 +171,9 @@ impl ObjectImpl for SegMask {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         match pspec.name() {
             "device" => self.device.set_device(value.get().ok().flatten()),
             name => lock(&self.settings).set(name, value),

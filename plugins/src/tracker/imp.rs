@@ -19,6 +19,7 @@ use crate::device::{self, Gpu};
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::{ModelInfo, Skeleton};
+use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::trtinfer::answer_change;
@@ -254,6 +255,9 @@ impl ObjectImpl for Tracker {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         match pspec.name() {
             "device" => self.gpu.set_device(value.get().ok().flatten()),
             name => lock(&self.settings).set(name, value),

@@ -16,6 +16,7 @@ use super::running::{Negotiated, Running};
 use super::settings::{self, Settings, Wrong};
 use crate::inference::{Progress, Provider};
 use crate::model::ModelInfo;
+use crate::mutability::settable;
 use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, notice, stats};
@@ -247,6 +248,9 @@ impl ObjectImpl for TrtInfer {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         lock(&self.settings).set(value, pspec);
         if pspec.name() == "model" && self.running().is_some() {
             self.change_model();

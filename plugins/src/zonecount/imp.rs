@@ -20,6 +20,7 @@ use super::sight::{identity, is_seen, sighting};
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
 use crate::model::ModelInfo;
+use crate::mutability::settable;
 use crate::streams::Streams;
 use crate::sync::lock;
 use crate::{caps, meta, stats};
@@ -227,6 +228,9 @@ impl ObjectImpl for ZoneCount {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !settable(&*self.obj(), pspec) {
+            return;
+        }
         properties::set(&mut lock(&self.settings), pspec.name(), value);
         if !pspec.name().ends_with("messages") {
             self.changed.store(true, Ordering::Release);
