@@ -16,6 +16,7 @@
 //! soname in every version, so [`library`] takes only functions whose signature never changed, and tells the versions
 //! apart by the symbols that are present.
 
+mod callback;
 pub mod caps;
 mod context;
 mod error;
