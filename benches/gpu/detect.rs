@@ -208,8 +208,7 @@ fn upload(stream: &Stream, values: &[f32]) -> Memory {
         bytes.copy_from_slice(&v.to_le_bytes());
     }
     let memory = stream.allocate(4 * values.len()).unwrap();
-    stream.start_upload(&pinned, memory.slice()).unwrap();
-    stream.synchronize().unwrap();
+    stream.upload(&pinned, memory.slice()).unwrap();
     memory
 }
 

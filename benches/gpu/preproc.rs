@@ -25,8 +25,7 @@ pub fn planes(stream: &Stream, format: &FrameFormat, state: &mut u32) -> Vec<(Me
                 *byte = (i % stride * 128 / stride + i / stride * 64 / rows) as u8 + (*state >> 26) as u8;
             }
             let memory = stream.allocate(host.bytes()).unwrap();
-            stream.start_upload(&host, memory.slice()).unwrap();
-            stream.synchronize().unwrap();
+            stream.upload(&host, memory.slice()).unwrap();
             (memory, stride)
         })
         .collect()

@@ -99,8 +99,7 @@ fn upload(stream: &Stream, data: &[u8]) -> Memory {
     let mut pinned = stream.pin(data.len()).unwrap();
     pinned.as_mut_slice().copy_from_slice(data);
     let memory = stream.allocate(data.len()).unwrap();
-    stream.start_upload(&pinned, memory.slice()).unwrap();
-    stream.synchronize().unwrap();
+    stream.upload(&pinned, memory.slice()).unwrap();
     memory
 }
 

@@ -106,9 +106,8 @@ fn fill(stream: &cudainfer_kernels::device::Stream, image: &gst::Buffer, ty: Ten
         }
     }
     memory.begin_write(stream).unwrap();
-    stream.start_upload(&pinned, memory.slice()).unwrap();
+    stream.upload(&pinned, memory.slice()).unwrap();
     memory.end_write(stream).unwrap();
-    stream.synchronize().unwrap();
 }
 
 fn fixed(outputs: &[TensorDesc], open: usize) -> Vec<TensorDesc> {

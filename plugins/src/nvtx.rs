@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
-use gst::glib::prelude::*;
+use gst::glib::{self, prelude::*};
 use gst::prelude::*;
 
 /// A range of the calling thread, which ends when this is dropped.
@@ -18,13 +18,19 @@ pub struct Range {
 
 /// Begins a range named after `element`, if a profiler is attached.
 pub fn range(element: &impl IsA<gst::Element>) -> Option<Range> {
-    static ATTACHED: LazyLock<bool> =
-        LazyLock::new(|| std::env::var_os("NVTX_INJECTION64_PATH").is_some_and(|path| !path.is_empty()));
     ATTACHED.then(|| {
         ::nvtx::range_push!("{}", element.upcast_ref::<gst::Element>().name());
         Range { _of_this_thread: PhantomData }
     })
 }
+
+/// The same for work of an element's in a thread that does not hold it; none where the element is gone.
+pub fn range_of<E: IsA<gst::Element>>(element: &glib::WeakRef<E>) -> Option<Range> {
+    ATTACHED.then(|| element.upgrade()).flatten().and_then(|element| range(&element))
+}
+
+static ATTACHED: LazyLock<bool> =
+    LazyLock::new(|| std::env::var_os("NVTX_INJECTION64_PATH").is_some_and(|path| !path.is_empty()));
 
 impl Drop for Range {
     fn drop(&mut self) {

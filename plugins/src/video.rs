@@ -2,11 +2,10 @@
 
 use cudainfer_kernels::device::DeviceFrame;
 use cudainfer_kernels::frame::{Frame, FrameError, FrameFormat, FrameMut, Matrix, PixelFormat, Range};
-use gst_video::prelude::*;
-use gst_video::{VideoColorMatrix, VideoColorRange, VideoFormat, VideoFrameRef, VideoInfo};
+use gst_video::{VideoColorMatrix, VideoColorRange, VideoFormat, VideoInfo};
 
-use crate::memory::MappedFrame;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY};
+use crate::memory::{MappedFrame, MappedHostFrame, MappedHostFrameMut};
 
 /// The kernels' name for a pixel format; `None` for those that they do not read.
 pub fn pixel_format(format: VideoFormat) -> Option<PixelFormat> {
@@ -87,15 +86,10 @@ pub fn frame_format(info: &VideoInfo) -> Option<FrameFormat> {
 ///
 /// # Errors
 /// A plane is shorter than the format needs.
-pub fn frame<'a>(
-    format: &FrameFormat,
-    mapped: &'a VideoFrameRef<&gst::BufferRef>,
-) -> Result<Frame<'a>, FrameError> {
+pub fn frame<'a>(format: &FrameFormat, mapped: &'a MappedHostFrame<'_>) -> Result<Frame<'a>, FrameError> {
     let mut planes: [(&[u8], usize); 3] = [(&[], 0); 3];
     for (plane, slot) in planes.iter_mut().enumerate().take(format.pixels.planes()) {
-        let index = u32::try_from(plane).unwrap_or(0);
-        let stride = mapped.plane_stride().get(plane).copied().unwrap_or(0);
-        *slot = (mapped.plane_data(index).unwrap_or(&[]), usize::try_from(stride).unwrap_or(0));
+        *slot = mapped.plane(plane).unwrap_or((&[], 0));
     }
     Frame::new(format, &planes)
 }
@@ -118,15 +112,7 @@ pub fn device_frame<'a>(
 /// A plane is shorter than the format needs.
 pub fn frame_mut<'a>(
     format: &FrameFormat,
-    mapped: &'a mut VideoFrameRef<&mut gst::BufferRef>,
+    mapped: &'a mut MappedHostFrameMut<'_>,
 ) -> Result<FrameMut<'a>, FrameError> {
-    let strides = mapped.plane_stride().to_owned();
-    let planes = mapped
-        .planes_data_mut()
-        .into_iter()
-        .zip(strides)
-        .take(format.pixels.planes())
-        .map(|(data, stride)| (data, usize::try_from(stride).unwrap_or(0)))
-        .collect();
-    FrameMut::new(format, planes)
+    FrameMut::new(format, mapped.planes_mut().take(format.pixels.planes()).collect())
 }

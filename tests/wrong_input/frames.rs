@@ -91,6 +91,65 @@ fn a_short_frame_is_an_error_of_the_overlay_too() {
     line.wait().fails_with(&["smaller than its caps say"]);
 }
 
+/// What the meta of an RGBA frame of 64x48 says, which has 12288 bytes, and what must be said of it.
+const MISPLACED: [(usize, i32, &[&str]); 5] = [
+    (0, 1 << 20, &["plane 0 outside of its memory", "48 rows, 1048576 bytes apart", "holds 12288"]),
+    (1, 256, &["plane 0 outside of its memory", "from byte 1 on", "holds 12288"]),
+    (1 << 40, 256, &["plane 0 outside of its memory", "holds 12288"]),
+    (12032, -256, &["a stride of -256 bytes", "takes 256"]),
+    (0, 100, &["a stride of 100 bytes", "takes 256"]),
+];
+
+fn describe(buffer: &mut gst::BufferRef, format: gst_video::VideoFormat, offset: usize, stride: i32) {
+    let none = gst_video::VideoFrameFlags::empty();
+    // GStreamer itself takes no such description, so a good one is made bad.
+    gst_video::VideoMeta::add(buffer, none, format, 64, 48).unwrap();
+    // SAFETY: the buffer is borrowed mutably, and has this meta.
+    unsafe {
+        let meta = gst_video::ffi::gst_buffer_get_video_meta(buffer.as_mut_ptr());
+        (*meta).offset[0] = offset;
+        (*meta).stride[0] = stride;
+    }
+}
+
+#[test]
+fn planes_outside_of_the_memory_are_an_error_of_every_element_that_reads_or_writes_them() {
+    use gst_video::VideoFormat;
+    use gstcudainfer::meta::object::{DetectionParam, Object};
+    let caps = "video/x-raw,format=RGBA,width=64,height=48,framerate=10/1";
+    let tensors = format!("fusedpreproc ! trtinfer name=before model={}", model("mask-red"));
+    for (rest, reader) in [
+        (
+            format!("identity name=before ! {tensors} ! fakesink").replacen("name=before model", "model", 1),
+            "fusedpreproc",
+        ),
+        ("identity name=before ! inferoverlay ! fakesink".to_owned(), "inferoverlay"),
+        ("identity name=before ! tracker appearance=histogram ! fakesink".to_owned(), "tracker"),
+        (format!("{tensors} ! segmask output=alpha ! fakesink"), "segmask"),
+    ] {
+        let misplaced = MISPLACED.map(|(offset, stride, parts)| (VideoFormat::Rgba, offset, stride, parts));
+        let other = (VideoFormat::Bgrx, 0, 256, &["describes 64x48 BGRx", "caps say 64x48 RGBA"][..]);
+        for (format, offset, stride, parts) in misplaced.into_iter().chain([other]) {
+            let line = from_app(caps, &rest);
+            let pad = line.element("before").static_pad("src").unwrap();
+            pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+                let buffer = info.buffer_mut().unwrap().make_mut();
+                describe(buffer, format, offset, stride);
+                let rect = cudainfer_kernels::geometry::Rect { x: 4.0, y: 4.0, w: 40.0, h: 30.0 };
+                let detection = Some(DetectionParam { rect, confidence: 1.0, label_id: 0 });
+                Object { detection, ..Object::default() }.put(buffer, &rect);
+                gst::PadProbeReturn::Ok
+            });
+            line.pipeline.set_state(gst::State::Playing).unwrap();
+            push(&line.element("in"), filled(64 * 48 * 4, 200, 0));
+            end(&line.element("in"));
+            let report = line.wait();
+            let text = report.fails_with(parts);
+            assert!(text.starts_with(reader), "{offset} {stride}: {text}");
+        }
+    }
+}
+
 #[test]
 fn a_frame_of_no_size_is_refused_and_nothing_hangs() {
     for (width, height) in [(0, 4), (4, 0), (0, 0)] {

@@ -9,6 +9,7 @@ mod masks;
 mod models;
 mod negotiation;
 mod outputs;
+mod properties;
 mod sidecars;
 mod strings;
 mod tracks;

@@ -113,7 +113,9 @@ impl CudaCosts {
 
     fn launch(&self, stream: &Stream, floats: usize, params: &Params) -> Result<(), DeviceError> {
         let [rows, cols] = TILE;
-        stream.start_upload(&self.objects, self.uploaded.slice().first(size_of::<f32>() * floats))?;
+        let uploaded = self.uploaded.slice().first(size_of::<f32>() * floats);
+        // SAFETY: the objects are written by the next call, and `result` waits in this one.
+        unsafe { stream.start_upload(&self.objects, uploaded)? };
         let grid = [params.rows.div_ceil(rows), params.cols.div_ceil(cols), 1];
         // SAFETY: `Params` is the kernels'. `room` has made place for all that they read and write, which stays, for
         // `result` waits.

@@ -91,7 +91,8 @@ impl CudaShrink {
     pub fn start(&mut self, stream: &Stream, frame: &DeviceFrame<'_>) -> Result<(), CameraError> {
         self.pending = false;
         self.preproc.run(stream, std::slice::from_ref(frame), self.small.slice())?;
-        stream.start_download(self.small.slice(), &self.pixels)?;
+        // SAFETY: only `finish` looks at them, which waits for `done`.
+        unsafe { stream.start_download(self.small.slice(), &mut self.pixels)? };
         stream.record(&self.done)?;
         self.pending = true;
         Ok(())

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     marker::PhantomData,
     ptr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use cudarc::driver::{CudaContext, result, sys};
@@ -13,7 +13,7 @@ use super::{Device, DeviceError};
 
 /// A device's primary context, retained as long as this lives.
 ///
-/// All values for one device are the same CUDA context, counted by the driver.
+/// There is one of these a device and process as long as anybody holds it.
 ///
 /// # On thread safety
 /// It can be used from every thread. CUDA's calls work on the calling thread's *current* context, and elements run on
@@ -43,17 +43,21 @@ pub struct Entered<'a> {
 }
 
 impl Context {
-    /// Retains the primary context of `device`. The first in a process creates it, which takes some 100 ms and some
-    /// 100 MB on the device.
+    /// The primary context of `device`: the one that is in use in this process, with the kernels that it has loaded, or
+    /// else a new one. That retains it; the first in a process creates it, which takes some 100 ms and some 100 MB on the
+    /// device.
     ///
     /// # Errors
     /// [`DeviceError::Call`] if the driver cannot, for example because the device has no memory left.
     pub fn new(device: &Device) -> Result<Arc<Self>, DeviceError> {
-        let ordinal = usize::try_from(device.ordinal)
-            .map_err(|_| DeviceError::NoSuchDevice { wanted: device.ordinal, count: 0 })?;
-        let _previous = Previous::save()?;
-        let inner = CudaContext::new(ordinal).map_err(DeviceError::call("cuDevicePrimaryCtxRetain"))?;
-        Ok(Arc::new(Self { device: device.clone(), inner: Some(inner), modules: Mutex::default() }))
+        static IN_USE: InUse<Context> = InUse(Mutex::new(Vec::new()));
+        IN_USE.of(device.ordinal, || {
+            let ordinal = usize::try_from(device.ordinal)
+                .map_err(|_| DeviceError::NoSuchDevice { wanted: device.ordinal, count: 0 })?;
+            let _previous = Previous::save()?;
+            let inner = CudaContext::new(ordinal).map_err(DeviceError::call("cuDevicePrimaryCtxRetain"))?;
+            Ok(Self { device: device.clone(), inner: Some(inner), modules: Mutex::default() })
+        })
     }
 
     /// The device this is the primary context of.
@@ -109,6 +113,23 @@ impl Context {
     }
 }
 
+/// What there is one of for each device, by ordinal, as long as anybody holds it.
+struct InUse<T>(Mutex<Vec<(u32, Weak<T>)>>);
+
+impl<T> InUse<T> {
+    /// The one in use, or what `make` makes.
+    fn of(&self, ordinal: u32, make: impl FnOnce() -> Result<T, DeviceError>) -> Result<Arc<T>, DeviceError> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(_, one)| one.strong_count() > 0);
+        if let Some(one) = all.iter().find(|(of, _)| *of == ordinal).and_then(|(_, one)| one.upgrade()) {
+            return Ok(one);
+        }
+        let one = Arc::new(make()?);
+        all.push((ordinal, Arc::downgrade(&one)));
+        Ok(one)
+    }
+}
+
 impl Drop for Context {
     fn drop(&mut self) {
         let modules = std::mem::take(self.modules.get_mut().unwrap_or_else(PoisonError::into_inner));
@@ -147,5 +168,30 @@ impl Drop for Previous {
     fn drop(&mut self) {
         // SAFETY: it was current on this thread when saved; null (no context) is allowed.
         let _ = unsafe { result::ctx::set_current(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_a_device_as_long_as_anybody_holds_it() {
+        let in_use = InUse(Mutex::default());
+        let made = std::cell::Cell::new(0);
+        let of = |ordinal| {
+            in_use.of(ordinal, || {
+                made.set(made.get() + 1);
+                Ok(made.get())
+            })
+        };
+        let (first, second, other) = (of(0).unwrap(), of(0).unwrap(), of(1).unwrap());
+        assert!(Arc::ptr_eq(&first, &second));
+        assert_eq!((*first, *other, made.get()), (1, 2, 2));
+        drop((first, second));
+        assert_eq!(*of(0).unwrap(), 3, "released with its last holder");
+        let failed = in_use.of(7, || Err(DeviceError::NoSuchDevice { wanted: 7, count: 1 }));
+        assert!(failed.is_err());
+        assert!(in_use.of(7, || Ok(9)).is_ok(), "a failure is not kept");
     }
 }

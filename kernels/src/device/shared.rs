@@ -93,12 +93,13 @@ impl SharedMemory {
         }
         self.order.begin_read(stream)?;
         // A copy that somebody still reads is left to them.
-        let idle = host.copy.take().filter(|copy| Arc::strong_count(copy) == 1);
-        let copy = match idle {
+        let idle = host.copy.take().and_then(Arc::into_inner);
+        let mut copy = match idle {
             Some(copy) => copy,
-            None => Arc::new(stream.pin(self.memory.bytes())?),
+            None => stream.pin(self.memory.bytes())?,
         };
-        stream.download(self.slice(), &copy)?;
+        stream.download(self.slice(), &mut copy)?;
+        let copy = Arc::new(copy);
         host.copy = Some(Arc::clone(&copy));
         host.valid = true;
         Ok(copy)

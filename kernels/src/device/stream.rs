@@ -246,14 +246,18 @@ impl Stream {
         Ok(())
     }
 
-    /// Enqueues a copy from pinned memory, which must not be written before it is done: wait for an event behind it.
+    /// Enqueues a copy from pinned memory.
+    ///
+    /// # Safety
+    /// `source` must not be written before the copy is done: wait for an event behind it. (It may be dropped: freeing pinned
+    /// memory waits.)
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn start_upload(&self, source: &Pinned, target: DeviceSlice<'_>) -> Result<(), DeviceError> {
+    pub unsafe fn start_upload(&self, source: &Pinned, target: DeviceSlice<'_>) -> Result<(), DeviceError> {
         let bytes = source.bytes().min(target.bytes());
         let _entered = self.context.enter()?;
-        // SAFETY: both are there, and freeing pinned memory waits for the copy.
+        // SAFETY: both are there, and freeing pinned memory waits for the copy; the rest is the caller's promise.
         unsafe {
             sys::cuMemcpyHtoDAsync_v2(target.pointer(), source.as_slice().as_ptr().cast(), bytes, self.raw)
         }
@@ -263,14 +267,32 @@ impl Stream {
         Ok(())
     }
 
-    /// Enqueues a copy to pinned memory, which must not be read before it is done: wait for an event behind it.
+    /// Copies from pinned memory, and waits: not for every frame.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`], also for faults of earlier work.
+    pub fn upload(&self, source: &Pinned, target: DeviceSlice<'_>) -> Result<(), DeviceError> {
+        // SAFETY: borrowed until it is done.
+        unsafe { self.start_upload(source, target)? };
+        self.synchronize()
+    }
+
+    /// Enqueues a copy to pinned memory.
+    ///
+    /// # Safety
+    /// `target` must neither be read nor written before the copy is done: wait for an event behind it. (It may be dropped:
+    /// freeing pinned memory waits.)
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn start_download(&self, source: DeviceSlice<'_>, target: &Pinned) -> Result<(), DeviceError> {
+    pub unsafe fn start_download(
+        &self,
+        source: DeviceSlice<'_>,
+        target: &mut Pinned,
+    ) -> Result<(), DeviceError> {
         let bytes = source.bytes().min(target.bytes());
         let _entered = self.context.enter()?;
-        // SAFETY: both are there, and freeing pinned memory waits for the copy.
+        // SAFETY: both are there, and freeing pinned memory waits for the copy; the rest is the caller's promise.
         unsafe {
             let host = ptr::with_exposed_provenance_mut(usize::try_from(target.pointer()).unwrap_or(0));
             sys::cuMemcpyDtoHAsync_v2(host, source.pointer(), bytes, self.raw)
@@ -285,8 +307,9 @@ impl Stream {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn download(&self, source: DeviceSlice<'_>, target: &Pinned) -> Result<(), DeviceError> {
-        self.start_download(source, target)?;
+    pub fn download(&self, source: DeviceSlice<'_>, target: &mut Pinned) -> Result<(), DeviceError> {
+        // SAFETY: borrowed mutably until it is done.
+        unsafe { self.start_download(source, target)? };
         self.synchronize()
     }
 

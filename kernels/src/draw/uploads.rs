@@ -71,7 +71,8 @@ impl Uploads {
             *slot = Slot::new(stream, bytes.next_power_of_two())?;
         }
         fill(&mut slot.host.as_mut_slice()[..bytes], slot.device.pointer());
-        stream.start_upload(&slot.host, slot.device.slice().first(bytes))?;
+        // SAFETY: the slot comes up again only when `read` is reached, which is recorded behind the copy.
+        unsafe { stream.start_upload(&slot.host, slot.device.slice().first(bytes))? };
         Ok(slot)
     }
 }

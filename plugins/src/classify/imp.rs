@@ -19,6 +19,7 @@ use crate::meta::object::{ClassificationParam, Finding, Object, attach, objects}
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 use crate::model::enums::classes::Activation;
 use crate::model::{ModelInfo, accepts};
+use crate::mutability::settable;
 use crate::sync::lock;
 use crate::{meta, notice, stats, strings};
 
@@ -223,7 +224,7 @@ impl ObjectImpl for Classify {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         let mut settings = lock(&self.settings);

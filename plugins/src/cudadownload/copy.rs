@@ -1,9 +1,9 @@
 //! Copies of frames from the GPU.
 
 use cudainfer_kernels::device::{DeviceError, Download, Event, Stream};
-use gst_video::{VideoFrameExt, VideoFrameRef, VideoInfo};
+use gst_video::VideoInfo;
 
-use crate::memory::{MappedFrame, Session};
+use crate::memory::{MappedFrame, MappedHostFrameMut, Session};
 
 /// Takes the frames of one caps from the GPU.
 #[derive(Debug)]
@@ -31,15 +31,13 @@ impl Downloader {
     ) -> Result<bool, String> {
         let stream = session.stream();
         let source = MappedFrame::read(from, &self.info, stream).map_err(|error| error.to_string())?;
-        let mut target = VideoFrameRef::from_buffer_ref_writable(to, &self.info)
-            .map_err(|_| "the frame to write to is smaller than its caps say".to_owned())?;
+        let mut target = MappedHostFrameMut::write(to, &self.info).map_err(|error| error.to_string())?;
         let enqueued = stream.sampled(|| enqueue(stream, &source, &mut target));
         let foreign = source.is_copied();
         drop(source);
         // Also after an error, because what was enqueued before it still writes.
         let waited = self.wait(stream);
         enqueued.and(waited).map_err(|error| error.to_string())?;
-        stream.counters().frames.add(1);
         Ok(foreign)
     }
 
@@ -56,15 +54,11 @@ impl Downloader {
 fn enqueue(
     stream: &Stream,
     source: &MappedFrame<'_>,
-    target: &mut VideoFrameRef<&mut gst::BufferRef>,
+    target: &mut MappedHostFrameMut<'_>,
 ) -> Result<(), DeviceError> {
-    for (number, plane) in (0u32..).zip(0..source.planes()) {
+    for (plane, (target, target_stride)) in target.planes_mut().enumerate() {
         let (row_bytes, rows) = source.extent(plane);
-        // A pool's rows never go upwards; the copy refuses a stride of 0.
-        let target_stride = usize::try_from(target.plane_stride()[plane]).unwrap_or(0);
-        let (Some(source), Ok(target)) = (source.plane(plane), target.plane_data_mut(number)) else {
-            continue;
-        };
+        let Some(source) = source.plane(plane) else { continue };
         let copy = Download { source, target, target_stride, row_bytes, rows };
         // SAFETY: `download` keeps both mapped until the copy is done; the source is ordered by its map.
         unsafe { stream.start_download_plane(copy)? };

@@ -1,7 +1,6 @@
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Instant;
 
-use cudainfer_kernels::device::Counters;
+use cudainfer_kernels::device::{Counter, Counters};
 use gst::{glib, prelude::*, subclass::prelude::*};
 use gst_base::subclass::prelude::*;
 use gst_video::VideoInfo;
@@ -10,6 +9,7 @@ use super::{copy::Downloader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
 use crate::memory::{Place, caps, order};
+use crate::mutability::settable;
 use crate::notice;
 use crate::sync::lock;
 use crate::{stats, strings};
@@ -28,6 +28,8 @@ pub struct CudaDownload {
     /// For frames that arrive in CUDA memory and leave in system memory; `None` in passthrough.
     downloader: Mutex<Option<Downloader>>,
     counters: Arc<Counters>,
+    /// Frames that could not be copied.
+    failed: Counter,
 }
 
 #[glib::object_subclass]
@@ -40,13 +42,14 @@ impl ObjectSubclass for CudaDownload {
 
 impl ObjectImpl for CudaDownload {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| vec![device::param_spec(), stats::param_spec("")]);
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            vec![device::param_spec(), stats::param_spec(", failed: frames that could not be copied")]
+        });
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         if pspec.name() == "device" {
@@ -57,7 +60,11 @@ impl ObjectImpl for CudaDownload {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
             "device" => self.gpu.device().to_value(),
-            "stats" => stats::structure(&self.counters).to_value(),
+            "stats" => {
+                let mut fields = stats::structure(&self.counters);
+                fields.set("failed", self.failed.get());
+                fields.to_value()
+            }
             _ => pspec.default_value().clone(),
         }
     }
@@ -99,6 +106,9 @@ impl ElementImpl for CudaDownload {
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         self.gpu.before(transition, self.obj().upcast_ref(), &self.counters)?;
+        if transition == gst::StateChange::ReadyToPaused {
+            self.failed.reset();
+        }
         let success = self.parent_change_state(transition)?;
         self.gpu.after(transition);
         Ok(success)
@@ -156,6 +166,14 @@ impl BaseTransformImpl for CudaDownload {
         let previous = std::mem::replace(&mut *lock(&self.downloader), downloader);
         drop(previous);
         Ok(())
+    }
+
+    /// Asked for a frame's size where there is no pool, as that of a neighbour that has left its own.
+    fn unit_size(&self, caps: &gst::Caps) -> Option<usize> {
+        let info = VideoInfo::from_caps(caps);
+        let refused =
+            |error| notice::refused_caps(&*self.obj(), &format!("{caps} gives frames no size: {error}"));
+        info.map_err(refused).ok().map(|info| info.size())
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
@@ -217,7 +235,7 @@ impl BaseTransformImpl for CudaDownload {
         inbuf: &gst::Buffer,
         outbuf: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let begun = Instant::now();
+        let _frame = stats::frame(&*self.obj(), &self.counters);
         // The lock is gone when messages are posted: they run handlers, which may stop us.
         let copied = match (self.gpu.place(), &mut *lock(&self.downloader)) {
             (Place::Gpu(session), Some(downloader)) => Some(downloader.download(&session, inbuf, outbuf)),
@@ -225,6 +243,7 @@ impl BaseTransformImpl for CudaDownload {
         };
         let name = self.obj().name();
         let Some(copied) = copied else {
+            self.failed.add(1);
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
@@ -233,6 +252,7 @@ impl BaseTransformImpl for CudaDownload {
             return Err(gst::FlowError::NotNegotiated);
         };
         let foreign = copied.map_err(|reason| {
+            self.failed.add(1);
             gst::element_imp_error!(
                 self,
                 gst::ResourceError::Read,
@@ -243,7 +263,6 @@ impl BaseTransformImpl for CudaDownload {
         if foreign {
             notice::copied_between_contexts(self.obj().upcast_ref());
         }
-        self.counters.host_ns.add(stats::nanoseconds(begun.elapsed()));
         Ok(gst::FlowSuccess::Ok)
     }
 }

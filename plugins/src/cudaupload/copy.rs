@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use cudainfer_kernels::device::{DeviceError, Event, Pinned, Stream, Upload};
-use gst_video::{VideoFrameExt, VideoFrameRef, VideoInfo};
+use gst_video::VideoInfo;
 
-use crate::memory::{Held, MappedFrame, Session, order};
+use crate::memory::{Held, MappedFrame, MappedHostFrame, Session, order};
 
 /// Takes the frames of one caps to the GPU.
 #[derive(Debug)]
@@ -36,8 +36,7 @@ impl Uploader {
         to: &mut gst::BufferRef,
     ) -> Result<(), String> {
         let stream = session.stream();
-        let source = VideoFrameRef::from_buffer_ref_readable(from, &self.info)
-            .map_err(|_| "the frame could not be mapped: it is smaller than its caps say".to_owned())?;
+        let source = MappedHostFrame::read(from, &self.info).map_err(|error| error.to_string())?;
         let target = MappedFrame::write(to, &self.info, stream).map_err(|error| error.to_string())?;
         let planes = planes(&source, &target)?;
         let pinned = planes.iter().flatten().all(|plane| stream.is_pinned(plane.source));
@@ -58,27 +57,22 @@ impl Uploader {
             order::wait_written(to, stream).map_err(|error| error.to_string())?;
             self.held.release().map_err(|error| error.to_string())?;
         }
-        stream.counters().frames.add(1);
         Ok(())
     }
 }
 
 /// The planes of a frame, from one memory to the other.
 fn planes<'a>(
-    source: &'a VideoFrameRef<&gst::BufferRef>,
+    source: &'a MappedHostFrame<'_>,
     target: &'a MappedFrame<'_>,
 ) -> Result<[Option<Upload<'a>>; 4], String> {
     let mut planes = [None; 4];
-    for (number, (plane, copy)) in (0u32..).zip(planes.iter_mut().enumerate().take(target.planes())) {
+    for (plane, copy) in planes.iter_mut().enumerate().take(target.planes()) {
         let (row_bytes, rows) = target.extent(plane);
-        *copy = Some(Upload {
-            source: source.plane_data(number).map_err(|error| error.to_string())?,
-            source_stride: usize::try_from(source.plane_stride()[plane])
-                .map_err(|_| format!("plane {plane} is stored bottom-up, which the GPU cannot hold"))?,
-            target: target.plane(plane).ok_or_else(|| format!("the GPU's frame has no plane {plane}"))?,
-            row_bytes,
-            rows,
-        });
+        let (source, source_stride) =
+            source.plane(plane).ok_or_else(|| format!("the frame has no plane {plane}"))?;
+        let target = target.plane(plane).ok_or_else(|| format!("the GPU's frame has no plane {plane}"))?;
+        *copy = Some(Upload { source, source_stride, target, row_bytes, rows });
     }
     Ok(planes)
 }

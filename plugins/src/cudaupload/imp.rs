@@ -1,7 +1,6 @@
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Instant;
 
-use cudainfer_kernels::device::Counters;
+use cudainfer_kernels::device::{Counter, Counters};
 use gst::{glib, prelude::*, subclass::prelude::*};
 use gst_base::subclass::prelude::*;
 use gst_video::VideoInfo;
@@ -10,8 +9,9 @@ use super::{copy::Uploader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
 use crate::memory::{Place, caps, order};
+use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{stats, strings};
+use crate::{notice, stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("cudainferupload", gst::DebugColorFlags::empty(), Some("Upload to GPU memory"))
@@ -26,6 +26,8 @@ pub struct CudaUpload {
     /// For frames that arrive in system memory and leave in CUDA memory; `None` in passthrough.
     uploader: Mutex<Option<Uploader>>,
     counters: Arc<Counters>,
+    /// Frames that could not be copied.
+    failed: Counter,
 }
 
 impl CudaUpload {
@@ -55,13 +57,14 @@ impl ObjectSubclass for CudaUpload {
 
 impl ObjectImpl for CudaUpload {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| vec![device::param_spec(), stats::param_spec("")]);
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            vec![device::param_spec(), stats::param_spec(", failed: frames that could not be copied")]
+        });
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         if pspec.name() == "device" {
@@ -72,7 +75,11 @@ impl ObjectImpl for CudaUpload {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
             "device" => self.gpu.device().to_value(),
-            "stats" => stats::structure(&self.counters).to_value(),
+            "stats" => {
+                let mut fields = stats::structure(&self.counters);
+                fields.set("failed", self.failed.get());
+                fields.to_value()
+            }
             _ => pspec.default_value().clone(),
         }
     }
@@ -114,6 +121,9 @@ impl ElementImpl for CudaUpload {
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         self.gpu.before(transition, self.obj().upcast_ref(), &self.counters)?;
+        if transition == gst::StateChange::ReadyToPaused {
+            self.failed.reset();
+        }
         let success = self.parent_change_state(transition)?;
         self.gpu.after(transition);
         Ok(success)
@@ -168,6 +178,14 @@ impl BaseTransformImpl for CudaUpload {
         let previous = std::mem::replace(&mut *lock(&self.uploader), uploader);
         drop(previous);
         Ok(())
+    }
+
+    /// Asked for a frame's size where there is no pool, as that of a neighbour that has left its own.
+    fn unit_size(&self, caps: &gst::Caps) -> Option<usize> {
+        let info = VideoInfo::from_caps(caps);
+        let refused =
+            |error| notice::refused_caps(&*self.obj(), &format!("{caps} gives frames no size: {error}"));
+        info.map_err(refused).ok().map(|info| info.size())
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
@@ -241,7 +259,7 @@ impl BaseTransformImpl for CudaUpload {
         inbuf: &gst::Buffer,
         outbuf: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let begun = Instant::now();
+        let _frame = stats::frame(&*self.obj(), &self.counters);
         // The lock is gone when messages are posted: they run handlers, which may stop us.
         let copied = match (self.gpu.place(), &mut *lock(&self.uploader)) {
             (Place::Gpu(session), Some(uploader)) => Some(uploader.upload(&session, inbuf, outbuf)),
@@ -249,6 +267,7 @@ impl BaseTransformImpl for CudaUpload {
         };
         let name = self.obj().name();
         let Some(copied) = copied else {
+            self.failed.add(1);
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
@@ -257,6 +276,7 @@ impl BaseTransformImpl for CudaUpload {
             return Err(gst::FlowError::NotNegotiated);
         };
         copied.map_err(|reason| {
+            self.failed.add(1);
             gst::element_imp_error!(
                 self,
                 gst::ResourceError::Write,
@@ -264,7 +284,6 @@ impl BaseTransformImpl for CudaUpload {
             );
             gst::FlowError::Error
         })?;
-        self.counters.host_ns.add(stats::nanoseconds(begun.elapsed()));
         Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -17,6 +17,7 @@ use crate::memory::order;
 use crate::meta::tensor::TensorSet;
 use crate::model::accepts;
 use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
+use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, device, meta, notice, stats, strings, video};
@@ -196,7 +197,7 @@ impl ObjectImpl for FusedPreproc {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         fn get<'a, T: glib::value::FromValue<'a> + Default>(value: &'a glib::Value) -> T {

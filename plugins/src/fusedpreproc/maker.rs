@@ -15,7 +15,7 @@ use gst::prelude::*;
 
 use super::regions::{Chooser, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
-use crate::memory::{MappedFrame, order};
+use crate::memory::{MappedFrame, MappedHostFrame, order};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::video;
@@ -150,8 +150,7 @@ impl Maker {
         let bytes = self.bytes * maps.len();
         match &mut self.side {
             Side::Cpu(preproc) => {
-                let mapped = gst_video::VideoFrameRef::from_buffer_ref_readable(buffer, &self.info)
-                    .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say".to_owned())?;
+                let mapped = MappedHostFrame::read(buffer, &self.info).map_err(|e| e.to_string())?;
                 let frame = video::frame(&self.format, &mapped).map_err(|e| e.to_string())?;
                 let tensor = data.get_mut().ok_or("the tensor is in use")?;
                 let mut tensor = tensor.map_writable().map_err(|e| e.to_string())?;

@@ -21,6 +21,7 @@ use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::{Failure, OnDevice, TensorSet};
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::model::{ModelInfo, accepts};
+use crate::mutability::settable;
 use crate::sync::lock;
 use crate::{meta, notice, stats, strings};
 
@@ -340,7 +341,7 @@ impl ObjectImpl for GpuNms {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         let mut settings = lock(&self.settings);

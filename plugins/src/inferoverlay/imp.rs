@@ -14,10 +14,11 @@ use super::picture::{Settings, Trails, captions, limbs, masks, shapes, sizes};
 use super::zones;
 use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
-use crate::memory::order;
+use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
 use crate::meta::object::objects;
 use crate::meta::zone;
+use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, strings, video};
@@ -111,10 +112,7 @@ impl InferOverlay {
         let samples = samples.map_err(|e| e.to_string())?;
         let masks: Vec<_> =
             masks.iter().zip(&samples).map(|(mask, data)| mask.with_data(data.as_slice())).collect();
-        let mut mapped =
-            gst_video::VideoFrameRef::from_buffer_ref_writable(buffer, &state.info).map_err(|_| {
-                "the frame cannot be mapped for writing, or is smaller than its caps say".to_owned()
-            })?;
+        let mut mapped = MappedHostFrameMut::write(buffer, &state.info).map_err(|e| e.to_string())?;
         let mut frame = video::frame_mut(&state.format, &mut mapped).map_err(|e| e.to_string())?;
         paint_masks(&state.format, &mut frame, &masks).map_err(|e| e.to_string())?;
         draw(&state.format, &mut frame, &shapes).map_err(|e| e.to_string())
@@ -205,7 +203,7 @@ impl ObjectImpl for InferOverlay {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         let mut settings = lock(&self.settings);

@@ -13,6 +13,7 @@ use gst_base::subclass::prelude::*;
 use super::record::{Record, SCHEMA};
 use crate::meta::object::objects;
 use crate::meta::zone;
+use crate::mutability::settable;
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
 use crate::{caps, stats, strings};
@@ -106,7 +107,7 @@ impl ObjectImpl for InferPublish {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         match pspec.name() {

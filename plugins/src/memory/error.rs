@@ -37,7 +37,32 @@ pub enum MemoryError {
     #[error("the buffer's CUDA memory could not be mapped for {access}: somebody else holds it")]
     NoMap { access: &'static str },
     #[error(
-        "plane {plane} of a {format} frame needs {wanted} bytes from offset {offset} on, but its memory has {bytes}"
+        "the frame's memory could not be mapped for {access} by the CPU: it belongs to another device, or somebody else \
+         holds it"
     )]
-    ShortPlane { plane: usize, format: String, offset: usize, wanted: usize, bytes: usize },
+    NoHostMap { access: &'static str },
+    #[error(
+        "the frame is smaller than its caps say: it holds {bytes} bytes, and a {frame} frame takes {wanted}: the element \
+         that made it is at fault"
+    )]
+    ShortFrame { frame: String, bytes: usize, wanted: usize },
+    #[error(
+        "the frame's video meta describes {found}, but its caps say {wanted}: the element that made the frame is at fault"
+    )]
+    OtherFrame { found: String, wanted: String },
+    #[error(
+        "the frame's video meta gives plane {plane} a stride of {stride} bytes, but a row of a {frame} frame takes \
+         {row_bytes}: the element that made the frame has to store its rows one after the other, from the top down"
+    )]
+    BadStride { plane: usize, frame: String, stride: i32, row_bytes: usize },
+    #[error(
+        "the frame's video meta places plane {plane} outside of its memory: from byte {offset} on it takes {wanted} bytes \
+         ({rows} rows, {stride} bytes apart), and the memory holds {bytes}: the element that made the frame is at fault"
+    )]
+    ShortPlane { plane: usize, offset: usize, rows: usize, stride: usize, wanted: usize, bytes: usize },
+    #[error(
+        "planes {} and {} of the frame share memory, so that it cannot be written: put videoconvert before this element, \
+         or another that copies frames", planes[0], planes[1]
+    )]
+    Overlap { planes: [usize; 2] },
 }

@@ -8,6 +8,7 @@ use gst_video::VideoInfo;
 use super::{
     CAT, MemoryError,
     foreign::{self, Copy},
+    layout::{FrameLayout, PlaneLayout},
     library, order,
 };
 
@@ -38,8 +39,7 @@ pub struct MappedFrame<'a> {
     map: gst::ffi::GstMapInfo,
     /// Where the frame was copied to, if it lies in another context.
     copy: Option<Copy>,
-    layout: [Plane; 4],
-    planes: usize,
+    layout: FrameLayout,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,19 +48,12 @@ enum Access {
     Write,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Plane {
-    offset: usize,
-    stride: usize,
-    row_bytes: usize,
-    rows: usize,
-}
-
 impl<'a> MappedFrame<'a> {
     /// The planes of `buffer`, to be read by work in `stream`.
     ///
     /// # Errors
-    /// [`MemoryError::NotCuda`], [`MemoryError::NoMap`], [`MemoryError::ShortPlane`], [`MemoryError::Device`].
+    /// [`MemoryError::NotCuda`], [`MemoryError::NoMap`], [`MemoryError::Device`], and where the planes are not within the
+    /// memory, or not where the caps say, those of [`FrameLayout::of`].
     pub fn read(
         buffer: &'a gst::BufferRef,
         info: &VideoInfo,
@@ -88,6 +81,7 @@ impl<'a> MappedFrame<'a> {
         access: Access,
     ) -> Result<Self, MemoryError> {
         let memory = single(buffer)?;
+        let layout = FrameLayout::of(buffer, info)?;
         let (flags, access_name) = match access {
             Access::Read => (gst::ffi::GST_MAP_READ, "reading"),
             Access::Write => (gst::ffi::GST_MAP_READ | gst::ffi::GST_MAP_WRITE, "writing"),
@@ -102,27 +96,12 @@ impl<'a> MappedFrame<'a> {
         }
         // SAFETY: a successful map fills it.
         let map = unsafe { map.assume_init() };
-        let (layout, planes) = layout(buffer, info);
         // From here on, dropping unmaps.
-        let mut frame = Self { memory, stream, access, begun: false, map, copy: None, layout, planes };
-        frame.check(info)?;
+        let mut frame = Self { memory, stream, access, begun: false, map, copy: None, layout };
+        frame.layout.check_mapped(frame.map.size)?;
         frame.begin()?;
         frame.begun = true;
         Ok(frame)
-    }
-
-    fn check(&self, info: &VideoInfo) -> Result<(), MemoryError> {
-        let bytes = self.map.size;
-        for (plane, Plane { offset, stride, row_bytes, rows }) in
-            self.layout.into_iter().enumerate().take(self.planes)
-        {
-            let wanted = stride * rows.saturating_sub(1) + row_bytes;
-            if offset.checked_add(wanted).is_none_or(|end| end > bytes) {
-                let format = info.format().to_str().to_string();
-                return Err(MemoryError::ShortPlane { plane, format, offset, wanted, bytes });
-            }
-        }
-        Ok(())
     }
 
     /// Makes the stream wait for what is under way on the frame, and copies a frame of another context over.
@@ -164,17 +143,17 @@ impl<'a> MappedFrame<'a> {
 
     /// Planes of this frame, at most 4.
     pub fn planes(&self) -> usize {
-        self.planes
+        self.layout.planes().len()
     }
 
     /// Bytes that carry pixels in a row of `plane`, and its rows; zeros if there is no such plane.
     pub fn extent(&self, plane: usize) -> (usize, usize) {
-        self.layout.get(plane).map_or((0, 0), |plane| (plane.row_bytes, plane.rows))
+        self.layout.planes().get(plane).map_or((0, 0), |plane| (plane.row_bytes, plane.rows))
     }
 
     /// Where `plane` lies on the device, with the pool's padding; `None` if there is no such plane.
     pub fn plane(&self, plane: usize) -> Option<DevicePlane<'_>> {
-        let Plane { offset, stride, .. } = *self.layout[..self.planes].get(plane)?;
+        let PlaneLayout { offset, stride, .. } = *self.layout.planes().get(plane)?;
         let bytes = self.map.size.checked_sub(offset)?;
         let base = self.copy.as_ref().map_or(self.map.data as u64, Copy::address);
         let pointer = base.checked_add(u64::try_from(offset).ok()?)?;
@@ -212,85 +191,11 @@ fn single(buffer: &gst::BufferRef) -> Result<&gst::MemoryRef, MemoryError> {
     Ok(memory)
 }
 
-/// Offsets and strides from the buffer's video meta, which knows the driver's padding, and what of it carries pixels.
-fn layout(buffer: &gst::BufferRef, info: &VideoInfo) -> ([Plane; 4], usize) {
-    let meta = buffer.meta::<gst_video::VideoMeta>();
-    let (offsets, strides) = match &meta {
-        Some(meta) => (meta.offset(), meta.stride()),
-        None => (info.offset(), info.stride()),
-    };
-    let mut layout = [Plane::default(); 4];
-    let planes = offsets.len().min(strides.len()).min(4);
-    for (index, plane) in layout.iter_mut().enumerate().take(planes) {
-        let (row_bytes, rows) = plane_extent(info, index);
-        *plane = Plane {
-            offset: offsets[index],
-            stride: usize::try_from(strides[index]).unwrap_or(0),
-            row_bytes,
-            rows,
-        };
-    }
-    (layout, planes)
-}
-
-/// Bytes that carry pixels in a row of `plane` of a frame of `info`, and rows.
-///
-/// A plane with several components is as wide as the widest: in a YUY2 frame of odd width, chroma reaches further than
-/// luma.
-pub fn plane_extent(info: &VideoInfo, plane: usize) -> (usize, usize) {
-    let format = info.format_info();
-    let components = format.plane().iter().zip(format.pixel_stride()).zip(0u8..);
-    let extents =
-        components.filter(|((of, _), _)| usize::try_from(**of) == Ok(plane)).map(|((_, step), component)| {
-            let width = usize::try_from(format.scale_width(component, info.width())).unwrap_or(0);
-            let rows = usize::try_from(format.scale_height(component, info.height())).unwrap_or(0);
-            (width * usize::try_from(*step).unwrap_or(0), rows)
-        });
-    extents.fold((0, 0), |(bytes, rows), (b, r)| (bytes.max(b), rows.max(r)))
-}
-
 #[cfg(test)]
 mod tests {
     use gst_video::VideoFormat;
 
     use super::*;
-
-    #[test]
-    fn extents_of_odd_sizes_count_every_byte_with_pixels() {
-        gst::init().unwrap();
-        let extents = |format, width, height| {
-            let info = VideoInfo::builder(format, width, height).build().unwrap();
-            (0..info.n_planes() as usize).map(|plane| plane_extent(&info, plane)).collect::<Vec<_>>()
-        };
-        assert_eq!(extents(VideoFormat::Nv12, 5, 3), [(5, 3), (6, 2)]);
-        assert_eq!(extents(VideoFormat::I420, 5, 3), [(5, 3), (3, 2), (3, 2)]);
-        assert_eq!(extents(VideoFormat::Yv12, 5, 3), [(5, 3), (3, 2), (3, 2)]);
-        assert_eq!(extents(VideoFormat::P01010le, 5, 3), [(10, 3), (12, 2)]);
-        assert_eq!(extents(VideoFormat::Rgba, 5, 3), [(20, 3)]);
-        assert_eq!(extents(VideoFormat::Rgb, 5, 3), [(15, 3)]);
-        assert_eq!(extents(VideoFormat::Yuy2, 5, 3), [(12, 3)]);
-        assert_eq!(extents(VideoFormat::Uyvy, 5, 3), [(12, 3)]);
-        assert_eq!(extents(VideoFormat::Y42b, 5, 3), [(5, 3), (3, 3), (3, 3)]);
-        assert_eq!(extents(VideoFormat::Gbra, 1, 1), [(1, 1); 4]);
-        assert_eq!(extents(VideoFormat::Rgb10a2Le, 5, 3), [(20, 3)]);
-    }
-
-    #[test]
-    fn every_format_that_is_offered_has_planes_within_its_own_size() {
-        gst::init().unwrap();
-        for format in super::super::caps::CUDA_FORMATS {
-            for (width, height) in [(1, 1), (9, 17), (64, 48), (65, 65)] {
-                let info = VideoInfo::builder(format, width, height).build().unwrap();
-                for plane in 0..info.n_planes() as usize {
-                    let (row_bytes, rows) = plane_extent(&info, plane);
-                    assert!(row_bytes > 0 && rows > 0, "{format} plane {plane}");
-                    let stride = usize::try_from(info.stride()[plane]).unwrap();
-                    assert!(row_bytes <= stride, "{format} {width}x{height} plane {plane}");
-                    assert!(info.offset()[plane] + stride * rows <= info.size(), "{format} plane {plane}");
-                }
-            }
-        }
-    }
 
     #[test]
     fn system_memory_is_not_mistaken_for_cuda_memory() {

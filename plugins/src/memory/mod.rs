@@ -7,6 +7,7 @@
 //! | [`Place`] | what the property `device` of an element comes to |
 //! | [`tensor`] | tensors in device memory, as buffers hold them |
 //! | [`MappedFrame`] | where the planes of such a frame lie on the device, for work in one stream |
+//! | [`MappedHostFrame`], [`MappedHostFrameMut`] | where they lie in system memory, for the CPU |
 //! | [`order`] | how work of several elements on a frame is kept in order without the host |
 //! | [`PinnedAllocator`] | system memory that the device copies to and from by itself |
 //! | [`Held`] | buffers that work under way still reads |
@@ -15,12 +16,15 @@
 //! soname in every version, so [`library`] takes only functions whose signature never changed, and tells the versions
 //! apart by the symbols that are present.
 
+mod callback;
 pub mod caps;
 mod context;
 mod error;
 mod foreign;
 mod frame;
 mod held;
+mod host;
+mod layout;
 mod library;
 pub mod order;
 mod pinned;
@@ -29,8 +33,10 @@ mod session;
 pub mod tensor;
 
 pub use error::MemoryError;
-pub use frame::{MappedFrame, is_cuda_memory, plane_extent};
+pub use frame::{MappedFrame, is_cuda_memory};
 pub use held::Held;
+pub use host::{MappedHostFrame, MappedHostFrameMut};
+pub use layout::plane_extent;
 pub use pinned::PinnedAllocator;
 pub use place::Place;
 pub use session::Session;

@@ -23,7 +23,7 @@ use gst::{
     prelude::*,
 };
 
-use super::{CAT, MemoryError, library};
+use super::{CAT, MemoryError, callback::called_from_c, library};
 
 /// Under this name a `GstMemory` keeps its [`Uses`].
 static USES: LazyLock<glib::Quark> = LazyLock::new(|| glib::Quark::from_str("cudainfer-uses"));
@@ -60,7 +60,11 @@ pub(super) fn uses(memory: &gst::MemoryRef) -> &Uses {
     /// Called before the memory is freed.
     unsafe extern "C" fn free(uses: *mut c_void) {
         // SAFETY: made by `Arc::into_raw` below, given back once.
-        unsafe { Arc::from_raw(uses.cast::<Uses>()) }.end();
+        let uses = unsafe { Arc::from_raw(uses.cast::<Uses>()) };
+        called_from_c("freeing memory", (), || {
+            uses.end();
+            drop(uses);
+        });
     }
     static FIRST: Mutex<()> = Mutex::new(());
     if let Some(uses) = known(memory) {
@@ -239,13 +243,15 @@ fn guard_info() -> GuardInfo {
         // SAFETY: GStreamer calls this with a meta that `init` began; what `guard` put into it is given back once.
         unsafe {
             let uses = (*meta.cast::<Guard>()).uses;
-            if !uses.is_null() {
-                Arc::from_raw(uses).end();
-            }
+            let uses = (!uses.is_null()).then(|| Arc::from_raw(uses));
             let parents = (*meta.cast::<Guard>()).parents;
-            if !parents.is_null() {
-                drop(Box::from_raw(parents));
-            }
+            let parents = (!parents.is_null()).then(|| Box::from_raw(parents));
+            called_from_c("taking a guard off a frame", (), || {
+                if let Some(uses) = uses {
+                    uses.end();
+                }
+                drop(parents);
+            });
         }
     }
     static INFO: OnceLock<GuardInfo> = OnceLock::new();

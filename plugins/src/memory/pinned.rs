@@ -7,7 +7,7 @@ use gst::glib::{self, prelude::*, subclass::prelude::*, translate::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::{CAT, MemoryError};
+use super::{CAT, MemoryError, callback::called_from_c};
 
 /// What pinned memory is aligned to, at least: it comes in pages.
 const ALIGN: usize = 4096;
@@ -86,7 +86,7 @@ mod imp {
             let (Some(all), Some(stream), true) = (all, self.stream.get(), params.align() < ALIGN) else {
                 return std::ptr::null_mut();
             };
-            match stream.pin(all) {
+            called_from_c("allocating pinned memory", std::ptr::null_mut(), || match stream.pin(all) {
                 Ok(pinned) => {
                     let mut memory = gst::Memory::from_mut_slice(Bytes(pinned));
                     memory.make_mut().resize(params.prefix()..params.prefix() + size);
@@ -96,7 +96,7 @@ mod imp {
                     gst::warning!(CAT, imp = self, "no pinned memory: {error}");
                     std::ptr::null_mut()
                 }
-            }
+            })
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The allocator's memory is [`SharedMemory`]: whoever maps it for reading, in any language, gets the bytes on the host,
 //! downloaded when they are first asked for. `GST_MAP_CUDA` gives the address on the device, once what was
-//! written there is there. Our own elements take neither way: they order their work by [`SharedMemory`]'s events.
+//! written there is there; whoever maps it like that for writing has to have written when it unmaps. Our own elements take neither way: they order their work by [`SharedMemory`]'s events.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -11,7 +11,7 @@ use gst::glib::{self, translate::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::{CAT, frame::MAP_CUDA};
+use super::{CAT, callback::called_from_c, frame::MAP_CUDA};
 use crate::sync::lock;
 
 /// What `GstMemory.allocator->mem_type` says.
@@ -51,8 +51,8 @@ impl TensorAllocator {
         // will get.
         unsafe {
             (*raw).mem_type = MEMORY_TYPE.as_ptr();
-            (*raw).mem_map = Some(map);
-            (*raw).mem_unmap = Some(unmap);
+            (*raw).mem_map_full = Some(map);
+            (*raw).mem_unmap_full = Some(unmap);
         }
         Ok(allocator)
     }
@@ -214,65 +214,90 @@ mod imp {
     // SAFETY: `alloc` returns a GstMemory that `gst_memory_init` has set up, or null; `free` takes it apart.
     unsafe impl AllocatorImpl for TensorAllocator {
         unsafe fn alloc(&self, size: usize, _params: &gst::AllocationParams) -> *mut gst::ffi::GstMemory {
-            let made = self.stream.get().map(|stream| (SharedMemory::new(stream, size), stream));
-            let (shared, stream) = match made {
-                Some((Ok(shared), stream)) => (shared, Arc::clone(stream)),
-                Some((Err(error), _)) => {
-                    gst::error!(CAT, imp = self, "{error}");
-                    return std::ptr::null_mut();
+            called_from_c("allocating a tensor", std::ptr::null_mut(), || {
+                let Some(stream) = self.stream.get() else { return std::ptr::null_mut() };
+                match SharedMemory::new(stream, size) {
+                    Ok(shared) => self.make(Arc::new(shared), Arc::clone(stream), 0, size),
+                    Err(error) => {
+                        gst::error!(CAT, imp = self, "{error}");
+                        std::ptr::null_mut()
+                    }
                 }
-                None => return std::ptr::null_mut(),
-            };
-            self.make(Arc::new(shared), stream, 0, size)
+            })
         }
 
         unsafe fn free(&self, memory: *mut gst::ffi::GstMemory) {
             // SAFETY: `alloc` made it of a Box, and this is called once.
-            drop(unsafe { Box::from_raw(memory.cast::<TensorMemory>()) });
+            let memory = unsafe { Box::from_raw(memory.cast::<TensorMemory>()) };
+            called_from_c("freeing a tensor", (), || drop(memory));
         }
     }
 }
 
 unsafe extern "C" fn map(
     memory: *mut gst::ffi::GstMemory,
+    info: *mut gst::ffi::GstMapInfo,
     _size: usize,
-    flags: gst::ffi::GstMapFlags,
 ) -> glib::ffi::gpointer {
-    // SAFETY: this function is set in our allocators only, whose memory is a TensorMemory.
-    let memory = unsafe { &*memory.cast::<TensorMemory>() };
-    let mapped = if flags & MAP_CUDA != 0 {
-        memory.shared.begin_read(&memory.stream).and_then(|()| memory.stream.synchronize()).map(|()| {
-            std::ptr::with_exposed_provenance_mut(
-                usize::try_from(memory.shared.slice().pointer()).unwrap_or(0) + memory.offset,
-            )
+    // SAFETY: this function is set in our allocators only, whose memory is a TensorMemory; GStreamer has filled the flags.
+    let (memory, flags) = unsafe { (&*memory.cast::<TensorMemory>(), (*info).flags) };
+    called_from_c("mapping a tensor", std::ptr::null_mut(), || {
+        memory.map(flags).unwrap_or_else(|error| {
+            gst::error!(CAT, "{error}");
+            std::ptr::null_mut()
         })
-    } else if flags & gst::ffi::GST_MAP_WRITE != 0 {
-        gst::error!(
-            CAT,
-            "tensors on the GPU cannot be written from the CPU: write a buffer of one's own instead"
-        );
-        return std::ptr::null_mut();
-    } else {
-        memory.shared.to_host(&memory.stream).map(|host| {
-            let mut mapped = lock(&memory.mapped);
-            let address = host.as_slice()[memory.offset..].as_ptr();
-            *mapped = (mapped.0 + 1, Some(host));
-            address.cast_mut().cast()
-        })
-    };
-    mapped.unwrap_or_else(|error| {
-        gst::error!(CAT, "{error}");
-        std::ptr::null_mut()
     })
 }
 
-unsafe extern "C" fn unmap(memory: *mut gst::ffi::GstMemory) {
-    // SAFETY: as above.
-    let memory = unsafe { &*memory.cast::<TensorMemory>() };
-    let mut mapped = lock(&memory.mapped);
-    mapped.0 = mapped.0.saturating_sub(1);
-    if mapped.0 == 0 {
-        mapped.1 = None;
+unsafe extern "C" fn unmap(memory: *mut gst::ffi::GstMemory, info: *mut gst::ffi::GstMapInfo) {
+    // SAFETY: as above; the info is that of the map.
+    let (memory, flags) = unsafe { (&*memory.cast::<TensorMemory>(), (*info).flags) };
+    called_from_c("unmapping a tensor", (), || memory.unmap(flags));
+}
+
+impl TensorMemory {
+    fn map(&self, flags: gst::ffi::GstMapFlags) -> Result<glib::ffi::gpointer, DeviceError> {
+        let writes = flags & gst::ffi::GST_MAP_WRITE != 0;
+        if flags & MAP_CUDA != 0 {
+            // Whoever maps it knows nothing of our events, so nothing may be under way.
+            if writes {
+                self.shared.begin_write(&self.stream)?;
+            } else {
+                self.shared.begin_read(&self.stream)?;
+            }
+            self.stream.synchronize()?;
+            let address = usize::try_from(self.shared.slice().pointer()).unwrap_or(0) + self.offset;
+            return Ok(std::ptr::with_exposed_provenance_mut(address));
+        }
+        if writes {
+            gst::error!(
+                CAT,
+                "tensors on the GPU cannot be written from the CPU: write a buffer of one's own instead"
+            );
+            return Ok(std::ptr::null_mut());
+        }
+        let host = self.shared.to_host(&self.stream)?;
+        let mut mapped = lock(&self.mapped);
+        let address = host.as_slice()[self.offset..].as_ptr();
+        *mapped = (mapped.0 + 1, Some(host));
+        Ok(address.cast_mut().cast())
+    }
+
+    fn unmap(&self, flags: gst::ffi::GstMapFlags) {
+        if flags & MAP_CUDA != 0 {
+            if flags & gst::ffi::GST_MAP_WRITE != 0
+                // What was written has to be there by now, because nobody has said in which stream.
+                && let Err(error) = self.shared.end_write(&self.stream)
+            {
+                gst::error!(CAT, "a tensor that was written cannot be followed: {error}");
+            }
+            return;
+        }
+        let mut mapped = lock(&self.mapped);
+        mapped.0 = mapped.0.saturating_sub(1);
+        if mapped.0 == 0 {
+            mapped.1 = None;
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::meta::tensor::TensorSet;
 use crate::model::enums::peaks::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
 use crate::model::enums::tensor::Layout;
 use crate::model::{ModelInfo, accepts};
+use crate::mutability::settable;
 use crate::sync::lock;
 use crate::{meta, notice, stats, strings};
 
@@ -191,7 +192,7 @@ impl ObjectImpl for PeakFind {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         let mut settings = lock(&self.settings);

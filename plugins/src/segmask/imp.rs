@@ -22,6 +22,7 @@ use crate::meta::mask::{self, Kind};
 use crate::meta::object::objects;
 use crate::meta::tensor::TensorSet;
 use crate::model::{ModelInfo, accepts};
+use crate::mutability::settable;
 use crate::sync::lock;
 use crate::{meta, notice, stats, strings};
 
@@ -169,7 +170,7 @@ impl ObjectImpl for SegMask {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         match pspec.name() {

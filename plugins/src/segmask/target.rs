@@ -2,13 +2,14 @@
 
 use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
-use gst_video::{VideoFormat, VideoFrameExt, VideoFrameRef, VideoInfo};
+use gst_video::{VideoFormat, VideoInfo};
 
 use super::enums::Output;
 use super::pools::Pools;
 use super::settings::Work;
 use super::whole::Made;
 use crate::inferoverlay::Artist;
+use crate::memory::MappedHostFrameMut;
 use crate::meta::mask::{self, Kind, Mask};
 use crate::video;
 
@@ -81,18 +82,15 @@ impl Target {
                     return artist.draw(info, format, buffer, &[mask], &[]);
                 }
                 let samples = data.map_readable().map_err(|e| e.to_string())?;
-                let mut mapped = VideoFrameRef::from_buffer_ref_writable(buffer, info)
-                    .map_err(|_| "the frame cannot be mapped for writing, or is smaller than its caps say")?;
+                let mut mapped = MappedHostFrameMut::write(buffer, info).map_err(|e| e.to_string())?;
                 let mut frame = video::frame_mut(format, &mut mapped).map_err(|e| e.to_string())?;
                 let mask = mask.with_data(samples.as_slice());
                 paint_masks(format, &mut frame, &[mask]).map_err(|e| e.to_string())
             }
             Self::Gray { info, values, .. } => {
                 let samples = data.map_readable().map_err(|e| e.to_string())?;
-                let mut frame = VideoFrameRef::from_buffer_ref_writable(buffer, info)
-                    .map_err(|_| "the new frame cannot be mapped for writing")?;
-                let stride = usize::try_from(frame.plane_stride()[0]).unwrap_or(width);
-                let rows = frame.plane_data_mut(0).map_err(|e| e.to_string())?;
+                let mut frame = MappedHostFrameMut::write(buffer, info).map_err(|e| e.to_string())?;
+                let (rows, stride) = frame.planes_mut().next().ok_or("a mask has no plane")?;
                 for (to, from) in rows.chunks_mut(stride).zip(samples.chunks(width)) {
                     for (to, from) in to.iter_mut().zip(from) {
                         *to = values[usize::from(*from)];

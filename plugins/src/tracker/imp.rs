@@ -19,6 +19,7 @@ use crate::device::{self, Gpu};
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::{ModelInfo, Skeleton, accepts};
+use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, strings};
@@ -253,7 +254,7 @@ impl ObjectImpl for Tracker {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
             return;
         }
         match pspec.name() {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::{DeviceFrame, Stream};
 use cudainfer_kernels::frame::{Frame, FrameFormat};
-use gst_video::{VideoFrameRef, VideoInfo};
+use gst_video::VideoInfo;
 
-use crate::memory::MappedFrame;
 use crate::memory::caps::CUDA_MEMORY;
+use crate::memory::{MappedFrame, MappedHostFrame};
 use crate::video;
 
 /// Frames of some caps.
@@ -45,8 +45,7 @@ impl Pixels {
         buffer: &gst::BufferRef,
         work: impl FnOnce(&Frame<'_>) -> Result<T, String>,
     ) -> Result<T, String> {
-        let mapped = VideoFrameRef::from_buffer_ref_readable(buffer, &self.info)
-            .map_err(|_| "the frame cannot be mapped, or is smaller than its caps say")?;
+        let mapped = MappedHostFrame::read(buffer, &self.info).map_err(|e| e.to_string())?;
         work(&video::frame(&self.format, &mapped).map_err(|e| e.to_string())?)
     }
 

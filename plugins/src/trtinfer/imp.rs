@@ -16,6 +16,7 @@ use super::running::{Negotiated, Running};
 use super::settings::{self, Settings, Wrong};
 use crate::inference::{Progress, Provider};
 use crate::model::ModelInfo;
+use crate::mutability::settable;
 use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, notice, stats, strings};
@@ -247,7 +248,9 @@ impl ObjectImpl for TrtInfer {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settings::is_path(pspec.name()) && !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec)
+            || !settings::is_path(pspec.name()) && !strings::is_text(&*self.obj(), value, pspec)
+        {
             return;
         }
         lock(&self.settings).set(value, pspec);

@@ -15,6 +15,7 @@ use super::leaky::Leaky;
 use super::negotiate::Latency;
 use super::owner::{Job, Owner};
 use crate::inference::Shape;
+use crate::nvtx;
 use crate::sync::lock;
 
 /// What is there from PAUSED on.
@@ -141,6 +142,7 @@ impl TrtInfer {
     /// Hands a frame over and returns; it waits only while `max-in-flight` frames are inside.
     pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let arrived = Instant::now();
+        let _range = nvtx::range(&*self.obj());
         self.follow();
         let negotiated = lock(&self.negotiated).clone();
         // After what was negotiated: that is taken away only when nothing runs any more.

@@ -16,6 +16,7 @@ use super::owner::Job;
 use crate::inference::{InferenceError, Shape, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
+use crate::nvtx;
 use crate::stats::nanoseconds;
 use crate::sync::lock;
 
@@ -206,6 +207,7 @@ impl Runner<Image> for OnSession<'_> {
         let first =
             self.frames(batch).next().ok_or_else(|| InferenceError::Run("there is no frame".into()))?;
         let busy = (self.cores > 0).then(|| cores::take(self.cores));
+        let _range = nvtx::range_of(&first.job.owner.element);
         let started = Instant::now();
         // A panic must not take the frames with it: their lanes would wait for them for ever.
         let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.job.shape, batch)))

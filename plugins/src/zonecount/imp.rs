@@ -22,6 +22,7 @@ use super::sight::{identity, is_seen, sighting};
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
 use crate::model::ModelInfo;
+use crate::mutability::settable;
 use crate::streams::Streams;
 use crate::sync::lock;
 use crate::{caps, meta, stats, strings};
@@ -248,7 +249,9 @@ impl ObjectImpl for ZoneCount {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if pspec.name() != properties::FILE && !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec)
+            || pspec.name() != properties::FILE && !strings::is_text(&*self.obj(), value, pspec)
+        {
             return;
         }
         if pspec.name() == properties::FILE {

@@ -33,15 +33,14 @@ fn upload(stream: &Stream, data: &[u8]) -> Memory {
     let mut pinned = stream.pin(data.len()).unwrap();
     pinned.as_mut_slice().copy_from_slice(data);
     let memory = stream.allocate(data.len()).unwrap();
-    stream.start_upload(&pinned, memory.slice()).unwrap();
-    stream.synchronize().unwrap();
+    stream.upload(&pinned, memory.slice()).unwrap();
     memory
 }
 
 /// What device memory holds, once the stream's work is done.
 fn download(stream: &Stream, memory: DeviceSlice<'_>) -> Vec<u8> {
-    let pinned = stream.pin(memory.bytes()).unwrap();
-    stream.download(memory, &pinned).unwrap();
+    let mut pinned = stream.pin(memory.bytes()).unwrap();
+    stream.download(memory, &mut pinned).unwrap();
     pinned.as_slice().to_vec()
 }
 

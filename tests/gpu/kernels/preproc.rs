@@ -85,7 +85,7 @@ impl Room {
             planes.push(DevicePlane::new(part(&self.planes, at, data.len()), *stride));
             at = (at + data.len()).next_multiple_of(256) + shift;
         }
-        self.stream.start_upload(&host, part(&self.planes, 0, at)).unwrap();
+        self.stream.upload(&host, part(&self.planes, 0, at)).unwrap();
         let frame = DeviceFrame::new(&owned.format, &planes).unwrap();
         let guard = 64 + shift * params.ty.size();
         let around = part(&self.tensor, 0, guard + preproc.bytes() + 64);

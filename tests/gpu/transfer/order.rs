@@ -129,8 +129,7 @@ fn frames_stay_whole_while_the_device_is_busy_with_other_things() {
             let host = stream.pin(1 << 26).unwrap();
             while !stop.load(Ordering::Relaxed) {
                 (0..20).for_each(|byte| stream.fill(memory.slice(), byte).unwrap());
-                stream.start_upload(&host, memory.slice()).unwrap();
-                stream.synchronize().unwrap();
+                stream.upload(&host, memory.slice()).unwrap();
             }
         });
         for path in [
@@ -213,8 +212,8 @@ impl Bench {
 
     fn check(&self, stream: &Stream, results: &[Memory]) {
         for (number, result) in results.iter().enumerate() {
-            let host = stream.pin(result.bytes()).unwrap();
-            stream.download(result.slice(), &host).unwrap();
+            let mut host = stream.pin(result.bytes()).unwrap();
+            stream.download(result.slice(), &mut host).unwrap();
             let wanted = u8::try_from(number % 256).unwrap();
             assert!(host.as_slice().iter().all(|byte| *byte == wanted), "result {number}");
         }

@@ -26,8 +26,7 @@ impl Table {
             let mut pinned = stream.pin(bytes.len())?;
             pinned.as_mut_slice().copy_from_slice(bytes);
             let memory = stream.allocate(bytes.len())?;
-            stream.start_upload(&pinned, memory.slice())?;
-            stream.synchronize()?;
+            stream.upload(&pinned, memory.slice())?;
             table.entries = Some(memory);
         }
         Ok(table)

@@ -159,7 +159,8 @@ impl CudaDisplacementGrouper {
                 self.more = stream.pin(bytes)?;
             }
             // SAFETY: so many points lie there, in memory that `self` holds, and the stream is waited for.
-            stream.download(unsafe { DeviceSlice::from_raw(self.far.pointer(), bytes) }, &self.more)?;
+            let rest = unsafe { DeviceSlice::from_raw(self.far.pointer(), bytes) };
+            stream.download(rest, &mut self.more)?;
         }
         let near: &[Part] = bytemuck::try_cast_slice(self.near.as_slice()).unwrap_or_default();
         let more: &[Part] = bytemuck::try_cast_slice(self.more.as_slice()).unwrap_or_default();

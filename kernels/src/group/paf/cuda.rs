@@ -270,7 +270,8 @@ impl CudaPafGrouper {
             }
             let from = self.far.pointer() + (frame * self.far_size() * LINE) as u64;
             // SAFETY: so many lines lie there, in memory that `self` holds, and the stream is waited for.
-            stream.download(unsafe { DeviceSlice::from_raw(from, beyond * LINE) }, &self.more)?;
+            let rest = unsafe { DeviceSlice::from_raw(from, beyond * LINE) };
+            stream.download(rest, &mut self.more)?;
         }
         stream.counters().device_to_host.add_size(total.min(NEAR) * LINE);
         let near: &[Line] = bytemuck::try_cast_slice(self.near.as_slice()).unwrap_or_default();

@@ -295,7 +295,8 @@ impl CudaPeaks {
 
     /// Fetches what did not fit into the pinned memory; returns the number of values that are not finite, by frame.
     fn fetch(&mut self, stream: &Stream, shape: &Shape) -> Result<Vec<u32>, DeviceError> {
-        stream.start_download(self.headers.slice(), &self.header)?;
+        // SAFETY: waited for just below, before anybody looks.
+        unsafe { stream.start_download(self.headers.slice(), &mut self.header)? };
         stream.record(&self.done)?;
         stream.wait_on_host(&self.done)?;
         let (headers, counts) = self.header.as_slice().split_at(2 * size_of::<Header>());
@@ -311,7 +312,8 @@ impl CudaPeaks {
             let from = self.far.pointer() + (first * RECORD) as u64;
             // SAFETY: so many records lie there, in memory that `self` holds, and the stream is waited for.
             let records = unsafe { DeviceSlice::from_raw(from, count * RECORD) };
-            stream.start_download(records, &self.near)?;
+            // SAFETY: as above.
+            unsafe { stream.start_download(records, &mut self.near)? };
             stream.record(&self.done)?;
             stream.wait_on_host(&self.done)?;
             self.collect(near + first, count, shape);

@@ -109,7 +109,8 @@ impl CudaPrototypes {
         let (head, tail) = slot.host.as_mut_slice()[..bytes].split_at_mut(regions_bytes);
         head.copy_from_slice(bytemuck::cast_slice(regions));
         tail.copy_from_slice(bytemuck::cast_slice(coefficients));
-        stream.start_upload(&slot.host, slot.device.slice().first(bytes))?;
+        // SAFETY: the slot is written again only when `copied`, recorded just below, is reached.
+        unsafe { stream.start_upload(&slot.host, slot.device.slice().first(bytes))? };
         stream.record(&slot.copied)?;
         let Shape { layout, channels, width, .. } = self.plan.announced.shape;
         let cells = self.plan.announced.shape.cells();

@@ -40,6 +40,7 @@ impl Binding {
         let name = c_name(name)?;
         let binding = self.binding.ptr_mut();
         self.with_value(ty, dims, memory, |value| {
+            // SAFETY: binding and name live through the call; the value is of memory that the caller promises to keep.
             ortsys![unsafe BindInput(binding, name.as_ptr(), value)?];
             Ok(())
         })
@@ -59,6 +60,7 @@ impl Binding {
         let name = c_name(name)?;
         let binding = self.binding.ptr_mut();
         self.with_value(ty, dims, memory, |value| {
+            // SAFETY: as for an input.
             ortsys![unsafe BindOutput(binding, name.as_ptr(), value)?];
             Ok(())
         })
@@ -66,6 +68,8 @@ impl Binding {
 
     /// Enqueues a run.
     pub fn run(&self, session: &mut Session, options: &RunOptions) -> Result<(), ort::Error> {
+        // SAFETY: all three live through the call, the session is borrowed mutably, and what is bound stays as long as the
+        // binding is run, as those have promised who bound it.
         ortsys![unsafe RunWithBinding(session.ptr_mut(), options.ptr(), self.binding.ptr())?];
         Ok(())
     }

@@ -326,8 +326,7 @@ impl Gpu {
         let mut pinned = self.stream.pin(data.len())?;
         pinned.as_mut_slice().copy_from_slice(data);
         let memory = self.stream.allocate(data.len())?;
-        self.stream.start_upload(&pinned, memory.slice())?;
-        self.stream.synchronize()?;
+        self.stream.upload(&pinned, memory.slice())?;
         Ok(memory)
     }
 
@@ -396,7 +395,8 @@ impl Staging {
             None => (stream.pin(map.size())?, Event::new(stream.context())?),
         };
         pinned.as_mut_slice().copy_from_slice(&map);
-        stream.start_upload(&pinned, target)?;
+        // SAFETY: its turn comes again when the event behind the copy is reached.
+        unsafe { stream.start_upload(&pinned, target)? };
         stream.record(&event)?;
         self.turns.push_back((pinned, event));
         Ok(())

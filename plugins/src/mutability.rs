@@ -1,0 +1,41 @@
+//! Which properties may be set in which state, as their flags say.
+
+use gst::glib;
+use gst::prelude::*;
+
+/// For `set_property`, first of all: whether `property` of `element` may be set now. If not, a WARNING on the bus says so, and
+/// the value that is in use stays.
+pub fn settable(element: &impl IsA<gst::Element>, property: &glib::ParamSpec) -> bool {
+    let element = element.upcast_ref::<gst::Element>();
+    let (state, flags) = (element.current_state(), property.flags());
+    let highest = if flags.contains(gst::PARAM_FLAG_MUTABLE_PLAYING) {
+        gst::State::Playing
+    } else if flags.contains(gst::PARAM_FLAG_MUTABLE_PAUSED) {
+        gst::State::Paused
+    } else {
+        gst::State::Ready
+    };
+    if state <= highest {
+        return true;
+    }
+    let (name, property) = (element.name(), property.name());
+    gst::element_warning!(
+        element,
+        gst::ResourceError::Settings,
+        (
+            "{name}: {property} cannot be set in {}, so it stays as it is: set it in {} or below",
+            said(state),
+            said(highest)
+        )
+    );
+    false
+}
+
+fn said(state: gst::State) -> &'static str {
+    match state {
+        gst::State::Ready => "READY",
+        gst::State::Paused => "PAUSED",
+        gst::State::Playing => "PLAYING",
+        _ => "NULL",
+    }
+}
