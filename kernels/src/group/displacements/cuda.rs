@@ -7,7 +7,7 @@
 use super::decode::{Part, Root};
 use super::params::MOST_PARTS;
 use super::plan::Plan;
-use super::suppress::Frame;
+use super::suppress::Suppression;
 use super::{DisplacementOutputs, DisplacementParams};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
 use crate::geometry::Affine;
@@ -171,8 +171,8 @@ impl CudaDisplacementGrouper {
         for (frame, (poses, outcome)) in poses.iter_mut().zip(&mut outcomes).enumerate() {
             let roots = &mut self.roots[frame];
             stream.counters().device_to_host.add_size(roots.len() * size);
-            let frame = Frame { plan: &self.plan, points, to_frame: &self.to_frame[frame] };
-            outcome.non_finite += frame.suppress(roots, poses, |root, to| {
+            let suppression = Suppression { plan: &self.plan, points, to_frame: &self.to_frame[frame] };
+            outcome.non_finite += suppression.suppress(roots, poses, |root, to| {
                 to.clear();
                 to.extend_from_slice(parts(root.record));
             });
