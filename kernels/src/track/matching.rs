@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::look::Look;
 use super::motion::{Heading, Motion};
-use super::seen::{One, Seen};
+use super::observation::{FrameView, Observation};
 use super::target::Target;
 use super::{AREA_OF_BOX, Params};
 use crate::associate::{Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, rotated_iou_pairs};
@@ -76,7 +76,7 @@ impl Momentum {
         Self { weight: params.momentum, frames: params.momentum_frames }
     }
 
-    fn weigh(&self, score: f32, heading: Option<Heading>, one: &One<'_>) -> f32 {
+    fn weigh(&self, score: f32, heading: Option<Heading>, one: &Observation<'_>) -> f32 {
         let gain = heading.map_or(0.0, |heading| heading.agreement(&one.detection.rect)) as f32;
         // Whoever may match at all still may.
         (score + self.weight * one.detection.confidence * gain).max(f32::MIN_POSITIVE)
@@ -85,7 +85,7 @@ impl Momentum {
 
 impl Appearance {
     /// The better of the score and half the looks' cosine and one, as far as looks count.
-    fn weigh(&self, score: f32, similarity: f32, look: &Look, one: &One<'_>) -> f32 {
+    fn weigh(&self, score: f32, similarity: f32, look: &Look, one: &Observation<'_>) -> f32 {
         if similarity < self.proximity {
             return score;
         }
@@ -115,7 +115,7 @@ impl Matcher {
     pub(super) fn round<M: Motion>(
         &mut self,
         targets: &mut [Target<M>],
-        seen: Seen<'_>,
+        seen: FrameView<'_>,
         open: &mut Vec<usize>,
         rule: Rule,
         costs: &mut Costs,
@@ -123,7 +123,7 @@ impl Matcher {
     ) {
         let mut candidates: Vec<&mut Target<M>> =
             targets.iter_mut().filter(|t| t.detection.is_none() && takes_part(t)).collect();
-        let offered: Vec<(usize, One<'_>)> =
+        let offered: Vec<(usize, Observation<'_>)> =
             open.iter().filter_map(|&index| Some((index, seen.get(index)?))).collect();
         self.expected.clear();
         self.expected.extend(candidates.iter().map(|target| match rule.search_box {
@@ -167,7 +167,7 @@ impl Matcher {
     fn overlap<M: Motion>(
         &mut self,
         candidates: &[&mut Target<M>],
-        offered: &[(usize, One<'_>)],
+        offered: &[(usize, Observation<'_>)],
         rotated: bool,
         may_match: impl Fn(usize, usize) -> bool,
     ) {
@@ -188,7 +188,7 @@ impl Matcher {
     fn compare_poses(
         &mut self,
         sigmas: &[f32],
-        offered: &[(usize, One<'_>)],
+        offered: &[(usize, Observation<'_>)],
         costs: &mut Costs,
         may_match: impl Fn(usize, usize) -> bool,
     ) {
@@ -213,7 +213,7 @@ impl Matcher {
     fn weigh<M: Motion>(
         &mut self,
         candidates: &[&mut Target<M>],
-        offered: &[(usize, One<'_>)],
+        offered: &[(usize, Observation<'_>)],
         rule: Rule,
     ) -> Gate {
         let least = match rule.gate {

@@ -30,9 +30,9 @@ mod lifecycle;
 mod look;
 mod matching;
 mod motion;
+mod observation;
 mod ocsort;
 mod params;
-mod seen;
 mod sort;
 mod state;
 mod target;
@@ -54,7 +54,7 @@ use crate::device::{DeviceError, Stream};
 use confidence::{Confidences, Thresholds};
 use lifecycle::Targets;
 use motion::Motion;
-use seen::Seen;
+use observation::FrameView;
 
 /// Detections of a frame that are taken in at most: the most confident, of equal ones the first. What remains is bounded in
 /// time and memory, whatever a detector lets through.
@@ -76,7 +76,7 @@ pub struct Tracker {
 /// An algorithm with the objects that it follows.
 trait Engine: Debug + Send + Sync {
     /// One frame; `usable` lists the detections to work with.
-    fn step(&mut self, params: &Params, seen: Seen<'_>, usable: Vec<usize>, costs: &mut Costs);
+    fn step(&mut self, params: &Params, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs);
     /// Writes the published tracks to their detections' places.
     fn publish(&self, tracks: &mut [Option<Track>]);
     /// Forgets all objects, but not which identities there were.
@@ -87,7 +87,7 @@ trait Engine: Debug + Send + Sync {
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
 
-type Step<M> = fn(&mut Targets<M>, &Params, Seen<'_>, Vec<usize>, &mut Costs);
+type Step<M> = fn(&mut Targets<M>, &Params, FrameView<'_>, Vec<usize>, &mut Costs);
 
 #[derive(Debug)]
 struct Following<M> {
@@ -102,7 +102,7 @@ impl<M: Motion + Debug + Send + Sync + 'static> Following<M> {
 }
 
 impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
-    fn step(&mut self, params: &Params, seen: Seen<'_>, usable: Vec<usize>, costs: &mut Costs) {
+    fn step(&mut self, params: &Params, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs) {
         (self.step)(&mut self.targets, params, seen, usable, costs);
     }
 
@@ -215,7 +215,7 @@ impl Tracker {
         let listed = frame.detections.iter().enumerate().filter(|(_, d)| is_used(d));
         let most = if frame.poses.sigmas.is_empty() { MOST_DETECTIONS } else { MOST_POSES };
         let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect(), most);
-        let seen = Seen::new(frame);
+        let seen = FrameView::new(frame);
         let mut params = self.params.clone();
         if params.auto_confidence {
             self.confidences.take(usable.iter().map(|index| seen.confidence(*index)));

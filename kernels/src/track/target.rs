@@ -2,7 +2,7 @@
 
 use super::look::Look;
 use super::motion::{Heading, Motion};
-use super::seen::{One, Posture, Seen};
+use super::observation::{FrameView, Observation, Posture};
 use super::{State, Track};
 use crate::associate::Oriented;
 use crate::geometry::Rect;
@@ -31,7 +31,7 @@ pub(super) struct Target<M> {
 }
 
 impl<M: Motion> Target<M> {
-    pub(super) fn new(index: usize, one: &One<'_>) -> Self {
+    pub(super) fn new(index: usize, one: &Observation<'_>) -> Self {
         let mut target = Self {
             motion: M::new(&one.detection.rect),
             id: 0,
@@ -52,7 +52,7 @@ impl<M: Motion> Target<M> {
     }
 
     /// Moves on to the next frame. False when the estimate has become useless.
-    pub(super) fn predict(&mut self, seen: Seen<'_>) -> bool {
+    pub(super) fn predict(&mut self, seen: FrameView<'_>) -> bool {
         if let Some(camera) = seen.camera() {
             self.motion.moved(camera);
         }
@@ -67,7 +67,7 @@ impl<M: Motion> Target<M> {
     }
 
     /// Takes detection `index` of this frame as its own.
-    pub(super) fn update(&mut self, index: usize, one: &One<'_>) {
+    pub(super) fn update(&mut self, index: usize, one: &Observation<'_>) {
         let expected = self.rect();
         if self.posture.is_outgrown(one, &expected) {
             // As a movement the filter would go on with it.
