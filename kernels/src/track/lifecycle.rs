@@ -1,6 +1,6 @@
 //! Followed objects, from their first detection to their loss: what all trackers share.
 
-use super::look::Look;
+use super::appearance::Appearance;
 use super::matching::{Matcher, Rule};
 use super::motion::Motion;
 use super::observation::FrameView;
@@ -50,8 +50,8 @@ impl<M: Motion> Targets<M> {
     }
 
     /// Forgets how they looked.
-    pub(super) fn clear_looks(&mut self) {
-        self.all.iter_mut().for_each(|target| target.look = Look::default());
+    pub(super) fn clear_appearance(&mut self) {
+        self.all.iter_mut().for_each(|target| target.appearance = Appearance::default());
     }
 
     /// One round of association, see [`Matcher::round`].

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::look::Look;
+use super::appearance::Appearance;
 use super::motion::{Heading, Motion};
 use super::observation::{FrameView, Observation};
 use super::target::Target;
@@ -26,12 +26,12 @@ pub(super) struct Rule {
     /// Whether the direction counts.
     pub(super) momentum: Option<Momentum>,
     /// Whether looks count, where both have some.
-    pub(super) appearance: Option<Appearance>,
+    pub(super) appearance: Option<AppearanceRule>,
 }
 
 /// What a match gains where both look alike; BoT-SORT's (section 3.3).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Appearance {
+pub(super) struct AppearanceRule {
     /// Lowest similarity of place at which looks count.
     pub(super) proximity: f32,
     /// Highest cosine distance, halved, at which they do.
@@ -66,7 +66,7 @@ impl Rule {
             search_box: SearchBox::Expected,
             buffer: 0.0,
             momentum: None,
-            appearance: Some(Appearance { proximity: params.proximity, distance: params.appearance }),
+            appearance: Some(AppearanceRule { proximity: params.proximity, distance: params.appearance }),
         }
     }
 }
@@ -83,14 +83,14 @@ impl Momentum {
     }
 }
 
-impl Appearance {
+impl AppearanceRule {
     /// The better of the score and half the looks' cosine and one, as far as looks count.
-    fn weigh(&self, score: f32, similarity: f32, look: &Look, one: &Observation<'_>) -> f32 {
+    fn weigh(&self, score: f32, similarity: f32, seen: &Appearance, one: &Observation<'_>) -> f32 {
         if similarity < self.proximity {
             return score;
         }
         let alike = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
-        let likeness = look.likeness(one.embedding).filter(alike);
+        let likeness = seen.similarity(one.embedding).filter(alike);
         likeness.map_or(score, |likeness| score.max(0.5 + 0.5 * likeness))
     }
 }
@@ -230,7 +230,7 @@ impl Matcher {
                 pair.score *= one.detection.confidence;
             }
             if let Some(appearance) = rule.appearance {
-                pair.score = appearance.weigh(pair.score, similarity, target.look(), one);
+                pair.score = appearance.weigh(pair.score, similarity, target.appearance(), one);
             }
             if pair.score < least {
                 return false;

@@ -19,6 +19,7 @@
 //! # Ok::<(), cudainfer_kernels::track::TrackError>(())
 //! ```
 
+mod appearance;
 mod auto;
 mod botsort;
 mod bytetrack;
@@ -27,7 +28,7 @@ mod confidence;
 mod input;
 mod kalman;
 mod lifecycle;
-mod look;
+
 mod matching;
 mod motion;
 mod observation;
@@ -40,8 +41,8 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+pub use appearance::Embeddings;
 pub use input::{AREA_OF_BOX, Poses, TrackerInput};
-pub use look::Embeddings;
 pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, Params, TrackError};
 pub use state::{State, Track};
 
@@ -82,7 +83,7 @@ trait Engine: Debug + Send + Sync {
     /// Forgets all objects, but not which identities there were.
     fn clear(&mut self);
     /// Forgets how the objects looked.
-    fn clear_looks(&mut self);
+    fn clear_appearance(&mut self);
     /// Every object as a track, oldest first.
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
@@ -114,8 +115,8 @@ impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
         self.targets.clear();
     }
 
-    fn clear_looks(&mut self) {
-        self.targets.clear_looks();
+    fn clear_appearance(&mut self) {
+        self.targets.clear_appearance();
     }
 
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_> {
@@ -173,11 +174,11 @@ impl Tracker {
     ///
     /// # Errors
     /// A distance that is none; then nothing changes.
-    pub fn change_looks(&mut self, appearance: f32) -> Result<(), TrackError> {
+    pub fn change_appearance(&mut self, appearance: f32) -> Result<(), TrackError> {
         let params = Params { appearance, ..self.params.clone() };
         params.validate()?;
         self.params = params;
-        self.engine.clear_looks();
+        self.engine.clear_appearance();
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! A followed object.
 
-use super::look::Look;
+use super::appearance::Appearance;
 use super::motion::{Heading, Motion};
 use super::observation::{FrameView, Observation, Posture};
 use super::{State, Track};
@@ -27,7 +27,7 @@ pub(super) struct Target<M> {
     pub(super) detection: Option<usize>,
     posture: Posture,
     angle: f32,
-    pub(super) look: Look,
+    pub(super) appearance: Appearance,
 }
 
 impl<M: Motion> Target<M> {
@@ -44,10 +44,10 @@ impl<M: Motion> Target<M> {
             detection: Some(index),
             posture: Posture::default(),
             angle: one.angle,
-            look: Look::default(),
+            appearance: Appearance::default(),
         };
         target.posture.take(one.pose, &target.motion.rect());
-        target.look.take(one.embedding);
+        target.appearance.take(one.embedding);
         target
     }
 
@@ -77,7 +77,7 @@ impl<M: Motion> Target<M> {
             self.motion.update(&self.posture.measure(one, &expected));
         }
         self.posture.take(one.pose, &self.motion.rect());
-        self.look.take(one.embedding);
+        self.appearance.take(one.embedding);
         self.class = one.detection.class;
         self.angle = one.angle;
         self.misses = 0;
@@ -92,8 +92,8 @@ impl<M: Motion> Target<M> {
     }
 
     /// How it looked so far.
-    pub(super) fn look(&self) -> &Look {
-        &self.look
+    pub(super) fn appearance(&self) -> &Appearance {
+        &self.appearance
     }
 
     /// The filter's estimate, rotated as it was last seen.
