@@ -89,8 +89,8 @@ impl AppearanceRule {
         if similarity < self.proximity {
             return score;
         }
-        let alike = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
-        let likeness = seen.similarity(one.embedding).filter(alike);
+        let counts = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
+        let likeness = seen.similarity(one.embedding).filter(counts);
         likeness.map_or(score, |likeness| score.max(0.5 + 0.5 * likeness))
     }
 }
@@ -105,7 +105,7 @@ pub(super) struct Matcher {
     poses: Vec<Range<usize>>,
     pairs: Vec<Pair>,
     /// Poses' pairs.
-    alike: Vec<Pair>,
+    pose_pairs: Vec<Pair>,
     assignment: Assignment,
 }
 
@@ -192,7 +192,7 @@ impl Matcher {
         costs: &mut Costs,
         may_match: impl Fn(usize, usize) -> bool,
     ) {
-        let Self { expected, points, poses, pairs, alike, .. } = self;
+        let Self { expected, points, poses, pairs, pose_pairs, .. } = self;
         let expected_poses = poses.iter().zip(&*expected).map(|(pose, rect)| Pose {
             points: points.get(pose.clone()).unwrap_or_default(),
             area: AREA_OF_BOX * rect.w * rect.h,
@@ -204,8 +204,8 @@ impl Matcher {
         let lacks = |pose: Option<&Pose<'_>>| pose.is_none_or(|pose| pose.points.is_empty());
         pairs.retain(|pair| lacks(rows.get(pair.row)) || lacks(cols.get(pair.col)));
         // Who lacks points resembles nobody there.
-        costs.oks(&rows, &cols, sigmas, may_match, alike);
-        pairs.append(alike);
+        costs.oks(&rows, &cols, sigmas, may_match, pose_pairs);
+        pairs.append(pose_pairs);
         pairs.sort_by_key(|pair| (pair.row, pair.col));
     }
 

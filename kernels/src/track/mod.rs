@@ -148,7 +148,7 @@ impl Tracker {
 
     /// Another with the same parameters that has seen nothing yet and compares on the CPU.
     #[must_use]
-    pub fn alike(&self) -> Self {
+    pub fn fresh(&self) -> Self {
         let params = self.params.clone();
         let engine = engine(params.algorithm);
         Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() }
