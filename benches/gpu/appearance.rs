@@ -52,18 +52,17 @@ pub fn run(stream: &Stream) {
         // 3 bytes a sample, and the counts.
         let (bytes, launches) = (count * (32 * 64 * 3 + 2 * LENGTH), count.div_ceil(480) as f64);
         for (who, variant) in [
-            ("cudainfer", Variant::Auto),
+            ("cudainfer", Variant::Shared),
             ("cudainfer, global", Variant::Global),
-            ("cudainfer, shared", Variant::Shared),
             ("cudainfer, chunked", Variant::Chunked),
         ] {
-            let mut gpu = CudaDescriber::new(format, variant, stream).unwrap();
+            let mut gpu = CudaDescriber::with_variant(format, variant, stream).unwrap();
             let times = measure(stream, |i| gpu.start(stream, &frames[i % FRAMES], &boxes).unwrap());
-            let goal = (variant == Variant::Auto && count == 100).then_some(15.0);
+            let goal = (variant == Variant::Shared && count == 100).then_some(15.0);
             row_of(who, &name, &times, bytes, launches, goal);
         }
         let name = format!("{name}, wall clock");
-        let mut gpu = CudaDescriber::new(format, Variant::Auto, stream).unwrap();
+        let mut gpu = CudaDescriber::new(format, stream).unwrap();
         let mut found = Vec::new();
         let times = wall(200, |i| {
             gpu.start(stream, &frames[i % FRAMES], &boxes).unwrap();

@@ -25,13 +25,11 @@ const ROOM: usize = 128;
 /// | `Chunked` | 4.5 | 4.8 | 5.5 | 6.5 | 9.6 | 13.6 |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// `Shared`, for any number of boxes: a box has so few samples, at most 2,048, that more blocks for it gain less than
-    /// meeting again costs them.
-    #[default]
-    Auto,
     /// Every sample is added in global memory.
     Global,
-    /// A block a box, which adds in shared memory.
+    /// A block a box, which adds in shared memory. What is used, for any number of boxes: a box has so few samples, at most
+    /// 2,048, that more blocks for it gain less than meeting again costs them.
+    #[default]
     Shared,
     /// Several blocks a box, which add in shared memory and then to each other's in global memory.
     Chunked,
@@ -42,10 +40,11 @@ pub enum Variant {
 #[derive(Debug)]
 pub struct CudaDescriber {
     plan: Plan,
-    variant: Variant,
-    shared: Kernel,
-    chunked: Kernel,
-    global: Kernel,
+    kernel: Kernel,
+    /// Of a block.
+    threads: u32,
+    /// Blocks a box.
+    chunks: u32,
     counts: Pinned,
     /// Where blocks add to each other's counts: as many, and a ticket a box. All 0 between launches.
     sums: Memory,
@@ -77,14 +76,31 @@ impl CudaDescriber {
     ///
     /// # Errors
     /// As [`super::Describer::new`], and [`AppearanceError::Device`].
-    pub fn new(format: FrameFormat, variant: Variant, stream: &Stream) -> Result<Self, AppearanceError> {
+    pub fn new(format: FrameFormat, stream: &Stream) -> Result<Self, AppearanceError> {
+        Self::with_variant(format, Variant::default(), stream)
+    }
+
+    /// The same with a kernel that adds up otherwise, to compare them.
+    ///
+    /// # Errors
+    /// As [`CudaDescriber::new`].
+    pub fn with_variant(
+        format: FrameFormat,
+        variant: Variant,
+        stream: &Stream,
+    ) -> Result<Self, AppearanceError> {
         let plan = Plan::new(format)?;
         let mode = match plan.color.mode {
             Mode::Yuv => "yuv",
             Mode::Rgb => "rgb",
             Mode::Luma => "luma",
         };
-        let load = |variant: &str| Kernel::load(stream.context(), "appearance", &format!("{variant}_{mode}"));
+        let (name, threads, chunks) = match variant {
+            Variant::Global => ("global", THREADS, CHUNKS),
+            Variant::Shared => ("shared", SHARED_THREADS, 1),
+            Variant::Chunked => ("chunked", THREADS, CHUNKS),
+        };
+        let kernel = Kernel::load(stream.context(), "appearance", &format!("{name}_{mode}"))?;
         let mut component = [[0; 4]; 3];
         for (slot, c) in component.iter_mut().zip(&plan.components) {
             *slot = [c.group, c.offset, usize::from(c.half_columns), usize::from(c.half_rows)].map(narrow);
@@ -100,10 +116,9 @@ impl CudaDescriber {
             bias: plan.color.bias,
             boxes: [Part::default(); MOST],
         };
-        let [shared, chunked, global] = [load("shared")?, load("chunked")?, load("global")?];
         let (counts, sums) = room(stream, ROOM)?;
         let done = Event::new(stream.context())?;
-        Ok(Self { plan, variant, shared, chunked, global, counts, sums, done, pending: 0, parameters })
+        Ok(Self { plan, kernel, threads, chunks, counts, sums, done, pending: 0, parameters })
     }
 
     /// Enqueues the counting of `boxes` (in frame pixels) of `frame`; [`CudaDescriber::finish`] has it. What was started
@@ -133,11 +148,6 @@ impl CudaDescriber {
             self.parameters.plane[c] = address;
             self.parameters.stride[c] = stride as u64;
         }
-        let (kernel, threads, chunks) = match self.variant {
-            Variant::Global => (&self.global, THREADS, CHUNKS),
-            Variant::Chunked => (&self.chunked, THREADS, CHUNKS),
-            Variant::Shared | Variant::Auto => (&self.shared, SHARED_THREADS, 1),
-        };
         let tickets = self.sums.pointer() + self.counts.bytes() as u64;
         for (number, boxes) in boxes.chunks(MOST).enumerate() {
             let first = (number * MOST) as u64;
@@ -147,10 +157,10 @@ impl CudaDescriber {
             for (part, rect) in self.parameters.boxes.iter_mut().zip(boxes) {
                 *part = self.plan.part(*rect);
             }
-            let grid = [narrow(boxes.len()), chunks, 1];
+            let grid = [narrow(boxes.len()), self.chunks, 1];
             // SAFETY: `Parameters` mirrors the kernels' struct. The planes were checked to hold the frame, and boxes lie
             // inside; `room` has made place for the counts of all boxes, their sums and tickets.
-            unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &self.parameters) }?;
+            unsafe { stream.launch(&self.kernel, grid, [self.threads, 1, 1], 0, &self.parameters) }?;
         }
         stream.record(&self.done)?;
         self.pending = boxes.len();

@@ -68,8 +68,8 @@ fn listed(matrix: &[f32], cols: usize, may_match: impl Fn(usize, usize) -> bool,
     pairs.clear();
     for (row, scores) in matrix.chunks(cols.max(1)).enumerate() {
         let start = pairs.len();
-        let alike = scores.iter().enumerate().filter(|(col, score)| **score > 0.0 && may_match(row, *col));
-        pairs.extend(alike.map(|(col, &score)| Pair { row, col, score }));
+        let similar = scores.iter().enumerate().filter(|(col, score)| **score > 0.0 && may_match(row, *col));
+        pairs.extend(similar.map(|(col, &score)| Pair { row, col, score }));
         keep_best(pairs, start);
     }
 }

@@ -23,7 +23,7 @@ pub use paf::{
     CudaPafGrouper, MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConvention, PafGrouper, PafParams,
 };
 
-use crate::peaks::Shape;
+use crate::peaks::MapShape;
 
 /// A point of an instance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +69,7 @@ struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn new(values: &'a [f32], shape: &Shape) -> Self {
+    fn new(values: &'a [f32], shape: &MapShape) -> Self {
         Self { values, width: shape.width, height: shape.height, strides: shape.strides() }
     }
 
@@ -94,7 +94,7 @@ const _: () = assert!(size_of::<Strides>() == 24);
 
 impl Strides {
     /// Of an output that [`crate::peaks`] takes, so that its elements are counted in 32 bits.
-    fn of(shape: &Shape) -> Self {
+    fn of(shape: &MapShape) -> Self {
         let [channel, row, column] = shape.strides().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         Self { frame: (shape.channels * shape.height * shape.width) as u64, channel, row, column }
     }

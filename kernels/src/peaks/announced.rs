@@ -1,6 +1,6 @@
 //! What a map was announced as, and whether the one that arrives is that.
 
-use super::grid::Shape;
+use super::grid::MapShape;
 use super::{Params, PeaksError};
 use crate::device::DeviceTensor;
 use crate::preproc::Layout;
@@ -12,7 +12,7 @@ pub(crate) struct Announced {
     pub map: TensorDesc,
     pub params: Params,
     /// Where its dimensions are all known.
-    pub shape: Option<Shape>,
+    pub shape: Option<MapShape>,
     pub channels: Option<usize>,
     input: [usize; 2],
 }
@@ -40,7 +40,7 @@ impl Announced {
             _ => return Err(PeaksError::Rank(map.to_string())),
         };
         let shape = match image {
-            [Some(a), Some(b), Some(c)] => Some(Shape::read(map, [a, b, c], input, &params)?),
+            [Some(a), Some(b), Some(c)] => Some(MapShape::read(map, [a, b, c], input, &params)?),
             _ => None,
         };
         let channels = shape.map(|shape| shape.channels).or(match params.layout {
@@ -52,7 +52,7 @@ impl Announced {
     }
 
     /// Understands the map that arrived, or says as `PeakFinder::run` what is wrong with it.
-    pub fn read(&self, name: &str, ty: TensorType, dims: &[usize]) -> Result<Shape, PeaksError> {
+    pub fn read(&self, name: &str, ty: TensorType, dims: &[usize]) -> Result<MapShape, PeaksError> {
         let announced = &self.map.dims;
         let same = ty == self.map.ty
             && dims.len() == announced.len()
@@ -71,12 +71,12 @@ impl Announced {
             [_, a, b, c] | [a, b, c] => [a, b, c],
             _ => return Err(PeaksError::Rank(got().to_string())),
         };
-        Shape::read(&self.map, image, self.input, &self.params)
+        MapShape::read(&self.map, image, self.input, &self.params)
     }
 
     /// The same for a tensor of the GPU that holds at least so many frames along the first of its four dimensions; one of
     /// three is one frame's.
-    pub fn read_rows(&self, map: &DeviceTensor<'_>, wanted: usize) -> Result<Shape, PeaksError> {
+    pub fn read_rows(&self, map: &DeviceTensor<'_>, wanted: usize) -> Result<MapShape, PeaksError> {
         let (frames, first) = match *map.dims {
             [frames, _, _, _] => (frames, map.row(0).unwrap_or(*map)),
             _ => (1, *map),

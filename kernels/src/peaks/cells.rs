@@ -1,6 +1,6 @@
 //! A map's values and how they lie.
 
-use super::grid::Shape;
+use super::grid::MapShape;
 use crate::preproc::Layout;
 
 /// A map's values and how they lie.
@@ -15,7 +15,7 @@ pub(super) struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     /// `values` are as many as `shape` says.
-    pub fn new(values: &'a [f32], shape: &Shape) -> Self {
+    pub fn new(values: &'a [f32], shape: &MapShape) -> Self {
         let step = match shape.layout {
             Layout::Nchw => 1,
             Layout::Nhwc => shape.channels,

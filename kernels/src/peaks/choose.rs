@@ -1,6 +1,6 @@
 //! From maxima to peaks, the same for both devices: the threshold, the order, how many a channel keeps, their places.
 
-use super::grid::Shape;
+use super::grid::MapShape;
 use super::{Activation, Params, Peak};
 use crate::geometry::Affine;
 
@@ -33,7 +33,7 @@ pub(crate) struct TensorPeak {
 pub(super) fn choose<T>(
     candidates: &mut Vec<Candidate<T>>,
     params: &Params,
-    shape: &Shape,
+    shape: &MapShape,
     to_frame: &Affine,
     offset: impl Fn(&Candidate<T>) -> (f64, f64),
     mut emit: impl FnMut(Peak, TensorPeak, &Candidate<T>),

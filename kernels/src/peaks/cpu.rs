@@ -5,7 +5,7 @@
 
 use super::cells::Cells;
 use super::choose::{Candidate, TensorPeak, activate, choose, gate};
-use super::grid::Shape;
+use super::grid::MapShape;
 use super::{Mode, Outcome, Params, Peak, refine};
 use crate::geometry::Affine;
 
@@ -23,7 +23,7 @@ pub(super) struct Scratch {
 pub(super) fn find(
     cells: &Cells<'_>,
     params: &Params,
-    shape: &Shape,
+    shape: &MapShape,
     to_frame: &Affine,
     scratch: &mut Scratch,
     mut emit: impl FnMut(Peak, TensorPeak),

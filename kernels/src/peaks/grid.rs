@@ -6,7 +6,7 @@ use crate::tensor::TensorDesc;
 
 /// A map's dimensions once they are understood.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Shape {
+pub(crate) struct MapShape {
     pub layout: Layout,
     pub channels: usize,
     pub width: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Shape {
     pub first: [f64; 2],
 }
 
-impl Shape {
+impl MapShape {
     /// Understands the three dimensions `image` (without the batch) of `map`, none of which is 0.
     pub fn read(
         map: &TensorDesc,
@@ -63,7 +63,7 @@ impl Shape {
         (self.scale[0] * x + self.first[0], self.scale[1] * y + self.first[1])
     }
 
-    /// The place in tensor pixels as a cell position: the inverse of [`Shape::to_tensor`].
+    /// The place in tensor pixels as a cell position: the inverse of [`MapShape::to_tensor`].
     pub fn to_cell(self, x: f64, y: f64) -> (f64, f64) {
         ((x - self.first[0]) / self.scale[0], (y - self.first[1]) / self.scale[1])
     }

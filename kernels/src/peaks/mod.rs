@@ -40,7 +40,7 @@ use cells::Cells;
 pub(crate) use announced::Announced;
 pub(crate) use choose::{TensorPeak, activate};
 pub(crate) use cuda::Records;
-pub(crate) use grid::Shape;
+pub(crate) use grid::MapShape;
 
 /// Finds the peaks of one output of a model. Made once a stream; keeps its scratch memory.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl PeakFinder {
         map: &TensorView<'_>,
         to_frame: &Affine,
         emit: impl FnMut(Peak, TensorPeak),
-    ) -> Result<(Outcome, Shape), PeaksError> {
+    ) -> Result<(Outcome, MapShape), PeaksError> {
         let shape = self.announced.read(map.name, map.ty, &map.dims)?;
         let values = map.to_f32();
         let cells = Cells::new(&values, &shape);

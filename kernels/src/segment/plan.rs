@@ -6,14 +6,14 @@ use crate::tensor::{TensorDesc, TensorType};
 
 /// A tensor's dimensions. One channel is always [`Layout::Nchw`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct TensorShape {
     pub layout: Layout,
     pub channels: usize,
     pub width: usize,
     pub height: usize,
 }
 
-impl Shape {
+impl TensorShape {
     pub fn cells(&self) -> usize {
         self.width * self.height
     }
@@ -23,7 +23,7 @@ impl Shape {
 #[derive(Clone, Debug)]
 pub(super) struct Announced {
     pub tensor: TensorDesc,
-    pub shape: Shape,
+    pub shape: TensorShape,
 }
 
 impl Announced {
@@ -69,9 +69,9 @@ fn read(
     [a, b, c]: [usize; 3],
     input: [usize; 2],
     layout: Option<Layout>,
-) -> Result<Shape, SegmentError> {
-    let nchw = Shape { layout: Layout::Nchw, channels: a, width: c, height: b };
-    let nhwc = Shape { layout: Layout::Nhwc, channels: c, width: b, height: a };
+) -> Result<TensorShape, SegmentError> {
+    let nchw = TensorShape { layout: Layout::Nchw, channels: a, width: c, height: b };
+    let nhwc = TensorShape { layout: Layout::Nhwc, channels: c, width: b, height: a };
     let shape = match (layout, fits(&nchw, input), fits(&nhwc, input)) {
         (Some(Layout::Nchw), ..) | (None, true, false) => nchw,
         (Some(Layout::Nhwc), ..) | (None, false, true) => nhwc,
@@ -90,13 +90,13 @@ fn read(
             }
         },
     };
-    Ok(if shape.channels == 1 { Shape { layout: Layout::Nchw, ..shape } } else { shape })
+    Ok(if shape.channels == 1 { TensorShape { layout: Layout::Nchw, ..shape } } else { shape })
 }
 
 /// Whether the cells are the input's pixels reduced by the same whole factor on both axes: as tiles of it, or evenly
 /// spaced from the first pixel to the last.
-fn fits(shape: &Shape, [width, height]: [usize; 2]) -> bool {
-    let Shape { width: w, height: h, .. } = *shape;
+fn fits(shape: &TensorShape, [width, height]: [usize; 2]) -> bool {
+    let TensorShape { width: w, height: h, .. } = *shape;
     let spans = |cells, pixels: usize| cells > 1 && pixels >= cells && (pixels - 1).is_multiple_of(cells - 1);
     let tiled = width.is_multiple_of(w) && height.is_multiple_of(h) && width / w == height / h;
     tiled || spans(w, width) && spans(h, height) && (width - 1) / (w - 1) == (height - 1) / (h - 1)
@@ -161,7 +161,7 @@ impl Plan {
 
     /// The mask's width and height.
     pub fn size(&self) -> [usize; 2] {
-        let Shape { width, height, .. } = self.announced.shape;
+        let TensorShape { width, height, .. } = self.announced.shape;
         [width, height]
     }
 

@@ -3,7 +3,7 @@
 use multiversion::multiversion;
 
 use super::SegmentError;
-use super::plan::{Announced, Shape};
+use super::plan::{Announced, TensorShape};
 use crate::geometry::Rect;
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorView};
@@ -53,7 +53,7 @@ impl Prototypes {
 
     /// The prototypes' width and height in cells. They cover the input tensor.
     pub fn size(&self) -> [usize; 2] {
-        let Shape { width, height, .. } = self.announced.shape;
+        let TensorShape { width, height, .. } = self.announced.shape;
         [width, height]
     }
 
@@ -99,7 +99,7 @@ impl Prototypes {
     ) -> Result<(), SegmentError> {
         self.announced.check(prototypes.name, prototypes.ty, &prototypes.dims)?;
         self.check(coefficients.len(), regions, masks.len())?;
-        let Shape { layout, channels, width, .. } = self.announced.shape;
+        let TensorShape { layout, channels, width, .. } = self.announced.shape;
         let values = prototypes.to_f32();
         let cells = self.announced.shape.cells();
         let mut sums = vec![0f32; width];
@@ -136,7 +136,7 @@ impl Prototypes {
         regions: &[Region],
         room: usize,
     ) -> Result<(), SegmentError> {
-        let Shape { channels, width, height, .. } = self.announced.shape;
+        let TensorShape { channels, width, height, .. } = self.announced.shape;
         let mut bytes = 0;
         let fit = regions.iter().all(|region| {
             let inside = |first: u32, n: u32, size: usize| {

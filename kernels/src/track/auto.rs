@@ -10,14 +10,14 @@ use super::bytetrack::cascade;
 use super::lifecycle::Targets;
 use super::matching::{Momentum, Rule};
 use super::motion::WidthHeight;
-use super::seen::Seen;
+use super::observation::FrameView;
 use crate::associate::{Costs, Gate};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<WidthHeight<70>>,
     params: &Params,
-    seen: Seen<'_>,
+    seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {

@@ -2,7 +2,7 @@
 //! arXiv:2206.14651, 2022.
 //!
 //! ByteTrack, and three things: a filter over width and height ([`super::motion::WidthHeight`], section 3.1), objects that
-//! move with the camera before they are compared (3.2: [`super::Frame::camera`], estimated by [`crate::camera`]), and looks
+//! move with the camera before they are compared (3.2: [`super::TrackerInput::camera`], estimated by [`crate::camera`]), and looks
 //! that count where boxes are near each other ([`super::matching::Appearance`], 3.3). Written from the paper. The last two
 //! are at the service of the other algorithms, too.
 
@@ -11,14 +11,14 @@ use super::bytetrack::cascade;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::WidthHeight;
-use super::seen::Seen;
+use super::observation::FrameView;
 use crate::associate::{Costs, Gate};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<WidthHeight<100>>,
     params: &Params,
-    seen: Seen<'_>,
+    seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {

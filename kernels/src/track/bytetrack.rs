@@ -11,14 +11,14 @@ use super::Params;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::{Motion, RatioHeight};
-use super::seen::Seen;
+use super::observation::FrameView;
 use crate::associate::{Costs, Gate};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<RatioHeight>,
     params: &Params,
-    seen: Seen<'_>,
+    seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {
@@ -31,7 +31,7 @@ pub(super) fn step(
 pub(super) fn cascade<M: Motion, const N: usize>(
     targets: &mut Targets<M>,
     params: &Params,
-    seen: Seen<'_>,
+    seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,
     rules: [Rule; N],

@@ -12,14 +12,14 @@ use super::bytetrack::cascade;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::RatioHeight;
-use super::seen::Seen;
+use super::observation::FrameView;
 use crate::associate::{Costs, Gate};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<RatioHeight>,
     params: &Params,
-    seen: Seen<'_>,
+    seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,
 ) {

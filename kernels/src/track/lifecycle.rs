@@ -1,9 +1,9 @@
 //! Followed objects, from their first detection to their loss: what all trackers share.
 
-use super::look::Look;
+use super::appearance::Appearance;
 use super::matching::{Matcher, Rule};
 use super::motion::Motion;
-use super::seen::Seen;
+use super::observation::FrameView;
 use super::target::Target;
 use super::{State, Track};
 use crate::associate::Costs;
@@ -36,7 +36,7 @@ pub(super) fn longest_gap(max_lost: u32) -> f64 {
 impl<M: Motion> Targets<M> {
     /// Moves all on to the next frame and returns its number, from 1. After a gap of more than `max_lost` frames, and
     /// of more than a second of the usual 30, nobody is known.
-    pub(super) fn begin_frame(&mut self, seen: Seen<'_>, max_lost: u32) -> u32 {
+    pub(super) fn begin_frame(&mut self, seen: FrameView<'_>, max_lost: u32) -> u32 {
         self.frame = self.frame.saturating_add(1);
         let longest = longest_gap(max_lost);
         self.all.retain_mut(|target| target.predict(seen) && seen.elapsed() <= longest);
@@ -50,14 +50,14 @@ impl<M: Motion> Targets<M> {
     }
 
     /// Forgets how they looked.
-    pub(super) fn clear_looks(&mut self) {
-        self.all.iter_mut().for_each(|target| target.look = Look::default());
+    pub(super) fn clear_appearance(&mut self) {
+        self.all.iter_mut().for_each(|target| target.appearance = Appearance::default());
     }
 
     /// One round of association, see [`Matcher::round`].
     pub(super) fn round(
         &mut self,
-        seen: Seen<'_>,
+        seen: FrameView<'_>,
         open: &mut Vec<usize>,
         rule: Rule,
         costs: &mut Costs,
@@ -67,7 +67,7 @@ impl<M: Motion> Targets<M> {
     }
 
     /// Starts an object for each detection listed in `open`.
-    pub(super) fn start(&mut self, seen: Seen<'_>, open: &[usize]) {
+    pub(super) fn start(&mut self, seen: FrameView<'_>, open: &[usize]) {
         let new = |&index: &usize| Some(Target::new(index, &seen.get(index)?));
         self.all.extend(open.iter().filter_map(new));
     }

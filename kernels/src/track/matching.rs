@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::look::Look;
+use super::appearance::Appearance;
 use super::motion::{Heading, Motion};
-use super::seen::{One, Seen};
+use super::observation::{FrameView, Observation};
 use super::target::Target;
 use super::{AREA_OF_BOX, Params};
 use crate::associate::{Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, rotated_iou_pairs};
@@ -26,12 +26,12 @@ pub(super) struct Rule {
     /// Whether the direction counts.
     pub(super) momentum: Option<Momentum>,
     /// Whether looks count, where both have some.
-    pub(super) appearance: Option<Appearance>,
+    pub(super) appearance: Option<AppearanceRule>,
 }
 
 /// What a match gains where both look alike; BoT-SORT's (section 3.3).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Appearance {
+pub(super) struct AppearanceRule {
     /// Lowest similarity of place at which looks count.
     pub(super) proximity: f32,
     /// Highest cosine distance, halved, at which they do.
@@ -66,7 +66,7 @@ impl Rule {
             search_box: SearchBox::Expected,
             buffer: 0.0,
             momentum: None,
-            appearance: Some(Appearance { proximity: params.proximity, distance: params.appearance }),
+            appearance: Some(AppearanceRule { proximity: params.proximity, distance: params.appearance }),
         }
     }
 }
@@ -76,21 +76,21 @@ impl Momentum {
         Self { weight: params.momentum, frames: params.momentum_frames }
     }
 
-    fn weigh(&self, score: f32, heading: Option<Heading>, one: &One<'_>) -> f32 {
+    fn weigh(&self, score: f32, heading: Option<Heading>, one: &Observation<'_>) -> f32 {
         let gain = heading.map_or(0.0, |heading| heading.agreement(&one.detection.rect)) as f32;
         // Whoever may match at all still may.
         (score + self.weight * one.detection.confidence * gain).max(f32::MIN_POSITIVE)
     }
 }
 
-impl Appearance {
+impl AppearanceRule {
     /// The better of the score and half the looks' cosine and one, as far as looks count.
-    fn weigh(&self, score: f32, similarity: f32, look: &Look, one: &One<'_>) -> f32 {
+    fn weigh(&self, score: f32, similarity: f32, seen: &Appearance, one: &Observation<'_>) -> f32 {
         if similarity < self.proximity {
             return score;
         }
-        let alike = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
-        let likeness = look.likeness(one.embedding).filter(alike);
+        let counts = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
+        let likeness = seen.similarity(one.embedding).filter(counts);
         likeness.map_or(score, |likeness| score.max(0.5 + 0.5 * likeness))
     }
 }
@@ -105,7 +105,7 @@ pub(super) struct Matcher {
     poses: Vec<Range<usize>>,
     pairs: Vec<Pair>,
     /// Poses' pairs.
-    alike: Vec<Pair>,
+    pose_pairs: Vec<Pair>,
     assignment: Assignment,
 }
 
@@ -115,7 +115,7 @@ impl Matcher {
     pub(super) fn round<M: Motion>(
         &mut self,
         targets: &mut [Target<M>],
-        seen: Seen<'_>,
+        seen: FrameView<'_>,
         open: &mut Vec<usize>,
         rule: Rule,
         costs: &mut Costs,
@@ -123,7 +123,7 @@ impl Matcher {
     ) {
         let mut candidates: Vec<&mut Target<M>> =
             targets.iter_mut().filter(|t| t.detection.is_none() && takes_part(t)).collect();
-        let offered: Vec<(usize, One<'_>)> =
+        let offered: Vec<(usize, Observation<'_>)> =
             open.iter().filter_map(|&index| Some((index, seen.get(index)?))).collect();
         self.expected.clear();
         self.expected.extend(candidates.iter().map(|target| match rule.search_box {
@@ -167,7 +167,7 @@ impl Matcher {
     fn overlap<M: Motion>(
         &mut self,
         candidates: &[&mut Target<M>],
-        offered: &[(usize, One<'_>)],
+        offered: &[(usize, Observation<'_>)],
         rotated: bool,
         may_match: impl Fn(usize, usize) -> bool,
     ) {
@@ -188,11 +188,11 @@ impl Matcher {
     fn compare_poses(
         &mut self,
         sigmas: &[f32],
-        offered: &[(usize, One<'_>)],
+        offered: &[(usize, Observation<'_>)],
         costs: &mut Costs,
         may_match: impl Fn(usize, usize) -> bool,
     ) {
-        let Self { expected, points, poses, pairs, alike, .. } = self;
+        let Self { expected, points, poses, pairs, pose_pairs, .. } = self;
         let expected_poses = poses.iter().zip(&*expected).map(|(pose, rect)| Pose {
             points: points.get(pose.clone()).unwrap_or_default(),
             area: AREA_OF_BOX * rect.w * rect.h,
@@ -204,8 +204,8 @@ impl Matcher {
         let lacks = |pose: Option<&Pose<'_>>| pose.is_none_or(|pose| pose.points.is_empty());
         pairs.retain(|pair| lacks(rows.get(pair.row)) || lacks(cols.get(pair.col)));
         // Who lacks points resembles nobody there.
-        costs.oks(&rows, &cols, sigmas, may_match, alike);
-        pairs.append(alike);
+        costs.oks(&rows, &cols, sigmas, may_match, pose_pairs);
+        pairs.append(pose_pairs);
         pairs.sort_by_key(|pair| (pair.row, pair.col));
     }
 
@@ -213,7 +213,7 @@ impl Matcher {
     fn weigh<M: Motion>(
         &mut self,
         candidates: &[&mut Target<M>],
-        offered: &[(usize, One<'_>)],
+        offered: &[(usize, Observation<'_>)],
         rule: Rule,
     ) -> Gate {
         let least = match rule.gate {
@@ -230,7 +230,7 @@ impl Matcher {
                 pair.score *= one.detection.confidence;
             }
             if let Some(appearance) = rule.appearance {
-                pair.score = appearance.weigh(pair.score, similarity, target.look(), one);
+                pair.score = appearance.weigh(pair.score, similarity, target.appearance(), one);
             }
             if pair.score < least {
                 return false;

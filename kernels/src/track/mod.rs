@@ -19,6 +19,7 @@
 //! # Ok::<(), cudainfer_kernels::track::TrackError>(())
 //! ```
 
+mod appearance;
 mod auto;
 mod botsort;
 mod bytetrack;
@@ -27,12 +28,12 @@ mod confidence;
 mod input;
 mod kalman;
 mod lifecycle;
-mod look;
+
 mod matching;
 mod motion;
+mod observation;
 mod ocsort;
 mod params;
-mod seen;
 mod sort;
 mod state;
 mod target;
@@ -40,8 +41,8 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+pub use appearance::Embeddings;
 pub use input::{AREA_OF_BOX, Poses, TrackerInput};
-pub use look::Embeddings;
 pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, Params, TrackError};
 pub use state::{State, Track};
 
@@ -54,7 +55,7 @@ use crate::device::{DeviceError, Stream};
 use confidence::{Confidences, Thresholds};
 use lifecycle::Targets;
 use motion::Motion;
-use seen::Seen;
+use observation::FrameView;
 
 /// Detections of a frame that are taken in at most: the most confident, of equal ones the first. What remains is bounded in
 /// time and memory, whatever a detector lets through.
@@ -76,18 +77,18 @@ pub struct Tracker {
 /// An algorithm with the objects that it follows.
 trait Engine: Debug + Send + Sync {
     /// One frame; `usable` lists the detections to work with.
-    fn step(&mut self, params: &Params, seen: Seen<'_>, usable: Vec<usize>, costs: &mut Costs);
+    fn step(&mut self, params: &Params, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs);
     /// Writes the published tracks to their detections' places.
     fn publish(&self, tracks: &mut [Option<Track>]);
     /// Forgets all objects, but not which identities there were.
     fn clear(&mut self);
     /// Forgets how the objects looked.
-    fn clear_looks(&mut self);
+    fn clear_appearance(&mut self);
     /// Every object as a track, oldest first.
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
 
-type Step<M> = fn(&mut Targets<M>, &Params, Seen<'_>, Vec<usize>, &mut Costs);
+type Step<M> = fn(&mut Targets<M>, &Params, FrameView<'_>, Vec<usize>, &mut Costs);
 
 #[derive(Debug)]
 struct Following<M> {
@@ -102,7 +103,7 @@ impl<M: Motion + Debug + Send + Sync + 'static> Following<M> {
 }
 
 impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
-    fn step(&mut self, params: &Params, seen: Seen<'_>, usable: Vec<usize>, costs: &mut Costs) {
+    fn step(&mut self, params: &Params, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs) {
         (self.step)(&mut self.targets, params, seen, usable, costs);
     }
 
@@ -114,8 +115,8 @@ impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
         self.targets.clear();
     }
 
-    fn clear_looks(&mut self) {
-        self.targets.clear_looks();
+    fn clear_appearance(&mut self) {
+        self.targets.clear_appearance();
     }
 
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_> {
@@ -147,7 +148,7 @@ impl Tracker {
 
     /// Another with the same parameters that has seen nothing yet and compares on the CPU.
     #[must_use]
-    pub fn alike(&self) -> Self {
+    pub fn fresh(&self) -> Self {
         let params = self.params.clone();
         let engine = engine(params.algorithm);
         Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() }
@@ -173,11 +174,11 @@ impl Tracker {
     ///
     /// # Errors
     /// A distance that is none; then nothing changes.
-    pub fn change_looks(&mut self, appearance: f32) -> Result<(), TrackError> {
+    pub fn change_appearance(&mut self, appearance: f32) -> Result<(), TrackError> {
         let params = Params { appearance, ..self.params.clone() };
         params.validate()?;
         self.params = params;
-        self.engine.clear_looks();
+        self.engine.clear_appearance();
         Ok(())
     }
 
@@ -215,7 +216,7 @@ impl Tracker {
         let listed = frame.detections.iter().enumerate().filter(|(_, d)| is_used(d));
         let most = if frame.poses.sigmas.is_empty() { MOST_DETECTIONS } else { MOST_POSES };
         let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect(), most);
-        let seen = Seen::new(frame);
+        let seen = FrameView::new(frame);
         let mut params = self.params.clone();
         if params.auto_confidence {
             self.confidences.take(usable.iter().map(|index| seen.confidence(*index)));

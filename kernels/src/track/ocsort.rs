@@ -11,14 +11,14 @@ use super::Params;
 use super::lifecycle::Targets;
 use super::matching::{Momentum, Rule, SearchBox};
 use super::motion::Observed;
-use super::seen::Seen;
+use super::observation::FrameView;
 use crate::associate::{Costs, Gate};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<Observed>,
     params: &Params,
-    seen: Seen<'_>,
+    seen: FrameView<'_>,
     mut usable: Vec<usize>,
     costs: &mut Costs,
 ) {

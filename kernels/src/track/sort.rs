@@ -7,14 +7,14 @@ use super::Params;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::AreaRatio;
-use super::seen::Seen;
+use super::observation::FrameView;
 use crate::associate::{Costs, Gate};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<AreaRatio>,
     params: &Params,
-    seen: Seen<'_>,
+    seen: FrameView<'_>,
     mut usable: Vec<usize>,
     costs: &mut Costs,
 ) {

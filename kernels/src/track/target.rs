@@ -1,8 +1,8 @@
 //! A followed object.
 
-use super::look::Look;
+use super::appearance::Appearance;
 use super::motion::{Heading, Motion};
-use super::seen::{One, Posture, Seen};
+use super::observation::{FrameView, Observation, Posture};
 use super::{State, Track};
 use crate::associate::Oriented;
 use crate::geometry::Rect;
@@ -27,11 +27,11 @@ pub(super) struct Target<M> {
     pub(super) detection: Option<usize>,
     posture: Posture,
     angle: f32,
-    pub(super) look: Look,
+    pub(super) appearance: Appearance,
 }
 
 impl<M: Motion> Target<M> {
-    pub(super) fn new(index: usize, one: &One<'_>) -> Self {
+    pub(super) fn new(index: usize, one: &Observation<'_>) -> Self {
         let mut target = Self {
             motion: M::new(&one.detection.rect),
             id: 0,
@@ -44,15 +44,15 @@ impl<M: Motion> Target<M> {
             detection: Some(index),
             posture: Posture::default(),
             angle: one.angle,
-            look: Look::default(),
+            appearance: Appearance::default(),
         };
         target.posture.take(one.pose, &target.motion.rect());
-        target.look.take(one.embedding);
+        target.appearance.take(one.embedding);
         target
     }
 
     /// Moves on to the next frame. False when the estimate has become useless.
-    pub(super) fn predict(&mut self, seen: Seen<'_>) -> bool {
+    pub(super) fn predict(&mut self, seen: FrameView<'_>) -> bool {
         if let Some(camera) = seen.camera() {
             self.motion.moved(camera);
         }
@@ -67,7 +67,7 @@ impl<M: Motion> Target<M> {
     }
 
     /// Takes detection `index` of this frame as its own.
-    pub(super) fn update(&mut self, index: usize, one: &One<'_>) {
+    pub(super) fn update(&mut self, index: usize, one: &Observation<'_>) {
         let expected = self.rect();
         if self.posture.is_outgrown(one, &expected) {
             // As a movement the filter would go on with it.
@@ -77,7 +77,7 @@ impl<M: Motion> Target<M> {
             self.motion.update(&self.posture.measure(one, &expected));
         }
         self.posture.take(one.pose, &self.motion.rect());
-        self.look.take(one.embedding);
+        self.appearance.take(one.embedding);
         self.class = one.detection.class;
         self.angle = one.angle;
         self.misses = 0;
@@ -92,8 +92,8 @@ impl<M: Motion> Target<M> {
     }
 
     /// How it looked so far.
-    pub(super) fn look(&self) -> &Look {
-        &self.look
+    pub(super) fn appearance(&self) -> &Appearance {
+        &self.appearance
     }
 
     /// The filter's estimate, rotated as it was last seen.

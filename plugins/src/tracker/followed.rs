@@ -52,7 +52,7 @@ impl Followed {
 
 impl PerStream for Followed {
     fn alike(&self) -> Self {
-        Self::by(self.tracker.alike(), self.scene.alike())
+        Self::by(self.tracker.fresh(), self.scene.alike())
     }
 
     /// Forgets the objects, not which identities there were.

@@ -165,7 +165,7 @@ impl Tracker {
         let looks = followed.looks.prepare(caps, settings.appearance, settings.embedding_output(), stream)?;
         if let Some(kind) = looks {
             let distance = settings.appearance_distance(*kind == Kind::Histogram);
-            followed.tracker.change_looks(distance).map_err(|e| e.to_string())?;
+            followed.tracker.change_appearance(distance).map_err(|e| e.to_string())?;
         }
         followed.camera.prepare(caps, settings.camera_motion(), stream)?;
         followed.caps = Some(caps.clone());

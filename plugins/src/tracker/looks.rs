@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::appearance::{self, AppearanceError, CudaDescriber, Describer, Variant};
+use cudainfer_kernels::appearance::{self, AppearanceError, CudaDescriber, Describer};
 use cudainfer_kernels::device::Stream;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::tensor::TensorDesc;
@@ -162,7 +162,7 @@ fn histogram(
     Ok(match pixels.stream.clone() {
         None => Source::Cpu(pixels, Box::new(Describer::new(format).map_err(failed)?)),
         Some(stream) => {
-            let describer = CudaDescriber::new(format, Variant::Auto, &stream).map_err(failed)?;
+            let describer = CudaDescriber::new(format, &stream).map_err(failed)?;
             Source::Gpu(pixels, Box::new(describer), stream)
         }
     })

@@ -8,7 +8,7 @@ use cudainfer_kernels::geometry::Rect;
 use super::preproc::reference::Owned;
 use super::{Random, stream, upload};
 
-const VARIANTS: [Variant; 4] = [Variant::Auto, Variant::Global, Variant::Shared, Variant::Chunked];
+const VARIANTS: [Variant; 3] = [Variant::Global, Variant::Shared, Variant::Chunked];
 
 fn format(pixels: PixelFormat, width: usize, height: usize, number: usize) -> FrameFormat {
     let matrix = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020][number % 3];
@@ -88,7 +88,7 @@ fn every_variant_counts_as_the_cpu_in_every_format() {
         let (width, height) = [(320, 200), (641, 363), (9, 17), (33, 130), (1, 1), (2, 70)][number % 6];
         let owned = picture(format(pixels, width, height, number), number % 4, number as u64);
         for variant in VARIANTS {
-            let mut gpu = CudaDescriber::new(owned.format, variant, &stream).unwrap();
+            let mut gpu = CudaDescriber::with_variant(owned.format, variant, &stream).unwrap();
             let boxes = boxes(&mut random, &owned.format, 40);
             assert_equals_cpu(&stream, &mut gpu, &owned, &boxes);
         }
@@ -103,7 +103,7 @@ fn any_number_of_boxes_is_described_in_the_fewest_launches() {
         let owned = picture(format(pixels, 1280, 720, 0), 64, 9);
         let memory = uploaded(&stream, &owned);
         for variant in VARIANTS {
-            let mut gpu = CudaDescriber::new(owned.format, variant, &stream).unwrap();
+            let mut gpu = CudaDescriber::with_variant(owned.format, variant, &stream).unwrap();
             // Down again, so that what is left of the larger frame would show.
             for count in [0, 1, 7, 100, 480, 481, 1000, 100, 1, 0] {
                 let boxes = boxes(&mut random, &owned.format, count);
@@ -132,7 +132,7 @@ fn a_frame_that_is_not_finished_is_given_up() {
     let frame = frame(&owned.format, &memory);
     let mut random = Random::new(5);
     for variant in VARIANTS {
-        let mut gpu = CudaDescriber::new(owned.format, variant, &stream).unwrap();
+        let mut gpu = CudaDescriber::with_variant(owned.format, variant, &stream).unwrap();
         for _ in 0..50 {
             gpu.start(&stream, &frame, &boxes(&mut random, &owned.format, 300)).unwrap();
         }
@@ -152,7 +152,7 @@ fn a_flat_frame_fills_a_few_counters_to_the_top() {
         let rect = |i: u8| Rect { x: f32::from(i), y: 1.0, w: 32.0, h: 64.0 * f32::from(1 + i % 9) };
         let boxes: Vec<_> = (0..100).map(rect).collect();
         for variant in VARIANTS {
-            let mut gpu = CudaDescriber::new(owned.format, variant, &stream).unwrap();
+            let mut gpu = CudaDescriber::with_variant(owned.format, variant, &stream).unwrap();
             assert_equals_cpu(&stream, &mut gpu, &owned, &boxes);
         }
     }
@@ -164,7 +164,7 @@ fn a_frame_of_another_format_is_refused() {
     let stream = stream();
     let small = Owned::noise(format(PixelFormat::Nv12, 64, 64, 0), 0, 1);
     let memory = uploaded(&stream, &small);
-    let mut gpu = CudaDescriber::new(format(PixelFormat::Nv12, 64, 66, 0), Variant::Auto, &stream).unwrap();
+    let mut gpu = CudaDescriber::new(format(PixelFormat::Nv12, 64, 66, 0), &stream).unwrap();
     let all = [Rect { x: 0.0, y: 0.0, w: 64.0, h: 64.0 }];
     let wrong = gpu.start(&stream, &frame(&small.format, &memory), &all).unwrap_err();
     assert!(matches!(wrong, AppearanceError::Frame(_)), "{wrong}");

@@ -40,7 +40,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// The cosine of the descriptors of two boxes of a frame.
-fn alike(owned: &Owned, a: Rect, b: Rect) -> f32 {
+fn similarity(owned: &Owned, a: Rect, b: Rect) -> f32 {
     let found = embeddings(owned, &[a, b]);
     let (a, b) = found.split_at(LENGTH);
     cosine(a, b)
@@ -104,11 +104,11 @@ fn other_colours_are_unlike_and_so_are_the_same_in_another_order() {
         _ => GREY,
     });
     let part = |i: u8| rect(20.0 * f32::from(i), 0.0, 20.0, 60.0);
-    assert!((alike(&owned, part(0), part(0)) - 1.0).abs() < 1e-6);
-    assert!(alike(&owned, part(0), part(1)) < 0.1, "{}", alike(&owned, part(0), part(1)));
-    assert!(alike(&owned, part(0), part(4)) < 0.1);
-    assert!(alike(&owned, part(2), part(3)) < 0.2, "{}", alike(&owned, part(2), part(3)));
-    let half = alike(&owned, part(0), part(2));
+    assert!((similarity(&owned, part(0), part(0)) - 1.0).abs() < 1e-6);
+    assert!(similarity(&owned, part(0), part(1)) < 0.1, "{}", similarity(&owned, part(0), part(1)));
+    assert!(similarity(&owned, part(0), part(4)) < 0.1);
+    assert!(similarity(&owned, part(2), part(3)) < 0.2, "{}", similarity(&owned, part(2), part(3)));
+    let half = similarity(&owned, part(0), part(2));
     assert!((0.35..0.65).contains(&half), "{half}");
 }
 
@@ -122,14 +122,14 @@ fn the_middle_weighs_more_than_the_sides() {
         _ => [230, 230, 230],
     });
     let part = |i: u8| rect(32.0 * f32::from(i), 0.0, 32.0, 64.0);
-    let (person, background) = (alike(&owned, part(0), part(1)), alike(&owned, part(0), part(2)));
+    let (person, background) = (similarity(&owned, part(0), part(1)), similarity(&owned, part(0), part(2)));
     assert!(person > 0.7 && background < 0.3, "{person} {background}");
 }
 
 #[test]
 fn stripes_across_and_along_are_told_apart_by_gradients() {
     let owned = painted(64, 64, |x, y| if (if x < 32 { x } else { y }) % 4 < 2 { [70; 3] } else { [90; 3] });
-    let across = alike(&owned, rect(0.0, 0.0, 32.0, 64.0), rect(32.0, 0.0, 32.0, 64.0));
+    let across = similarity(&owned, rect(0.0, 0.0, 32.0, 64.0), rect(32.0, 0.0, 32.0, 64.0));
     // Colours are 4 of 5 counts, and the same; without gradients it would be 1. Counters that edges of one direction share
     // with the colour add up to a fifteenth (the root of 4/5 x 1/5, over 6 stripes) each.
     assert!((0.79..0.9).contains(&across), "{across}");

@@ -7,12 +7,12 @@
 use super::decode::{Part, Root};
 use super::params::MOST_PARTS;
 use super::plan::Plan;
-use super::suppress::Frame;
+use super::suppress::Suppression;
 use super::{DisplacementOutputs, DisplacementParams};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};
-use crate::peaks::{CudaPeaks, Outcome, Params, Records, Shape};
+use crate::peaks::{CudaPeaks, MapShape, Outcome, Params, Records};
 use crate::tensor::{TensorDesc, TensorType};
 
 /// Threads of a block.
@@ -111,7 +111,7 @@ impl CudaDisplacementGrouper {
             let shape = self.plan.further[i].read_rows(tensor, to_frame.len());
             shape.map_err(|error| GroupError::Output(what, error))
         };
-        let further: Vec<Shape> =
+        let further: Vec<MapShape> =
             outputs.further().into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
         let Some((shape, records)) = self.peaks.launch(stream, &outputs.maps, to_frame)? else {
             return Ok(());
@@ -172,8 +172,8 @@ impl CudaDisplacementGrouper {
         for (frame, (poses, outcome)) in poses.iter_mut().zip(&mut outcomes).enumerate() {
             let roots = &mut self.roots[frame];
             stream.counters().device_to_host.add_size(roots.len() * size);
-            let frame = Frame { plan: &self.plan, points, to_frame: &self.to_frame[frame] };
-            outcome.non_finite += frame.suppress(roots, poses, |root, to| {
+            let suppression = Suppression { plan: &self.plan, points, to_frame: &self.to_frame[frame] };
+            outcome.non_finite += suppression.suppress(roots, poses, |root, to| {
                 to.clear();
                 to.extend_from_slice(parts(root.record));
             });
@@ -201,7 +201,7 @@ impl CudaDisplacementGrouper {
         &mut self,
         stream: &Stream,
         outputs: &DisplacementOutputs<DeviceTensor<'_>>,
-        (shape, further): (&Shape, &[Shape]),
+        (shape, further): (&MapShape, &[MapShape]),
         records: Records,
     ) -> Result<(), GroupError> {
         let [offsets, forward, backward] = further else { return Err(GroupError::NoEdges) };

@@ -1,7 +1,7 @@
 //! From a root to all points of an instance. In float64, as TensorFlow.js computes, and in the order of `cuda/group.cu`.
 
 use crate::group::Field;
-use crate::peaks::Shape;
+use crate::peaks::MapShape;
 
 /// A peak that an instance may grow from.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Outputs<'a> {
     pub forward: Field<'a>,
     pub backward: Field<'a>,
     /// The maps'.
-    pub shape: Shape,
+    pub shape: MapShape,
 }
 
 impl Outputs<'_> {
@@ -64,7 +64,7 @@ impl Outputs<'_> {
 
 /// Replaces `parts` by the points of the root's instance, in the skeleton's order.
 pub(super) fn walk(outputs: &Outputs<'_>, tree: &[[usize; 2]], root: &Root, parts: &mut Vec<Part>) {
-    let Shape { channels, width, first, .. } = outputs.shape;
+    let MapShape { channels, width, first, .. } = outputs.shape;
     let mut places: Vec<Option<[f64; 2]>> = vec![None; channels];
     parts.clear();
     parts.resize(channels, Part::default());

@@ -92,8 +92,8 @@ impl DisplacementGrouper {
             backward: Field::new(backward, &further[2]),
             shape,
         };
-        let frame = suppress::Frame { plan, points: shape.channels, to_frame };
-        outcome.non_finite += frame.suppress(roots, poses, |root, parts| {
+        let suppression = suppress::Suppression { plan, points: shape.channels, to_frame };
+        outcome.non_finite += suppression.suppress(roots, poses, |root, parts| {
             decode::walk(&outputs, &plan.params.tree, root, parts);
         });
         Ok(outcome)

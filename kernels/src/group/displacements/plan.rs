@@ -2,7 +2,7 @@
 
 use super::params::{DisplacementOutputs, DisplacementParams, MOST_PARTS};
 use crate::group::GroupError;
-use crate::peaks::{Announced, Mode, Params, Refinement, Shape};
+use crate::peaks::{Announced, MapShape, Mode, Params, Refinement};
 use crate::tensor::TensorDesc;
 
 /// The checked parameters, and the outputs beside the maps as they were announced.
@@ -32,7 +32,7 @@ impl Plan {
     }
 
     /// Whether the outputs, as they were announced or have arrived, fit each other and the tree.
-    pub(super) fn check(&self, maps: &Shape, further: [&Shape; 3]) -> Result<(), GroupError> {
+    pub(super) fn check(&self, maps: &MapShape, further: [&MapShape; 3]) -> Result<(), GroupError> {
         let (points, tree) = (maps.channels, &self.params.tree);
         if points > MOST_PARTS {
             return Err(GroupError::TooLarge(points, tree.len()));
@@ -53,7 +53,7 @@ impl Plan {
                 });
             }
             if (shape.width, shape.height) != (maps.width, maps.height) {
-                let cells = |shape: &Shape| format!("{}x{}", shape.width, shape.height);
+                let cells = |shape: &MapShape| format!("{}x{}", shape.width, shape.height);
                 return Err(GroupError::Grid { what, got: cells(shape), wanted: cells(maps) });
             }
         }

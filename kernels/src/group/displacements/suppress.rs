@@ -7,14 +7,14 @@ use crate::group::{Keypoint, Pose, select};
 use crate::peaks::activate;
 
 /// What else decides.
-pub(super) struct Frame<'a> {
+pub(super) struct Suppression<'a> {
     pub plan: &'a Plan,
     /// How many the skeleton has.
     pub points: usize,
     pub to_frame: &'a Affine,
 }
 
-impl Frame<'_> {
+impl Suppression<'_> {
     /// Appends the instances to `poses`, which is empty; `walk` puts the points of a root's in place of what it is given.
     /// Returns how many values counted as 0 in those that were taken.
     pub fn suppress(

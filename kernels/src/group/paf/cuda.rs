@@ -11,7 +11,7 @@ use super::{MOST_EDGES, MOST_SAMPLES, PafConvention, PafParams, Parts, assemble,
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};
-use crate::peaks::{Announced, CudaPeaks, Outcome, Params, Records, Shape};
+use crate::peaks::{Announced, CudaPeaks, MapShape, Outcome, Params, Records};
 use crate::tensor::TensorDesc;
 
 /// Threads of a block.
@@ -185,9 +185,9 @@ impl CudaPafGrouper {
     fn launch(
         &mut self,
         stream: &Stream,
-        (map, of_maps): (&str, &Shape),
+        (map, of_maps): (&str, &MapShape),
         records: Records,
-        (fields, shape): (&DeviceTensor<'_>, &Shape),
+        (fields, shape): (&DeviceTensor<'_>, &MapShape),
         frames: usize,
     ) -> Result<(), GroupError> {
         let first = self.plan.first_channel(map, of_maps, fields.name, shape)?;

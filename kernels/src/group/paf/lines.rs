@@ -4,7 +4,7 @@
 use super::plan::Plan;
 use super::{PafConvention, PafParams};
 use crate::group::Field;
-use crate::peaks::{Shape, TensorPeak};
+use crate::peaks::{MapShape, TensorPeak};
 
 /// Added to the length 1 of the parameter's range where sleap-nn interpolates, so that samples fall on the same side of
 /// the boundary between two cells.
@@ -21,7 +21,7 @@ pub(super) struct End {
 
 impl End {
     /// `shape` is the fields'.
-    pub fn new(place: &TensorPeak, shape: &Shape) -> Self {
+    pub fn new(place: &TensorPeak, shape: &MapShape) -> Self {
         let (x, y) = shape.to_cell(place.x, place.y);
         Self { cell: [x as f32, y as f32], at: [place.x as f32, place.y as f32] }
     }
@@ -61,7 +61,7 @@ pub(super) struct Scale {
 
 impl Scale {
     /// `shape` is the fields'.
-    pub fn new(params: &PafParams, shape: &Shape) -> Self {
+    pub fn new(params: &PafParams, shape: &MapShape) -> Self {
         let [width, height] = [shape.width as f64 * shape.scale[0], shape.height as f64 * shape.scale[1]];
         let side = match params.convention {
             PafConvention::Sleap => width.max(height),

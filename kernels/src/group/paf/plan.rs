@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{MOST_EDGES, MOST_POINTS, MOST_SAMPLES, PafConvention, PafParams};
 use crate::group::GroupError;
-use crate::peaks::{Announced, PeaksError, Shape};
+use crate::peaks::{Announced, MapShape, PeaksError};
 
 const WHAT: &str = "part affinity fields";
 
@@ -61,9 +61,9 @@ impl Plan {
     pub fn first_channel(
         &self,
         map: &str,
-        of_maps: &Shape,
+        of_maps: &MapShape,
         fields: &str,
-        of_fields: &Shape,
+        of_fields: &MapShape,
     ) -> Result<usize, GroupError> {
         let PafParams { points, ref edges, ref channels, convention, .. } = self.params;
         let wanted = 2 * edges.len();

@@ -3,7 +3,7 @@
 use super::finder::{CudaPeaks, Header, NONE, RECORD, number, step};
 use crate::device::DeviceTensor;
 use crate::peaks::choose::gate;
-use crate::peaks::grid::Shape;
+use crate::peaks::grid::MapShape;
 use crate::peaks::{Mode, Params, Refinement};
 use crate::preproc::Layout;
 
@@ -47,7 +47,7 @@ const _: () = assert!(size_of::<Arguments>() == 128);
 
 impl Arguments {
     /// Where the records will be.
-    pub fn records(&self, shape: &Shape) -> Records {
+    pub fn records(&self, shape: &MapShape) -> Records {
         Records {
             near: self.copy,
             far: self.far,
@@ -89,8 +89,13 @@ impl Records {
 
 impl CudaPeaks {
     /// What to launch, and in how many blocks.
-    pub(super) fn arguments(&self, map: &DeviceTensor<'_>, shape: &Shape, frames: usize) -> (Arguments, u32) {
-        let Shape { width, height, layout, .. } = *shape;
+    pub(super) fn arguments(
+        &self,
+        map: &DeviceTensor<'_>,
+        shape: &MapShape,
+        frames: usize,
+    ) -> (Arguments, u32) {
+        let MapShape { width, height, layout, .. } = *shape;
         let Params { mode, refinement, .. } = self.announced.params;
         let channels = frames * shape.channels;
         let elements = channels * width * height;

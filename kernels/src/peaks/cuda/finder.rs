@@ -4,7 +4,7 @@ use crate::device::{Event, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::peaks::announced::Announced;
 use crate::peaks::choose::Candidate;
-use crate::peaks::grid::Shape;
+use crate::peaks::grid::MapShape;
 use crate::preproc::Layout;
 
 /// `Found` of the kernels as four words: element and value, dx, dy, launch.
@@ -49,14 +49,14 @@ pub struct CudaPeaks {
     pub(super) best: Memory,
     pub(super) done: Event,
     pub(super) launch: u64,
-    pub(super) pending: Option<Shape>,
+    pub(super) pending: Option<MapShape>,
     /// One a frame that is under way; so are the candidates.
     pub(super) to_frame: Vec<Affine>,
     pub(super) candidates: Vec<Vec<Candidate<At>>>,
 }
 
 /// Channels side by side in a row.
-pub(super) fn step(shape: &Shape) -> usize {
+pub(super) fn step(shape: &MapShape) -> usize {
     match shape.layout {
         Layout::Nchw => 1,
         Layout::Nhwc => shape.channels,

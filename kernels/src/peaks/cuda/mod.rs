@@ -15,7 +15,7 @@ use finder::{At, Header, NONE, RECORD, Record, number, step};
 
 use super::announced::Announced;
 use super::choose::{Candidate, TensorPeak, choose};
-use super::grid::Shape;
+use super::grid::MapShape;
 use super::{Activation, Mode, Outcome, Params, Peak, PeaksError};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Stream};
 use crate::geometry::Affine;
@@ -120,7 +120,7 @@ impl CudaPeaks {
         stream: &Stream,
         map: &DeviceTensor<'_>,
         to_frame: &[Affine],
-    ) -> Result<Option<(Shape, Records)>, PeaksError> {
+    ) -> Result<Option<(MapShape, Records)>, PeaksError> {
         self.pending = None;
         let wanted = to_frame.len();
         let shape = self.announced.read_rows(map, wanted)?;
@@ -225,8 +225,8 @@ impl CudaPeaks {
     }
 
     /// Makes room for all records that so many maps of this shape can give.
-    fn fit(&mut self, stream: &Stream, shape: &Shape, frames: usize) -> Result<(), PeaksError> {
-        let Shape { channels, width, height, .. } = *shape;
+    fn fit(&mut self, stream: &Stream, shape: &MapShape, frames: usize) -> Result<(), PeaksError> {
+        let MapShape { channels, width, height, .. } = *shape;
         let values = width.checked_mul(height).and_then(|cells| cells.checked_mul(channels));
         let of_all = values.filter(|values| *values <= MOST_VALUES).and_then(|v| v.checked_mul(frames));
         if of_all.is_none_or(|values| values > MOST_VALUES_OF_ALL) {
@@ -266,7 +266,7 @@ impl CudaPeaks {
 
     /// Takes this launch's records from number `first` on, `most` at most, out of the pinned memory: how many there are, and
     /// whether the one that is no peak is among them.
-    fn collect(&mut self, first: usize, most: usize, shape: &Shape) -> (usize, bool) {
+    fn collect(&mut self, first: usize, most: usize, shape: &MapShape) -> (usize, bool) {
         let records = self.near.as_slice().chunks_exact(RECORD).take(most);
         let records = records.map(bytemuck::pod_read_unaligned::<Record>);
         let (cells, step) = (shape.width * shape.height, step(shape));
@@ -294,7 +294,7 @@ impl CudaPeaks {
     }
 
     /// Fetches what did not fit into the pinned memory; returns the number of values that are not finite, by frame.
-    fn fetch(&mut self, stream: &Stream, shape: &Shape) -> Result<Vec<u32>, DeviceError> {
+    fn fetch(&mut self, stream: &Stream, shape: &MapShape) -> Result<Vec<u32>, DeviceError> {
         // SAFETY: waited for just below, before anybody looks.
         unsafe { stream.start_download(self.headers.slice(), &mut self.header)? };
         stream.record(&self.done)?;

@@ -7,7 +7,7 @@ mod resize;
 pub use prototypes::CudaPrototypes;
 pub use resize::CudaResize;
 
-use super::plan::{Plan, Shape, Task, number};
+use super::plan::{Plan, Task, TensorShape, number};
 use super::{Activation, Params, SegmentError};
 use crate::device::{DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
 use crate::preproc::Layout;
@@ -74,7 +74,7 @@ impl CudaSegmenter {
         stream: &Stream,
     ) -> Result<Self, SegmentError> {
         let plan = Plan::new(logits, input, params)?;
-        let Shape { width, height, .. } = plan.announced.shape;
+        let TensorShape { width, height, .. } = plan.announced.shape;
         let task = match plan.task {
             Task::Argmax => "argmax",
             Task::Value => "value",
@@ -163,7 +163,7 @@ impl CudaSegmenter {
 
     fn arguments(&self, logits: &DeviceTensor<'_>, mask: DeviceSlice<'_>) -> Arguments {
         let Plan { announced, params, task, gate } = &self.plan;
-        let Shape { layout, channels, .. } = announced.shape;
+        let TensorShape { layout, channels, .. } = announced.shape;
         let (cells, size) = (announced.shape.cells(), logits.ty.size());
         let (cell_step, channel_step) = match layout {
             Layout::Nchw => (1, cells),

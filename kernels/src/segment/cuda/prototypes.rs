@@ -1,6 +1,6 @@
 //! Masks of single objects on the GPU: `cuda/segment_prototypes.cu`.
 
-use super::super::plan::{Shape, number};
+use super::super::plan::{TensorShape, number};
 use super::super::{Prototypes, Region, SegmentError};
 use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Memory, Pinned, Stream};
 use crate::preproc::Layout;
@@ -112,7 +112,7 @@ impl CudaPrototypes {
         // SAFETY: the slot is written again only when `copied`, recorded just below, is reached.
         unsafe { stream.start_upload(&slot.host, slot.device.slice().first(bytes))? };
         stream.record(&slot.copied)?;
-        let Shape { layout, channels, width, .. } = self.plan.announced.shape;
+        let TensorShape { layout, channels, width, .. } = self.plan.announced.shape;
         let cells = self.plan.announced.shape.cells();
         let [cell_step, prototype_step] = match layout {
             Layout::Nchw => [1, cells],

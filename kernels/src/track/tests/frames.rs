@@ -144,8 +144,8 @@ fn looks_of_another_kind_are_not_compared_with_those_before() {
         assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [1, 2]);
     }
     // Another model, that says the same of who stands there the other way round.
-    tracker.change_looks(0.25).unwrap();
+    tracker.change_appearance(0.25).unwrap();
     assert_eq!(show(&mut tracker, &[0.0, 1.0, 1.0, 0.0]), [1, 2]);
     assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [2, 1], "it is known by the new one");
-    assert!(tracker.change_looks(f32::NAN).is_err());
+    assert!(tracker.change_appearance(f32::NAN).is_err());
 }

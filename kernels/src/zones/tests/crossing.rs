@@ -9,8 +9,8 @@ fn post() -> Zone {
     line([[15.0, 20.0], [15.0, 10.0]])
 }
 
-const IN: What = EventKind::Cross(Direction::In);
-const OUT: What = EventKind::Cross(Direction::Out);
+const IN: EventKind = EventKind::Cross(Direction::In);
+const OUT: EventKind = EventKind::Cross(Direction::Out);
 
 #[test]
 fn from_left_to_right_is_in_and_back_is_out() {

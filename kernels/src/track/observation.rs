@@ -6,11 +6,11 @@ use crate::geometry::{Affine, Rect};
 
 /// What a tracker works on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen<'a>(&'a TrackerInput<'a>);
+pub(super) struct FrameView<'a>(&'a TrackerInput<'a>);
 
 /// One of its detections.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct One<'a> {
+pub(super) struct Observation<'a> {
     pub(super) detection: &'a Detection,
     /// Empty where it has no points.
     pub(super) pose: &'a [(f32, f32)],
@@ -21,15 +21,15 @@ pub(super) struct One<'a> {
     pub(super) embedding: &'a [f32],
 }
 
-impl<'a> Seen<'a> {
+impl<'a> FrameView<'a> {
     pub(super) fn new(frame: &'a TrackerInput<'a>) -> Self {
         Self(frame)
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<One<'a>> {
+    pub(super) fn get(&self, index: usize) -> Option<Observation<'a>> {
         let Poses { points, sigmas, around_points } = self.0.poses;
         let pose = points.get(index * sigmas.len()..(index + 1) * sigmas.len()).unwrap_or_default();
-        Some(One {
+        Some(Observation {
             detection: self.0.detections.get(index)?,
             pose: if pose.iter().any(is_there) { pose } else { &[] },
             around_points: around_points.get(index) == Some(&true),
@@ -116,7 +116,7 @@ impl Posture {
     }
 
     /// Whether points that were never seen before make another box of it than `expected`.
-    pub(super) fn is_outgrown(&self, one: &One<'_>, expected: &Rect) -> bool {
+    pub(super) fn is_outgrown(&self, one: &Observation<'_>, expected: &Rect) -> bool {
         let mut pairs = one.pose.iter().zip(padded(&self.known));
         one.around_points
             && pairs.any(|(point, known)| is_there(point) && !is_there(known))
@@ -124,7 +124,7 @@ impl Posture {
     }
 
     /// The box of an object of which `one` was seen and `expected` was expected.
-    pub(super) fn measure(&self, one: &One<'_>, expected: &Rect) -> Rect {
+    pub(super) fn measure(&self, one: &Observation<'_>, expected: &Rect) -> Rect {
         let pairs = || padded(one.pose).zip(&self.known);
         let lacks = pairs().any(|(point, known)| is_there(known) && !is_there(point));
         if !one.around_points || !lacks {

@@ -21,9 +21,9 @@ const MEMORY: f64 = 0.9;
 
 /// What an object has looked like: the mean of its embeddings, each of length 1, the later the weightier.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look(Vec<f32>);
+pub(super) struct Appearance(Vec<f32>);
 
-impl Look {
+impl Appearance {
     /// Takes in an embedding, if it is one.
     pub(super) fn take(&mut self, embedding: &[f32]) {
         let Some(length) = length(embedding) else { return };
@@ -38,7 +38,7 @@ impl Look {
     }
 
     /// The cosine of the angle between it and an embedding, -1 to 1; `None` where one of them is none.
-    pub(super) fn likeness(&self, embedding: &[f32]) -> Option<f32> {
+    pub(super) fn similarity(&self, embedding: &[f32]) -> Option<f32> {
         if embedding.len() != self.0.len() {
             return None;
         }
@@ -63,11 +63,11 @@ mod tests {
 
     #[test]
     fn likeness_is_the_cosine_and_what_was_seen_before_fades() {
-        let mut look = Look::default();
-        assert_eq!(look.likeness(&[1.0, 0.0]), None);
+        let mut look = Appearance::default();
+        assert_eq!(look.similarity(&[1.0, 0.0]), None);
         look.take(&[3.0, 0.0]);
-        let is = |look: &Look, embedding: &[f32], wanted: f32| {
-            let got = look.likeness(embedding).unwrap();
+        let is = |look: &Appearance, embedding: &[f32], wanted: f32| {
+            let got = look.similarity(embedding).unwrap();
             assert!((got - wanted).abs() < 1e-6, "{got} is not {wanted}");
         };
         is(&look, &[0.5, 0.0], 1.0);
@@ -80,23 +80,23 @@ mod tests {
         for _ in 0..100 {
             look.take(&[0.0, 1.0]);
         }
-        assert!(look.likeness(&[0.0, 1.0]).unwrap() > 0.999);
+        assert!(look.similarity(&[0.0, 1.0]).unwrap() > 0.999);
     }
 
     #[test]
     fn what_is_no_embedding_says_nothing() {
-        let mut look = Look::default();
+        let mut look = Appearance::default();
         for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[f32::INFINITY, 1.0]] {
             look.take(none);
-            assert_eq!(look.likeness(&[1.0, 0.0]), None);
+            assert_eq!(look.similarity(&[1.0, 0.0]), None);
         }
         look.take(&[1.0, 0.0]);
         for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[1.0, 0.0, 0.0]] {
-            assert_eq!(look.likeness(none), None);
+            assert_eq!(look.similarity(none), None);
         }
         // Another model's.
         look.take(&[1.0, 0.0, 0.0]);
-        assert_eq!((look.likeness(&[1.0, 0.0]), look.likeness(&[2.0, 0.0, 0.0])), (None, Some(1.0)));
+        assert_eq!((look.similarity(&[1.0, 0.0]), look.similarity(&[2.0, 0.0, 0.0])), (None, Some(1.0)));
         let embeddings = Embeddings { values: &[1.0, 2.0, 3.0], length: 2 };
         assert_eq!((embeddings.of(0), embeddings.of(1)), (&[1.0, 2.0][..], &[][..]));
         assert_eq!(Embeddings::default().of(5), &[] as &[f32]);
