@@ -198,6 +198,9 @@ fn by_algorithm() -> String {
 
 /// Puts `made` where a page has its markers, or asserts that it stands there.
 fn compare(name: &str, [begin, end]: [&str; 2], made: &str) {
+    // Two tests write the tracker's page.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let old = page(name);
     let (Some(from), Some(to)) = (old.find(begin), old.find(end)) else {
         panic!("{name} lacks {begin} or {end}")
