@@ -96,7 +96,7 @@ fn kind(property: &glib::ParamSpec) -> (String, String, String) {
         return ("boolean".into(), String::new(), shown(p.default_value().to_string()));
     }
     if let Some(p) = property.downcast_ref::<glib::ParamSpecString>() {
-        let default = p.default_value().map_or("not set".into(), |text| code(text));
+        let default = p.default_value().map_or("not set".into(), code);
         return ("string".into(), String::new(), shown(default));
     }
     if let Some(class) = glib::EnumClass::with_type(property.value_type()) {
@@ -105,7 +105,7 @@ fn kind(property: &glib::ParamSpec) -> (String, String, String) {
         return ("enum".into(), nicks.join(", "), shown(code(default.nick())));
     }
     if let Some(p) = property.downcast_ref::<gst::ParamSpecArray>() {
-        let (of, limits, _) = p.element_spec().map(|of| kind(&of)).unwrap_or_default();
+        let (of, limits, _) = p.element_spec().map(kind).unwrap_or_default();
         return (format!("array of {of}"), limits, "not set".into());
     }
     assert!(
@@ -198,6 +198,9 @@ fn by_algorithm() -> String {
 
 /// Puts `made` where a page has its markers, or asserts that it stands there.
 fn compare(name: &str, [begin, end]: [&str; 2], made: &str) {
+    // Two tests write the tracker's page.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let old = page(name);
     let (Some(from), Some(to)) = (old.find(begin), old.find(end)) else {
         panic!("{name} lacks {begin} or {end}")
