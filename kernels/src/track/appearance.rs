@@ -1,11 +1,11 @@
-//! How objects look: embeddings, which are close for what looks alike.
+//! How objects look: embeddings, which are close for similar appearances.
 
 /// The embeddings of a frame's detections, from a model or from [`crate::appearance`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Embeddings<'a> {
     /// Row-major `[detections, length]`. A row that is cut off, is zero, or has a value that is not finite says nothing.
     pub values: &'a [f32],
-    /// Values of one. What an object looked like is forgotten when that changes.
+    /// Values of one. An object's appearance is forgotten when that changes.
     pub length: usize,
 }
 
@@ -16,10 +16,10 @@ impl<'a> Embeddings<'a> {
     }
 }
 
-/// How much of what an object looked like stays with a new embedding (JDE's and BoT-SORT's alpha).
+/// How much of an object's appearance stays with a new embedding (JDE's and BoT-SORT's alpha).
 const MEMORY: f64 = 0.9;
 
-/// What an object has looked like: the mean of its embeddings, each of length 1, the later the weightier.
+/// An object's appearance: the mean of its embeddings, each of length 1, the later the weightier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Appearance(Vec<f32>);
 
@@ -62,41 +62,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn likeness_is_the_cosine_and_what_was_seen_before_fades() {
-        let mut look = Appearance::default();
-        assert_eq!(look.similarity(&[1.0, 0.0]), None);
-        look.take(&[3.0, 0.0]);
-        let is = |look: &Appearance, embedding: &[f32], wanted: f32| {
-            let got = look.similarity(embedding).unwrap();
+    fn similarity_is_the_cosine_and_what_was_seen_before_fades() {
+        let mut appearance = Appearance::default();
+        assert_eq!(appearance.similarity(&[1.0, 0.0]), None);
+        appearance.take(&[3.0, 0.0]);
+        let is = |appearance: &Appearance, embedding: &[f32], wanted: f32| {
+            let got = appearance.similarity(embedding).unwrap();
             assert!((got - wanted).abs() < 1e-6, "{got} is not {wanted}");
         };
-        is(&look, &[0.5, 0.0], 1.0);
-        is(&look, &[0.0, 2.0], 0.0);
-        is(&look, &[-1.0, 0.0], -1.0);
-        is(&look, &[1.0, 1.0], 0.5f32.sqrt());
-        look.take(&[0.0, 7.0]);
+        is(&appearance, &[0.5, 0.0], 1.0);
+        is(&appearance, &[0.0, 2.0], 0.0);
+        is(&appearance, &[-1.0, 0.0], -1.0);
+        is(&appearance, &[1.0, 1.0], 0.5f32.sqrt());
+        appearance.take(&[0.0, 7.0]);
         // 0.9 of the one and 0.1 of the other.
-        is(&look, &[1.0, 0.0], 0.9 / (0.81f32 + 0.01).sqrt());
+        is(&appearance, &[1.0, 0.0], 0.9 / (0.81f32 + 0.01).sqrt());
         for _ in 0..100 {
-            look.take(&[0.0, 1.0]);
+            appearance.take(&[0.0, 1.0]);
         }
-        assert!(look.similarity(&[0.0, 1.0]).unwrap() > 0.999);
+        assert!(appearance.similarity(&[0.0, 1.0]).unwrap() > 0.999);
     }
 
     #[test]
     fn what_is_no_embedding_says_nothing() {
-        let mut look = Appearance::default();
+        let mut appearance = Appearance::default();
         for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[f32::INFINITY, 1.0]] {
-            look.take(none);
-            assert_eq!(look.similarity(&[1.0, 0.0]), None);
+            appearance.take(none);
+            assert_eq!(appearance.similarity(&[1.0, 0.0]), None);
         }
-        look.take(&[1.0, 0.0]);
+        appearance.take(&[1.0, 0.0]);
         for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[1.0, 0.0, 0.0]] {
-            assert_eq!(look.similarity(none), None);
+            assert_eq!(appearance.similarity(none), None);
         }
         // Another model's.
-        look.take(&[1.0, 0.0, 0.0]);
-        assert_eq!((look.similarity(&[1.0, 0.0]), look.similarity(&[2.0, 0.0, 0.0])), (None, Some(1.0)));
+        appearance.take(&[1.0, 0.0, 0.0]);
+        assert_eq!(
+            (appearance.similarity(&[1.0, 0.0]), appearance.similarity(&[2.0, 0.0, 0.0])),
+            (None, Some(1.0))
+        );
         let embeddings = Embeddings { values: &[1.0, 2.0, 3.0], length: 2 };
         assert_eq!((embeddings.of(0), embeddings.of(1)), (&[1.0, 2.0][..], &[][..]));
         assert_eq!(Embeddings::default().of(5), &[] as &[f32]);

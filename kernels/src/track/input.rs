@@ -33,7 +33,7 @@ pub struct TrackerInput<'a> {
     /// By how much each box is rotated about its centre, in radians, clockwise on the screen; then rotated boxes are
     /// compared. Where it is cut off, 0.
     pub angles: &'a [f32],
-    /// How they look, for algorithms that ask.
+    /// Their appearance, for algorithms that ask.
     pub embeddings: Embeddings<'a>,
     /// The time since the frame before in frames, at the rate at which the video usually has them: 1 but for gaps and
     /// variable frame rates. What is not finite or not above 0 counts as 1.

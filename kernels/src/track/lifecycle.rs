@@ -49,7 +49,7 @@ impl<M: Motion> Targets<M> {
         self.frame = 0;
     }
 
-    /// Forgets how they looked.
+    /// Forgets their appearance.
     pub(super) fn clear_appearance(&mut self) {
         self.all.iter_mut().for_each(|target| target.appearance = Appearance::default());
     }

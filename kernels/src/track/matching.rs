@@ -25,14 +25,14 @@ pub(super) struct Rule {
     pub(super) buffer: f32,
     /// Whether the direction counts.
     pub(super) momentum: Option<Momentum>,
-    /// Whether looks count, where both have some.
+    /// Whether appearance counts, where both have one.
     pub(super) appearance: Option<AppearanceRule>,
 }
 
-/// What a match gains where both look alike; BoT-SORT's (section 3.3).
+/// What a match gains where appearances are similar; BoT-SORT's (section 3.3).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AppearanceRule {
-    /// Lowest similarity of place at which looks count.
+    /// Lowest similarity of boxes or poses at which appearance counts.
     pub(super) proximity: f32,
     /// Highest cosine distance, halved, at which they do.
     pub(super) distance: f32,
@@ -57,7 +57,7 @@ pub(super) struct Momentum {
 }
 
 impl Rule {
-    /// Similarity of boxes as they are, where objects are expected, and looks.
+    /// Similarity of boxes as they are, where objects are expected, and appearance.
     pub(super) fn new(gate: Gate, params: &Params) -> Self {
         Self {
             gate,
@@ -84,14 +84,14 @@ impl Momentum {
 }
 
 impl AppearanceRule {
-    /// The better of the score and half the looks' cosine and one, as far as looks count.
+    /// The better of the score and half the appearances' cosine and one, as far as appearance counts.
     fn weigh(&self, score: f32, similarity: f32, seen: &Appearance, one: &Observation<'_>) -> f32 {
         if similarity < self.proximity {
             return score;
         }
-        let counts = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
-        let likeness = seen.similarity(one.embedding).filter(counts);
-        likeness.map_or(score, |likeness| score.max(0.5 + 0.5 * likeness))
+        let counts = |cosine: &f32| 0.5 - 0.5 * cosine <= self.distance;
+        let cosine = seen.similarity(one.embedding).filter(counts);
+        cosine.map_or(score, |cosine| score.max(0.5 + 0.5 * cosine))
     }
 }
 

@@ -82,7 +82,7 @@ trait Engine: Debug + Send + Sync {
     fn publish(&self, tracks: &mut [Option<Track>]);
     /// Forgets all objects, but not which identities there were.
     fn clear(&mut self);
-    /// Forgets how the objects looked.
+    /// Forgets the objects' appearance.
     fn clear_appearance(&mut self);
     /// Every object as a track, oldest first.
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
@@ -169,8 +169,8 @@ impl Tracker {
         self.costs.failure()
     }
 
-    /// From now on embeddings are others, of which two look alike up to a distance of `appearance` ([`Params::appearance`]): how
-    /// objects have looked so far is forgotten.
+    /// From now on embeddings are others, of which two are similar up to a distance of `appearance` ([`Params::appearance`]): the
+    /// objects' appearance so far is forgotten.
     ///
     /// # Errors
     /// A distance that is none; then nothing changes.

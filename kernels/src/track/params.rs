@@ -20,7 +20,7 @@ pub enum Algorithm {
     /// seen more than what the filter made of it while nothing was.
     OcSort,
     /// Aharon et al., "BoT-SORT: robust associations multi-pedestrian tracking", arXiv:2206.14651, 2022: ByteTrack with a
-    /// better filter, looks, and motion of the camera.
+    /// better filter, appearance, and motion of the camera.
     BotSort,
     /// Yang et al., "Hard to track objects with irregular motions and similar appearances? Make it easier by buffering the
     /// matching space", WACV 2023: boxes are enlarged before they are compared, first a little, then more.
@@ -99,9 +99,9 @@ pub struct Params {
     pub buffer: f32,
     /// C-BIoU: the same before the second association, of who is left over.
     pub buffer_wide: f32,
-    /// Lowest similarity of two boxes, or poses, at which it counts how they look.
+    /// Lowest similarity of two boxes, or poses, at which appearance counts.
     pub proximity: f32,
-    /// Highest cosine distance of two embeddings, halved, at which it counts how they look. The paper's theta_emb of BoT-SORT.
+    /// Highest cosine distance of two embeddings, halved, at which appearance counts. The paper's theta_emb of BoT-SORT.
     pub appearance: f32,
     /// Detections of different classes never match.
     pub class_aware: bool,
@@ -120,7 +120,7 @@ impl Params {
         }
     }
 
-    /// ByteTrack's as [`Params::bytetrack`] has them, momentum as in OC-SORT's paper, automatic confidences, and looks from an
+    /// ByteTrack's as [`Params::bytetrack`] has them, momentum as in OC-SORT's paper, automatic confidences, and appearance from an
     /// IoU of 0.1 on (HOTA of people in vtest.avi with [`crate::appearance`] 60.1, from 0.5 on 56.0, without 55.1).
     pub fn auto() -> Self {
         Self { algorithm: Algorithm::Auto, auto_confidence: true, proximity: 0.1, ..Self::bytetrack() }
@@ -153,7 +153,7 @@ impl Params {
         Self { algorithm: Algorithm::OcSort, min_confidence: 0.6, max_lost: 30, ..Self::sort() }
     }
 
-    /// BoT-SORT with the paper's thresholds, which are ByteTrack's, and looks from an IoU of 0.5 and half a cosine distance
+    /// BoT-SORT with the paper's thresholds, which are ByteTrack's, and appearance from an IoU of 0.5 and half a cosine distance
     /// of 0.25 on.
     pub fn botsort() -> Self {
         Self { algorithm: Algorithm::BotSort, iou: 0.2, ..Self::bytetrack() }

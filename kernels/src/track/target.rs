@@ -91,7 +91,7 @@ impl<M: Motion> Target<M> {
         self.id != 0
     }
 
-    /// How it looked so far.
+    /// Its appearance so far.
     pub(super) fn appearance(&self) -> &Appearance {
         &self.appearance
     }

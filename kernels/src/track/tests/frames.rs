@@ -109,7 +109,7 @@ fn rotated_boxes_tell_apart_who_share_a_centre() {
 }
 
 #[test]
-fn looks_decide_where_places_do_not() {
+fn appearance_decides_where_boxes_do_not() {
     // Two that stand side by side and swap places from one frame to the next, as no filter expects.
     let (left, right) = (seen(100.0, 5.0, 0.9), seen(110.0, 5.0, 0.9));
     let (red, blue) = ([1.0, 0.0, 0.1], [0.0, 1.0, 0.1]);
@@ -128,7 +128,7 @@ fn looks_decide_where_places_do_not() {
 }
 
 #[test]
-fn looks_of_another_kind_are_not_compared_with_those_before() {
+fn appearances_of_another_kind_are_not_compared_with_those_before() {
     let (left, right) = (seen(100.0, 5.0, 0.9), seen(110.0, 5.0, 0.9));
     let mut tracker = tracker(Params::botsort());
     let show = |tracker: &mut Tracker, values: &[f32]| {
