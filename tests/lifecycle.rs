@@ -312,9 +312,12 @@ fn a_live_line_is_told_how_long_a_batch_waits_and_runs() {
                 line.pipeline.recalculate_latency().unwrap();
             }
         }
-        // A frame of the source, the time that a batch may wait, and two runs of a small model.
-        (320..400).contains(&told.lock().unwrap().mseconds())
+        // A frame of the source, the time that a batch may wait, and two runs of a model: these take what the machine
+        // takes, but not as long as another wait for a batch.
+        told.lock().unwrap().mseconds() >= 320
     });
+    let told = told.lock().unwrap().mseconds();
+    assert!(told < 620, "{told} ms");
 }
 
 #[test]

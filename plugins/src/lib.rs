@@ -28,6 +28,7 @@ pub mod gpunms;
 pub mod inference;
 pub mod inferoverlay;
 pub mod inferpublish;
+mod loader;
 pub mod memory;
 pub mod meta;
 pub mod model;

@@ -214,3 +214,29 @@ fn caps_may_change_in_mid_stream() {
         assert_eq!(harness.sinkpad().unwrap().current_caps().unwrap(), info.to_caps().unwrap());
     }
 }
+
+#[test]
+fn caps_without_a_size_are_an_error_and_not_a_panic() {
+    for name in ["cudainferupload", "cudainferdownload"] {
+        init();
+        let element = gst::ElementFactory::make(name).property("device", "cpu").build().unwrap();
+        let (pipeline, bus) = pipeline_of(&element);
+        pipeline.set_state(gst::State::Ready).unwrap();
+        let size = |caps: &str| {
+            let (caps, mut size) = (caps.parse::<gst::Caps>().unwrap(), 0usize);
+            let instance = element.as_ptr();
+            // SAFETY: the element is a GstBaseTransform, and so is its class.
+            let known = unsafe {
+                let class = *instance.cast::<*const gst_base::ffi::GstBaseTransformClass>();
+                ((*class).get_unit_size.unwrap())(instance.cast(), caps.as_mut_ptr(), &raw mut size)
+            };
+            (known != 0).then_some(size)
+        };
+        assert_eq!(size("video/x-raw,format=NV12,width=64,height=48"), Some(64 * 72));
+        assert_eq!(size("video/x-raw,format=NV12"), None);
+        let errors = messages(&bus, gst::MessageType::Error);
+        let [error] = errors.as_slice() else { panic!("{errors:?}") };
+        assert!(error.contains(element.name().as_str()) && error.contains("gives frames no size"), "{error}");
+        pipeline.set_state(gst::State::Null).unwrap();
+    }
+}

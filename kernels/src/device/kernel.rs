@@ -103,9 +103,19 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_is_embedded_with_ptx_that_ends_in_zero() {
+    fn every_operation_is_embedded_with_ptx_that_ends_in_zero_and_machine_code() {
+        let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/cuda");
+        let names = std::fs::read_dir(sources).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut operations: Vec<String> =
+            names.filter_map(|name| Some(name.to_str()?.strip_suffix(".cu")?.to_owned())).collect();
+        operations.sort();
+        assert!(!operations.is_empty());
+        assert_eq!(built::IMAGES.iter().map(|images| images.operation).collect::<Vec<_>>(), operations);
         for images in built::IMAGES {
             assert_eq!(images.ptx.last(), Some(&0), "{}", images.operation);
+            let ptx = std::str::from_utf8(images.ptx).unwrap();
+            assert!(ptx.contains(".entry"), "{} has no kernel", images.operation);
+            assert!(!images.machine_code.is_empty(), "{}", images.operation);
             for (sm, image) in images.machine_code {
                 assert!(image.starts_with(b"\x7fELF"), "{} for {sm}", images.operation);
             }

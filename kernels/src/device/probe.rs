@@ -102,12 +102,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asking_never_panics_and_always_answers_the_same() {
-        let first = probe();
-        if let Err(error) = &first {
-            assert!(!error.to_string().is_empty());
+    fn the_driver_is_missing_exactly_where_its_library_is_and_devices_are_numbered() {
+        // SAFETY: as in `look`.
+        let library = unsafe { sys::is_culib_present() };
+        let found = probe();
+        assert_eq!(matches!(found, Err(DeviceError::NoDriver)), !library, "{found:?}");
+        if let Ok(devices) = found {
+            assert!(devices.iter().map(|device| device.ordinal).eq(0..u32::try_from(devices.len()).unwrap()));
+            assert!(devices.iter().all(|device| device.driver >= OLDEST_CUDA && !device.name.is_empty()));
         }
-        assert_eq!(first, probe());
+        assert_eq!(look().as_deref().map_err(DeviceError::clone), found, "the answer stands");
     }
 
     #[test]

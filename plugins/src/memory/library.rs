@@ -15,6 +15,7 @@ use gst::glib::ffi::gboolean;
 use libloading::Library;
 
 use super::{CAT, MemoryError};
+use crate::loader;
 
 /// A `GstCudaContext*`, seen as the `GstObject` it begins with.
 pub(super) type ContextPtr = *mut gst::ffi::GstObject;
@@ -32,6 +33,9 @@ pub(super) struct CudaMemory {
 
 /// `GST_CUDA_MEMORY_TRANSFER_NEED_SYNC`: work that fills the memory may still be under way in its stream.
 pub(super) const NEED_SYNC: u32 = gst::ffi::GST_MEMORY_FLAG_LAST << 2;
+
+/// The same in all versions.
+const NAME: &str = "libgstcuda-1.0.so.0";
 
 /// The functions. All are thread-safe, and none is called before [`open`] has had the library load the CUDA driver.
 pub(super) struct Functions {
@@ -64,7 +68,7 @@ pub(super) struct Functions {
 /// [`MemoryError::NoLibrary`], [`MemoryError::NoSymbol`] or [`MemoryError::LibraryFoundNoDriver`].
 pub(super) fn open() -> Result<&'static Functions, MemoryError> {
     static OPENED: OnceLock<Result<Functions, MemoryError>> = OnceLock::new();
-    OPENED.get_or_init(load).as_ref().map_err(MemoryError::clone)
+    OPENED.get_or_init(|| load(NAME)).as_ref().map_err(MemoryError::clone)
 }
 
 /// The functions if [`open`] has already succeeded or succeeds now; for places where "there is none" is an answer.
@@ -72,10 +76,10 @@ pub(super) fn opened() -> Option<&'static Functions> {
     open().ok()
 }
 
-fn load() -> Result<Functions, MemoryError> {
+fn load(name: &str) -> Result<Functions, MemoryError> {
     // SAFETY: libgstcuda's initialisers are those of any GStreamer library; GStreamer is initialised by now.
-    let library = unsafe { Library::new("libgstcuda-1.0.so.0") }
-        .map_err(|error| MemoryError::NoLibrary { reason: error.to_string() })?;
+    let library = unsafe { Library::new(name) }
+        .map_err(|error| MemoryError::NoLibrary { reason: loader::reason(&error) })?;
     let library = ManuallyDrop::new(library);
 
     /// The function of this name, as the type that the place where it is used asks for.
@@ -109,25 +113,36 @@ fn load() -> Result<Functions, MemoryError> {
     // SAFETY: as above. Buffer pools find the allocator by name, which this registers.
     unsafe { memory_init_once() };
     let series = if functions.memory_sync.is_some() { "1.24 or newer" } else { "1.22" };
-    gst::debug!(CAT, "opened libgstcuda-1.0.so.0 of GStreamer {series}");
+    gst::debug!(CAT, "opened {NAME} of GStreamer {series}");
     Ok(functions)
 }
 
 #[cfg(test)]
 mod tests {
+    use cudainfer_kernels::device::DeviceError;
+
     use super::*;
 
     #[test]
-    fn a_machine_without_driver_or_library_gets_a_sentence() {
+    fn a_library_that_is_missing_or_another_is_named_with_what_to_do() {
         gst::init().unwrap();
+        let refused = |name| load(name).err().unwrap();
+        let error = refused("libgstcuda-of-nowhere.so.0");
+        assert!(matches!(&error, MemoryError::NoLibrary { reason } if reason.contains("of-nowhere")), "{error:?}");
+        assert!(error.to_string().contains("libgstreamer-plugins-bad1.0-0"), "{error}");
+        let error = refused("libc.so.6");
+        assert_eq!(error, MemoryError::NoSymbol { symbol: "gst_cuda_load_library" });
+        assert!(error.to_string().contains("GStreamer 1.22 or newer"), "{error}");
+    }
+
+    #[test]
+    fn without_a_driver_the_library_is_not_used() {
+        gst::init().unwrap();
+        let driver = cudainfer_kernels::device::probe() != Err(DeviceError::NoDriver);
         match open() {
-            Ok(_) => {}
-            Err(
-                error @ (MemoryError::NoLibrary { .. }
-                | MemoryError::NoSymbol { .. }
-                | MemoryError::LibraryFoundNoDriver),
-            ) => assert!(error.to_string().len() > 40, "{error}"),
-            Err(error) => panic!("{error}"),
+            Ok(_) | Err(MemoryError::NoSymbol { .. }) => assert!(driver, "there is nothing that it could drive"),
+            // The library is not installed, or has found no driver.
+            Err(error) => assert!(!driver || matches!(error, MemoryError::NoLibrary { .. }), "{error}"),
         }
     }
 }

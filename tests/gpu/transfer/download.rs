@@ -125,6 +125,34 @@ fn frames_go_through_where_they_are_in_system_memory_or_nobody_wants_them_there(
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn planes_outside_of_cuda_memory_are_an_error_that_is_counted() {
+    let info = VideoInfo::builder(VideoFormat::Nv12, 64, 48).fps(gst::Fraction::new(25, 1)).build().unwrap();
+    let stream = stream();
+    for (plane, offset, stride, part) in [
+        (0, 0, 1 << 20, "plane 0 outside of its memory"),
+        (1, 1 << 30, 64, "plane 1 outside of its memory"),
+        (1, usize::MAX, 64, "plane 1 outside of its memory"),
+        (0, 0, -256, "a stride of -256 bytes"),
+        (0, 0, 32, "a stride of 32 bytes"),
+    ] {
+        let (mut up, mut down) = harness_down(&info);
+        let mut on_gpu = up.push_and_pull(gst::Buffer::with_size(info.size()).unwrap()).unwrap();
+        // SAFETY: the meta is this buffer's, which nobody else reads meanwhile.
+        unsafe {
+            let meta = gst_video::ffi::gst_buffer_get_video_meta(on_gpu.make_mut().as_mut_ptr());
+            (*meta).offset[plane] = offset;
+            (*meta).stride[plane] = stride;
+        }
+        let error = MappedFrame::read(&on_gpu, &info, &stream).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+        assert_eq!(down.push(on_gpu), Err(gst::FlowError::Error), "{part}");
+        let stats = down.element().unwrap().property::<gst::Structure>("stats");
+        assert_eq!((stats.get::<u64>("frames"), stats.get::<u64>("failed")), (Ok(1), Ok(1)));
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn caps_may_change_in_mid_stream() {
     init();
     let nv12 = VideoInfo::builder(VideoFormat::Nv12, 64, 48).build().unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cudainfer_kernels::device::{Counters, Memory};
+use cudainfer_kernels::device::{Counters, DeviceSlice, Memory};
 use gst::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
 use gstcudainfer::memory::{Held, Place, Session, caps, order};
@@ -377,4 +377,57 @@ fn what_is_written_to_a_frame_of_another_context_goes_back_there() {
     assert_eq!(stream.counters().fallbacks.get(), 1);
     assert!(pixels(&buffer, &bench.info).iter().flatten().all(|byte| *byte == 77));
     theirs.set_state(gst::State::Null).unwrap();
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_is_written_through_a_cuda_map_of_a_tensor_is_what_the_cpu_maps_next() {
+    use gstcudainfer::memory::tensor::TensorAllocator;
+    const CUDA_MAP: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_FLAG_LAST << 1;
+    init();
+    let stream = stream();
+    let pool = TensorAllocator::new(&stream).unwrap().pool(64).unwrap();
+    let tensor = pool.acquire_buffer(None).unwrap();
+    let memory = tensor.peek_memory(0).as_ptr().cast_mut();
+    let map = |flags| {
+        let mut info = std::mem::MaybeUninit::zeroed();
+        // SAFETY: the buffer holds its memory.
+        assert_ne!(unsafe { gst::ffi::gst_memory_map(memory, info.as_mut_ptr(), flags) }, 0);
+        // SAFETY: a map that succeeds fills it.
+        unsafe { info.assume_init() }
+    };
+    // SAFETY: each is unmapped once.
+    let unmap = |mut info| unsafe { gst::ffi::gst_memory_unmap(memory, &raw mut info) };
+    let write = |byte| {
+        let info = map(gst::ffi::GST_MAP_WRITE | CUDA_MAP);
+        // SAFETY: mapped, and waited for.
+        let bytes = unsafe { DeviceSlice::from_raw(info.data as u64, info.size) };
+        stream.fill(bytes, byte).unwrap();
+        stream.synchronize().unwrap();
+        unmap(info);
+    };
+    let read = || tensor.map_readable().unwrap().as_slice().to_vec();
+    write(1);
+    assert_eq!(read(), [1; 64]);
+    write(2);
+    assert_eq!(read(), [2; 64]);
+    // A map on the device takes nothing from one on the host.
+    let host = tensor.map_readable().unwrap();
+    unmap(map(gst::ffi::GST_MAP_READ | CUDA_MAP));
+    assert_eq!(host.as_slice(), [2; 64]);
+    drop(host);
+    drop(tensor);
+    pool.set_active(false).unwrap();
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_process_has_one_context_a_device_and_streams_that_count_for_themselves() {
+    let contexts = [(); 3].map(|()| Context::new(&device()).unwrap());
+    assert!(contexts.iter().all(|context| Arc::ptr_eq(context, &contexts[0])));
+    let [one, two] = [(); 2].map(|()| Arc::<Counters>::default());
+    let first = Stream::new(&contexts[0], &one).unwrap();
+    let _second = Stream::new(&contexts[1], &two).unwrap();
+    let _memory = first.allocate(1).unwrap();
+    assert_eq!((one.allocations.get(), two.allocations.get()), (1, 0));
 }

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use super::session::CAT;
+use crate::loader;
 
 /// Libraries that stay open: ONNX Runtime's providers use them to the end of the process.
 static OPENED: Mutex<Option<HashMap<String, ManuallyDrop<Library>>>> = Mutex::new(None);
@@ -51,7 +52,7 @@ fn open(
                 return Ok(());
             }
             Err(e) => {
-                let message = e.to_string();
+                let message = loader::reason(&e);
                 match missing(&message).filter(|other| *other != name && !opened.contains_key(*other)) {
                     Some(other) => open(other, places, opened)?,
                     None => return Err(format!("'{}' cannot be opened: {message}", path.display())),
@@ -118,11 +119,31 @@ mod tests {
 
     #[test]
     fn what_is_nowhere_is_named_with_its_package() {
-        let error = open_missing("libcudart.so.12: cannot open shared object file: No such file");
-        let error = error.map_or_else(|error| error, |found| found.to_string());
-        // On a machine that has it in one of the places, it was opened.
-        assert!(error == "true" || error.contains("pip install nvidia-cuda-runtime-cu12"), "{error}");
+        let error = open("libcudart.so.12", &[], &mut HashMap::new()).unwrap_err();
+        assert!(error.starts_with("libcudart.so.12 is missing"), "{error}");
+        assert!(error.contains("pip install nvidia-cuda-runtime-cu12"), "{error}");
+        let error = open("libother.so.1", &[], &mut HashMap::new()).unwrap_err();
+        assert!(error.contains("LD_LIBRARY_PATH") && !error.contains("pip install"), "{error}");
         assert_eq!(package("libcudart.so.13").as_deref(), Some("nvidia-cuda-runtime"));
         assert_eq!(package("libnvinfer.so.10").as_deref(), Some("tensorrt==10.*"));
+    }
+
+    #[test]
+    fn what_is_in_one_of_the_places_is_opened_and_what_cannot_be_is_named() {
+        let folder = std::env::temp_dir().join(format!("cudainfer-libraries-{}", std::process::id()));
+        let places = [folder.join("empty"), folder.clone()];
+        std::fs::create_dir_all(&places[0]).unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let library = maps.lines().filter_map(|line| line.split_whitespace().last()).find(|path| path.contains("libc.so"));
+        std::os::unix::fs::symlink(library.unwrap(), folder.join("libcudart.so.12")).unwrap();
+        std::fs::write(folder.join("libcublas.so.12"), "no library").unwrap();
+        let mut opened = HashMap::new();
+        let found = open("libcudart.so.12", &places, &mut opened);
+        let broken = open("libcublas.so.12", &places, &mut opened);
+        std::fs::remove_dir_all(folder).unwrap();
+        assert_eq!(found, Ok(()));
+        let broken = broken.unwrap_err();
+        assert!(broken.contains("libcublas.so.12' cannot be opened") && broken.contains("file too short"), "{broken}");
+        assert_eq!(opened.keys().collect::<Vec<_>>(), ["libcudart.so.12"]);
     }
 }

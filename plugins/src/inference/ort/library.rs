@@ -10,6 +10,7 @@ use ort::logging::LogLevel;
 use super::unwinder;
 use crate::files;
 use crate::inference::InferenceError;
+use crate::loader;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -189,7 +190,7 @@ fn check(path: &Path) -> Result<String, String> {
     }
     // SAFETY: opening a library runs its initialisers; this is the library that the user named or installed as
     // ONNX Runtime, whose initialisers are meant for this.
-    let library = unsafe { unwinder::open(path) }.map_err(|e| e.to_string())?;
+    let library = unsafe { unwinder::open(path) }.map_err(|e| loader::reason(&e))?;
     // SAFETY: the type is the one that every release of ONNX Runtime exports under this name.
     let base =
         unsafe { library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase") };

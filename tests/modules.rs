@@ -1,0 +1,108 @@
+//! Every source file is compiled into something: one that no module names is read by nobody.
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use cudainfer_tests::root;
+
+const CRATES: [&str; 3] = ["kernels", "plugins", "tests"];
+
+/// All `.rs` files below `folder`.
+fn files(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.insert(path.canonicalize().unwrap());
+        }
+    }
+}
+
+/// The roots of all crates: those that Cargo finds by itself, and those that a manifest names.
+fn roots() -> Vec<PathBuf> {
+    let mut roots = Vec::new();
+    for package in CRATES.map(|name| root().join(name)) {
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        let named = manifest.lines().filter_map(|line| line.strip_prefix("path = \"")?.strip_suffix('"'));
+        roots.extend(named.filter(|path| path.ends_with(".rs")).map(|path| package.join(path)));
+        roots.push(package.join("src/lib.rs"));
+        let own = std::fs::read_dir(package.join("tests")).into_iter().flatten();
+        roots.extend(own.map(|entry| entry.unwrap().path()).flat_map(|path| [path.join("main.rs"), path]));
+    }
+    roots.retain(|path| path.is_file());
+    roots
+}
+
+/// Adds `file` and the modules that it declares, whatever they are compiled for. The modules of a crate's root and of a
+/// `mod.rs` lie beside it, those of other files in a folder of their name.
+fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
+    let file = file.canonicalize().unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let beside = file.parent().unwrap().to_owned();
+    let own = if is_root || file.ends_with("mod.rs") { beside.clone() } else { file.with_extension("") };
+    if !reached.insert(file) {
+        return;
+    }
+    let mut named = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(path) = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]")) {
+            named = Some(beside.join(path));
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let name = match words[..] {
+            ["mod", name] => name,
+            [visibility, "mod", name] if visibility.starts_with("pub") => name,
+            ["pub(in", _, "mod", name] => name,
+            _ => continue,
+        };
+        // Without the semicolon it is a module in this file.
+        let Some(name) = name.strip_suffix(';') else { continue };
+        let usual = [own.join(format!("{name}.rs")), own.join(name).join("mod.rs")];
+        let module = named.take().or_else(|| usual.into_iter().find(|path| path.is_file()));
+        // The modules of a module in this file lie elsewhere; there are none such.
+        let module = module.unwrap_or_else(|| panic!("no file for `{line}` of {}", beside.display()));
+        follow(&module, false, reached);
+    }
+}
+
+#[test]
+fn every_source_file_is_a_module_of_a_crate() {
+    let mut reached = BTreeSet::new();
+    for root in roots() {
+        follow(&root, true, &mut reached);
+    }
+    let mut found = BTreeSet::new();
+    for folder in ["kernels/src", "plugins/src", "plugins/tests", "tests"] {
+        files(&root().join(folder), &mut found);
+    }
+    assert!(found.len() > 200, "only {} files were found", found.len());
+    let lost: Vec<_> = found.difference(&reached).collect();
+    assert!(lost.is_empty(), "in no module: {lost:#?}");
+}
+
+#[test]
+fn a_file_in_no_module_would_be_seen() {
+    let folder = cudainfer_tests::scratch("modules");
+    for (name, text) in [
+        ("lib.rs", "mod a;\n#[cfg(test)]\nmod tests;\n#[path = \"elsewhere/c.rs\"]\nmod c;\n// mod lost;\nmod here {\n}\n"),
+        ("a.rs", "pub(super) mod b;\n"),
+        ("a/b.rs", ""),
+        ("elsewhere/c.rs", ""),
+        ("tests/mod.rs", "mod more;\n"),
+        ("tests/more.rs", ""),
+        ("lost.rs", ""),
+    ] {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let (mut found, mut reached) = (BTreeSet::new(), BTreeSet::new());
+    files(&folder, &mut found);
+    follow(&folder.join("lib.rs"), true, &mut reached);
+    let lost: Vec<_> = found.difference(&reached).map(|path| path.file_name().unwrap().to_owned()).collect();
+    assert_eq!(lost, ["lost.rs"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
