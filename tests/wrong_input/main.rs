@@ -9,5 +9,6 @@ mod models;
 mod negotiation;
 mod outputs;
 mod sidecars;
+mod threads;
 mod tracks;
 mod zones;
