@@ -81,6 +81,9 @@ impl Config {
     }
 }
 
+/// How long a session is left to others between two runs that warm it up.
+const GAP: Duration = Duration::from_millis(1);
+
 /// A session and whose turn it is.
 pub type SharedSession = Arc<Mutex<Session>>;
 
@@ -182,7 +185,7 @@ impl Engine {
 
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
     /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that; those that
-    /// come out empty depend on the picture and stay open. Returns the shape, complete, and how long a run of a whole batch takes.
+    /// come out empty depend on the picture and stay open. Others' batches run in between. Returns the shape, complete, and how long a run of a whole batch takes.
     ///
     /// # Errors
     /// The model does not run, or its outputs are not told apart by frame.
@@ -199,7 +202,7 @@ impl Engine {
     }
 
     fn run_all_sizes(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), InferenceError> {
-        let zeros = gst::Buffer::from_slice(vec![0; shape.given_bytes()]);
+        let zeros = zeros(shape.given_bytes())?;
         let images = vec![zeros.as_ref(); self.batch];
         let first = self.sessions.first().ok_or_else(|| InferenceError::Run("there is no session".into()))?;
         if !shape.is_known() {
@@ -212,25 +215,48 @@ impl Engine {
         let shape = Arc::new(shape);
         let mut took = Duration::ZERO;
         for session in &self.sessions {
-            let mut session = lock(session);
-            let sizes = shape.fixed.map_or_else(|| session.sizes(self.batch), |_| vec![self.batch]);
+            let sizes = shape.fixed.map_or_else(|| lock(session).sizes(self.batch), |_| vec![self.batch]);
             for frames in sizes {
                 // Once more, when all is chosen, allocated and recorded: that is how long it takes. The largest batches' outputs
                 // are kept as long as frames will keep them, so that there is memory for as many.
                 let mut kept = Vec::new();
                 for _ in 0..=if self.provider == Provider::Cpu { 0 } else { ort::WARM_UP + 1 } {
-                    let started = Instant::now();
-                    let rows = session.rows(&shape, frames);
-                    let outputs = session.run(&shape, &images[..frames])?;
-                    session.finish()?;
-                    took = started.elapsed();
+                    let (outputs, rows) = {
+                        let mut session = lock(session);
+                        // What others have enqueued is not part of it.
+                        session.finish()?;
+                        let started = Instant::now();
+                        let rows = session.rows(&shape, frames);
+                        let outputs = session.run(&shape, &images[..frames]);
+                        let finished = session.finish();
+                        took = started.elapsed();
+                        // It is nobody's frame.
+                        if let Some(stream) = session.stream() {
+                            stream.counters().reset();
+                        }
+                        finished?;
+                        (outputs?, rows)
+                    };
                     row(&outputs, 0, rows)?;
                     kept.extend((frames == self.batch).then_some(outputs));
+                    // Others use the session, and who waits for a lock of the standard library gets it only where it stays free
+                    // for longer than it takes to wake up.
+                    std::thread::sleep(GAP);
                 }
             }
         }
         Ok((shape, took))
     }
+}
+
+/// A frame's tensor of zeros.
+fn zeros(bytes: usize) -> Result<gst::Buffer, InferenceError> {
+    let mut zeros = Vec::new();
+    zeros
+        .try_reserve_exact(bytes)
+        .map_err(|e| InferenceError::Memory(format!("a frame's tensor has {bytes} bytes: {e}")))?;
+    zeros.resize(bytes, 0u8);
+    Ok(gst::Buffer::from_slice(zeros))
 }
 
 /// Frames of a run at most: what the user says, else what the model is fixed to, else 1.
