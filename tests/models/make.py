@@ -93,6 +93,9 @@ def identities() -> None:
         ("rank3", F32, [3, 16, 24], ""),
         ("channels5", F32, [1, 5, 16, 24], ""),
         ("double", TensorProto.DOUBLE, [1, 3, 16, 24], ""),
+        # Larger than any picture in caps.
+        ("enormous", F32, [1, 3, 100_000, 100_000], ""),
+        ("endless", F32, [1, 3, 16, 3_000_000_000], ""),
     ]:
         graph = Graph(kind, dims)
         graph.node("Identity", ["images"], "copy")

@@ -123,6 +123,127 @@ fn a_file_that_is_no_model_leaves_the_old_one_running_with_a_sentence() {
     end_with(&stream, next, 10, &["red"]);
 }
 
+/// Threads that load a model in this process.
+fn loaders() -> usize {
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(entry.ok()?.path().join("comm")).ok()
+    };
+    let names = std::fs::read_dir("/proc/self/task").unwrap().filter_map(name);
+    names.filter(|name| name.trim() == "trtinfer:model").count()
+}
+
+#[test]
+fn of_many_changes_the_last_is_what_is_taken_over_also_behind_some_that_fail() {
+    let _alone = alone();
+    let stream = Stream::new("detector-batch", "");
+    stream.begin();
+    (0..3).for_each(|number| stream.push(number));
+    let mut next = 3;
+    for last in ["detector-retrained", "detector-batch", "detector-larger"] {
+        for turn in 0..50 {
+            let wanted =
+                ["detector-larger", "detector-retrained", "not-onnx", "detector-batch", "bool-output"];
+            stream.set_model(wanted[turn % wanted.len()]);
+            if turn % 7 == 0 {
+                stream.push(next);
+                next += 1;
+            }
+        }
+        stream.set_model(last);
+        until("the loads are over", || loaders() == 0);
+        let label = ["red", "rot", "red96"][["detector-batch", "detector-retrained", "detector-larger"]
+            .iter()
+            .position(|name| *name == last)
+            .unwrap()];
+        next = push_until(&stream, next, label);
+        (next..next + 20).for_each(|number| stream.push(number));
+        next += 20;
+        stream.wait_for(usize::try_from(next).unwrap());
+        assert_eq!((stream.frames().last().unwrap().label.as_str(), stream.model()), (label, model(last)));
+        for said in stream.said() {
+            assert!(
+                said.contains("is not taken over")
+                    && said.contains("not an ONNX") | said.contains("no output"),
+                "{said}"
+            );
+        }
+    }
+    stream.end();
+    assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_model_that_still_loads_is_waited_for_before_null_and_not_taken_over_by_the_next_start() {
+    let _alone = alone();
+    for through in [gst::State::Ready, gst::State::Null] {
+        let stream = Stream::new("detector-batch", "");
+        for _ in 0..10 {
+            stream.out().clear();
+            stream.begin();
+            stream.push(0);
+            stream.set_model("detector-slow-retrained");
+            stream.line.reach(through);
+            stream.set_model("detector-batch");
+            if through == gst::State::Null {
+                assert_eq!(loaders(), 0);
+            }
+        }
+        stream.out().clear();
+        stream.begin();
+        until("the loads are over", || loaders() == 0);
+        (0..5).for_each(|number| stream.push(number));
+        stream.end();
+        assert!(stream.frames().iter().all(|frame| frame.label == "red"));
+        assert_eq!((stream.model(), stream.said()), (model("detector-batch"), Vec::<String>::new()));
+        stream.line.stop();
+        assert_eq!(loaders(), 0);
+    }
+}
+
+#[test]
+fn labels_and_sidecars_that_cannot_be_read_leave_the_old_model_running() {
+    let _together = together();
+    let folder = scratch("sidecars");
+    let of = |name: &str, sidecar: &str| {
+        let path = folder.join(format!("{name}.onnx"));
+        std::fs::copy(model("detector-retrained"), &path).unwrap();
+        std::fs::write(path.with_extension("toml"), sidecar).unwrap();
+        path.display().to_string()
+    };
+    let stream = Stream::new("detector-batch", "");
+    stream.begin();
+    let mut next = 0;
+    for (wanted, labels, part) in [
+        (of("no-toml", "[input"), "", "no-toml.toml"),
+        (of("no-such-field", "[inputs]\nscale = 1.0\n"), "", "no-such-field.toml"),
+        (of("two-kinds", "[input]\nscale = \"one\"\n"), "", "two-kinds.toml"),
+        (model("detector-retrained"), "/nowhere/labels.txt", "/nowhere/labels.txt"),
+        (model("truncated"), "", "cut off"),
+        (model("empty"), "", "cut off"),
+        (model("rank3"), "", "3 dimensions"),
+        (model("enormous"), "", "16384x16384"),
+        ("/tmp".to_owned(), "", "/tmp"),
+    ] {
+        let infer = stream.line.element("infer");
+        infer.set_property("labels", labels);
+        infer.set_property("model", &wanted);
+        let mut said = Vec::new();
+        until("a warning", || {
+            stream.push(next);
+            next += 1;
+            said.extend(stream.said());
+            !said.is_empty()
+        });
+        assert_eq!(said.len(), 1, "{said:?}");
+        for part in [part, "is not taken over", "detector-batch.onnx' goes on"] {
+            assert!(said[0].contains(part), "no '{part}': {}", said[0]);
+        }
+        assert_eq!(stream.model(), model("detector-batch"));
+        assert_eq!(infer.property::<Option<String>>("labels").unwrap_or_default(), "");
+    }
+    end_with(&stream, next, 10, &["red"]);
+}
+
 #[test]
 fn a_model_with_another_input_is_fed_by_what_is_before_it() {
     let _together = together();

@@ -12,5 +12,6 @@ mod outputs;
 mod properties;
 mod sidecars;
 mod strings;
+mod threads;
 mod tracks;
 mod zones;

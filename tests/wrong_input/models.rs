@@ -54,6 +54,15 @@ fn a_model_with_a_batch_that_no_memory_holds_says_how_many_frames_serve() {
 }
 
 #[test]
+fn a_model_whose_input_is_larger_than_any_tensor_in_caps_is_refused_and_the_pipeline_stops() {
+    for (name, size) in [("enormous", "100000x100000"), ("endless", "3000000000x16")] {
+        let report = run(&line(&format!("model={}", model(name))));
+        report.fails_with(&[&format!("{name}.onnx"), size, "16384x16384"]);
+        assert_eq!(report.errors.len(), 1, "{report:?}");
+    }
+}
+
+#[test]
 fn an_input_beside_the_image_needs_a_constant_that_fits_it() {
     run(&line(&format!("model={}", model("two-inputs-bare")))).fails_with(&[
         "second input",

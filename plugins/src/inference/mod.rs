@@ -34,6 +34,9 @@ use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
 use crate::sync::lock;
 
+/// How long a session is left to others between two runs that warm it up.
+const GAP: Duration = Duration::from_millis(1);
+
 /// A loaded model: what it wants, what it gives, and the sessions that run it.
 #[derive(Debug)]
 pub struct Engine {
@@ -149,7 +152,7 @@ impl Engine {
 
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
     /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that; those that
-    /// come out empty depend on the picture and stay open. Returns the shape, complete, and how long a run of a whole batch takes.
+    /// come out empty depend on the picture and stay open. Others' batches run in between. Returns the shape, complete, and how long a run of a whole batch takes.
     ///
     /// # Errors
     /// The model does not run, or its outputs are not told apart by frame.
@@ -177,20 +180,34 @@ impl Engine {
         let shape = Arc::new(shape);
         let mut took = Duration::ZERO;
         for session in &self.sessions {
-            let mut session = lock(session);
-            let sizes = shape.fixed.map_or_else(|| session.sizes(self.batch), |_| vec![self.batch]);
+            let runs = lock(session).warm_up_runs();
+            let sizes = shape.fixed.map_or_else(|| lock(session).sizes(self.batch), |_| vec![self.batch]);
             for frames in sizes {
                 // Once more, when all is chosen, allocated and recorded: that is how long it takes. The largest batches' outputs
                 // are kept as long as frames will keep them, so that there is memory for as many.
                 let mut kept = Vec::new();
-                for _ in 0..session.warm_up_runs() {
-                    let started = Instant::now();
-                    let rows = session.rows(&shape, frames);
-                    let outputs = session.run(&shape, &images[..frames])?;
-                    session.finish()?;
-                    took = started.elapsed();
+                for _ in 0..runs {
+                    let (outputs, rows) = {
+                        let mut session = lock(session);
+                        // What others have enqueued is not part of it.
+                        session.finish()?;
+                        let started = Instant::now();
+                        let rows = session.rows(&shape, frames);
+                        let outputs = session.run(&shape, &images[..frames]);
+                        let finished = session.finish();
+                        took = started.elapsed();
+                        // It is nobody's frame.
+                        if let Some(stream) = session.stream() {
+                            stream.counters().reset();
+                        }
+                        finished?;
+                        (outputs?, rows)
+                    };
                     row(&outputs, 0, rows)?;
                     kept.extend((frames == self.batch).then_some(outputs));
+                    // Others use the session, and who waits for a lock of the standard library gets it only where it stays free
+                    // for longer than it takes to wake up.
+                    std::thread::sleep(GAP);
                 }
             }
         }

@@ -52,7 +52,7 @@ fn watched_every<T, E>(
     let say = &|stage, words: String| report(Progress { stage, text: format!("{what}{words}") });
     let (working, wait) = channel::<()>();
     std::thread::scope(|scope| {
-        let ticker = scope.spawn(move || {
+        let tick = move || {
             let mut stage = gst::ProgressType::Start;
             // Until the job's end of the channel goes, also where the job panics.
             while wait.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
@@ -60,11 +60,16 @@ fn watched_every<T, E>(
                 stage = gst::ProgressType::Continue;
             }
             stage == gst::ProgressType::Continue
-        });
+        };
+        // Where there is no thread for it, the job is done all the same, without a word.
+        let ticker = std::thread::Builder::new().name("trtinfer:ticker".into()).spawn_scoped(scope, tick);
+        if let Err(e) = &ticker {
+            gst::warning!(gst::CAT_RUST, "{what}: there is no thread to tell of it: {e}");
+        }
         let working = working;
         let done = job();
         drop(working);
-        if ticker.join().unwrap_or(false) {
+        if ticker.is_ok_and(|ticker| ticker.join().unwrap_or(false)) {
             let seconds = began.elapsed().as_secs_f64();
             match done {
                 Ok(_) => say(gst::ProgressType::Complete, format!(" took {seconds:.1} s")),

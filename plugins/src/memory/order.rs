@@ -359,7 +359,10 @@ mod tests {
         // As a pool does with a buffer that comes back: the metas go, the guard as the last.
         let parent = copy.meta::<gst::meta::ParentBufferMeta>().unwrap().as_ptr().cast_mut();
         // SAFETY: the meta is the copy's, and nobody else has the copy.
-        assert!(unsafe { gst::ffi::gst_buffer_remove_meta(copy.get_mut().unwrap().as_mut_ptr(), parent.cast()) } != 0);
+        assert!(
+            unsafe { gst::ffi::gst_buffer_remove_meta(copy.get_mut().unwrap().as_mut_ptr(), parent.cast()) }
+                != 0
+        );
         assert_eq!(held(&original), 2, "the guard still holds it");
         drop(copy);
         assert_eq!(held(&original), 1);

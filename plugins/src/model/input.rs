@@ -9,6 +9,9 @@ use super::{ModelError, ModelInfo};
 use crate::model::enums::tensor::{ChannelOrder, Layout};
 use crate::nick::nick;
 
+/// Largest width and height of a tensor in caps.
+pub const MAX_SIZE: usize = 16384;
+
 /// What the model wants to see.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageInput {
@@ -107,6 +110,14 @@ impl ImageInput {
         if width == Some(0) || height == Some(0) {
             return Err("its width or height is 0".into());
         }
+        if [width, height].into_iter().flatten().any(|size| size > MAX_SIZE) {
+            let words = |size: Option<usize>| size.map_or_else(|| "?".to_owned(), |size| size.to_string());
+            return Err(format!(
+                "it is of {}x{} pixels; up to {MAX_SIZE}x{MAX_SIZE} serve",
+                words(width),
+                words(height)
+            ));
+        }
         Ok(Self {
             name: desc.name.clone(),
             ty: desc.ty,
@@ -153,7 +164,7 @@ impl ImageInput {
         for (field, size) in [("tensor-width", self.width), ("tensor-height", self.height)] {
             match size {
                 Some(size) => s.set(field, i32::try_from(size).unwrap_or(i32::MAX)),
-                None => s.set(field, gst::IntRange::new(1, 16384)),
+                None => s.set(field, gst::IntRange::new(1, i32::try_from(MAX_SIZE).unwrap_or(i32::MAX))),
             }
         }
         s

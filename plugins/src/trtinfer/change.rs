@@ -1,13 +1,17 @@
 //! Another model while frames flow: it is loaded beside the one in use, and taken over between two frames.
 
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::imp::{CAT, TrtInfer};
-use super::instance::Instance;
+use super::instance::{Instance, Setup};
 use super::running::{Negotiated, Running};
+use super::settings::Settings;
 use super::shape;
 use crate::caps;
 use crate::inference::Shape;
@@ -33,6 +37,38 @@ pub(super) struct Next {
     refused: bool,
 }
 
+/// The thread that loads other models, one after the other, and what it is to do.
+#[derive(Debug, Default)]
+pub(super) struct Loader {
+    /// Whether there is a model in use, beside which another is loaded.
+    open: bool,
+    /// Whether a model was set since the thread began to load one.
+    wanted: bool,
+    /// Whether the thread takes up what is wanted.
+    busy: bool,
+    /// Counts how often the element was stopped: what was begun before a stop is not for after it.
+    stops: u64,
+    /// It is waited for before the element is in NULL.
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What names a model in the properties.
+#[derive(Clone, Debug, PartialEq)]
+struct Named {
+    model: Option<PathBuf>,
+    labels: Option<PathBuf>,
+}
+
+impl Named {
+    fn by_settings(settings: &Settings) -> Self {
+        Self { model: settings.model.clone(), labels: settings.labels.clone() }
+    }
+
+    fn by_setup(setup: &Setup) -> Self {
+        Self { model: Some(setup.config.model.clone()), labels: setup.config.labels.clone() }
+    }
+}
+
 /// Why an instance is not taken over.
 enum Refusal {
     /// The tensors that come are not the ones it wants.
@@ -56,44 +92,112 @@ fn expected(incoming: &gst::Caps, instance: &Instance) -> gst::Caps {
 }
 
 impl TrtInfer {
-    /// Loads the model that the properties now name, in a thread of its own, and leaves it where [`TrtInfer::follow`] finds
-    /// it.
+    /// Has the model loaded that the properties now name, in a thread of its own, and left where [`TrtInfer::follow`] finds it.
+    /// While one loads, it is the next one's turn only when that is done, and only the last one's that was set.
     pub(super) fn change_model(&self) {
+        let mut loader = lock(&self.loader);
+        if !loader.open {
+            return;
+        }
+        loader.wanted = true;
+        if loader.busy {
+            return;
+        }
+        if let Some(ended) = loader.thread.take() {
+            let _ = ended.join();
+        }
         let element = self.obj().downgrade();
         let load = move || {
-            let Some(element) = element.upgrade() else { return };
-            let this = element.imp();
-            // One after the other: what was set last is loaded last.
-            let _turn = lock(&this.changing);
-            if let Err(why) = this.load_next() {
-                this.keep_model(&why);
-            }
+            while let Some(element) = element.upgrade()
+                && element.imp().load_wanted()
+            {}
         };
-        if let Err(e) = std::thread::Builder::new().name("trtinfer:model".into()).spawn(load) {
-            self.keep_model(&format!("there is no thread to load it in: {e}"));
+        match std::thread::Builder::new().name("trtinfer:model".into()).spawn(load) {
+            Ok(thread) => {
+                loader.busy = true;
+                loader.thread = Some(thread);
+            }
+            Err(e) => {
+                loader.wanted = false;
+                drop(loader);
+                let named = Named::by_settings(&lock(&self.settings));
+                self.keep_model(&named, &format!("the system gives no thread to load it in ({e})"));
+            }
         }
     }
 
-    fn load_next(&self) -> Result<(), String> {
+    /// Models that are set from now on are loaded beside the one in use.
+    pub(super) fn accept_changes(&self) {
+        lock(&self.loader).open = true;
+    }
+
+    /// From now on it is left to the next start which model is in use: what loads now will not be.
+    pub(super) fn refuse_changes(&self) {
+        let mut loader = lock(&self.loader);
+        loader.open = false;
+        loader.wanted = false;
+        loader.stops += 1;
+    }
+
+    /// Waits until nothing loads any more. No lock may be held that a load takes.
+    pub(super) fn wait_for_loader(&self) {
+        let thread = lock(&self.loader).thread.take();
+        // A listener to what the thread itself says may have come here.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            let _ = thread.join();
+        }
+    }
+
+    /// Loads the model that was set last, in the loader's thread; false if none was set since the one before.
+    fn load_wanted(&self) -> bool {
+        let stops = {
+            let mut loader = lock(&self.loader);
+            loader.busy = std::mem::take(&mut loader.wanted);
+            if !loader.busy {
+                return false;
+            }
+            loader.stops
+        };
+        let (named, setup) = {
+            let settings = lock(&self.settings);
+            (Named::by_settings(&settings), settings.setup())
+        };
+        let loaded = match &setup {
+            Ok(setup) => panic::catch_unwind(AssertUnwindSafe(|| self.load_next(setup, stops)))
+                .unwrap_or_else(|_| Err("loading it panicked; this is a bug of cudainfer".into())),
+            Err(wrong) => Err(wrong.why.clone()),
+        };
+        match loaded {
+            Err(why) if lock(&self.loader).stops == stops => self.keep_model(&named, &why),
+            Err(why) => gst::info!(CAT, imp = self, "a model that nobody waits for any more: {why}"),
+            Ok(()) => (),
+        }
+        true
+    }
+
+    fn load_next(&self, setup: &Setup, stops: u64) -> Result<(), String> {
         let Some(in_use) = lock(&self.instance).clone() else { return Ok(()) };
-        let setup = lock(&self.settings).setup().map_err(|wrong| wrong.why)?;
-        if setup == in_use.setup {
+        if *setup == in_use.setup {
             self.forget_next(&in_use);
             return Ok(());
         }
-        let instance =
-            Instance::open(setup, &|progress| self.post_progress(progress)).map_err(|e| e.to_string())?;
+        let instance = Instance::open(setup.clone(), &|progress| self.post_progress(progress))
+            .map_err(|e| e.to_string())?;
+        let unwanted = |loader: &Loader| loader.wanted || loader.stops != stops;
+        if unwanted(&lock(&self.loader)) {
+            return Ok(());
+        }
         // Warmed up before its first frame comes, and refused before anybody is asked for other tensors.
         let suited = self.sink.current_caps().map(|caps| self.suits(&instance, &expected(&caps, &instance)));
         let shape = suited.transpose().map_err(Refusal::why)?.map(|(shape, _)| shape);
-        let in_use = lock(&self.instance);
-        // The element has been stopped meanwhile; if it has been started again, then with this model.
-        if in_use.as_ref().is_none_or(|in_use| in_use.setup == instance.setup) {
+        // Held, so that the element is not stopped before the model is where a stop looks for it.
+        let loader = lock(&self.loader);
+        if unwanted(&loader) {
             return Ok(());
         }
         let next = Next { instance: Some(Arc::clone(&instance)), _shape: shape, ..Next::default() };
         let before = self.replace_next(next, &instance);
-        drop(in_use);
+        drop(loader);
         drop(before);
         Ok(())
     }
@@ -120,7 +224,7 @@ impl TrtInfer {
         let Some(incoming) = self.sink.current_caps() else { return };
         match self.take_over(&next, &incoming) {
             Ok(()) => (),
-            Err(Refusal::Final(why)) => self.keep_model(&why),
+            Err(Refusal::Final(why)) => self.refuse_next(&next, &why),
             Err(Refusal::Input(why)) => {
                 let waited = {
                     let mut next = lock(&self.next);
@@ -134,9 +238,9 @@ impl TrtInfer {
                             lock(&self.next).asked = Some(next);
                             self.sink.push_event(gst::event::Reconfigure::new());
                         }
-                        Err(refusal) => self.keep_model(&refusal.why()),
+                        Err(refusal) => self.refuse_next(&next, &refusal.why()),
                     },
-                    Some(PATIENCE) => self.keep_model(&why),
+                    Some(PATIENCE) => self.refuse_next(&next, &why),
                     Some(_) => (),
                 }
             }
@@ -161,12 +265,15 @@ impl TrtInfer {
 
     /// As [`TrtInfer::follow`], with caps that have just come; false if the instance in use is to look at them.
     pub(super) fn follow_with(&self, incoming: &gst::CapsRef) -> bool {
-        let taken = |next: Option<Arc<Instance>>| match next.map(|next| self.take_over(&next, incoming)) {
-            Some(Ok(())) => true,
-            None | Some(Err(Refusal::Input(_))) => false,
-            Some(Err(Refusal::Final(why))) => {
-                self.keep_model(&why);
-                false
+        let taken = |next: Option<Arc<Instance>>| {
+            let Some(next) = next else { return false };
+            match self.take_over(&next, incoming) {
+                Ok(()) => true,
+                Err(Refusal::Input(_)) => false,
+                Err(Refusal::Final(why)) => {
+                    self.refuse_next(&next, &why);
+                    false
+                }
             }
         };
         taken(self.next()) || taken(self.belated(incoming))
@@ -242,27 +349,36 @@ impl TrtInfer {
         (next, before)
     }
 
-    /// Says that the model in use stays, and why.
-    fn keep_model(&self, why: &str) {
-        let in_use = lock(&self.instance).clone();
+    /// Says that the model in use stays instead of the one `refused`, and why.
+    fn keep_model(&self, refused: &Named, why: &str) {
         lock(&self.next).refused = true;
-        let Some(in_use) = in_use else { return };
-        let model = in_use.setup.config.model.clone();
-        let wanted = {
+        let Some(in_use) = lock(&self.instance).clone() else { return };
+        let kept = Named::by_setup(&in_use.setup);
+        {
             let mut settings = lock(&self.settings);
-            settings.labels.clone_from(&in_use.setup.config.labels);
-            settings.model.replace(model.clone())
-        };
-        let wanted = wanted.map_or_else(String::new, |wanted| format!(" '{}'", wanted.display()));
+            // Unless another one has been set meanwhile.
+            if Named::by_settings(&settings) == *refused {
+                settings.labels = kept.labels;
+                settings.model = kept.model;
+            }
+        }
+        let model = &in_use.setup.config.model;
+        let refused =
+            refused.model.as_ref().map_or_else(String::new, |model| format!(" '{}'", model.display()));
         gst::element_imp_warning!(
             self,
             gst::ResourceError::Settings,
             (
-                "{}: the model{wanted} is not taken over, '{}' goes on: {why}",
+                "{}: the model{refused} is not taken over, '{}' goes on: {why}",
                 self.obj().name(),
                 model.display()
             )
         );
         self.obj().notify("model");
+    }
+
+    /// As [`TrtInfer::keep_model`], for the instance that was to replace the one in use.
+    fn refuse_next(&self, next: &Instance, why: &str) {
+        self.keep_model(&Named::by_setup(&next.setup), why);
     }
 }

@@ -1,17 +1,17 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::thread::ThreadId;
 
 use cudainfer_kernels::device::{Choice, Counters};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::change::Next;
+use super::change::{Loader, Next};
 use super::instance::{Instance, Place};
 use super::negotiate::Latency;
 use super::owner::Tally;
+use super::pusher::Pusher;
 use super::running::{Negotiated, Running};
 use super::settings::{self, Settings, Wrong};
 use crate::inference::{Progress, Provider};
@@ -34,8 +34,8 @@ pub struct TrtInfer {
     pub(super) instance: Mutex<Option<Arc<Instance>>>,
     /// The one that replaces it.
     pub(super) next: Mutex<Next>,
-    /// Held while a model loads that replaces the one in use.
-    pub(super) changing: Mutex<()>,
+    /// What loads it.
+    pub(super) loader: Mutex<Loader>,
     /// From PAUSED on.
     pub(super) running: Mutex<Option<Running>>,
     pub(super) negotiated: Mutex<Option<Negotiated>>,
@@ -46,8 +46,7 @@ pub struct TrtInfer {
     pub(super) live: AtomicBool,
     /// Whether a frame was lost before the one that comes next.
     pub(super) dropped: AtomicBool,
-    /// The thread that pushed last.
-    pub(super) task: Mutex<Option<ThreadId>>,
+    pub(super) pusher: Mutex<Option<Pusher>>,
     pub(super) counters: Arc<Counters>,
     pub(super) tally: Arc<Tally>,
 }
@@ -121,6 +120,7 @@ impl TrtInfer {
 
     /// Lets go of the instance.
     fn close(&self) {
+        self.wait_for_loader();
         let next = std::mem::take(&mut *lock(&self.next));
         let held = (lock(&self.instance).take(), lock(&self.place).take());
         // Outside of the locks: the last one to let go waits for the workers.
@@ -147,22 +147,21 @@ impl TrtInfer {
                 let unsent = lane.flush_start();
                 running.take_back();
                 let forwarded = self.src.push_event(event);
-                // Stopped, not paused: gst_pad_start_task would leak the closure that it gets for a task that exists.
-                // Only a seek from behind, in the task's own thread, cannot wait for that thread to end.
-                let own = *lock(&self.task) == Some(std::thread::current().id());
-                let _ = if own { self.src.pause_task() } else { self.src.stop_task() };
-                // Only now, or the task could put an older one over it. The pad sends them before the next frame.
+                // Only a seek from behind, in the thread that pushes, cannot wait for that thread.
+                if !self.is_pusher() {
+                    lane.wait_for_push();
+                }
+                // Only now, or an older one could be put over it. The pad sends them before the next frame.
                 for sticky in unsent {
                     let _ = self.src.store_sticky_event(&sticky);
                 }
                 forwarded
             }
             EventView::FlushStop(_) => {
-                lane.flush_stop();
+                // Downstream takes things again before the first is pushed.
                 let forwarded = self.src.push_event(event);
-                // Held, so that `stop` cannot come in between and leave a task on a pad that is not active.
-                let running = lock(&self.running);
-                running.as_ref().is_some_and(|r| self.start_task(&r.owner).is_ok()) && forwarded
+                lane.flush_stop();
+                forwarded
             }
             _ if event.is_serialized() => lane.push_event(event),
             _ => self.src.push_event(event),
@@ -215,7 +214,13 @@ impl ObjectSubclass for TrtInfer {
                     Self::catch_panic_pad_function(
                         parent,
                         || Err(gst::loggable_error!(CAT, "panicked")),
-                        |imp| if active { imp.start() } else { imp.stop() },
+                        |imp| {
+                            if active {
+                                return imp.start();
+                            }
+                            imp.stop();
+                            Ok(())
+                        },
                     )
                 })
                 .build()
@@ -227,14 +232,14 @@ impl ObjectSubclass for TrtInfer {
             place: Mutex::default(),
             instance: Mutex::default(),
             next: Mutex::default(),
-            changing: Mutex::default(),
+            loader: Mutex::default(),
             running: Mutex::default(),
             negotiated: Mutex::default(),
             infos: Mutex::default(),
             latency: Mutex::default(),
             live: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
-            task: Mutex::default(),
+            pusher: Mutex::default(),
             counters: Arc::default(),
             tally: Arc::default(),
         }
@@ -254,7 +259,7 @@ impl ObjectImpl for TrtInfer {
             return;
         }
         lock(&self.settings).set(value, pspec);
-        if pspec.name() == "model" && self.running().is_some() {
+        if pspec.name() == "model" {
             self.change_model();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ pub(super) struct Instance {
     pub run_ns: AtomicU64,
     /// Times that batches were made smaller because memory was short.
     pub step_downs: AtomicU64,
-    shapes: Mutex<Vec<Weak<Shape>>>,
+    shapes: Shapes,
     workers: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -108,14 +108,21 @@ impl Instance {
             counters,
             run_ns: AtomicU64::new(0),
             step_downs: AtomicU64::new(0),
-            shapes: Mutex::default(),
+            shapes: Shapes::default(),
             workers: Mutex::default(),
         });
         for (index, session) in instance.engine.sessions.iter().enumerate() {
             let (batcher, session) = (Arc::clone(&instance.batcher), Arc::clone(session));
+            let work = move || {
+                let work = || worker::work(&batcher, &session, cores);
+                // Its frames come back with an error, and those behind them are still to be worked on.
+                while std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
+                    gst::error!(CAT, "a worker panicked; this is a bug of cudainfer");
+                }
+            };
             let worker = std::thread::Builder::new()
                 .name(format!("trtinfer:{index}"))
-                .spawn(move || worker::work(&batcher, &session, cores))
+                .spawn(work)
                 .map_err(|e| InferenceError::Run(format!("no worker thread could be started: {e}")))?;
             // Those that run end with the instance, also if a later one cannot be started.
             lock(&instance.workers).push(worker);
@@ -133,18 +140,73 @@ impl Instance {
         wanted: Shape,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Arc<Shape>, InferenceError> {
-        let mut shapes = lock(&self.shapes);
-        shapes.retain(|shape| shape.strong_count() > 0);
-        if let Some(known) = shapes.iter().filter_map(Weak::upgrade).find(|shape| shape.fits(&wanted)) {
-            return Ok(known);
+        self.shapes.get(&wanted, || {
+            let (shape, run) = self.engine.warm_up(wanted.clone(), progress)?;
+            gst::debug!(CAT, "a run of {} frames takes {run:?}", self.engine.batch);
+            self.run_ns.store(nanoseconds(run), Ordering::Relaxed);
+            Ok(shape)
+        })
+    }
+}
+
+/// The shapes that are in use. Each is warmed up once, while the others are used.
+#[derive(Debug, Default)]
+struct Shapes {
+    inner: Mutex<ShapesInner>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct ShapesInner {
+    warm: Vec<Weak<Shape>>,
+    /// Those that somebody warms up at the moment.
+    warming: Vec<Shape>,
+}
+
+impl Shapes {
+    /// The shape that is equal to the one wanted: one that is warm, or that somebody else is warming up, or what comes of
+    /// `warm_up`.
+    ///
+    /// # Errors
+    /// Those of `warm_up`.
+    fn get<E>(
+        &self,
+        wanted: &Shape,
+        warm_up: impl FnOnce() -> Result<Arc<Shape>, E>,
+    ) -> Result<Arc<Shape>, E> {
+        let mut inner = lock(&self.inner);
+        loop {
+            inner.warm.retain(|shape| shape.strong_count() > 0);
+            if let Some(known) = inner.warm.iter().filter_map(Weak::upgrade).find(|shape| shape.fits(wanted))
+            {
+                return Ok(known);
+            }
+            if !inner.warming.iter().any(|shape| shape.fits(wanted)) {
+                break;
+            }
+            inner = self.changed.wait(inner).unwrap_or_else(|e| e.into_inner());
         }
-        let (shape, run) = self.engine.warm_up(wanted, progress)?;
-        gst::debug!(CAT, "a run of {} frames takes {run:?}", self.engine.batch);
-        self.run_ns.store(nanoseconds(run), Ordering::Relaxed);
-        shapes.push(Arc::downgrade(&shape));
-        // What warming up took is nobody's frame.
-        self.counters.reset();
+        inner.warming.push(wanted.clone());
+        drop(inner);
+        // Also where warming up panics: somebody may wait for it.
+        let turn = Turn { shapes: self, wanted };
+        let shape = warm_up()?;
+        lock(&self.inner).warm.push(Arc::downgrade(&shape));
+        drop(turn);
         Ok(shape)
+    }
+}
+
+/// A shape is being warmed up until this is dropped.
+struct Turn<'a> {
+    shapes: &'a Shapes,
+    wanted: &'a Shape,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        lock(&self.shapes.inner).warming.retain(|shape| !shape.fits(self.wanted));
+        self.shapes.changed.notify_all();
     }
 }
 
@@ -221,5 +283,72 @@ impl Place {
     /// Puts another one there; all who use the place take it when they next can.
     pub fn replace(&self, instance: &Arc<Instance>) {
         *lock(&self.current) = Arc::downgrade(instance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::mpsc::channel;
+
+    use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+
+    use super::*;
+
+    fn shape(size: usize) -> Shape {
+        Shape {
+            image: TensorDesc::fixed("image", TensorType::UInt8, &[1, 3, size, size]),
+            given: TensorType::UInt8,
+            constants: Vec::new(),
+            outputs: Vec::new(),
+            fixed: None,
+        }
+    }
+
+    fn warm(shapes: &Shapes, size: usize) -> Arc<Shape> {
+        shapes.get::<()>(&shape(size), || Ok(Arc::new(shape(size)))).unwrap()
+    }
+
+    #[test]
+    fn while_a_shape_is_warmed_up_others_are_had_and_who_wants_the_same_waits_for_it() {
+        let shapes = Shapes::default();
+        let known = warm(&shapes, 4);
+        let (begun, wait_for_begin) = channel();
+        let (go_on, wait) = channel();
+        let count = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let (shapes, count) = (&shapes, &count);
+            let first = scope.spawn(move || {
+                shapes.get::<()>(&shape(8), || {
+                    begun.send(()).unwrap();
+                    wait.recv().unwrap();
+                    count.fetch_add(1, Ordering::SeqCst);
+                    Ok(Arc::new(shape(8)))
+                })
+            });
+            wait_for_begin.recv().unwrap();
+            // Another new one, and one that is known.
+            warm(shapes, 16);
+            assert!(Arc::ptr_eq(&warm(shapes, 4), &known));
+            let second = scope.spawn(move || {
+                shapes.get::<()>(&shape(8), || {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    Ok(Arc::new(shape(8)))
+                })
+            });
+            go_on.send(()).unwrap();
+            let (first, second) = (first.join().unwrap().unwrap(), second.join().unwrap().unwrap());
+            assert!(Arc::ptr_eq(&first, &second));
+        });
+        assert_eq!(count.into_inner(), 1);
+    }
+
+    #[test]
+    fn a_shape_that_failed_or_panicked_is_tried_again() {
+        let shapes = Shapes::default();
+        assert_eq!(shapes.get(&shape(4), || Err("on purpose")).unwrap_err(), "on purpose");
+        let panicking = std::panic::AssertUnwindSafe(|| shapes.get::<()>(&shape(4), || panic!("on purpose")));
+        assert!(std::panic::catch_unwind(panicking).is_err());
+        warm(&shapes, 4);
     }
 }

@@ -296,6 +296,23 @@ impl<F> Lane<F> {
         self.changed.notify_all();
     }
 
+    /// Waits until nothing is on its way downstream; to be asked while flushing, when nothing more goes there.
+    pub fn wait_for_push(&self) {
+        let mut inner = self.lock();
+        while inner.flushing && inner.pushing && !inner.stopped {
+            inner = self.wait(inner);
+        }
+    }
+
+    /// Waits until nothing is flushing; false where the lane has been stopped.
+    pub fn wait_for_flush_stop(&self) -> bool {
+        let mut inner = self.lock();
+        while inner.flushing && !inner.stopped {
+            inner = self.wait(inner);
+        }
+        !inner.stopped
+    }
+
     /// Lets every waiting thread go, for good.
     pub fn stop(&self) {
         self.lock().stopped = true;

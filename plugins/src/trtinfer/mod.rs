@@ -10,7 +10,7 @@
 //! gst-launch-1.0 videotestsrc num-buffers=100 ! fusedpreproc ! trtinfer model=yolo11n.onnx ! gpunms ! fakesink
 //! ```
 //!
-//! The element takes frames in, has them inferred in batches and pushes them on in order from its own task, so that
+//! The element takes frames in, has them inferred in batches and pushes them on in order from a thread of its own, so that
 //! decoding, inference and what is behind run at the same time. Elements that name the same `instance` share the model, and
 //! their frames fill batches together:
 //!
@@ -29,6 +29,7 @@ mod lane;
 mod leaky;
 mod negotiate;
 mod owner;
+mod pusher;
 mod running;
 mod settings;
 mod shape;

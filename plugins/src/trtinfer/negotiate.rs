@@ -25,17 +25,18 @@ impl TrtInfer {
         if self.follow_with(incoming) {
             return true;
         }
+        // Stopped meanwhile, which is nobody's mistake.
+        let Some(running) = self.running() else { return false };
         let prepared = (|| -> Result<_, String> {
-            let running = self.running().ok_or("there is no model")?;
             let wanted = shape::shape(incoming, &running.instance.engine)?;
             let shape = running
                 .instance
                 .shape(wanted, &|progress| self.post_progress(progress))
                 .map_err(|e| e.to_string())?;
-            Ok((running, shape))
+            Ok(shape)
         })();
         match prepared {
-            Ok((running, shape)) => {
+            Ok(shape) => {
                 let caps = self.outgoing(&running.instance, &shape, incoming);
                 gst::info!(CAT, imp = self, "frames carry {caps}");
                 *lock(&self.negotiated) = Some(Negotiated { shape, frame: caps::frame_size(incoming) });

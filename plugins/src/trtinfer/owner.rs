@@ -76,6 +76,39 @@ pub(super) struct Job {
     pub arrived: Instant,
     /// It goes only when its last frame is done.
     pub instance: Arc<Instance>,
+    pub due: Due,
+}
+
+/// That a frame is due back. Where it is lost on its way, its place in the lane ends as failed: what is behind it would wait for
+/// ever.
+pub(super) struct Due {
+    ticket: Ticket,
+    owner: Arc<Owner>,
+}
+
+impl Due {
+    pub fn new(ticket: Ticket, owner: &Arc<Owner>) -> Self {
+        Self { ticket, owner: Arc::clone(owner) }
+    }
+}
+
+impl Drop for Due {
+    fn drop(&mut self) {
+        if !self.owner.lane.wants(self.ticket) {
+            return;
+        }
+        if let Some(element) = self.owner.element.upgrade() {
+            gst::element_error!(
+                element,
+                gst::LibraryError::Failed,
+                (
+                    "{}: a frame was lost on its way through the model; this is a bug of cudainfer",
+                    element.name()
+                )
+            );
+        }
+        self.owner.lane.finish(self.ticket, Err(gst::FlowError::Error));
+    }
 }
 
 impl batcher::Job for Job {
@@ -87,7 +120,7 @@ impl batcher::Job for Job {
 impl Job {
     /// Brings the frame back.
     pub fn finish(self, result: Result<(), String>) {
-        let Self { ticket, buffer, owner, arrived, .. } = self;
+        let Self { ticket, buffer, owner, arrived, due, .. } = self;
         owner.counters.frames.add(1);
         owner.tally.took(arrived.elapsed());
         let frame = result.map(|()| buffer).map_err(|why| {
@@ -97,6 +130,7 @@ impl Job {
             gst::FlowError::Error
         });
         owner.lane.finish(ticket, frame);
+        drop(due);
     }
 }
 

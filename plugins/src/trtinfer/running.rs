@@ -1,4 +1,4 @@
-//! Frames on their way: in by the sink pad, through the model's workers, out by the source pad's task.
+//! Frames on their way: in by the sink pad, through the model's workers, out by the thread that pushes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,8 @@ use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::leaky::Leaky;
 use super::negotiate::Latency;
-use super::owner::{Job, Owner};
+use super::owner::{Due, Job, Owner};
+use super::pusher::Pusher;
 use crate::inference::Shape;
 use crate::nvtx;
 use crate::sync::lock;
@@ -36,7 +37,7 @@ pub(super) struct Negotiated {
 }
 
 impl TrtInfer {
-    /// Joins the instance and starts the task that pushes on the source pad.
+    /// Joins the instance and starts the thread that pushes on the source pad.
     pub(super) fn start(&self) -> Result<(), gst::LoggableError> {
         let instance =
             lock(&self.instance).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
@@ -46,9 +47,23 @@ impl TrtInfer {
             counters: Arc::clone(&self.counters),
             tally: Arc::clone(&self.tally),
         });
+        let pusher = Pusher::start(&self.obj(), &owner).map_err(|e| {
+            gst::element_imp_error!(
+                self,
+                gst::ResourceError::Failed,
+                (
+                    "{}: the system gives no thread to push frames with ({e}); every trtinfer needs one. Raise the \
+                     process's limits of memory and threads (ulimit -v, ulimit -u), or free some",
+                    self.obj().name()
+                )
+            );
+            gst::loggable_error!(CAT, "no thread to push with: {e}")
+        })?;
+        *lock(&self.pusher) = Some(pusher);
         let client = instance.batcher.join(self.in_flight());
-        *lock(&self.running) = Some(Running { owner: Arc::clone(&owner), instance, client });
-        self.start_task(&owner)
+        *lock(&self.running) = Some(Running { owner, instance, client });
+        self.accept_changes();
+        Ok(())
     }
 
     /// Frames that this element holds at most, if the user says so.
@@ -56,46 +71,33 @@ impl TrtInfer {
         usize::try_from(lock(&self.settings).max_in_flight).ok().filter(|n| *n > 0)
     }
 
-    pub(super) fn start_task(&self, owner: &Arc<Owner>) -> Result<(), gst::LoggableError> {
-        let (owner, element) = (owner.clone(), self.obj().downgrade());
-        self.src
-            .start_task(move || match element.upgrade() {
-                Some(element) => element.imp().push_next(&owner.lane),
-                None => owner.lane.stop(),
-            })
-            .map_err(|e| gst::loggable_error!(CAT, "no task: {e}"))
-    }
-
-    /// Stops the task and leaves the instance.
-    pub(super) fn stop(&self) -> Result<(), gst::LoggableError> {
+    /// Ends the thread that pushes and leaves the instance.
+    pub(super) fn stop(&self) {
+        self.refuse_changes();
         let running = lock(&self.running).take();
         if let Some(running) = &running {
             running.owner.lane.stop();
             running.take_back();
         }
-        let stopped =
-            self.src.stop_task().map_err(|e| gst::loggable_error!(CAT, "the task does not stop: {e}"));
+        let pusher = lock(&self.pusher).take();
+        if let Some(pusher) = pusher {
+            pusher.join();
+        }
         if let Some(running) = &running {
             running.instance.batcher.leave(running.client);
         }
         *lock(&self.negotiated) = None;
         *lock(&self.latency) = Latency::default();
-        stopped
     }
 
     pub(super) fn running(&self) -> Option<Running> {
         lock(&self.running).clone()
     }
 
-    /// One turn of the source pad's task.
-    pub(super) fn push_next(&self, lane: &Lane<gst::Buffer>) {
-        *lock(&self.task) = Some(std::thread::current().id());
-        match lane.pop() {
-            None => {
-                // Flushing or stopping: whoever did that starts the task again when there is something to push.
-                let _ = self.src.pause_task();
-            }
-            Some(Item::Event(event)) => {
+    /// Pushes what has left the lane.
+    pub(super) fn push(&self, lane: &Lane<gst::Buffer>, item: Item<gst::Buffer>) {
+        match item {
+            Item::Event(event) => {
                 // Upstream has sent its last frame, so nobody but this element would report that it did not arrive.
                 if let (gst::EventType::Eos, Err(flow)) = (event.type_(), lane.flow()) {
                     self.report(flow);
@@ -103,7 +105,7 @@ impl TrtInfer {
                 self.src.push_event(event);
                 lane.pushed_event();
             }
-            Some(Item::Frame(Ok(mut buffer))) if lane.flow().is_ok() => {
+            Item::Frame(Ok(mut buffer)) if lane.flow().is_ok() => {
                 self.announce_latency();
                 if lane.take_gap() {
                     buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
@@ -115,7 +117,7 @@ impl TrtInfer {
                 lane.pushed(flow);
             }
             // Behind a failure nothing is pushed any more, but the lane has to empty, so that events get through.
-            Some(Item::Frame(frame)) => lane.pushed(frame.map(|_| gst::FlowSuccess::Ok)),
+            Item::Frame(frame) => lane.pushed(frame.map(|_| gst::FlowSuccess::Ok)),
         }
     }
 
@@ -172,7 +174,8 @@ impl TrtInfer {
         }
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);
-        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, arrived, instance });
+        let due = Due::new(ticket, &owner);
+        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, arrived, instance, due });
         Ok(gst::FlowSuccess::Ok)
     }
 

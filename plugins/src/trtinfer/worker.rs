@@ -13,7 +13,7 @@ use super::cores;
 use super::imp::CAT;
 use super::instance::Instance;
 use super::owner::Job;
-use crate::inference::{InferenceError, Shape, SharedSession, row};
+use crate::inference::{InferenceError, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::nvtx;
@@ -210,12 +210,11 @@ impl Runner<Image> for OnSession<'_> {
         let _range = nvtx::range_of(&first.job.owner.element);
         let started = Instant::now();
         // A panic must not take the frames with it: their lanes would wait for them for ever.
-        let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.job.shape, batch)))
+        let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.job, batch)))
             .unwrap_or_else(|_| Err(InferenceError::Run("it panicked; this is a bug of cudainfer".into())));
         let took = nanoseconds(started.elapsed());
         drop(busy);
         let count = batch.len() as u64;
-        self.instance.counters.move_to(&first.job.owner.counters);
         for (index, Frame { job, .. }) in self.frames(batch).enumerate() {
             let tally = &job.owner.tally;
             let mine = |other: &Frame| Arc::ptr_eq(&other.job.owner, &job.owner);
@@ -265,14 +264,17 @@ impl Runner<Image> for OnSession<'_> {
 /// The outputs of the batch, and each image's part of them.
 fn infer(
     session: &SharedSession,
-    shape: &Arc<Shape>,
+    first: &Job,
     batch: &[Image],
 ) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), InferenceError> {
     let images: Vec<&gst::BufferRef> = batch.iter().map(|image| image.data.as_ref()).collect();
     let (outputs, rows) = {
         let mut session = lock(session);
-        let rows = session.rows(shape, images.len());
-        (session.run(shape, &images)?, rows)
+        let rows = session.rows(&first.shape, images.len());
+        let outputs = session.run(&first.shape, &images);
+        // While nobody else uses the session: what it does for others is not this frame's.
+        first.instance.counters.move_to(&first.owner.counters);
+        (outputs?, rows)
     };
     let parts = (0..images.len()).map(|index| row(&outputs, index, rows)).collect::<Result<_, _>>()?;
     Ok((outputs, parts))

@@ -9,6 +9,7 @@
 //! So only powers of two are run (and the largest batch), all of them recorded when warming up; a batch in between is padded. Without recording,
 //! every run has the largest batch's rows.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -167,9 +168,23 @@ impl Gpu {
         if let Some(index) = self.shapes.iter().position(|s| Arc::ptr_eq(&s.shape, shape)) {
             return Ok(self.shapes.remove(index));
         }
+        let full = self.shapes.len() >= MAX_SHAPES;
+        let shaped = match self.allocate(shape) {
+            // The oldest may be what takes the memory.
+            Err(e) if e.is_memory() && full => {
+                self.shapes.remove(0);
+                self.allocate(shape)?
+            }
+            allocated => allocated?,
+        };
         if self.shapes.len() >= MAX_SHAPES {
             self.shapes.remove(0);
         }
+        Ok(shaped)
+    }
+
+    /// Memory for runs of a shape.
+    fn allocate(&self, shape: &Arc<Shape>) -> Result<Shaped, InferenceError> {
         let most = shape.rows(self.batch);
         let input = self.stream.allocate(shape.image_bytes() * most)?;
         // Rows that are run without a frame.
@@ -189,16 +204,16 @@ impl Gpu {
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let stream = Arc::clone(&self.stream);
-        let rows = self.rows(&shaped.shape, images.len());
-        let mut way = match shaped.ways.remove(&rows) {
-            Some(way) => way,
-            None => self.way(session, shaped, rows)?,
+        let Shaped { shape, input, outputs, ways } = shaped;
+        let rows = self.rows(shape, images.len());
+        self.gather(shape, input, images)?;
+        // It stays where it is, whatever fails: to record it anew would hold the stream up.
+        let way = match ways.entry(rows) {
+            Entry::Occupied(way) => way.into_mut(),
+            Entry::Vacant(free) => free.insert(self.way(session, shape, input, outputs, rows)?),
         };
-        self.gather(&shaped.shape, &shaped.input, images)?;
-        let ran = self.launch(session, &mut way);
-        shaped.ways.insert(rows, way);
-        ran?;
-        let outputs = shaped.shape.outputs.iter().zip(&mut shaped.outputs);
+        self.launch(session, way)?;
+        let outputs = shape.outputs.iter().zip(outputs);
         let kept = outputs
             .map(|(desc, output)| {
                 let kept = output.keep(&stream, bytes(desc) * rows)?;
@@ -297,14 +312,15 @@ impl Gpu {
     fn way(
         &self,
         session: &ort::session::Session,
-        shaped: &Shaped,
+        shape: &Shape,
+        input: &Memory,
+        outputs: &[Output],
         rows: usize,
     ) -> Result<Way, InferenceError> {
-        let Shaped { shape, input, outputs, .. } = shaped;
         let mut binding = Binding::new(session, self.stream.context().device().ordinal).map_err(failed)?;
         let image = &shape.image;
         let memory = input.slice().first(shape.image_bytes() * rows);
-        // SAFETY: the memory is as large as `image_dims` says and stays as long as `shaped`, which keeps the binding.
+        // SAFETY: the memory is as large as `image_dims` says and stays as long as the `Shaped` that keeps the binding.
         unsafe { binding.input(&image.name, image.ty, &shape.image_dims(rows), memory) }.map_err(failed)?;
         let mut constants = Vec::new();
         for input in shape.constants(rows)? {

@@ -1,0 +1,94 @@
+//! The thread that pushes on the source pad what leaves an element's lane.
+//!
+//! It is not a `GstTask`: where the system has no thread to give, GStreamer 1.22 takes the task for running all the same, so that
+//! whoever stops the pad waits for it for ever.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::thread::{JoinHandle, ThreadId};
+
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+
+use super::imp::{CAT, TrtInfer};
+use super::lane::Lane;
+use super::owner::Owner;
+use crate::sync::lock;
+
+/// The thread, from the pad's activation to its deactivation.
+#[derive(Debug)]
+pub(super) struct Pusher {
+    thread: JoinHandle<()>,
+}
+
+impl Pusher {
+    /// Starts pushing what leaves the owner's lane, until that is stopped.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn start(element: &super::TrtInfer, owner: &Arc<Owner>) -> Result<Self, std::io::Error> {
+        let (element, owner) = (element.downgrade(), Arc::clone(owner));
+        let push = move || push_all(&element, &owner.lane);
+        std::thread::Builder::new().name("trtinfer:src".into()).spawn(push).map(|thread| Self { thread })
+    }
+
+    /// Which thread it is.
+    pub fn id(&self) -> ThreadId {
+        self.thread.thread().id()
+    }
+
+    /// Waits until the thread has ended. The lane must have been stopped.
+    pub fn join(self) {
+        // What is behind may stop the element from the thread that pushes: then it ends on its return.
+        if self.id() != std::thread::current().id() && self.thread.join().is_err() {
+            gst::error!(CAT, "the thread that pushes has panicked");
+        }
+    }
+}
+
+fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) {
+    say(element, gst::StreamStatusType::Enter);
+    loop {
+        let Some(item) = lane.pop() else {
+            if lane.wait_for_flush_stop() {
+                continue;
+            }
+            break;
+        };
+        let Some(element) = element.upgrade() else {
+            lane.stop();
+            break;
+        };
+        // A panic must not leave the lane waiting for what was pushed.
+        let pushed = panic::catch_unwind(AssertUnwindSafe(|| element.imp().push(lane, item)));
+        if pushed.is_err() {
+            lane.pushed(Err(gst::FlowError::Error));
+            gst::element_error!(
+                element,
+                gst::LibraryError::Failed,
+                ("{}: pushing a frame panicked; this is a bug of cudainfer", element.name())
+            );
+        }
+    }
+    say(element, gst::StreamStatusType::Leave);
+}
+
+/// Tells the application of the streaming thread, from that thread, as every source pad's task does: it may want another priority.
+fn say(element: &glib::WeakRef<super::TrtInfer>, status: gst::StreamStatusType) {
+    let Some(element) = element.upgrade() else { return };
+    let pad = &element.imp().src;
+    let message = gst::message::StreamStatus::builder(status, element.upcast_ref::<gst::Element>());
+    // Applications look at the object's type without asking whether there is one.
+    let message = message.status_object(pad.to_send_value()).src(pad).build();
+    // Refused only where nobody listens.
+    let _ = element.post_message(message);
+}
+
+impl TrtInfer {
+    /// Whether this is the thread that pushes.
+    pub(super) fn is_pusher(&self) -> bool {
+        let own = std::thread::current().id();
+        lock(&self.pusher).as_ref().is_some_and(|pusher| pusher.id() == own)
+    }
+}
