@@ -176,25 +176,9 @@ impl TrtInfer {
 
     /// A place for a frame; `None` if it is the one to be lost.
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
-        let lane = &running.owner.lane;
-        match leaky {
-            Leaky::No => lane.enter(|| running.limit()).map(Some),
-            Leaky::Upstream => lane.try_enter(running.limit()),
-            Leaky::Downstream => loop {
-                if let Some(ticket) = lane.try_enter(running.limit())? {
-                    return Ok(Some(ticket));
-                }
-                if let Some(job) = running.instance.batcher.take_back(running.client) {
-                    lane.give_up(job.ticket);
-                    self.drop_frame(&job.buffer);
-                } else if let Some(buffer) = lane.drop_oldest_done() {
-                    self.drop_frame(&buffer);
-                } else {
-                    // All the others are being inferred or pushed.
-                    return Ok(None);
-                }
-            },
-        }
+        let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
+        let parts = |job: Job| (job.ticket, job.buffer);
+        leaky.enter(lane, queue, running.client, parts, |buffer| self.drop_frame(&buffer))
     }
 
     /// Counts a frame that is lost, and says so.
