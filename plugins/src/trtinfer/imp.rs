@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::ThreadId;
+use std::time::Instant;
 
 use cudainfer_kernels::device::{Choice, Counters};
 use gst::glib;
@@ -10,7 +11,7 @@ use gst::subclass::prelude::*;
 
 use super::change::Next;
 use super::instance::{Instance, Place};
-use super::negotiate::Latency;
+use super::latency::Latency;
 use super::owner::Tally;
 use super::running::{Negotiated, Running};
 use super::settings::{self, Settings, Wrong};
@@ -315,7 +316,13 @@ impl ElementImpl for TrtInfer {
             };
             self.counters.fallbacks.add(u64::from(lock(&self.instance).as_ref().is_some_and(fell_back)));
         }
+        if transition == gst::StateChange::PausedToPlaying {
+            self.tally.delays.pause(false, Instant::now());
+        }
         let result = self.parent_change_state(transition);
+        if transition == gst::StateChange::PlayingToPaused {
+            self.tally.delays.pause(true, Instant::now());
+        }
         if transition == gst::StateChange::ReadyToNull {
             self.close();
         }

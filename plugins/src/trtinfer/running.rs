@@ -11,8 +11,9 @@ use super::batcher::Client;
 use super::imp::{CAT, TrtInfer};
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
+use super::latency::Latency;
 use super::leaky::Leaky;
-use super::negotiate::Latency;
+
 use super::owner::{Job, Owner};
 use crate::inference::Shape;
 use crate::sync::lock;
@@ -99,7 +100,9 @@ impl TrtInfer {
                 if let (gst::EventType::Eos, Err(flow)) = (event.type_(), lane.flow()) {
                     self.report(flow);
                 }
+                self.tally.delays.push(true, Instant::now());
                 self.src.push_event(event);
+                self.tally.delays.push(false, Instant::now());
                 lane.pushed_event();
             }
             Some(Item::Frame(Ok(mut buffer))) if lane.flow().is_ok() => {
@@ -107,7 +110,9 @@ impl TrtInfer {
                 if lane.take_gap() {
                     buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
                 }
+                self.tally.delays.push(true, Instant::now());
                 let flow = self.src.push(buffer);
+                self.tally.delays.push(false, Instant::now());
                 if let Err(e) = flow {
                     gst::debug!(CAT, imp = self, "downstream says {e:?}");
                 }
@@ -140,7 +145,7 @@ impl TrtInfer {
 
     /// Hands a frame over and returns; it waits only while `max-in-flight` frames are inside.
     pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let arrived = Instant::now();
+        let arrival = self.tally.delays.arrive(Instant::now());
         self.follow();
         let negotiated = lock(&self.negotiated).clone();
         // After what was negotiated: that is taken away only when nothing runs any more.
@@ -168,9 +173,10 @@ impl TrtInfer {
         if self.dropped.swap(false, Ordering::Relaxed) {
             buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
         }
+        let entry = self.tally.delays.enter(arrival, Instant::now());
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);
-        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, arrived, instance });
+        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, entry, instance });
         Ok(gst::FlowSuccess::Ok)
     }
 
