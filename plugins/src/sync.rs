@@ -1,6 +1,9 @@
 //! Locks that outlive a panic: an element whose thread panicked posts an error, and its properties still answer.
+//!
+//! Modules that take their locks from here, and not from std, can be compiled with other ones: tests/interleavings tries every order
+//! of their threads.
 
-use std::sync::{Mutex, MutexGuard};
+pub use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Locks a mutex, poisoned or not.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,10 +1,10 @@
 //! The queue in front of a model: frames of all the elements that share it wait here until a batch is due.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::sync::lock;
+use crate::sync::{Condvar, Mutex, MutexGuard, lock};
 
 /// When a batch is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,21 +29,42 @@ pub(super) trait Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Client(u64);
 
+/// When a frame goes, among those of its priority. Each element has one turn a round, so that who has many frames here gets no more
+/// done than who has few: start-time fair queueing (Goyal, Vin and Cheng 1996) with frames that all cost the same.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    round: u64,
+    /// Frames of a round go in the order in which they came.
+    arrival: u64,
+    /// Then its batch goes, full or not.
+    deadline: Instant,
+}
+
 #[derive(Debug)]
 struct Waiting<J> {
     job: J,
     client: Client,
     priority: i32,
-    deadline: Instant,
+    turn: Turn,
+}
+
+impl<J> Waiting<J> {
+    /// What the queue is sorted by.
+    fn order(&self) -> (Reverse<i32>, u64, u64) {
+        (Reverse(self.priority), self.turn.round, self.turn.arrival)
+    }
 }
 
 #[derive(Debug)]
 struct Inner<J> {
-    /// By priority, the oldest first.
+    /// By priority, and then by their turns.
     waiting: VecDeque<Waiting<J>>,
     /// How many frames each element may have here and on their way.
     clients: HashMap<Client, Seat>,
-    next: u64,
+    joined: u64,
+    arrived: u64,
+    /// The round of the frame that went last, by priority. Who had nothing to send until now begins there.
+    rounds: HashMap<i32, u64>,
     /// `rules.size`, or less while memory is short.
     size: usize,
     stopped: bool,
@@ -55,6 +76,10 @@ struct Seat {
     limit: Option<usize>,
     /// It sends nothing more for now, so that nobody needs to wait for it.
     done: bool,
+    /// The priority and the round of its last frame.
+    last: Option<(i32, u64)>,
+    /// The turn that its next frame has, because it has lost another for it.
+    vacant: Option<Turn>,
 }
 
 /// The queue. Every method may be called from any thread.
@@ -71,7 +96,9 @@ impl<J: Job> Batcher<J> {
         let inner = Inner {
             waiting: VecDeque::new(),
             clients: HashMap::new(),
-            next: 0,
+            joined: 0,
+            arrived: 0,
+            rounds: HashMap::new(),
             size: rules.size,
             stopped: false,
         };
@@ -90,9 +117,9 @@ impl<J: Job> Batcher<J> {
     /// An element joins that has at most `limit` frames under way, or its share of what keeps the model busy.
     pub fn join(&self, limit: Option<usize>) -> Client {
         let mut inner = self.lock();
-        inner.next += 1;
-        let client = Client(inner.next);
-        inner.clients.insert(client, Seat { limit, done: false });
+        inner.joined += 1;
+        let client = Client(inner.joined);
+        inner.clients.insert(client, Seat { limit, ..Seat::default() });
         client
     }
 
@@ -111,13 +138,28 @@ impl<J: Job> Batcher<J> {
 
     /// A frame comes in.
     pub fn submit(&self, client: Client, priority: i32, job: J) {
-        let mut inner = self.lock();
-        let waiting = Waiting { job, client, priority, deadline: Instant::now() + self.rules.timeout };
-        let place = inner.waiting.partition_point(|other| other.priority >= priority);
-        inner.waiting.insert(place, waiting);
+        self.submit_at(Instant::now(), client, priority, job);
+    }
+
+    /// As [`Batcher::submit`], at this time.
+    pub(super) fn submit_at(&self, now: Instant, client: Client, priority: i32, job: J) {
+        let mut guard = self.lock();
+        let inner = &mut *guard;
+        inner.arrived += 1;
+        let mine = inner.waiting.iter().filter(|other| (other.client, other.priority) == (client, priority));
+        let waits = mine.map(|other| other.turn.round).max();
+        let under_way = inner.rounds.get(&priority).copied().unwrap_or(0);
+        let mut turn = Turn { round: under_way, arrival: inner.arrived, deadline: now + self.rules.timeout };
         if let Some(seat) = inner.clients.get_mut(&client) {
             seat.done = false;
+            let went = seat.last.filter(|(class, _)| *class == priority).map(|(_, round)| round);
+            turn.round = turn.round.max(waits.max(went).map_or(0, |round| round + 1));
+            turn = seat.vacant.take().unwrap_or(turn);
+            seat.last = Some((priority, turn.round));
         }
+        let waiting = Waiting { job, client, priority, turn };
+        let place = inner.waiting.partition_point(|other| other.order() < waiting.order());
+        inner.waiting.insert(place, waiting);
         self.changed.notify_all();
     }
 
@@ -129,11 +171,35 @@ impl<J: Job> Batcher<J> {
         self.changed.notify_all();
     }
 
-    /// Takes back the oldest frame of an element that still waits.
+    /// Takes back a frame of an element that still waits, and its turn with it.
     pub fn take_back(&self, client: Client) -> Option<J> {
         let mut inner = self.lock();
+        if let Some(seat) = inner.clients.get_mut(&client) {
+            (seat.last, seat.vacant) = (None, None);
+        }
         let index = inner.waiting.iter().position(|waiting| waiting.client == client)?;
         inner.waiting.remove(index).map(|waiting| waiting.job)
+    }
+
+    /// Takes back the oldest frame of an element that still waits, for the sake of the one that the element submits next. The
+    /// element keeps its turns: its other frames move up, and the next one has the last of them. Or who loses frames would begin
+    /// again behind all others each time, and who loses many would seldom have its turn.
+    pub fn take_oldest_back(&self, client: Client) -> Option<J> {
+        let mut inner = self.lock();
+        let mine = inner.waiting.iter().enumerate().filter(|(_, waiting)| waiting.client == client);
+        let (oldest, _) = mine.min_by_key(|(_, waiting)| waiting.turn.arrival)?;
+        let Waiting { job, mut turn, .. } = inner.waiting.remove(oldest)?;
+        let mut younger: Vec<_> =
+            inner.waiting.iter_mut().filter(|waiting| waiting.client == client).collect();
+        younger.sort_by_key(|waiting| waiting.turn.arrival);
+        for waiting in younger {
+            std::mem::swap(&mut waiting.turn, &mut turn);
+        }
+        inner.waiting.make_contiguous().sort_by_key(Waiting::order);
+        if let Some(seat) = inner.clients.get_mut(&client) {
+            seat.vacant = Some(turn);
+        }
+        Some(job)
     }
 
     /// The next batch, once it is due, of frames that fit each other; `None` when the queue has been stopped.
@@ -152,6 +218,16 @@ impl<J: Job> Batcher<J> {
                 }
                 Due::Never => inner = self.changed.wait(inner).unwrap_or_else(|e| e.into_inner()),
             }
+        }
+    }
+
+    /// The batch that is due at this time.
+    #[cfg(test)]
+    pub(super) fn take_at(&self, now: Instant) -> Option<Vec<J>> {
+        let mut inner = self.lock();
+        match inner.due(&self.rules, now) {
+            Due::Now(first) => Some(inner.batch(first)),
+            Due::At(_) | Due::Never => None,
         }
     }
 
@@ -224,11 +300,11 @@ impl<J: Job> Inner<J> {
             let batch = || self.waiting.iter().filter(|other| other.job.fits(&first.job));
             let count = batch().take(self.size).count();
             let due = count >= enough || rules.min > 0 && count >= rules.min;
-            if due || batch().any(|waiting| waiting.deadline <= now || done(waiting)) {
+            if due || batch().any(|waiting| waiting.turn.deadline <= now || done(waiting)) {
                 return Due::Now(index);
             }
         }
-        self.waiting.iter().map(|waiting| waiting.deadline).min().map_or(Due::Never, Due::At)
+        self.waiting.iter().map(|waiting| waiting.turn.deadline).min().map_or(Due::Never, Due::At)
     }
 
     /// The frame at this place and those behind it that fit it.
@@ -238,7 +314,11 @@ impl<J: Job> Inner<J> {
         while batch.len() < self.size && index < self.waiting.len() {
             let fits = batch.first().is_none_or(|first| self.waiting[index].job.fits(first));
             match if fits { self.waiting.remove(index) } else { None } {
-                Some(waiting) => batch.push(waiting.job),
+                Some(Waiting { job, priority, turn, .. }) => {
+                    let round = self.rounds.entry(priority).or_default();
+                    *round = turn.round.max(*round);
+                    batch.push(job);
+                }
                 None => index += 1,
             }
         }
@@ -247,152 +327,5 @@ impl<J: Job> Inner<J> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LONG: Duration = Duration::from_secs(60);
-
-    /// A number whose hundreds say what it fits.
-    #[derive(Debug, PartialEq, Eq)]
-    struct Number(u32);
-
-    impl Job for Number {
-        fn fits(&self, other: &Self) -> bool {
-            self.0 / 100 == other.0 / 100
-        }
-    }
-
-    fn batcher(size: usize, min: usize, timeout: Duration) -> Batcher<Number> {
-        Batcher::new(Rules { size, min, timeout, in_flight: 3 * size })
-    }
-
-    fn numbers(batch: Option<Vec<Number>>) -> Vec<u32> {
-        batch.unwrap().into_iter().map(|Number(n)| n).collect()
-    }
-
-    #[test]
-    fn a_full_batch_goes_at_once_and_in_the_order_of_arrival() {
-        let queue = batcher(3, 0, LONG);
-        let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
-        for n in 0..7 {
-            queue.submit(if n % 2 == 0 { a } else { b }, 0, Number(n));
-        }
-        assert_eq!(numbers(queue.take()), [0, 1, 2]);
-        assert_eq!(numbers(queue.take()), [3, 4, 5]);
-        queue.hurry(a);
-        assert_eq!(numbers(queue.take()), [6]);
-    }
-
-    #[test]
-    fn a_partial_batch_goes_at_the_deadline_of_its_oldest_frame() {
-        let queue = batcher(4, 0, Duration::from_millis(60));
-        let a = queue.join(Some(8));
-        let start = Instant::now();
-        queue.submit(a, 0, Number(0));
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(30));
-                queue.submit(a, 0, Number(1));
-            });
-            assert_eq!(numbers(queue.take()), [0, 1]);
-        });
-        let took = start.elapsed();
-        assert!((Duration::from_millis(60)..Duration::from_millis(88)).contains(&took), "{took:?}");
-    }
-
-    #[test]
-    fn without_a_timeout_nothing_waits_and_enough_frames_do_not_either() {
-        let queue = batcher(4, 0, Duration::ZERO);
-        let a = queue.join(Some(8));
-        queue.submit(a, 0, Number(0));
-        assert_eq!(numbers(queue.take()), [0]);
-        let queue = batcher(4, 2, LONG);
-        let a = queue.join(Some(8));
-        (0..3).for_each(|n| queue.submit(a, 0, Number(n)));
-        assert_eq!(numbers(queue.take()), [0, 1, 2]);
-    }
-
-    #[test]
-    fn nobody_waits_for_more_frames_than_there_can_be() {
-        let queue = batcher(8, 0, LONG);
-        let [a, b] = [queue.join(Some(2)), queue.join(Some(3))];
-        (0..2).for_each(|n| queue.submit(a, 0, Number(n)));
-        (2..5).for_each(|n| queue.submit(b, 0, Number(n)));
-        assert_eq!(numbers(queue.take()), [0, 1, 2, 3, 4]);
-        // At the end of a stream what it has sent goes at once, with whatever else is there.
-        queue.submit(a, 0, Number(5));
-        queue.submit(b, 0, Number(6));
-        queue.hurry(b);
-        assert_eq!(numbers(queue.take()), [5, 6]);
-        // Who leaves is not waited for either.
-        queue.submit(a, 0, Number(7));
-        queue.submit(b, 0, Number(8));
-        queue.leave(b);
-        assert_eq!(numbers(queue.take()), [7, 8]);
-    }
-
-    #[test]
-    fn elements_share_what_keeps_the_model_busy() {
-        let queue = batcher(8, 0, LONG);
-        let first = queue.join(None);
-        assert_eq!(queue.limit(first), 24);
-        let others = [(); 3].map(|()| queue.join(None));
-        assert_eq!((queue.limit(first), queue.limit(queue.join(Some(7)))), (6, 7));
-        others.iter().for_each(|other| queue.leave(*other));
-        assert_eq!(queue.limit(first), 12);
-        let many: Vec<_> = (0..60).map(|_| queue.join(None)).collect();
-        assert_eq!(queue.limit(many[59]), LEAST);
-    }
-
-    #[test]
-    fn a_batch_is_of_frames_that_fit_each_other_and_priority_comes_first() {
-        let queue = batcher(2, 1, LONG);
-        let a = queue.join(Some(8));
-        for (priority, n) in [(0, 1), (0, 101), (0, 2), (5, 102), (0, 3)] {
-            queue.submit(a, priority, Number(n));
-        }
-        assert_eq!(numbers(queue.take()), [102, 101]);
-        assert_eq!(numbers(queue.take()), [1, 2]);
-        assert_eq!(queue.take_back(a), Some(Number(3)));
-        assert_eq!(queue.take_back(a), None);
-    }
-
-    #[test]
-    fn a_batch_that_is_due_does_not_wait_behind_one_that_is_not() {
-        let queue = batcher(2, 0, LONG);
-        let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
-        for n in [1, 101, 201, 202, 102] {
-            queue.submit(a, 0, Number(n));
-        }
-        assert_eq!(numbers(queue.take()), [101, 102]);
-        assert_eq!(numbers(queue.take()), [201, 202]);
-        queue.submit(b, 0, Number(301));
-        queue.hurry(b);
-        assert_eq!(numbers(queue.take()), [301]);
-    }
-
-    #[test]
-    fn batches_shrink_when_memory_is_short_and_grow_again() {
-        let queue = batcher(12, 1, LONG);
-        let a = queue.join(Some(64));
-        (0..20).for_each(|n| queue.submit(a, 0, Number(n)));
-        assert_eq!(queue.take().unwrap().len(), 12);
-        assert_eq!((queue.step_down(12), queue.step_down(6), queue.size()), (Some(6), Some(3), 3));
-        assert_eq!(queue.take().unwrap().len(), 3);
-        assert_eq!(queue.step_down(1), None);
-        assert_eq!([(); 3].map(|()| queue.step_up()), [Some(6), Some(12), None]);
-    }
-
-    #[test]
-    fn a_stopped_queue_lets_go_of_everything() {
-        let queue = batcher(4, 0, LONG);
-        let a = queue.join(Some(8));
-        queue.submit(a, 0, Number(1));
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| queue.take());
-            std::thread::sleep(Duration::from_millis(20));
-            queue.stop();
-            assert!(waiting.join().unwrap().is_none());
-        });
-    }
-}
+#[path = "batcher/tests.rs"] // so that it is found from tests/interleavings, too
+mod tests;

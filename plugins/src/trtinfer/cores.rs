@@ -1,81 +1,170 @@
 //! The machine's cores, shared by all models that run on the CPU: several streams together do not run more threads than there are
 //! cores.
 
-use std::sync::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::LazyLock;
 
-use crate::sync::lock;
+use crate::sync::{Condvar, Mutex, lock};
 
 /// How many there are.
 pub(super) fn count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-static BUSY: Cores = Cores { busy: Mutex::new(0), changed: Condvar::new() };
+static ALL: LazyLock<Cores> = LazyLock::new(|| Cores::new(count()));
 
-struct Cores {
-    busy: Mutex<usize>,
+/// Waits for so many cores; all of them are enough for more. Whoever asked first is served first.
+pub(super) fn take(wanted: usize) -> Taken<'static> {
+    ALL.take(wanted)
+}
+
+/// So many cores.
+pub(super) struct Cores {
+    queue: Mutex<Queue>,
     changed: Condvar,
 }
 
 /// Some cores, until this is dropped.
 #[must_use = "the cores are free again when this is dropped"]
-pub(super) struct Taken {
-    cores: &'static Cores,
+pub(super) struct Taken<'a> {
+    cores: &'a Cores,
     count: usize,
 }
 
-/// Waits for so many cores; all of them are enough for more.
-pub(super) fn take(wanted: usize) -> Taken {
-    BUSY.take(wanted, count())
-}
-
 impl Cores {
-    fn take(&'static self, wanted: usize, all: usize) -> Taken {
-        let count = wanted.clamp(1, all);
-        let mut busy = lock(&self.busy);
-        while *busy + count > all {
-            busy = self.changed.wait(busy).unwrap_or_else(|e| e.into_inner());
+    /// `all` of them, all free.
+    pub fn new(all: usize) -> Self {
+        Self { queue: Mutex::new(Queue::new(all)), changed: Condvar::new() }
+    }
+
+    /// Waits for so many cores; all of them are enough for more.
+    pub fn take(&self, wanted: usize) -> Taken<'_> {
+        let mut queue = lock(&self.queue);
+        let request = queue.ask(wanted);
+        loop {
+            if let Some(count) = queue.serve(request) {
+                // There may be enough left for the next one.
+                self.changed.notify_all();
+                return Taken { cores: self, count };
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(|e| e.into_inner());
         }
-        *busy += count;
-        Taken { cores: self, count }
     }
 }
 
-impl Drop for Taken {
+impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        *lock(&self.cores.busy) -= self.count;
+        lock(&self.cores.queue).free += self.count;
         self.cores.changed.notify_all();
+    }
+}
+
+/// Who waits for cores. The first one holds up all behind it, also those for whom there would be enough: or one that wants all cores
+/// would wait as long as there are others that want a few.
+struct Queue {
+    all: usize,
+    free: usize,
+    /// Requests so far.
+    asked: u64,
+    /// Each request's number, and the cores it wants.
+    waiting: VecDeque<(u64, usize)>,
+}
+
+impl Queue {
+    fn new(all: usize) -> Self {
+        Self { all, free: all, asked: 0, waiting: VecDeque::new() }
+    }
+
+    /// Takes a place at the end, and returns its number.
+    fn ask(&mut self, wanted: usize) -> u64 {
+        self.asked += 1;
+        self.waiting.push_back((self.asked, wanted.clamp(1, self.all)));
+        self.asked
+    }
+
+    /// Gives the request its cores if it is the first one and they are free; returns how many they are.
+    fn serve(&mut self, request: u64) -> Option<usize> {
+        let (_, count) = self
+            .waiting
+            .front()
+            .copied()
+            .filter(|(first, count)| *first == request && *count <= self.free)?;
+        self.waiting.pop_front();
+        self.free -= count;
+        Some(count)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use super::*;
 
     #[test]
+    fn who_wants_all_cores_is_served_before_those_that_ask_later_for_fewer() {
+        let mut queue = Queue::new(4);
+        let [one, all, narrow, two, wide] = [1, 9, 1, 2, 4].map(|wanted| queue.ask(wanted));
+        assert_eq!(queue.serve(all), None, "it is not the first");
+        assert_eq!(queue.serve(one), Some(1));
+        // Three are free.
+        assert_eq!([narrow, two, all].map(|request| queue.serve(request)), [None; 3]);
+        queue.free += 1;
+        assert_eq!((queue.serve(narrow), queue.serve(all)), (None, Some(4)));
+        queue.free += 4;
+        // Those behind it go together.
+        assert_eq!([narrow, two, wide].map(|request| queue.serve(request)), [Some(1), Some(2), None]);
+        queue.free += 3;
+        assert_eq!((queue.serve(wide), queue.waiting.len(), queue.free), (Some(4), 0, 0));
+    }
+
+    #[test]
+    fn threads_get_their_cores_in_the_order_in_which_they_asked() {
+        let cores = Cores::new(4);
+        let order = Mutex::new(Vec::new());
+        let wanted = [4, 1, 3, 2, 4, 1];
+        std::thread::scope(|scope| {
+            let first = cores.take(1);
+            for (number, wanted) in wanted.into_iter().enumerate() {
+                let (cores, order) = (&cores, &order);
+                scope.spawn(move || {
+                    let taken = cores.take(wanted);
+                    lock(order).push((number, taken.count));
+                });
+                // The next one asks when this one waits.
+                while lock(&cores.queue).waiting.len() <= number {
+                    std::thread::yield_now();
+                }
+            }
+            drop(first);
+        });
+        // 1 and 3 have their cores together, as have 3 and 2, so that either may say so first.
+        let mut order = order.into_inner().unwrap();
+        assert_eq!(order[0], (0, 4));
+        order[1..4].sort();
+        assert_eq!(order, [(0, 4), (1, 1), (2, 3), (3, 2), (4, 4), (5, 1)]);
+    }
+
+    #[test]
     fn no_more_cores_are_taken_than_there_are() {
-        static FOUR: Cores = Cores { busy: Mutex::new(0), changed: Condvar::new() };
+        let cores = Cores::new(4);
         let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for wanted in [1, 2, 3, 4, 9, 2, 1, 3] {
-                let (now, most) = (&now, &most);
+                let (cores, now, most) = (&cores, &now, &most);
                 scope.spawn(move || {
                     for _ in 0..20 {
-                        let taken = FOUR.take(wanted, 4);
-                        most.fetch_max(
-                            now.fetch_add(taken.count, Ordering::SeqCst) + taken.count,
-                            Ordering::SeqCst,
-                        );
-                        std::thread::sleep(Duration::from_micros(200));
+                        let taken = cores.take(wanted);
+                        let busy = now.fetch_add(taken.count, Ordering::SeqCst) + taken.count;
+                        most.fetch_max(busy, Ordering::SeqCst);
+                        std::thread::yield_now();
                         now.fetch_sub(taken.count, Ordering::SeqCst);
                     }
                 });
             }
         });
-        assert_eq!(*lock(&FOUR.busy), 0);
-        assert!((3..=4).contains(&most.into_inner()));
+        assert_eq!(lock(&cores.queue).free, 4);
+        // Somebody had all of them.
+        assert_eq!(most.into_inner(), 4);
     }
 }

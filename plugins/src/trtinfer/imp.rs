@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
 
 use cudainfer_kernels::device::{Choice, Counters};
 use gst::glib;
@@ -9,7 +10,7 @@ use gst::subclass::prelude::*;
 
 use super::change::{Loader, Next};
 use super::instance::{Instance, Place};
-use super::negotiate::Latency;
+use super::latency::Latency;
 use super::owner::Tally;
 use super::pusher::Pusher;
 use super::running::{Negotiated, Running};
@@ -326,7 +327,13 @@ impl ElementImpl for TrtInfer {
             };
             self.counters.fallbacks.add(u64::from(lock(&self.instance).as_ref().is_some_and(fell_back)));
         }
+        if transition == gst::StateChange::PausedToPlaying {
+            self.tally.delays.pause(false, Instant::now());
+        }
         let result = self.parent_change_state(transition);
+        if transition == gst::StateChange::PlayingToPaused {
+            self.tally.delays.pause(true, Instant::now());
+        }
         if transition == gst::StateChange::ReadyToNull {
             self.close();
         }

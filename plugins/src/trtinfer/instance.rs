@@ -294,15 +294,17 @@ mod tests {
     use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
     use super::*;
+    use crate::inference::FrameTensors;
 
     fn shape(size: usize) -> Shape {
-        Shape {
+        let tensors = FrameTensors {
             image: TensorDesc::fixed("image", TensorType::UInt8, &[1, 3, size, size]),
             given: TensorType::UInt8,
             constants: Vec::new(),
             outputs: Vec::new(),
             fixed: None,
-        }
+        };
+        Shape::new(tensors, 1).unwrap()
     }
 
     fn warm(shapes: &Shapes, size: usize) -> Arc<Shape> {

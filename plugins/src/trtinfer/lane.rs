@@ -2,11 +2,10 @@
 //! with the events between them where they were.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard};
 
 use gst::{FlowError, FlowSuccess};
 
-use crate::sync::lock;
+use crate::sync::{Condvar, Mutex, MutexGuard, lock};
 
 /// What leaves the lane.
 #[derive(Debug)]
@@ -68,6 +67,30 @@ impl<F> Inner<F> {
             return Err(FlowError::Flushing);
         }
         self.flow.map(drop)
+    }
+
+    /// What is to be pushed next, if it is there; takes away the frames before it that were given up.
+    fn next(&mut self) -> Option<Item<F>> {
+        while let Some(Slot::Event(_) | Slot::Done(_) | Slot::Dropped) = self.slots.front() {
+            self.front += 1;
+            match self.slots.pop_front()? {
+                Slot::Event(event) => {
+                    // A new stream or segment is wanted again by what has had enough of the one before.
+                    let anew = matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::Segment);
+                    if anew && self.flow == Err(FlowError::Eos) {
+                        self.flow = Ok(FlowSuccess::Ok);
+                    }
+                    self.pushing = true;
+                    return Some(Item::Event(event));
+                }
+                Slot::Done(frame) => {
+                    self.pushing = true;
+                    return Some(Item::Frame(frame));
+                }
+                Slot::Taken | Slot::Dropped => self.gap = true,
+            }
+        }
+        None
     }
 
     fn enter(&mut self) -> Ticket {
@@ -186,32 +209,22 @@ impl<F> Lane<F> {
             if inner.flushing || inner.stopped {
                 return None;
             }
-            if let Some(Slot::Event(_) | Slot::Done(_) | Slot::Dropped) = inner.slots.front() {
-                let slot = inner.slots.pop_front();
-                inner.front += 1;
-                inner.pushing = true;
-                match slot {
-                    Some(Slot::Event(event)) => {
-                        // A new stream or segment is wanted again by what has had enough of the one before.
-                        let anew =
-                            matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::Segment);
-                        if anew && inner.flow == Err(FlowError::Eos) {
-                            inner.flow = Ok(FlowSuccess::Ok);
-                        }
-                        return Some(Item::Event(event));
-                    }
-                    Some(Slot::Done(frame)) => return Some(Item::Frame(frame)),
-                    _ => {
-                        inner.pushing = false;
-                        inner.gap = true;
-                        // Somebody may wait for the lane to be empty.
-                        self.changed.notify_all();
-                        continue;
-                    }
-                }
+            let before = inner.slots.len();
+            if let Some(item) = inner.next() {
+                return Some(item);
+            }
+            if inner.slots.len() < before {
+                // Somebody may wait for the lane to be empty.
+                self.changed.notify_all();
             }
             inner = self.wait(inner);
         }
+    }
+
+    /// As [`Lane::pop`], but `None` where nothing is to be pushed yet.
+    #[cfg(test)]
+    pub fn try_pop(&self) -> Option<Item<F>> {
+        self.lock().next()
     }
 
     /// Whether frames were given up between the last that asked this and the one that is to be pushed.
@@ -321,167 +334,5 @@ impl<F> Lane<F> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn frames_leave_in_order_whatever_order_they_are_finished_in() {
-        gst::init().unwrap();
-        let lane = Arc::new(Lane::new());
-        let (sender, receiver) = std::sync::mpsc::channel::<(Ticket, u64)>();
-        let receiver = Arc::new(Mutex::new(receiver));
-        let workers: Vec<_> = (0..3)
-            .map(|_| {
-                let (lane, receiver) = (lane.clone(), receiver.clone());
-                std::thread::spawn(move || {
-                    loop {
-                        let taken = receiver.lock().unwrap().recv();
-                        let Ok((ticket, n)) = taken else { break };
-                        // Later frames finish earlier.
-                        std::thread::sleep(Duration::from_micros(200 * (7 - n % 8)));
-                        lane.finish(ticket, Ok(n));
-                    }
-                })
-            })
-            .collect();
-        let feeder = {
-            let lane = lane.clone();
-            std::thread::spawn(move || {
-                for n in 0..200u64 {
-                    sender.send((lane.enter(|| 8).unwrap(), n)).unwrap();
-                    if n == 99 {
-                        assert!(lane.push_event(gst::event::FlushStart::new()));
-                    }
-                }
-            })
-        };
-        let mut seen = Vec::new();
-        while seen.len() < 201 {
-            match lane.pop().unwrap() {
-                Item::Event(_) => {
-                    seen.push(u64::MAX);
-                    lane.pushed_event();
-                }
-                Item::Frame(n) => {
-                    seen.push(n.unwrap());
-                    lane.pushed(Ok(FlowSuccess::Ok));
-                }
-            }
-        }
-        feeder.join().unwrap();
-        assert!(lane.drain());
-        lane.stop();
-        workers.into_iter().for_each(|w| w.join().unwrap());
-        assert_eq!(seen.remove(100), u64::MAX);
-        assert_eq!(seen, (0..200).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_flush_drops_what_is_being_inferred_and_frees_a_full_lane() {
-        let lane = Arc::new(Lane::new());
-        let old = lane.enter(|| 1).unwrap();
-        assert!(lane.wants(old));
-        assert_eq!(lane.try_enter(1), Ok(None));
-        let blocked = {
-            let lane = lane.clone();
-            std::thread::spawn(move || lane.enter(|| 1))
-        };
-        std::thread::sleep(Duration::from_millis(20));
-        assert!(lane.flush_start().is_empty());
-        assert_eq!(blocked.join().unwrap(), Err(FlowError::Flushing));
-        lane.flush_stop();
-        assert!(!lane.wants(old));
-        let new = lane.enter(|| 1).unwrap();
-        lane.finish(old, Ok(1));
-        lane.finish(new, Ok(3));
-        assert!(matches!(lane.pop(), Some(Item::Frame(Ok(3)))));
-        lane.pushed(Err(FlowError::Eos));
-        assert_eq!(lane.enter(|| 1), Err(FlowError::Eos));
-    }
-
-    #[test]
-    fn frames_that_are_given_up_leave_no_gap() {
-        let lane = Lane::new();
-        let tickets: HashMap<u32, Ticket> = (0..3).map(|n| (n, lane.enter(|| 3).unwrap())).collect();
-        lane.give_up(tickets[&0]);
-        assert!(!lane.wants(tickets[&0]));
-        let last = lane.try_enter(3).unwrap().unwrap();
-        assert_eq!(lane.try_enter(3), Ok(None));
-        lane.finish(tickets[&0], Ok(0));
-        lane.finish(tickets[&2], Ok(2));
-        assert_eq!(lane.drop_oldest_done(), Some(2));
-        assert_eq!(lane.drop_oldest_done(), None);
-        lane.finish(tickets[&1], Ok(1));
-        lane.finish(last, Ok(3));
-        for n in [1, 3] {
-            assert!(matches!(lane.pop(), Some(Item::Frame(Ok(m))) if m == n));
-            assert_eq!([lane.take_gap(), lane.take_gap()], [true, false], "0 and 2 are missing");
-            lane.pushed(Ok(FlowSuccess::Ok));
-        }
-        assert_eq!(lane.lock().frames, 0);
-        lane.give_up(lane.enter(|| 3).unwrap());
-        let empty = std::thread::scope(|scope| {
-            let popping = scope.spawn(|| lane.pop().is_none());
-            let drained = lane.drain();
-            lane.stop();
-            drained && popping.join().unwrap()
-        });
-        assert!(empty);
-    }
-
-    #[test]
-    fn a_flush_hands_back_the_sticky_events_that_nobody_would_send_again() {
-        gst::init().unwrap();
-        let lane = Lane::<u32>::new();
-        lane.enter(|| 8).unwrap();
-        let caps = gst::event::Caps::new(&gst::Caps::new_empty_simple("video/x-raw"));
-        assert!(lane.push_event(caps.clone()));
-        assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
-        assert!(lane.push_event(gst::event::Gap::new(gst::ClockTime::ZERO, None)));
-        assert!(lane.push_event(gst::event::Eos::new()));
-        let kept = lane.flush_start();
-        assert_eq!(kept.iter().map(|e| e.seqnum()).collect::<Vec<_>>(), [caps.seqnum()]);
-        assert!(lane.flush_start().is_empty());
-    }
-    /// Sends one frame through; downstream answers `flow`.
-    fn pass(lane: &Lane<u32>, flow: Result<FlowSuccess, FlowError>) {
-        lane.finish(lane.enter(|| 8).unwrap(), Ok(1));
-        assert!(lane.pop().is_some());
-        lane.pushed(flow);
-    }
-
-    #[test]
-    fn a_push_that_outlasts_a_flush_leaves_no_failure_behind() {
-        let lane = Lane::new();
-        lane.finish(lane.enter(|| 2).unwrap(), Ok(1));
-        assert!(lane.pop().is_some());
-        let _ = lane.flush_start();
-        lane.flush_stop();
-        lane.enter(|| 2).unwrap();
-        lane.pushed(Err(FlowError::Flushing));
-        assert_eq!(lane.flow(), Ok(FlowSuccess::Ok));
-        lane.enter(|| 2).unwrap();
-        assert_eq!(lane.lock().frames, 2);
-    }
-
-    #[test]
-    fn a_new_segment_ends_eos_and_a_new_link_ends_not_linked() {
-        gst::init().unwrap();
-        let lane = Lane::new();
-        pass(&lane, Err(FlowError::Eos));
-        assert_eq!(lane.enter(|| 2), Err(FlowError::Eos));
-        lane.relinked();
-        assert_eq!(lane.enter(|| 2), Err(FlowError::Eos));
-        assert!(lane.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new())));
-        assert!(lane.pop().is_some());
-        lane.pushed_event();
-        pass(&lane, Err(FlowError::NotLinked));
-        assert_eq!(lane.enter(|| 2), Err(FlowError::NotLinked));
-        lane.relinked();
-        pass(&lane, Ok(FlowSuccess::Ok));
-    }
-}
+#[path = "lane/tests.rs"] // so that it is found from tests/interleavings, too
+mod tests;

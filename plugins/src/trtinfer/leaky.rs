@@ -1,6 +1,9 @@
 //! What a live source loses when the model is too slow for it.
 
-use gst::glib;
+use gst::{FlowError, glib};
+
+use super::batcher::{self, Batcher, Client};
+use super::lane::{Lane, Ticket};
 
 /// Which frame goes when `max-in-flight` are inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
@@ -17,3 +20,44 @@ pub enum Leaky {
     #[enum_value(name = "Lose the oldest frame that is not being inferred", nick = "downstream")]
     Downstream,
 }
+
+impl Leaky {
+    /// A place in the lane of an element for a frame that comes; `None` if it is the one to be lost. `lost` gets each other one that
+    /// is lost for it; `parts` takes apart what waits in the queue.
+    ///
+    /// # Errors
+    /// Those of [`Lane::enter`].
+    pub(super) fn enter<F, J: batcher::Job>(
+        self,
+        lane: &Lane<F>,
+        queue: &Batcher<J>,
+        client: Client,
+        parts: impl Fn(J) -> (Ticket, F),
+        mut lost: impl FnMut(F),
+    ) -> Result<Option<Ticket>, FlowError> {
+        let limit = || queue.limit(client);
+        match self {
+            Self::No => lane.enter(limit).map(Some),
+            Self::Upstream => lane.try_enter(limit()),
+            Self::Downstream => loop {
+                if let Some(ticket) = lane.try_enter(limit())? {
+                    return Ok(Some(ticket));
+                }
+                if let Some(job) = queue.take_oldest_back(client) {
+                    let (ticket, frame) = parts(job);
+                    lane.give_up(ticket);
+                    lost(frame);
+                } else if let Some(frame) = lane.drop_oldest_done() {
+                    lost(frame);
+                } else {
+                    // All the others are being inferred or pushed.
+                    return Ok(None);
+                }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "leaky/tests.rs"] // so that it is found from tests/interleavings, too
+mod tests;

@@ -26,6 +26,7 @@ mod cores;
 mod imp;
 mod instance;
 mod lane;
+mod latency;
 mod leaky;
 mod negotiate;
 mod owner;

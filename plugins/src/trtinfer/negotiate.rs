@@ -12,7 +12,6 @@ use super::running::Negotiated;
 use super::shape;
 use crate::inference::Shape;
 use crate::model::ModelInfo;
-use crate::stats::nanoseconds;
 use crate::sync::lock;
 use crate::{caps, notice};
 
@@ -131,43 +130,6 @@ impl TrtInfer {
         model.and_then(named).or_else(in_use)
     }
 
-    /// What this element adds to the pipeline's latency: the time that a frame waits for others, a run that it may have to wait
-    /// for, and its own.
-    pub(super) fn update_latency(&self, incoming: &gst::CapsRef) {
-        let Some(running) = self.running() else { return };
-        let run = gst::ClockTime::from_nseconds(running.instance.run_ns.load(Ordering::Relaxed));
-        let timeout = running.instance.setup.timeout;
-        let own = gst::ClockTime::from_nseconds(nanoseconds(timeout)) + 2 * run;
-        let room = duration(incoming, running.limit()).max(own);
-        let now = Latency { own, room };
-        let changed = std::mem::replace(&mut *lock(&self.latency), now) != now;
-        if changed {
-            // A live pipeline has asked before there were caps.
-            self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
-        }
-    }
-
-    /// Says so if frames of a live stream have lately taken longer than was announced.
-    pub(super) fn announce_latency(&self) {
-        let Some(slowest) = self.tally.slowest().filter(|_| self.live.load(Ordering::Relaxed)) else {
-            return;
-        };
-        let slowest = gst::ClockTime::from_nseconds(nanoseconds(slowest));
-        let late = {
-            let mut latency = lock(&self.latency);
-            let late = slowest > latency.own;
-            if late {
-                // With a margin, so that this is seldom.
-                latency.own = slowest + slowest / 4;
-                latency.room = latency.room.max(latency.own);
-            }
-            late
-        };
-        if late {
-            self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
-        }
-    }
-
     /// What this element accepts: what is behind it accepts, with the model's input tensor. The model's wishes come
     /// first, then its needs; then anything, so that what does not fit is refused by a sentence in `caps_event`.
     pub(super) fn sink_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
@@ -248,7 +210,7 @@ impl TrtInfer {
                 }
                 let (live, min, max) = upstream.result();
                 self.live.store(live, Ordering::Relaxed);
-                let Latency { own, room } = *lock(&self.latency);
+                let (own, room) = lock(&self.latency).announced();
                 gst::debug!(CAT, imp = self, "adds a latency of {own}, and room for {room}");
                 q.set(live, min.saturating_add(own), max.map(|max| max.saturating_add(room)));
                 true
@@ -262,47 +224,9 @@ impl TrtInfer {
     }
 }
 
-/// What this element says of its latency.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Latency {
-    /// How long a frame takes at most.
-    pub own: gst::ClockTime,
-    /// How long the frames last that it can hold.
-    pub room: gst::ClockTime,
-}
-
-/// How long `frames` frames last at the caps' frame rate; 0 where that is not known.
-fn duration(caps: &gst::CapsRef, frames: usize) -> gst::ClockTime {
-    let Some([numer, denom]) = caps::frame_rate(caps) else { return gst::ClockTime::ZERO };
-    let frames = u64::try_from(frames).unwrap_or(u64::MAX).saturating_mul(denom.into());
-    let lasting = gst::ClockTime::SECOND.mul_div_floor(frames, numer.into());
-    // A rate of a frame in years is no rate.
-    lasting.filter(|t| *t < 3600 * gst::ClockTime::SECOND).unwrap_or(gst::ClockTime::ZERO)
-}
-
 fn filtered(caps: gst::Caps, filter: Option<&gst::CapsRef>) -> gst::Caps {
     match filter {
         Some(filter) => filter.intersect_with_mode(&caps, gst::CapsIntersectMode::First),
         None => caps,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn latency_is_what_the_frames_in_flight_last_and_nothing_without_a_rate() {
-        gst::init().unwrap();
-        let of = |rate: (i32, i32), frames| {
-            let caps =
-                gst::Caps::builder("video/x-raw").field("framerate", gst::Fraction::new(rate.0, rate.1));
-            duration(&caps.build(), frames)
-        };
-        assert_eq!(of((30, 1), 6), gst::ClockTime::from_mseconds(200));
-        assert_eq!(of((30_000, 1001), 3), gst::ClockTime::from_nseconds(100_100_000));
-        assert_eq!(of((0, 1), 6), gst::ClockTime::ZERO);
-        assert_eq!(of((1, i32::MAX), 1024), gst::ClockTime::ZERO);
-        assert_eq!(duration(&gst::Caps::new_empty_simple("video/x-raw"), 6), gst::ClockTime::ZERO);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cudainfer_kernels::device::Counters;
 use gst::glib;
@@ -11,11 +11,8 @@ use gst::prelude::*;
 use super::batcher;
 use super::instance::Instance;
 use super::lane::{Lane, Ticket};
+use super::latency::{Delays, Entry};
 use crate::inference::Shape;
-use crate::stats::nanoseconds;
-
-/// Frames after which the longest way through the element is forgotten.
-const WINDOW: u64 = 64;
 
 /// An element, as the model's workers see it.
 pub(super) struct Owner {
@@ -36,32 +33,16 @@ pub(super) struct Tally {
     pub batched: AtomicU64,
     /// Frames that were left out because they came too fast.
     pub dropped: AtomicU64,
-    slowest: AtomicU64,
-    /// The window before.
-    before: AtomicU64,
-    seen: AtomicU64,
+    /// How long frames took.
+    pub delays: Delays,
 }
 
 impl Tally {
     /// Starts anew.
     pub fn reset(&self) {
         let all = [&self.busy_ns, &self.batches, &self.batched, &self.dropped];
-        all.into_iter()
-            .chain([&self.slowest, &self.before, &self.seen])
-            .for_each(|c| c.store(0, Ordering::Relaxed));
-    }
-
-    /// A frame took this long from its arrival to the end of its run.
-    pub fn took(&self, time: Duration) {
-        self.slowest.fetch_max(nanoseconds(time), Ordering::Relaxed);
-        if self.seen.fetch_add(1, Ordering::Relaxed) % WINDOW == WINDOW - 1 {
-            self.before.store(self.slowest.swap(0, Ordering::Relaxed), Ordering::Relaxed);
-        }
-    }
-
-    /// The longest that a frame took lately; nothing before there were enough of them.
-    pub fn slowest(&self) -> Option<Duration> {
-        Some(self.before.load(Ordering::Relaxed)).filter(|ns| *ns > 0).map(Duration::from_nanos)
+        all.into_iter().for_each(|c| c.store(0, Ordering::Relaxed));
+        self.delays.reset(Instant::now());
     }
 }
 
@@ -73,7 +54,7 @@ pub(super) struct Job {
     /// Width and height of the frame.
     pub frame: [usize; 2],
     pub owner: Arc<Owner>,
-    pub arrived: Instant,
+    pub entry: Entry,
     /// It goes only when its last frame is done.
     pub instance: Arc<Instance>,
     pub due: Due,
@@ -120,9 +101,9 @@ impl batcher::Job for Job {
 impl Job {
     /// Brings the frame back.
     pub fn finish(self, result: Result<(), String>) {
-        let Self { ticket, buffer, owner, arrived, due, .. } = self;
+        let Self { ticket, buffer, owner, entry, due, .. } = self;
         owner.counters.frames.add(1);
-        owner.tally.took(arrived.elapsed());
+        owner.tally.delays.finish(entry, Instant::now());
         let frame = result.map(|()| buffer).map_err(|why| {
             if let Some(element) = owner.element.upgrade() {
                 gst::element_error!(element, gst::StreamError::Failed, ("{}: {why}", element.name()));
@@ -131,22 +112,5 @@ impl Job {
         });
         owner.lane.finish(ticket, frame);
         drop(due);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_slowest_frame_is_that_of_a_whole_window() {
-        let tally = Tally::default();
-        for n in 1..=WINDOW {
-            assert_eq!(tally.slowest(), None);
-            tally.took(Duration::from_millis(n));
-        }
-        assert_eq!(tally.slowest(), Some(Duration::from_millis(WINDOW)));
-        (0..WINDOW).for_each(|_| tally.took(Duration::from_millis(3)));
-        assert_eq!(tally.slowest(), Some(Duration::from_millis(3)));
     }
 }

@@ -11,8 +11,8 @@ use super::batcher::Client;
 use super::imp::{CAT, TrtInfer};
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
+use super::latency::Latency;
 use super::leaky::Leaky;
-use super::negotiate::Latency;
 use super::owner::{Due, Job, Owner};
 use super::pusher::Pusher;
 use crate::inference::Shape;
@@ -102,7 +102,9 @@ impl TrtInfer {
                 if let (gst::EventType::Eos, Err(flow)) = (event.type_(), lane.flow()) {
                     self.report(flow);
                 }
+                self.tally.delays.push(true, Instant::now());
                 self.src.push_event(event);
+                self.tally.delays.push(false, Instant::now());
                 lane.pushed_event();
             }
             Item::Frame(Ok(mut buffer)) if lane.flow().is_ok() => {
@@ -110,7 +112,9 @@ impl TrtInfer {
                 if lane.take_gap() {
                     buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
                 }
+                self.tally.delays.push(true, Instant::now());
                 let flow = self.src.push(buffer);
+                self.tally.delays.push(false, Instant::now());
                 if let Err(e) = flow {
                     gst::debug!(CAT, imp = self, "downstream says {e:?}");
                 }
@@ -143,8 +147,8 @@ impl TrtInfer {
 
     /// Hands a frame over and returns; it waits only while `max-in-flight` frames are inside.
     pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let arrived = Instant::now();
         let _range = nvtx::range(&*self.obj());
+        let arrival = self.tally.delays.arrive(Instant::now());
         self.follow();
         let negotiated = lock(&self.negotiated).clone();
         // After what was negotiated: that is taken away only when nothing runs any more.
@@ -172,34 +176,19 @@ impl TrtInfer {
         if self.dropped.swap(false, Ordering::Relaxed) {
             buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
         }
+        let entry = self.tally.delays.enter(arrival, Instant::now());
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);
         let due = Due::new(ticket, &owner);
-        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, arrived, instance, due });
+        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, entry, instance, due });
         Ok(gst::FlowSuccess::Ok)
     }
 
     /// A place for a frame; `None` if it is the one to be lost.
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
-        let lane = &running.owner.lane;
-        match leaky {
-            Leaky::No => lane.enter(|| running.limit()).map(Some),
-            Leaky::Upstream => lane.try_enter(running.limit()),
-            Leaky::Downstream => loop {
-                if let Some(ticket) = lane.try_enter(running.limit())? {
-                    return Ok(Some(ticket));
-                }
-                if let Some(job) = running.instance.batcher.take_back(running.client) {
-                    lane.give_up(job.ticket);
-                    self.drop_frame(&job.buffer);
-                } else if let Some(buffer) = lane.drop_oldest_done() {
-                    self.drop_frame(&buffer);
-                } else {
-                    // All the others are being inferred or pushed.
-                    return Ok(None);
-                }
-            },
-        }
+        let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
+        let parts = |job: Job| (job.ticket, job.buffer);
+        leaky.enter(lane, queue, running.client, parts, |buffer| self.drop_frame(&buffer))
     }
 
     /// Counts a frame that is lost, and says so.

@@ -1,0 +1,190 @@
+use super::*;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// A number whose hundreds say what it fits.
+#[derive(Debug, PartialEq, Eq)]
+struct Number(u32);
+
+impl Job for Number {
+    fn fits(&self, other: &Self) -> bool {
+        self.0 / 100 == other.0 / 100
+    }
+}
+
+fn batcher(size: usize, min: usize, timeout: Duration) -> Batcher<Number> {
+    Batcher::new(Rules { size, min, timeout, in_flight: 3 * size })
+}
+
+fn numbers(batch: Option<Vec<Number>>) -> Vec<u32> {
+    batch.unwrap().into_iter().map(|Number(n)| n).collect()
+}
+
+#[test]
+fn a_full_batch_goes_at_once_and_in_the_order_of_arrival() {
+    let queue = batcher(3, 0, LONG);
+    let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
+    for n in 0..7 {
+        queue.submit(if n % 2 == 0 { a } else { b }, 0, Number(n));
+    }
+    assert_eq!(numbers(queue.take()), [0, 1, 2]);
+    assert_eq!(numbers(queue.take()), [3, 4, 5]);
+    queue.hurry(a);
+    assert_eq!(numbers(queue.take()), [6]);
+}
+
+#[test]
+fn a_partial_batch_goes_at_the_deadline_of_its_oldest_frame() {
+    let queue = batcher(4, 0, Duration::from_millis(60));
+    let a = queue.join(Some(8));
+    let start = Instant::now();
+    queue.submit(a, 0, Number(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(30));
+            queue.submit(a, 0, Number(1));
+        });
+        assert_eq!(numbers(queue.take()), [0, 1]);
+    });
+    let took = start.elapsed();
+    assert!((Duration::from_millis(60)..Duration::from_millis(88)).contains(&took), "{took:?}");
+}
+
+#[test]
+fn without_a_timeout_nothing_waits_and_enough_frames_do_not_either() {
+    let queue = batcher(4, 0, Duration::ZERO);
+    let a = queue.join(Some(8));
+    queue.submit(a, 0, Number(0));
+    assert_eq!(numbers(queue.take()), [0]);
+    let queue = batcher(4, 2, LONG);
+    let a = queue.join(Some(8));
+    (0..3).for_each(|n| queue.submit(a, 0, Number(n)));
+    assert_eq!(numbers(queue.take()), [0, 1, 2]);
+}
+
+#[test]
+fn nobody_waits_for_more_frames_than_there_can_be() {
+    let queue = batcher(8, 0, LONG);
+    let [a, b] = [queue.join(Some(2)), queue.join(Some(3))];
+    (0..2).for_each(|n| queue.submit(a, 0, Number(n)));
+    (2..5).for_each(|n| queue.submit(b, 0, Number(n)));
+    assert_eq!(numbers(queue.take()), [0, 2, 1, 3, 4]);
+    // At the end of a stream what it has sent goes at once, with whatever else is there.
+    queue.submit(a, 0, Number(5));
+    queue.submit(b, 0, Number(6));
+    queue.hurry(b);
+    assert_eq!(numbers(queue.take()), [5, 6]);
+    // Who leaves is not waited for either.
+    queue.submit(a, 0, Number(7));
+    queue.submit(b, 0, Number(8));
+    queue.leave(b);
+    assert_eq!(numbers(queue.take()), [7, 8]);
+}
+
+#[test]
+fn elements_share_what_keeps_the_model_busy() {
+    let queue = batcher(8, 0, LONG);
+    let first = queue.join(None);
+    assert_eq!(queue.limit(first), 24);
+    let others = [(); 3].map(|()| queue.join(None));
+    assert_eq!((queue.limit(first), queue.limit(queue.join(Some(7)))), (6, 7));
+    others.iter().for_each(|other| queue.leave(*other));
+    assert_eq!(queue.limit(first), 12);
+    let many: Vec<_> = (0..60).map(|_| queue.join(None)).collect();
+    assert_eq!(queue.limit(many[59]), LEAST);
+}
+
+#[test]
+fn a_batch_is_of_frames_that_fit_each_other_and_priority_comes_first() {
+    let queue = batcher(2, 1, LONG);
+    let a = queue.join(Some(8));
+    for (priority, n) in [(0, 1), (0, 101), (0, 2), (5, 102), (0, 3)] {
+        queue.submit(a, priority, Number(n));
+    }
+    assert_eq!(numbers(queue.take()), [102, 101]);
+    assert_eq!(numbers(queue.take()), [1, 2]);
+    assert_eq!(queue.take_back(a), Some(Number(3)));
+    assert_eq!(queue.take_back(a), None);
+}
+
+#[test]
+fn a_batch_that_is_due_does_not_wait_behind_one_that_is_not() {
+    let queue = batcher(2, 0, LONG);
+    let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
+    for n in [1, 101, 201, 202, 102] {
+        queue.submit(a, 0, Number(n));
+    }
+    assert_eq!(numbers(queue.take()), [101, 102]);
+    assert_eq!(numbers(queue.take()), [201, 202]);
+    queue.submit(b, 0, Number(301));
+    queue.hurry(b);
+    assert_eq!(numbers(queue.take()), [301]);
+}
+
+#[test]
+fn batches_shrink_when_memory_is_short_and_grow_again() {
+    let queue = batcher(12, 1, LONG);
+    let a = queue.join(Some(64));
+    (0..20).for_each(|n| queue.submit(a, 0, Number(n)));
+    assert_eq!(queue.take().unwrap().len(), 12);
+    assert_eq!((queue.step_down(12), queue.step_down(6), queue.size()), (Some(6), Some(3), 3));
+    assert_eq!(queue.take().unwrap().len(), 3);
+    assert_eq!(queue.step_down(1), None);
+    assert_eq!([(); 3].map(|()| queue.step_up()), [Some(6), Some(12), None]);
+}
+
+#[test]
+fn a_stopped_queue_lets_go_of_everything() {
+    let queue = batcher(4, 0, LONG);
+    let a = queue.join(Some(8));
+    queue.submit(a, 0, Number(1));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| queue.take());
+        std::thread::sleep(Duration::from_millis(20));
+        queue.stop();
+        assert!(waiting.join().unwrap().is_none());
+    });
+}
+
+#[test]
+fn who_loses_its_oldest_frame_keeps_its_turns_and_their_deadlines() {
+    let queue = batcher(4, 0, Duration::from_millis(40));
+    let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
+    let start = Instant::now();
+    let at = |ms| start + Duration::from_millis(ms);
+    for (ms, client, n) in [(0, a, 0), (1, b, 10), (2, a, 1), (3, b, 11), (4, b, 12)] {
+        if n == 12 {
+            assert_eq!(queue.take_oldest_back(b), Some(Number(10)));
+        }
+        queue.submit_at(at(ms), client, 0, Number(n));
+    }
+    assert_eq!(queue.take_oldest_back(a), Some(Number(0)));
+    queue.submit_at(at(39), a, 0, Number(2));
+    queue.step_down(6);
+    // Full, each in its turn.
+    assert_eq!(numbers(queue.take_at(at(39))), [1, 11, 2]);
+    // The last turn is that of 3 ms.
+    assert!(queue.take_at(at(42)).is_none());
+    assert_eq!(numbers(queue.take_at(at(43))), [12]);
+    // What a flush takes back leaves no turn behind.
+    queue.submit_at(at(50), a, 0, Number(3));
+    queue.take_oldest_back(a);
+    assert_eq!(queue.take_back(a), None);
+    queue.submit_at(at(60), a, 0, Number(4));
+    assert!(queue.take_at(at(99)).is_none());
+    assert_eq!(numbers(queue.take_at(at(100))), [4]);
+}
+
+#[test]
+fn who_sends_many_frames_at_once_has_one_turn_a_round_like_all_others() {
+    let queue = batcher(3, 1, LONG);
+    let [a, b, c] = [queue.join(Some(8)), queue.join(Some(8)), queue.join(Some(8))];
+    (0..6).for_each(|n| queue.submit(a, 0, Number(n)));
+    (10..12).for_each(|n| queue.submit(b, 0, Number(n)));
+    assert_eq!(numbers(queue.take()), [0, 10, 1]);
+    // Who comes now is in the round that is under way, not in the first one.
+    (20..23).for_each(|n| queue.submit(c, 0, Number(n)));
+    assert_eq!(numbers(queue.take()), [11, 20, 2]);
+    assert_eq!(numbers(queue.take()), [21, 3, 22]);
+    assert_eq!(numbers(queue.take()), [4, 5]);
+}
