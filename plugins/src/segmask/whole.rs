@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Counters, DevicePlane, Stream};
+use cudainfer_kernels::device::{DevicePlane, Stream};
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::segment::{CudaResize, CudaSegmenter, Params, Resize, Segmenter};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::pools::Pools;
-use crate::device::Results;
+use crate::decoding;
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::{Failure, OnDevice, Tensor};
 
@@ -93,14 +93,8 @@ impl Whole {
     ///
     /// # Errors
     /// A sentence.
-    pub fn make(
-        &mut self,
-        tensor: &Tensor,
-        wanted: &Wanted,
-        device: &Results,
-        counters: &Arc<Counters>,
-    ) -> Result<Made, String> {
-        match device.on_device(std::slice::from_ref(tensor), counters)? {
+    pub fn make(&mut self, tensor: &Tensor, wanted: &Wanted, side: &decoding::Side) -> Result<Made, String> {
+        match side.on_device(std::slice::from_ref(tensor))? {
             Some((tensors, stream)) => self.on_gpu(&tensors, wanted, &stream).map_err(|e| e.to_string()),
             None => self.on_cpu(tensor, wanted).map_err(|e| e.to_string()),
         }
