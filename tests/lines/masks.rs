@@ -116,7 +116,8 @@ fn streams_behind_a_funnel_are_smoothed_apart_and_go_on_at_each_turn() {
                 until("the frame", || out.lock().unwrap().len() == seen + 1);
             }
         }
-        let classes: Vec<_> = out.lock().unwrap().iter().map(|frame| bytes(&masks(frame)[0].data)[0]).collect();
+        let classes: Vec<_> =
+            out.lock().unwrap().iter().map(|frame| bytes(&masks(frame)[0].data)[0]).collect();
         // What is left of the first colour: 1, 0.75, 0.56, 0.42, 0.32.
         assert_eq!(classes, [0, 2, 0, 2, 0, 2, 1, 1, 1, 1], "width {width}");
         line.stop();

@@ -1,4 +1,4 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use gst::glib;
 use gst::prelude::*;
@@ -11,7 +11,7 @@ use super::instances::Instances;
 use super::masks::{Job, Masks};
 use super::settings::{Settings, Work};
 use super::target::Target;
-use super::whole::Whole;
+use super::whole::{Setup, Smoothed, Whole};
 use super::{negotiate, properties};
 use crate::caps;
 use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
@@ -19,6 +19,7 @@ use crate::device::Gpu;
 use crate::inferoverlay::Artist;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
+use crate::streams::{self, Streams};
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -30,6 +31,8 @@ pub struct SegMask {
     settings: Mutex<Settings>,
     /// For frames in CUDA memory whose alpha channel is written.
     gpu: Gpu,
+    /// What smoothing remembers.
+    streams: Arc<Mutex<Streams<Smoothed>>>,
 }
 
 impl SegMask {
@@ -113,6 +116,13 @@ impl BaseTransformImpl for SegMask {
     const PASSTHROUGH_ON_SAME_CAPS: bool = false;
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        self.parent_stop()?;
+        let before = std::mem::take(&mut *lock(&self.streams));
+        drop(before);
+        Ok(())
+    }
+
     fn transform_caps(
         &self,
         direction: gst::PadDirection,
@@ -130,12 +140,8 @@ impl BaseTransformImpl for SegMask {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        if matches!(event.view(), gst::EventView::StreamStart(_) | gst::EventView::FlushStop(_)) {
-            self.with_decoder(|masks: &mut Masks| {
-                if let Job::Whole(whole, _) = &mut masks.work {
-                    whole.reset();
-                }
-            });
+        if streams::concerns(&event) {
+            lock(&self.streams).see(&event);
         }
         self.parent_sink_event(event)
     }
@@ -202,7 +208,9 @@ impl DecodingElementImpl for SegMask {
         let mut result = Target::new(settings.output, &plan.work, incoming.caps)?;
         let work = match plan.work {
             Work::Whole { params, kind, .. } => {
-                Job::Whole(Box::new(Whole::new(plan.tensor.clone(), plan.input, params)), kind)
+                let model = incoming.caps.structure(0).and_then(|s| s.get(caps::MODEL).ok());
+                let setup = Setup { logits: plan.tensor.clone(), input: plan.input, params, model };
+                Job::Whole(Box::new(Whole::new(setup)), kind)
             }
             Work::Instances { layout } => {
                 Job::Instances(Box::new(Instances::new(plan.tensor.clone(), plan.input, layout)))
@@ -220,7 +228,8 @@ impl DecodingElementImpl for SegMask {
             }
         }
         let frame = caps::frame_size(incoming.caps);
-        Ok(Box::new(Masks { tensor: plan.tensor.name, work, frame, size: settings.size, result }))
+        let streams = Arc::clone(&self.streams);
+        Ok(Box::new(Masks { tensor: plan.tensor.name, work, frame, size: settings.size, result, streams }))
     }
 
     /// A mask in metadata is not waited for.
