@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use cudainfer_kernels::device::{Choice, Counters, Stream};
+use cudainfer_kernels::device::{Choice, Counters};
 use gst::glib;
 use gst::prelude::*;
 
 use crate::memory::caps::part;
 use crate::memory::{Place, Session};
-use crate::meta::tensor::{OnDevice, Tensor};
 use crate::notice;
 use crate::sync::lock;
 
@@ -43,61 +42,6 @@ pub fn check(text: &str, element: &impl IsA<gst::Element>) -> Result<(), gst::Er
     let name = element.upcast_ref::<gst::Element>().name();
     let missing = |e| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {e}"));
     choice.resolve().map(|_| ()).map_err(missing)
-}
-
-/// Where an element works that makes results of tensors: where these lie, unless the user wants it otherwise.
-#[derive(Debug, Default)]
-pub struct Results {
-    device: Mutex<Option<String>>,
-    stream: Mutex<Option<Arc<Stream>>>,
-}
-
-impl Results {
-    /// Sets the property.
-    pub fn set_device(&self, device: Option<String>) {
-        *lock(&self.device) = device;
-    }
-
-    /// The property.
-    pub fn device(&self) -> String {
-        lock(&self.device).clone().unwrap_or_else(|| Choice::default().to_string())
-    }
-
-    /// For `stop`: lets go of the GPU.
-    pub fn forget(&self) {
-        let stream = lock(&self.stream).take();
-        drop(stream);
-    }
-
-    /// The tensors to work on where they lie on the GPU, and the stream to do it in; `None` to do it on the CPU.
-    ///
-    /// # Errors
-    /// A sentence: the GPU is asked for, and the tensors are on the host; or the driver makes no stream.
-    pub fn on_device<'a>(
-        &self,
-        tensors: &'a [Tensor],
-        counters: &Arc<Counters>,
-    ) -> Result<Option<(OnDevice<'a>, Arc<Stream>)>, String> {
-        let device = self.device();
-        let tensors = if device == "cpu" { None } else { OnDevice::of(tensors) };
-        let Some((tensors, context)) = tensors.and_then(|t| t.context().cloned().map(|context| (t, context)))
-        else {
-            if device.starts_with("cuda") {
-                return Err(format!(
-                    "device={device}, but the tensors lie in system memory: set provider=cuda at trtinfer, or drop the \
-                     property"
-                ));
-            }
-            return Ok(None);
-        };
-        let mut stream = lock(&self.stream);
-        if let Some(stream) = stream.as_ref().filter(|stream| stream.context().handle() == context.handle()) {
-            return Ok(Some((tensors, Arc::clone(stream))));
-        }
-        let made = Arc::new(Stream::new(&context, counters).map_err(|e| e.to_string())?);
-        *stream = Some(Arc::clone(&made));
-        Ok(Some((tensors, made)))
-    }
 }
 
 /// The property of an element that works on frames, and what it comes to: decided once for each time out of NULL, and

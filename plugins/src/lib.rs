@@ -21,6 +21,7 @@ pub mod caps;
 pub mod classify;
 pub mod cudadownload;
 pub mod cudaupload;
+pub mod decoding;
 mod device;
 mod files;
 pub mod fusedpreproc;

@@ -1,6 +1,6 @@
 //! Masks of whole lines, through models whose logits are the picture's colours.
 
-use cudainfer_tests::{Line, buffers, model, run, scratch};
+use cudainfer_tests::{Line, buffers, model, push, run, scratch, until};
 use gst::prelude::*;
 use gstcudainfer::meta::mask::{Kind, masks};
 
@@ -86,6 +86,42 @@ fn the_sidecars_smoothing_holds_a_mask_and_a_new_stream_begins_without() {
     let frames =
         buffers(&line(&(source("red", 3) + &source("green", 1) + &source("red", 1) + &source("green", 1))));
     assert_eq!(frames.iter().map(first).collect::<Vec<_>>(), [0, 0, 0, 1, 0, 1]);
+}
+
+#[test]
+fn streams_behind_a_funnel_are_smoothed_apart_and_go_on_at_each_turn() {
+    const HEIGHT: usize = 16;
+    let frame = |width: usize, rgb: [u8; 3], number: u64| {
+        let mut buffer = gst::Buffer::from_mut_slice(rgb.repeat(width * HEIGHT));
+        buffer.get_mut().unwrap().set_pts(gst::ClockTime::from_mseconds(10 * number));
+        buffer
+    };
+    let (red, green, blue) = ([255, 0, 0], [0, 255, 0], [0, 0, 255]);
+    // The same size, and another one: then caps change at each turn.
+    for width in [24, 48] {
+        let caps = |width| format!("video/x-raw,format=RGB,width={width},height={HEIGHT},framerate=100/1");
+        let line = Line::new(&format!(
+            "appsrc name=a format=time caps={} ! funnel name=f ! fusedpreproc ! trtinfer model={} ! segmask smoothing=0.75 \
+             ! fakesink name=out async=false sync=false appsrc name=b format=time caps={} ! f.",
+            caps(24),
+            model("masks-smooth"),
+            caps(width)
+        ));
+        let out = line.collect("out");
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        for number in 0..5u64 {
+            for (source, width, first) in [("a", 24, red), ("b", width, blue)] {
+                let seen = out.lock().unwrap().len();
+                push(&line.element(source), frame(width, if number == 0 { first } else { green }, number));
+                until("the frame", || out.lock().unwrap().len() == seen + 1);
+            }
+        }
+        let classes: Vec<_> =
+            out.lock().unwrap().iter().map(|frame| bytes(&masks(frame)[0].data)[0]).collect();
+        // What is left of the first colour: 1, 0.75, 0.56, 0.42, 0.32.
+        assert_eq!(classes, [0, 2, 0, 2, 0, 2, 1, 1, 1, 1], "width {width}");
+        line.stop();
+    }
 }
 
 #[test]

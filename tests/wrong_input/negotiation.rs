@@ -38,7 +38,7 @@ fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
         ),
         (
             format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms ! gpunms ! fakesink"),
-            ["without tensors", "put fusedpreproc and trtinfer before"],
+            ["without tensors: 'gpunms", "has taken them"],
         ),
     ] {
         let report = run(&line);

@@ -13,11 +13,12 @@
 use gst::prelude::*;
 
 mod imp;
+mod objects;
 mod settings;
 
 glib::wrapper! {
     /// The element.
-    pub struct Classify(ObjectSubclass<imp::Classify>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+    pub struct Classify(ObjectSubclass<imp::Classify>) @extends crate::decoding::DecodingElement, gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {

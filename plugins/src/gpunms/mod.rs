@@ -23,12 +23,13 @@ use gst::prelude::*;
 
 mod imp;
 mod masks;
+mod objects;
 mod points;
 mod settings;
 
 glib::wrapper! {
     /// The element.
-    pub struct GpuNms(ObjectSubclass<imp::GpuNms>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+    pub struct GpuNms(ObjectSubclass<imp::GpuNms>) @extends crate::decoding::DecodingElement, gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {

@@ -47,7 +47,7 @@ mod tests {
         let pad = |accepts: fn(&gst::Caps) -> Result<(), String>| {
             let pad = gst::Pad::builder(gst::PadDirection::Sink);
             let pad = pad.query_function(move |_, _, query| {
-                assert!(asked(gst::query::Latency::new().as_mut()).is_none());
+                assert!(asked(&gst::query::Latency::new()).is_none());
                 let (caps, _) = asked(query).unwrap();
                 answer(query, accepts(&caps))
             });
@@ -60,7 +60,7 @@ mod tests {
         ] {
             let src = gst::Pad::new(gst::PadDirection::Src);
             if let Some(behind) = &behind {
-                src.link_full(behind, gst::PadLinkCheck::NOTHING).unwrap();
+                src.link_full(behind, gst::PadLinkCheck::empty()).unwrap();
             }
             assert_eq!(ask(&src, &gst::Caps::new_any(), &ModelInfo::default()), wanted);
         }

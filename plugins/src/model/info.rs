@@ -28,6 +28,9 @@ const QUERY: &str = "cudainfer-model";
 /// The query's field that asks for a model with a skeleton.
 const SKELETON: &str = "skeleton";
 
+/// The query's field for the element that takes the model's tensors off the frames, filled in on the way.
+const TAKER: &str = "taken-by";
+
 impl ModelInfo {
     /// Asks the elements before `sink` for that of the model that made the outputs in `caps`; an empty sidecar where nobody
     /// knows.
@@ -39,6 +42,24 @@ impl ModelInfo {
     /// The skeleton of the last model before `sink` that has one; without points where there is none.
     pub fn ask_skeleton(sink: &gst::Pad) -> Skeleton {
         Self::asked(sink, gst::Structure::builder(QUERY).field(SKELETON, true).build()).skeleton.clone()
+    }
+
+    /// The element that takes the tensors of the model before `sink` off the frames; `None` where no model is before it, or
+    /// nobody takes them.
+    pub fn ask_taker(sink: &gst::Pad) -> Option<String> {
+        let mut query = gst::query::Custom::new(gst::Structure::new_empty(QUERY));
+        let answered = sink.peer_query(&mut query);
+        query.structure().filter(|_| answered)?.get(TAKER).ok()
+    }
+
+    /// Puts an element down in the query as the one that takes the tensors, on the query's way to the model; the one that is
+    /// nearest to who asks counts.
+    pub fn tell_taker(query: &mut gst::QueryRef, element: &str) {
+        let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return };
+        let structure = custom.structure_mut();
+        if structure.name() == QUERY && !structure.has_field(TAKER) {
+            structure.set(TAKER, element);
+        }
     }
 
     fn asked(sink: &gst::Pad, question: gst::Structure) -> Self {

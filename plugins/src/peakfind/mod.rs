@@ -28,7 +28,7 @@ mod settings;
 
 glib::wrapper! {
     /// The element.
-    pub struct PeakFind(ObjectSubclass<imp::PeakFind>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+    pub struct PeakFind(ObjectSubclass<imp::PeakFind>) @extends crate::decoding::DecodingElement, gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {

@@ -5,19 +5,57 @@ use cudainfer_kernels::group::{Keypoint, Pose};
 use cudainfer_kernels::peaks::Peak;
 
 use super::grouping::Plan;
-use super::search::Found;
+use super::search::{Found, Search};
+use crate::decoding::{Counts, Decode, Rows, Side};
 use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
 
+/// Puts the points of frames and regions on them.
+pub(super) struct Points {
+    rows: Rows<Search>,
+    plan: Plan,
+    info: ModelInfo,
+}
+
+impl Points {
+    /// Of frames of this width and height.
+    ///
+    /// # Errors
+    /// A sentence: outputs or parameters that do not fit.
+    pub fn new(search: Search, info: ModelInfo, frame: [usize; 2]) -> Result<Self, String> {
+        let (plan, key, reads) = (search.plan.clone(), search.key(), search.outputs.clone());
+        Ok(Self { rows: Rows::new(search, key, reads, frame)?, plan, info })
+    }
+}
+
+impl Decode for Points {
+    fn decode(
+        &mut self,
+        sets: &[TensorSet],
+        frame: &mut gst::BufferRef,
+        side: &Side,
+        counts: &mut Counts,
+    ) -> Result<(), String> {
+        for set in sets {
+            let (found, outcome) = self.rows.find(set, side)?;
+            put(frame, &found, &self.plan, &self.info, set);
+            match &found {
+                Found::Peaks(peaks) => counts.add("peaks", peaks.len()),
+                Found::Poses(poses) => {
+                    counts.add("peaks", poses.iter().map(|pose| pose.found()).sum());
+                    counts.add("instances", poses.len());
+                }
+            }
+            counts.add("non-finite", outcome.non_finite);
+            counts.add("truncated", outcome.truncated);
+        }
+        Ok(())
+    }
+}
+
 /// Puts what was found on the buffer: as new objects, or as the points of the object in whose region it was found.
-pub(super) fn put(
-    buffer: &mut gst::BufferRef,
-    found: &Found,
-    plan: &Plan,
-    info: &ModelInfo,
-    set: &TensorSet,
-) {
+fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &Plan, info: &ModelInfo, set: &TensorSet) {
     match (found, plan) {
         (Found::Peaks(peaks), Plan::Each) => {
             let first = objects(buffer).len();

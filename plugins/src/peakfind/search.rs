@@ -1,9 +1,7 @@
 //! The kernels that the element drives: peaks alone or grouped, on the CPU or the GPU.
 
-use std::sync::Arc;
-
 use cudainfer_kernels::device::{DeviceTensor, Stream};
-use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::group::{
     CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, PafGrouper, Pose,
 };
@@ -11,8 +9,8 @@ use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Params, Peak, PeakFinder};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::grouping::Plan;
-use crate::meta::batch::Batch;
-use crate::meta::tensor::{Failure, OnDevice, Tensor};
+use crate::decoding::RowDecoder;
+use crate::meta::tensor::Failure;
 
 /// What a frame or a region of it has.
 #[derive(Clone, Debug)]
@@ -26,27 +24,18 @@ pub(super) struct Search {
     /// The confidence maps first.
     pub outputs: Vec<TensorDesc>,
     pub plan: Plan,
-    input: [usize; 2],
-    params: Params,
-    /// All that the results depend on besides the tensors.
-    key: String,
-    side: Option<Side>,
+    /// Width and height of the network's input.
+    pub input: [usize; 2],
+    pub params: Params,
 }
 
-/// Where it is looked for, known with the first tensors.
-enum Side {
-    Cpu(OnCpu),
-    /// In the stream that it was made for.
-    Gpu(OnGpu, Arc<Stream>),
-}
-
-enum OnCpu {
+pub(super) enum OnCpu {
     Peaks(Box<PeakFinder>),
     Paf(Box<PafGrouper>),
     Displacements(Box<DisplacementGrouper>),
 }
 
-enum OnGpu {
+pub(super) enum OnGpu {
     Peaks(Box<CudaPeaks>),
     Paf(Box<CudaPafGrouper>),
     Displacements(Box<CudaDisplacementGrouper>),
@@ -55,21 +44,19 @@ enum OnGpu {
 const MISSING: &str = "the model has fewer outputs than are read";
 
 impl Search {
-    /// # Errors
-    /// What is wrong with outputs and parameters, as far as it can be known before there are tensors.
-    pub fn new(
-        plan: Plan,
-        outputs: Vec<TensorDesc>,
-        input: [usize; 2],
-        params: Params,
-    ) -> Result<Self, Failure> {
-        let key = format!("{outputs:?} {params:?} {plan:?}");
-        let this = Self { outputs, plan, input, params, key, side: None };
-        this.on_cpu()?;
-        Ok(this)
+    /// All that the results depend on besides the tensors.
+    pub fn key(&self) -> String {
+        let Self { outputs, plan, params, .. } = self;
+        format!("{outputs:?} {params:?} {plan:?}")
     }
+}
 
-    fn on_cpu(&self) -> Result<OnCpu, Failure> {
+impl RowDecoder for Search {
+    type Cpu = OnCpu;
+    type Gpu = OnGpu;
+    type Found = (Found, Outcome);
+
+    fn cpu(&self) -> Result<OnCpu, Failure> {
         let Self { input, params, .. } = *self;
         let peaks = |maps| Ok(OnCpu::Peaks(Box::new(PeakFinder::new(maps, input, params)?)));
         match (&self.plan, &self.outputs[..]) {
@@ -86,7 +73,7 @@ impl Search {
         }
     }
 
-    fn on_gpu(&self, stream: &Stream) -> Result<OnGpu, Failure> {
+    fn gpu(&self, stream: &Stream) -> Result<OnGpu, Failure> {
         let Self { input, params, .. } = *self;
         match (&self.plan, &self.outputs[..]) {
             (Plan::Frame | Plan::Each, [maps, ..]) => {
@@ -105,32 +92,10 @@ impl Search {
         }
     }
 
-    /// The tensors of `all` that are read, in the order of the outputs.
-    ///
-    /// # Errors
-    /// A sentence that names the one that is missing.
-    pub fn tensors(&self, all: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let tensor = |output: &TensorDesc| {
-            let missing = || format!("a frame came without the tensor '{}'", output.name);
-            all.iter().find(|t| t.desc.name == output.name).cloned().ok_or_else(missing)
-        };
-        self.outputs.iter().map(tensor).collect()
-    }
-
-    /// One frame's or region's tensors on the CPU.
-    pub fn find_on_cpu(
-        &mut self,
-        tensors: &[Tensor],
-        to_frame: &Affine,
-    ) -> Result<(Found, Outcome), Failure> {
-        let mapped = tensors.iter().map(Tensor::map).collect::<Result<Vec<_>, _>>()?;
-        let views = mapped.iter().map(|mapped| mapped.view()).collect::<Result<Vec<TensorView<'_>>, _>>()?;
-        if !matches!(self.side, Some(Side::Cpu(_))) {
-            self.side = Some(Side::Cpu(self.on_cpu()?));
-        }
-        let Some(Side::Cpu(side)) = &mut self.side else { return Err(MISSING.into()) };
+    fn run(cpu: &mut OnCpu, tensors: &[TensorView<'_>], row: &Row) -> Result<(Found, Outcome), Failure> {
+        let to_frame = &row.to_frame;
         let (mut peaks, mut poses) = (Vec::new(), Vec::new());
-        Ok(match (side, &views[..]) {
+        Ok(match (cpu, tensors) {
             (OnCpu::Peaks(finder), [maps, ..]) => {
                 let outcome = finder.run(maps, to_frame, &mut peaks)?;
                 (Found::Peaks(peaks), outcome)
@@ -149,26 +114,18 @@ impl Search {
         })
     }
 
-    /// The one place where the host waits for the GPU: here results become metadata. Whichever frame or region of a batch comes
-    /// first has all of it searched.
-    pub fn find_on_gpu(
-        &mut self,
-        batch: &Batch,
-        row: usize,
-        tensors: &OnDevice<'_>,
-        stream: &Arc<Stream>,
-    ) -> Result<(Found, Outcome), Failure> {
-        let key = self.key.clone();
-        let found = batch.once(&key, || {
-            if !matches!(&self.side, Some(Side::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
-                self.side = Some(Side::Gpu(self.on_gpu(stream)?, Arc::clone(stream)));
-            }
-            let Some(Side::Gpu(side, _)) = &mut self.side else { return Err(MISSING.into()) };
-            let to_frame: Vec<Affine> = batch.rows().iter().map(|row| row.to_frame).collect();
-            tensors.read(stream, |views| stream.sampled(|| side.start(stream, views, &to_frame)))?;
-            side.finish(stream)
-        })?;
-        found.get(row).cloned().ok_or_else(|| "the batch has no such frame".into())
+    fn start(
+        gpu: &mut OnGpu,
+        stream: &Stream,
+        tensors: &[DeviceTensor<'_>],
+        rows: &[Row],
+    ) -> Result<(), Failure> {
+        let to_frame: Vec<Affine> = rows.iter().map(|row| row.to_frame).collect();
+        gpu.start(stream, tensors, &to_frame)
+    }
+
+    fn finish(gpu: &mut OnGpu, stream: &Stream) -> Result<Vec<(Found, Outcome)>, Failure> {
+        gpu.finish(stream)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Counters, Stream};
+use cudainfer_kernels::device::Stream;
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::segment::{CudaPrototypes, Prototypes, Region};
@@ -10,7 +10,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use super::pools::Pools;
 use super::whole::writable;
-use crate::device::Results;
+use crate::decoding;
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::meta::mask::{COEFFICIENTS, Kind, Mask};
 use crate::meta::object::Object;
@@ -48,8 +48,7 @@ impl Instances {
         &mut self,
         set: &TensorSet,
         objects: &[Object],
-        device: &Results,
-        counters: &Arc<Counters>,
+        side: &decoding::Side,
     ) -> Result<Vec<Mask>, String> {
         let find = |name: &str| {
             set.tensors
@@ -75,7 +74,7 @@ impl Instances {
         let to_tensor = inverse(&set.to_frame).ok_or("the tensor does not lie in the frame")?;
         let boxes: Vec<_> = ours.iter().map(|(_, rect)| to_tensor.rect(rect)).collect();
         let values = view.to_f32();
-        let made = match device.on_device(std::slice::from_ref(prototypes), counters)? {
+        let made = match side.on_device(std::slice::from_ref(prototypes))? {
             Some((tensors, stream)) => self.on_gpu(&tensors, &boxes, &values, &stream),
             None => self.on_cpu(prototypes, &boxes, &values),
         };

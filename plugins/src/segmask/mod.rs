@@ -14,6 +14,7 @@ use gst::prelude::*;
 mod enums;
 mod imp;
 mod instances;
+mod masks;
 mod negotiate;
 mod pools;
 mod properties;
@@ -25,7 +26,7 @@ pub use enums::{Output, Size};
 
 glib::wrapper! {
     /// The element.
-    pub struct SegMask(ObjectSubclass<imp::SegMask>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
+    pub struct SegMask(ObjectSubclass<imp::SegMask>) @extends crate::decoding::DecodingElement, gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {

@@ -6,7 +6,7 @@ use super::enums::{Output, Size};
 use super::settings::Settings;
 use crate::model::enums::masks::{Activation, Mode};
 use crate::model::enums::tensor::Layout;
-use crate::{device, stats};
+use crate::stats;
 
 /// All of the element's own.
 pub(super) fn all() -> Vec<glib::ParamSpec> {
@@ -24,7 +24,6 @@ pub(super) fn all() -> Vec<glib::ParamSpec> {
             .build()
     };
     vec![
-        device::param_spec(),
         glib::ParamSpecString::builder("tensor")
             .nick("Tensor")
             .blurb(

@@ -2,45 +2,76 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Counters, DevicePlane, Stream};
+use cudainfer_kernels::device::{DevicePlane, Stream};
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::segment::{CudaResize, CudaSegmenter, Params, Resize, Segmenter};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::pools::Pools;
-use crate::device::Results;
+use crate::decoding;
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::{Failure, OnDevice, Tensor};
+use crate::streams::{PerStream, Streams};
 
-/// Makes the masks of one stream, where its tensors lie.
+/// Makes the masks of streams, where their tensors lie.
 pub(super) struct Whole {
-    logits: TensorDesc,
-    input: [usize; 2],
-    params: Params,
-    side: Option<Side>,
+    setup: Setup,
+    memory: Option<Memory>,
+    /// Where nothing is smoothed, no stream is told from another.
+    unsmoothed: Smoothed,
+}
+
+/// What a segmenter is made for: with another one, smoothing begins anew.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Setup {
+    pub logits: TensorDesc,
+    /// Width and height of the network's input.
+    pub input: [usize; 2],
+    pub params: Params,
+    /// The model that makes the logits, as caps name it.
+    pub model: Option<String>,
+}
+
+/// Where masks are put and resized, known with the first tensor.
+enum Memory {
+    Host(Pools),
+    /// In one stream of the GPU.
+    Device {
+        pools: Pools,
+        resize: Box<CudaResize>,
+        stream: Arc<Stream>,
+    },
+}
+
+/// A stream's frames so far, as smoothing remembers them.
+#[derive(Default)]
+pub(super) struct Smoothed {
+    segmenter: Option<(Setup, SideSegmenter)>,
     /// The next frame is the first: what was before does not count.
     first: bool,
 }
 
-/// Known with the first tensor.
-enum Side {
-    Cpu(Box<Cpu>),
-    Gpu(Box<Gpu>),
+/// With the state of one stream.
+enum SideSegmenter {
+    Cpu(Box<Segmenter>),
+    Gpu {
+        segmenter: Box<CudaSegmenter>,
+        /// That of the GPU that it was made for.
+        stream: Arc<Stream>,
+        /// How many values that are no numbers have been told of.
+        non_finite: u64,
+    },
 }
 
-struct Cpu {
-    segmenter: Segmenter,
-    pools: Pools,
-}
+impl PerStream for Smoothed {
+    fn alike(&self) -> Self {
+        Self::default()
+    }
 
-struct Gpu {
-    segmenter: CudaSegmenter,
-    resize: CudaResize,
-    pools: Pools,
-    /// The stream that all this was made for.
-    stream: Arc<Stream>,
-    /// How many values that are no numbers have been told of.
-    non_finite: u64,
+    /// Keeps the memory that a segmenter works in.
+    fn forget(&mut self) {
+        self.first = true;
+    }
 }
 
 /// A mask that is there, or that will be there when its device gets to it.
@@ -80,16 +111,11 @@ impl Wanted {
 }
 
 impl Whole {
-    pub fn new(logits: TensorDesc, input: [usize; 2], params: Params) -> Self {
-        Self { logits, input, params, side: None, first: true }
+    pub fn new(setup: Setup) -> Self {
+        Self { setup, memory: None, unsmoothed: Smoothed::default() }
     }
 
-    /// Forgets the frames so far.
-    pub fn reset(&mut self) {
-        self.first = true;
-    }
-
-    /// The mask of the stream's next frame.
+    /// The mask of the next frame of the stream whose turn it is.
     ///
     /// # Errors
     /// A sentence.
@@ -97,103 +123,138 @@ impl Whole {
         &mut self,
         tensor: &Tensor,
         wanted: &Wanted,
-        device: &Results,
-        counters: &Arc<Counters>,
+        side: &decoding::Side,
+        streams: &mut Streams<Smoothed>,
     ) -> Result<Made, String> {
-        match device.on_device(std::slice::from_ref(tensor), counters)? {
-            Some((tensors, stream)) => self.on_gpu(&tensors, wanted, &stream).map_err(|e| e.to_string()),
-            None => self.on_cpu(tensor, wanted).map_err(|e| e.to_string()),
-        }
+        let Self { setup, memory, unsmoothed } = self;
+        let smoothed = if setup.params.smoothing > 0.0 { streams.current_mut() } else { unsmoothed };
+        let made = match side.on_device(std::slice::from_ref(tensor))? {
+            Some((tensors, stream)) => on_gpu(setup, memory, smoothed, &tensors, wanted, &stream),
+            None => on_cpu(setup, memory, smoothed, tensor, wanted),
+        };
+        made.map_err(|e| e.to_string())
     }
+}
 
-    fn on_cpu(&mut self, tensor: &Tensor, wanted: &Wanted) -> Result<Made, Failure> {
-        let mapped = tensor.map()?;
-        let view = mapped.view()?;
-        let cpu = match &mut self.side {
-            Some(Side::Cpu(cpu)) => cpu,
-            _ => {
-                let segmenter = Segmenter::new(&self.logits, self.input, self.params)?;
-                self.side = Some(Side::Cpu(Box::new(Cpu { segmenter, pools: Pools::default() })));
-                let Some(Side::Cpu(cpu)) = &mut self.side else { return Err("there is no segmenter".into()) };
-                cpu
-            }
+fn on_cpu(
+    setup: &Setup,
+    memory: &mut Option<Memory>,
+    smoothed: &mut Smoothed,
+    tensor: &Tensor,
+    wanted: &Wanted,
+) -> Result<Made, Failure> {
+    let mapped = tensor.map()?;
+    let view = mapped.view()?;
+    let segmenter = smoothed.on_cpu(setup)?;
+    if !matches!(memory, Some(Memory::Host(_))) {
+        *memory = Some(Memory::Host(Pools::default()));
+    }
+    let Some(Memory::Host(pools)) = memory else { return Err("there is no memory for masks".into()) };
+    let size = segmenter.size();
+    let mut mask = pools.buffer(size[0] * size[1])?;
+    let outcome = segmenter.run(&view, &mut writable(&mut mask)?)?;
+    if wanted.frame_size {
+        let [width, height] = wanted.frame;
+        let mut resized = pools.buffer(width * height)?;
+        wanted.resize(size, setup.input, setup.params.soft).run(
+            &mask.map_readable()?,
+            &mut writable(&mut resized)?,
+            width,
+        )?;
+        mask = resized;
+    }
+    Ok(wanted.made(mask, size, setup.input, outcome.non_finite as u64))
+}
+
+/// Nothing here waits: whoever reads the mask does.
+fn on_gpu(
+    setup: &Setup,
+    memory: &mut Option<Memory>,
+    smoothed: &mut Smoothed,
+    tensors: &OnDevice<'_>,
+    wanted: &Wanted,
+    stream: &Arc<Stream>,
+) -> Result<Made, Failure> {
+    let (segmenter, told) = smoothed.on_gpu(setup, stream)?;
+    if !matches!(memory, Some(Memory::Device { stream: made_for, .. }) if Arc::ptr_eq(made_for, stream)) {
+        let pools = Pools::on_device(TensorAllocator::new(stream)?);
+        let resize = Box::new(CudaResize::new(stream)?);
+        *memory = Some(Memory::Device { pools, resize, stream: Arc::clone(stream) });
+    }
+    let Some(Memory::Device { pools, resize, .. }) = memory else {
+        return Err("there is no memory for masks".into());
+    };
+    let size = segmenter.size();
+    let mut mask = pools.buffer(size[0] * size[1])?;
+    let [width, height] = wanted.frame;
+    let resized = if wanted.frame_size { Some(pools.buffer(width * height)?) } else { None };
+    let lost = "a mask's memory is not on the device";
+    {
+        let target = device_memory(&mask).ok_or(lost)?;
+        target.begin_write(stream)?;
+        let done = tensors.read(stream, |views| {
+            let [logits, ..] = views else { return Err("there are no logits".into()) };
+            Ok(stream.sampled(|| segmenter.run(stream, logits, target.slice()))?)
+        });
+        // In any case: part of the work may have been enqueued.
+        target.end_write(stream)?;
+        done?;
+    }
+    let non_finite = segmenter.non_finite();
+    let new = non_finite.saturating_sub(*told);
+    *told = non_finite;
+    if let Some(resized) = resized {
+        let (source, target) = (device_memory(&mask).ok_or(lost)?, device_memory(&resized).ok_or(lost)?);
+        source.begin_read(stream)?;
+        target.begin_write(stream)?;
+        let plane = DevicePlane::new(target.slice(), width);
+        let to_frame = wanted.resize(size, setup.input, setup.params.soft);
+        let done = resize.run(stream, &to_frame, source.slice(), plane);
+        target.end_write(stream)?;
+        source.end_read(stream)?;
+        done?;
+        mask = resized;
+    }
+    Ok(wanted.made(mask, size, setup.input, new))
+}
+
+impl Smoothed {
+    /// The stream's segmenter, ready for its next frame.
+    fn on_cpu(&mut self, setup: &Setup) -> Result<&mut Segmenter, Failure> {
+        if !matches!(&self.segmenter, Some((made_for, SideSegmenter::Cpu(_))) if made_for == setup) {
+            let made = Box::new(Segmenter::new(&setup.logits, setup.input, setup.params)?);
+            self.segmenter = Some((setup.clone(), SideSegmenter::Cpu(made)));
+        }
+        let Some((_, SideSegmenter::Cpu(segmenter))) = &mut self.segmenter else {
+            return Err("there is no segmenter".into());
         };
         if std::mem::take(&mut self.first) {
-            cpu.segmenter.reset();
+            segmenter.reset();
         }
-        let size = cpu.segmenter.size();
-        let mut mask = cpu.pools.buffer(size[0] * size[1])?;
-        let outcome = cpu.segmenter.run(&view, &mut writable(&mut mask)?)?;
-        if wanted.frame_size {
-            let [width, height] = wanted.frame;
-            let mut resized = cpu.pools.buffer(width * height)?;
-            wanted.resize(size, self.input, self.params.soft).run(
-                &mask.map_readable()?,
-                &mut writable(&mut resized)?,
-                width,
-            )?;
-            mask = resized;
-        }
-        Ok(wanted.made(mask, size, self.input, outcome.non_finite as u64))
+        Ok(segmenter)
     }
 
-    /// Nothing here waits: whoever reads the mask does.
+    /// The same on the GPU, and how many values that are no numbers it has been asked about.
     fn on_gpu(
         &mut self,
-        tensors: &OnDevice<'_>,
-        wanted: &Wanted,
+        setup: &Setup,
         stream: &Arc<Stream>,
-    ) -> Result<Made, Failure> {
-        let gpu = match &mut self.side {
-            Some(Side::Gpu(gpu)) if Arc::ptr_eq(&gpu.stream, stream) => gpu,
-            _ => {
-                self.side = Some(Side::Gpu(Box::new(Gpu {
-                    segmenter: CudaSegmenter::new(&self.logits, self.input, self.params, stream)?,
-                    resize: CudaResize::new(stream)?,
-                    pools: Pools::on_device(TensorAllocator::new(stream)?),
-                    stream: Arc::clone(stream),
-                    non_finite: 0,
-                })));
-                let Some(Side::Gpu(gpu)) = &mut self.side else { return Err("there is no segmenter".into()) };
-                gpu
-            }
+    ) -> Result<(&mut CudaSegmenter, &mut u64), Failure> {
+        let known = matches!(&self.segmenter, Some((made_for, SideSegmenter::Gpu { stream: of, .. }))
+            if made_for == setup && Arc::ptr_eq(of, stream));
+        if !known {
+            let made = CudaSegmenter::new(&setup.logits, setup.input, setup.params, stream)?;
+            let stream = Arc::clone(stream);
+            let made = SideSegmenter::Gpu { segmenter: Box::new(made), stream, non_finite: 0 };
+            self.segmenter = Some((setup.clone(), made));
+        }
+        let Some((_, SideSegmenter::Gpu { segmenter, non_finite, .. })) = &mut self.segmenter else {
+            return Err("there is no segmenter".into());
         };
         if std::mem::take(&mut self.first) {
-            gpu.segmenter.reset();
+            segmenter.reset();
         }
-        let size = gpu.segmenter.size();
-        let mut mask = gpu.pools.buffer(size[0] * size[1])?;
-        let [width, height] = wanted.frame;
-        let resized = if wanted.frame_size { Some(gpu.pools.buffer(width * height)?) } else { None };
-        let lost = "a mask's memory is not on the device";
-        {
-            let target = device_memory(&mask).ok_or(lost)?;
-            target.begin_write(stream)?;
-            let segmenter = &mut gpu.segmenter;
-            let done = tensors.read(stream, |views| {
-                let [logits, ..] = views else { return Err("there are no logits".into()) };
-                Ok(stream.sampled(|| segmenter.run(stream, logits, target.slice()))?)
-            });
-            // In any case: part of the work may have been enqueued.
-            target.end_write(stream)?;
-            done?;
-        }
-        let non_finite = gpu.segmenter.non_finite();
-        let new = non_finite.saturating_sub(gpu.non_finite);
-        gpu.non_finite = non_finite;
-        if let Some(resized) = resized {
-            let (source, target) = (device_memory(&mask).ok_or(lost)?, device_memory(&resized).ok_or(lost)?);
-            source.begin_read(stream)?;
-            target.begin_write(stream)?;
-            let plane = DevicePlane::new(target.slice(), width);
-            let resize = wanted.resize(size, self.input, self.params.soft);
-            let done = gpu.resize.run(stream, &resize, source.slice(), plane);
-            target.end_write(stream)?;
-            source.end_read(stream)?;
-            done?;
-            mask = resized;
-        }
-        Ok(wanted.made(mask, size, self.input, new))
+        Ok((segmenter, non_finite))
     }
 }
 

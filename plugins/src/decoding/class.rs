@@ -1,0 +1,65 @@
+//! The class of the GObject: where the base class finds what an element adds.
+
+use std::marker::PhantomData;
+
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+
+use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, imp};
+use crate::model::ModelInfo;
+
+/// An element's [`DecodingElementImpl`].
+pub(super) struct Methods {
+    pub counts: &'static [&'static str],
+    pub non_finite: &'static str,
+    pub category: fn() -> gst::DebugCategory,
+    pub prepare: fn(&DecodingElement, &Incoming<'_>) -> Result<Box<dyn Decode>, String>,
+    pub hands_on: fn(&DecodingElement, &gst::Caps, &ModelInfo) -> Result<Option<gst::Caps>, String>,
+    pub reads_on: fn(&DecodingElement) -> bool,
+    pub tensors_taken: fn(&str) -> String,
+}
+
+/// Nobody calls an element's methods with another one.
+const OTHER_CLASS: &str = "the element is of another class";
+
+struct MethodsOf<T>(PhantomData<T>);
+
+impl<T: DecodingElementImpl> MethodsOf<T> {
+    const METHODS: &'static Methods = &Methods {
+        counts: T::COUNTS,
+        non_finite: T::NON_FINITE,
+        category: T::category,
+        prepare: |element, incoming| {
+            let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
+            element.imp().prepare(incoming)
+        },
+        hands_on: |element, caps, info| {
+            let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
+            element.imp().hands_on(caps, info)
+        },
+        reads_on: |element| element.downcast_ref::<T::Type>().is_some_and(|element| element.imp().reads_on()),
+        tensors_taken: T::tensors_taken,
+    };
+}
+
+/// The class's structure; `methods` is zero, which is `None`, in the abstract class itself.
+#[repr(C)]
+pub struct Class {
+    parent: gst_base::ffi::GstBaseTransformClass,
+    pub(super) methods: Option<&'static Methods>,
+}
+
+// SAFETY: the structure begins with the parent's, is all zeros to begin with, which is valid, and is the instance's by
+// `ObjectSubclass::Class`.
+unsafe impl ClassStruct for Class {
+    type Type = imp::DecodingElement;
+}
+
+// SAFETY: the parent class is initialised first, and the structure is the one of `DecodingElement`'s class.
+unsafe impl<T: DecodingElementImpl> IsSubclassable<T> for DecodingElement {
+    fn class_init(class: &mut glib::Class<Self>) {
+        Self::parent_class_init::<T>(class);
+        class.as_mut().methods = Some(MethodsOf::<T>::METHODS);
+    }
+}

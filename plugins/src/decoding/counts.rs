@@ -1,0 +1,68 @@
+//! What elements count besides the counters that all have.
+
+/// The most that an element counts.
+const MOST: usize = 4;
+
+/// The count of values that are no numbers.
+const NON_FINITE: &str = "non-finite";
+
+/// An element's counts, by their names in `stats`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    names: &'static [&'static str],
+    values: [u64; MOST],
+}
+
+impl Counts {
+    /// All 0.
+    pub(super) fn new(names: &'static [&'static str]) -> Self {
+        debug_assert!(names.len() <= MOST, "{names:?}");
+        Self { names, values: [0; MOST] }
+    }
+
+    /// Adds to the count `name`, which must be one of the element's.
+    pub fn add(&mut self, name: &str, count: usize) {
+        let value = self.names.iter().position(|known| *known == name).and_then(|i| self.values.get_mut(i));
+        debug_assert!(value.is_some(), "{name} is not among {:?}", self.names);
+        if let Some(value) = value {
+            *value += u64::try_from(count).unwrap_or(u64::MAX);
+        }
+    }
+
+    /// Adds those of a frame. Returns how many values that are no numbers are to be warned of: those of the first frame that has
+    /// any.
+    pub(super) fn add_frame(&mut self, frame: &Self) -> usize {
+        let first = self.non_finite() == 0;
+        self.values.iter_mut().zip(frame.values).for_each(|(sum, count)| *sum += count);
+        if first { usize::try_from(frame.non_finite()).unwrap_or(usize::MAX) } else { 0 }
+    }
+
+    /// Names and values, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.names.iter().copied().zip(self.values)
+    }
+
+    fn non_finite(&self) -> u64 {
+        self.iter().find(|(name, _)| *name == NON_FINITE).map_or(0, |(_, count)| count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_are_no_numbers_are_told_of_once() {
+        let mut sum = Counts::new(&["objects", NON_FINITE]);
+        let told: Vec<_> = [0, 3, 2]
+            .map(|bad| {
+                let mut frame = Counts::new(&["objects", NON_FINITE]);
+                frame.add("objects", 2);
+                frame.add(NON_FINITE, bad);
+                sum.add_frame(&frame)
+            })
+            .to_vec();
+        assert_eq!(told, [0, 3, 0]);
+        assert_eq!(sum.iter().collect::<Vec<_>>(), [("objects", 6), (NON_FINITE, 5)]);
+    }
+}

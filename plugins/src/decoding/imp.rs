@@ -1,0 +1,218 @@
+use std::sync::{LazyLock, Mutex};
+
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::prelude::*;
+
+use super::class::{Class, Methods};
+use super::{Counts, Decode, Incoming, Side};
+use crate::caps::{self, ModelOutputs};
+use crate::memory::order;
+use crate::meta::tensor::TensorSet;
+use crate::model::{ModelInfo, accepts};
+use crate::sync::lock;
+use crate::{device, meta, notice, stats};
+
+#[derive(Default)]
+pub struct DecodingElement {
+    pub(super) side: Side,
+    /// What negotiation decided.
+    decoder: Mutex<Option<Box<dyn Decode>>>,
+    /// What has been seen since PAUSED.
+    counts: Mutex<Counts>,
+}
+
+impl DecodingElement {
+    /// What the element adds; there is no instance of the abstract class itself.
+    fn methods(&self) -> Result<&'static Methods, &'static str> {
+        self.obj().class().as_ref().methods.ok_or("the base class decodes nothing")
+    }
+
+    pub(super) fn stats(&self) -> gst::Structure {
+        let mut fields = stats::structure(self.side.counters());
+        let counts = *lock(&self.counts);
+        for (name, count) in counts.iter() {
+            fields.set(name, count);
+        }
+        fields
+    }
+
+    pub(super) fn with_decoder<D: Decode, R>(&self, work: impl FnOnce(&mut D) -> R) -> Option<R> {
+        let mut decoder = lock(&self.decoder);
+        let decoder: &mut dyn std::any::Any = decoder.as_deref_mut()?;
+        decoder.downcast_mut().map(work)
+    }
+
+    /// A decoder for frames of these caps, which go on with `outgoing`.
+    fn prepare(
+        &self,
+        caps: &gst::Caps,
+        info: &ModelInfo,
+        outgoing: Option<&gst::Caps>,
+    ) -> Result<Box<dyn Decode>, String> {
+        let methods = self.methods()?;
+        let model = ModelOutputs::of(caps).map_err(|why| {
+            let taker = self.sink().filter(|_| !caps::has_tensors(caps));
+            let taker = taker.and_then(|sink| ModelInfo::ask_taker(&sink));
+            taker.map_or_else(|| why.to_owned(), |taker| (methods.tensors_taken)(&taker))
+        })?;
+        (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
+    }
+
+    /// Whether the element could work with frames of these caps, and so could what is behind it.
+    fn accepts(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
+        let handed_on = || {
+            self.prepare(caps, info, None)?;
+            (self.methods()?.hands_on)(&self.obj(), caps, info)
+        };
+        let handed_on = handed_on().map_err(|why| format!("{}: {why}", self.obj().name()))?;
+        match (handed_on, self.obj().static_pad("src")) {
+            (Some(caps), Some(src)) => accepts::ask(&src, &caps, info),
+            _ => Ok(()),
+        }
+    }
+
+    fn sink(&self) -> Option<gst::Pad> {
+        self.obj().static_pad("sink")
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for DecodingElement {
+    const NAME: &'static str = "GstCudaInferDecodingElement";
+    const ABSTRACT: bool = true;
+    type Type = super::DecodingElement;
+    type ParentType = gst_base::BaseTransform;
+    type Class = Class;
+}
+
+impl ObjectImpl for DecodingElement {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
+            LazyLock::new(|| vec![device::param_spec(), stats::param_spec("")]);
+        &PROPERTIES
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        if !crate::mutability::settable(&*self.obj(), pspec)
+            || !crate::strings::is_text(&*self.obj(), value, pspec)
+        {
+            return;
+        }
+        if pspec.name() == "device" {
+            self.side.set_device(value.get().ok().flatten());
+        }
+    }
+
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        match pspec.name() {
+            "device" => self.side.device().to_value(),
+            "stats" => self.stats().to_value(),
+            _ => pspec.default_value().clone(),
+        }
+    }
+
+    fn constructed(&self) {
+        self.parent_constructed();
+        *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
+    }
+}
+
+impl GstObjectImpl for DecodingElement {}
+
+impl ElementImpl for DecodingElement {}
+
+impl BaseTransformImpl for DecodingElement {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        device::check(&self.side.device(), &*self.obj())?;
+        *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
+        self.side.counters().reset();
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        *lock(&self.decoder) = None;
+        self.side.forget();
+        Ok(())
+    }
+
+    fn transform_caps(
+        &self,
+        direction: gst::PadDirection,
+        from: &gst::Caps,
+        filter: Option<&gst::Caps>,
+    ) -> Option<gst::Caps> {
+        Some(caps::consumed(direction, from, filter))
+    }
+
+    fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let info = self.sink().map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default();
+        let prepared = self.prepare(incaps, &info, Some(outcaps));
+        let decoder = prepared.map_err(|why| {
+            notice::refused_caps(&*self.obj(), &why);
+            let category = self.methods().map_or(*gst::CAT_RUST, |methods| (methods.category)());
+            gst::loggable_error!(category, "{why}")
+        })?;
+        *lock(&self.decoder) = Some(decoder);
+        Ok(())
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        if let Some((caps, info)) = accepts::asked(query) {
+            return accepts::answer(query, self.accepts(&caps, &info));
+        }
+        ModelInfo::tell_taker(query, &self.obj().name());
+        BaseTransformImplExt::parent_query(self, direction, query)
+    }
+
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        query.add_allocation_meta::<gst_video::VideoMeta>(None);
+        if !self.methods().is_ok_and(|methods| (methods.reads_on)(&self.obj())) {
+            // Where the results are there, so is everything that they were made of.
+            order::promise(query);
+        } else if let Some(source) = self.obj().static_pad("src") {
+            order::promise_for(&source, query);
+        }
+        Ok(())
+    }
+
+    fn prepare_output_buffer(
+        &self,
+        input: InputBuffer,
+    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+        Ok(meta::share(input))
+    }
+
+    fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let _frame = stats::frame(&*self.obj(), self.side.counters());
+        let methods = self.methods().map_err(|_| gst::FlowError::NotSupported)?;
+        let mut counts = Counts::new(methods.counts);
+        // Messages run handlers, which may call us back: no lock is held where one is posted.
+        let done = {
+            let mut decoder = lock(&self.decoder);
+            let decoder = decoder.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+            let sets = TensorSet::take(buffer).ok_or_else(|| "a frame came without its tensors".to_owned());
+            sets.and_then(|sets| decoder.decode(&sets, buffer, &self.side, &mut counts))
+        };
+        let non_finite = lock(&self.counts).add_frame(&counts);
+        if let Err(why) = done {
+            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
+            return Err(gst::FlowError::Error);
+        }
+        if non_finite > 0 {
+            notice::non_finite(&*self.obj(), non_finite, methods.non_finite);
+        }
+        Ok(gst::FlowSuccess::Ok)
+    }
+}

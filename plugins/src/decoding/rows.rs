@@ -1,0 +1,145 @@
+//! Results that follow from one row of the outputs, a frame's or a region's: on the CPU row by row, on the GPU once for all rows of
+//! a batch.
+
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{DeviceTensor, Stream};
+use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::tensor::{TensorDesc, TensorView};
+
+use super::Side;
+use crate::meta::batch::Batch;
+use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
+
+/// The kernels of an element that decodes rows.
+pub trait RowDecoder: Send + 'static {
+    /// What works on the CPU.
+    type Cpu: Send;
+    /// What works on the GPU, in one stream.
+    type Gpu: Send;
+    /// The results of a row.
+    type Found: Clone + Send + Sync + 'static;
+
+    /// Made with the first tensors in system memory, and to see whether outputs and parameters fit.
+    ///
+    /// # Errors
+    /// They do not.
+    fn cpu(&self) -> Result<Self::Cpu, Failure>;
+
+    /// Made with the first tensors on the GPU.
+    ///
+    /// # Errors
+    /// As `cpu`; what the driver says.
+    fn gpu(&self, stream: &Stream) -> Result<Self::Gpu, Failure>;
+
+    /// Decodes a row on the CPU.
+    ///
+    /// # Errors
+    /// Tensors that are not what was announced.
+    fn run(cpu: &mut Self::Cpu, tensors: &[TensorView<'_>], row: &Row) -> Result<Self::Found, Failure>;
+
+    /// Enqueues the work on all rows of a batch.
+    ///
+    /// # Errors
+    /// As `run`; what the driver says.
+    fn start(
+        gpu: &mut Self::Gpu,
+        stream: &Stream,
+        tensors: &[DeviceTensor<'_>],
+        rows: &[Row],
+    ) -> Result<(), Failure>;
+
+    /// Waits for the work, and returns the results of each row.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn finish(gpu: &mut Self::Gpu, stream: &Stream) -> Result<Vec<Self::Found>, Failure>;
+}
+
+/// Decodes rows where their tensors lie.
+pub struct Rows<D: RowDecoder> {
+    decoder: D,
+    /// The outputs that are read; all, where it is none.
+    reads: Vec<TensorDesc>,
+    /// All that the results depend on besides the tensors.
+    key: String,
+    /// The frame's width and height.
+    frame: [usize; 2],
+    made: Option<Made<D>>,
+}
+
+/// What works, known with the first tensors.
+enum Made<D: RowDecoder> {
+    Cpu(D::Cpu),
+    /// In the stream that it was made for.
+    Gpu(D::Gpu, Arc<Stream>),
+}
+
+impl<D: RowDecoder> Rows<D> {
+    /// `key` tells all that the results depend on besides the tensors: who comes with the same one gets the same results of a
+    /// batch. `reads` are the outputs that the decoder reads, in its order; none for all. `frame` is the frame's width and height.
+    ///
+    /// # Errors
+    /// What is wrong with outputs and parameters, as far as it can be known before there are tensors.
+    pub fn new(decoder: D, key: String, reads: Vec<TensorDesc>, frame: [usize; 2]) -> Result<Self, String> {
+        decoder.cpu().map_err(|e| e.to_string())?;
+        Ok(Self { decoder, reads, key, frame, made: None })
+    }
+
+    /// The results of the row that `set` is of its batch.
+    ///
+    /// # Errors
+    /// A sentence: a tensor is missing or not what was announced, or what the driver says.
+    pub fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
+        let (batch, number) = set.batch(self.frame);
+        let tensors = self.read(batch.tensors())?;
+        let found = match side.on_device(&tensors)? {
+            Some((tensors, stream)) => self.on_gpu(&batch, number, &tensors, &stream),
+            None => self.on_cpu(set),
+        };
+        found.map_err(|e| e.to_string())
+    }
+
+    fn read(&self, all: &[Tensor]) -> Result<Vec<Tensor>, String> {
+        if self.reads.is_empty() {
+            return Ok(all.to_vec());
+        }
+        let tensor = |output: &TensorDesc| {
+            let missing = || format!("a frame came without the tensor '{}'", output.name);
+            all.iter().find(|t| t.desc.name == output.name).cloned().ok_or_else(missing)
+        };
+        self.reads.iter().map(tensor).collect()
+    }
+
+    fn on_cpu(&mut self, set: &TensorSet) -> Result<D::Found, Failure> {
+        let tensors = self.read(&set.tensors)?;
+        let mapped = tensors.iter().map(Tensor::map).collect::<Result<Vec<_>, _>>()?;
+        let views = mapped.iter().map(|mapped| mapped.view()).collect::<Result<Vec<_>, _>>()?;
+        if !matches!(self.made, Some(Made::Cpu(_))) {
+            self.made = Some(Made::Cpu(self.decoder.cpu()?));
+        }
+        let Some(Made::Cpu(cpu)) = &mut self.made else { return Err("there is no decoder".into()) };
+        D::run(cpu, &views, &Row { to_frame: set.to_frame, frame: self.frame })
+    }
+
+    /// The one place where the host waits for the GPU: here results become metadata. Whichever row of a batch comes first has
+    /// all of it decoded.
+    fn on_gpu(
+        &mut self,
+        batch: &Batch,
+        number: usize,
+        tensors: &OnDevice<'_>,
+        stream: &Arc<Stream>,
+    ) -> Result<D::Found, Failure> {
+        let Self { decoder, key, made, .. } = self;
+        let found = batch.once(key, || {
+            if !matches!(made, Some(Made::Gpu(_, made_for)) if Arc::ptr_eq(made_for, stream)) {
+                *made = Some(Made::Gpu(decoder.gpu(stream)?, Arc::clone(stream)));
+            }
+            let Some(Made::Gpu(gpu, _)) = made else { return Err("there is no decoder".into()) };
+            tensors.read(stream, |views| stream.sampled(|| D::start(gpu, stream, views, batch.rows())))?;
+            D::finish(gpu, stream)
+        })?;
+        found.get(number).cloned().ok_or_else(|| "the batch has no such row".into())
+    }
+}

@@ -1,0 +1,137 @@
+//! From the outputs to objects on the frame.
+
+use cudainfer_kernels::detect::{Attached, CudaDetector, Decoder, Detection, Detector, Outcome, Params};
+use cudainfer_kernels::device::{DeviceTensor, Stream};
+use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::tensor::TensorView;
+
+use super::masks;
+use super::points::Points;
+use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
+use crate::meta::object::{DetectionParam, Object, objects};
+use crate::meta::tensor::{Failure, TensorSet};
+use crate::model::ModelInfo;
+
+/// Makes the objects of frames.
+pub(super) struct Objects {
+    rows: Rows<Detections>,
+    decoder: Decoder,
+    info: ModelInfo,
+    points: Points,
+    /// Whether the masks' tensors are handed on.
+    with_masks: bool,
+}
+
+/// What a row of the outputs holds.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    detections: Vec<Detection>,
+    attached: Attached,
+    outcome: Outcome,
+}
+
+impl Objects {
+    /// Of frames of this width and height. `with_masks` says whether the masks' tensors are handed on.
+    ///
+    /// # Errors
+    /// A sentence: parameters that do not fit.
+    pub fn new(
+        decoder: Decoder,
+        params: Params,
+        info: ModelInfo,
+        frame: [usize; 2],
+        with_masks: bool,
+    ) -> Result<Self, String> {
+        let key = format!("{decoder:?} {params:?}");
+        let points = Points::new(&info, decoder.keypoints());
+        let detections = Detections { decoder: decoder.clone(), params };
+        // The decoder was chosen for all outputs.
+        let rows = Rows::new(detections, key, Vec::new(), frame)?;
+        Ok(Self { rows, decoder, info, points, with_masks })
+    }
+
+    fn put(&self, found: &Found, frame: &mut gst::BufferRef) {
+        let first = objects(frame).len();
+        let mut points = found.attached.keypoints.chunks_exact(self.points.count().max(1));
+        for (id, detection) in (first..).zip(&found.detections) {
+            let object = Object {
+                id: i32::try_from(id).unwrap_or(i32::MAX),
+                label: self.info.label(detection.class),
+                detection: Some(DetectionParam {
+                    rect: detection.rect,
+                    confidence: detection.confidence,
+                    label_id: detection.class,
+                }),
+                keypoints: points.next().map(|points| self.points.param(points)),
+                ..Object::default()
+            };
+            object.put(frame, &detection.rect);
+        }
+    }
+}
+
+impl Decode for Objects {
+    fn decode(
+        &mut self,
+        sets: &[TensorSet],
+        frame: &mut gst::BufferRef,
+        side: &Side,
+        counts: &mut Counts,
+    ) -> Result<(), String> {
+        for set in sets {
+            let found = self.rows.find(set, side)?;
+            counts.add("objects", found.detections.len());
+            counts.add("candidates", found.outcome.candidates);
+            counts.add("non-finite", found.outcome.non_finite);
+            counts.add("truncated", found.outcome.truncated);
+            self.put(&found, frame);
+            if let ([_], true, Some(masks)) = (sets, self.with_masks, self.decoder.masks()) {
+                let kept = masks::tensors(set, masks, &found.attached.coefficients);
+                TensorSet::put(&[kept.ok_or("a frame came without its prototypes")?], frame);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The kernels.
+struct Detections {
+    decoder: Decoder,
+    params: Params,
+}
+
+impl RowDecoder for Detections {
+    type Cpu = Box<Detector>;
+    type Gpu = Box<CudaDetector>;
+    type Found = Found;
+
+    fn cpu(&self) -> Result<Self::Cpu, Failure> {
+        Ok(Box::new(Detector::new(self.decoder.clone(), self.params.clone())?))
+    }
+
+    fn gpu(&self, stream: &Stream) -> Result<Self::Gpu, Failure> {
+        Ok(Box::new(CudaDetector::new(self.decoder.clone(), self.params.clone(), stream)?))
+    }
+
+    fn run(detector: &mut Self::Cpu, tensors: &[TensorView<'_>], row: &Row) -> Result<Found, Failure> {
+        let mut detections = Vec::new();
+        let outcome = detector.run(tensors, &row.to_frame, row.frame, &mut detections)?;
+        Ok(Found { detections, attached: detector.attached().clone(), outcome })
+    }
+
+    fn start(
+        detector: &mut Self::Gpu,
+        stream: &Stream,
+        tensors: &[DeviceTensor<'_>],
+        rows: &[Row],
+    ) -> Result<(), Failure> {
+        Ok(detector.start(stream, tensors, rows)?)
+    }
+
+    fn finish(detector: &mut Self::Gpu, stream: &Stream) -> Result<Vec<Found>, Failure> {
+        let mut found = Vec::new();
+        let outcomes = detector.finish(stream, &mut found)?;
+        let rows = found.into_iter().zip(detector.attached().iter().cloned()).zip(outcomes);
+        Ok(rows.map(|((detections, attached), outcome)| Found { detections, attached, outcome }).collect())
+    }
+}

@@ -1,0 +1,69 @@
+//! From the outputs to masks on the frame, or in place of it.
+
+use std::sync::{Arc, Mutex};
+
+use super::enums::Size;
+use super::instances::Instances;
+use super::target::Target;
+use super::whole::{Smoothed, Wanted, Whole};
+use crate::decoding::{Counts, Decode, Side};
+use crate::meta::mask::{self, Kind};
+use crate::meta::object::objects;
+use crate::meta::tensor::TensorSet;
+use crate::streams::Streams;
+use crate::sync::lock;
+
+/// Makes the masks of frames.
+pub(super) struct Masks {
+    /// The tensor with the logits or the prototypes.
+    pub tensor: String,
+    pub work: Job,
+    /// The frame's width and height.
+    pub frame: [usize; 2],
+    pub size: Size,
+    pub result: Target,
+    /// The element's: it outlasts caps, which may change whenever another stream has its turn.
+    pub streams: Arc<Mutex<Streams<Smoothed>>>,
+}
+
+/// What is made.
+pub(super) enum Job {
+    Whole(Box<Whole>, Kind),
+    Instances(Box<Instances>),
+}
+
+impl Decode for Masks {
+    fn decode(
+        &mut self,
+        sets: &[TensorSet],
+        frame: &mut gst::BufferRef,
+        side: &Side,
+        counts: &mut Counts,
+    ) -> Result<(), String> {
+        let [set @ TensorSet { object: None, .. }] = sets else {
+            return Err(
+                "masks are made of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
+            );
+        };
+        let Self { tensor, work, frame: frame_size, size, result, streams } = self;
+        match work {
+            Job::Instances(instances) => {
+                let masks = instances.make(set, &objects(frame), side)?;
+                mask::put(frame, &masks);
+                counts.add("masks", masks.len());
+            }
+            Job::Whole(whole, kind) => {
+                let logits = set.tensors.iter().find(|t| t.desc.name == *tensor);
+                let logits = logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
+                let resized = *size == Size::Frame || !matches!(result, Target::Meta);
+                let wanted = Wanted { to_frame: set.to_frame, frame: *frame_size, frame_size: resized };
+                let made = whole.make(logits, &wanted, side, &mut lock(streams))?;
+                let non_finite = usize::try_from(made.non_finite).unwrap_or(usize::MAX);
+                result.deliver(made, kind, frame)?;
+                counts.add("masks", 1);
+                counts.add("non-finite", non_finite);
+            }
+        }
+        Ok(())
+    }
+}
