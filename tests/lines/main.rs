@@ -14,6 +14,7 @@ mod overlay;
 mod plugin;
 mod poses;
 mod prebuild;
+mod publish;
 mod records;
 mod regions;
 mod stats;
