@@ -3,6 +3,7 @@
 
 mod batches;
 mod frames;
+mod handlers;
 mod library;
 mod masks;
 mod models;

@@ -363,9 +363,13 @@ impl BaseTransformImpl for InferOverlay {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        self.draw(state, buffer).map_err(|why| self.failed(&why))?;
+        let drawn = {
+            let mut state = lock(&self.state);
+            let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+            self.draw(state, buffer)
+        };
+        // Messages run handlers, which may stop us: no lock is held here.
+        drawn.map_err(|why| self.failed(&why))?;
         Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -366,11 +366,14 @@ impl BaseTransformImpl for Tracker {
         let oks = lock(&self.settings).similarity == Similarity::Oks;
         let sink = self.obj().static_pad("sink").filter(|_| oks);
         let skeleton = sink.map(|sink| ModelInfo::ask_skeleton(&sink));
-        let mut state = lock(&self.state);
-        let Some(state) = state.as_mut() else { return Ok(()) };
-        (state.caps, state.skeleton) = (Some(incaps.clone()), skeleton);
-        let followed = state.streams.current_mut();
-        self.prepare(followed, incaps, state.skeleton.as_ref()).map_err(|why| {
+        let prepared = {
+            let mut state = lock(&self.state);
+            let Some(state) = state.as_mut() else { return Ok(()) };
+            (state.caps, state.skeleton) = (Some(incaps.clone()), skeleton);
+            self.prepare(state.streams.current_mut(), incaps, state.skeleton.as_ref())
+        };
+        // Messages run handlers, which may stop us: no lock is held here.
+        prepared.map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
         })
