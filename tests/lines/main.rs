@@ -9,6 +9,7 @@ mod inspect;
 mod launch;
 mod masks;
 mod metadata;
+mod names;
 mod numbers;
 mod overlay;
 mod plugin;

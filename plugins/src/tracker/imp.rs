@@ -135,8 +135,8 @@ impl Tracker {
             self.obj(),
             gst::StreamError::Failed,
             (
-                "{}: a frame has {surplus} detections more than the {MOST_DETECTIONS} (where poses are compared, {MOST_POSES}) \
-                 that are followed; the least confident are left out: raise gpunms' confidence, or lower its max-detections",
+                "{}: a frame has {surplus} detections more than the {MOST_DETECTIONS} that are tracked ({MOST_POSES} where \
+                 poses are compared). The least confident are left out. Raise gpunms' confidence, or lower its top-k-after",
                 self.obj().name()
             )
         );
