@@ -212,9 +212,9 @@ fn a_place_that_cannot_be_written_is_named() {
         "cannot be written",
         "Set location",
     ]);
-    // It exists, and is no place to write to.
-    run(&format!("{SOURCE} ! inferpublish location=/proc/version ! fakesink")).fails_with(&[
-        "'/proc/version'",
+    // What should be its folder is none.
+    run(&format!("{SOURCE} ! inferpublish location=/dev/null/out ! fakesink")).fails_with(&[
+        "'/dev/null/out'",
         "cannot be written",
         "Set location",
     ]);

@@ -111,8 +111,8 @@ impl Tracker {
             self.obj(),
             gst::StreamError::Format,
             (
-                "{}: a frame's timestamp is not after the one before: it counts as the next frame; the property stats \
-                 counts such frames in untimed",
+                "{}: a frame's timestamp is not after the one before. The frame is treated as if it came one frame period \
+                 later. The property stats counts such frames as untimed",
                 self.obj().name()
             )
         );
@@ -123,8 +123,8 @@ impl Tracker {
             self.obj(),
             gst::StreamError::Format,
             (
-                "{}: frames come {late:.0} frames of the caps' frame rate apart, which is too late for objects to be known \
-                 still: put videorate before this element, so that the caps say how often frames come, or raise max-lost",
+                "{}: frames come {late:.0} frames of the caps' frame rate apart, so tracks are deleted before they can be \
+                 matched. Put videorate before this element, so that the caps have the real frame rate, or raise max-lost",
                 self.obj().name()
             )
         );

@@ -74,7 +74,7 @@ impl Entry {
 pub(super) fn read(path: &str) -> Result<(Option<Units>, Vec<Zone>), String> {
     let text =
         std::fs::read_to_string(path).map_err(|e| format!("zones-file '{path}' cannot be read: {e}"))?;
-    let wrong = |why: &str| format!("zones-file '{path}' is not right: {why}");
+    let wrong = |why: &str| format!("zones-file '{path}' is invalid: {why}");
     let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string().trim()))?;
     if file.zone.is_empty() {
         return Err(wrong("it has no [[zone]] with name, kind and points"));
