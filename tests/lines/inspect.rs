@@ -3,7 +3,7 @@
 use gst::prelude::*;
 
 /// Our elements.
-fn factories() -> Vec<gst::ElementFactory> {
+pub(crate) fn factories() -> Vec<gst::ElementFactory> {
     cudainfer_tests::init();
     let features = gst::Registry::get().features_by_plugin("cudainfer");
     let mut factories: Vec<_> =
@@ -13,7 +13,7 @@ fn factories() -> Vec<gst::ElementFactory> {
 }
 
 /// Properties that `element` has beyond its parent classes.
-fn own(element: &gst::Element) -> Vec<glib::ParamSpec> {
+pub(crate) fn own(element: &gst::Element) -> Vec<glib::ParamSpec> {
     let ty = element.type_();
     element.list_properties().iter().filter(|p| p.owner_type() == ty).cloned().collect()
 }

@@ -200,8 +200,7 @@ fn a_second_model_without_one_embedding_is_not_taken_over() {
         }
         said.contains("masks.onnx")
     });
-    for part in
-        ["is not taken over", "tracker: say by embedding-output", "'coloured', 'prototypes'", "goes on"]
+    for part in ["is not taken over", "tracker: set embedding-output", "'coloured', 'prototypes'", "goes on"]
     {
         assert!(said.contains(part), "no '{part}': {said}");
     }

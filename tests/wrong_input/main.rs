@@ -4,6 +4,7 @@
 mod batches;
 mod files;
 mod frames;
+mod handlers;
 mod library;
 mod masks;
 mod models;

@@ -207,8 +207,17 @@ fn sigmas_that_are_none_are_named_with_how_they_are_written() {
 fn a_place_that_cannot_be_written_is_named() {
     run(&format!("{SOURCE} ! inferpublish location=/nowhere/out.jsonl ! fakesink"))
         .fails_with(&["/nowhere/out.jsonl", "cannot be written"]);
-    run(&format!("{SOURCE} ! inferpublish location=/tmp ! fakesink"))
-        .fails_with(&["'/tmp'", "cannot be written"]);
+    run(&format!("{SOURCE} ! inferpublish location=/tmp ! fakesink")).fails_with(&[
+        "'/tmp'",
+        "cannot be written",
+        "Set location",
+    ]);
+    // What should be its folder is none.
+    run(&format!("{SOURCE} ! inferpublish location=/dev/null/out ! fakesink")).fails_with(&[
+        "'/dev/null/out'",
+        "cannot be written",
+        "Set location",
+    ]);
     // Full while it runs.
     run(&format!("{SOURCE} ! inferpublish location=/dev/full ! fakesink")).fails_with(&[
         "/dev/full",

@@ -74,18 +74,12 @@ fn pixels_and_embeddings_that_cannot_be_had_are_named() {
     let regions =
         format!("fusedpreproc ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects", model("detector"));
     for (elements, parts) in [
-        (
-            "tracker embedding-output=reid".to_owned(),
-            &["embedding-output names 'reid'", "no embeddings come"][..],
-        ),
+        ("tracker embedding-output=reid".to_owned(), &["embedding-output names 'reid'", "no embeddings"][..]),
         (
             format!("{regions} ! trtinfer model={} ! tracker embedding-output=reid", model("colours")),
             &["embedding-output names 'reid'", "the model's outputs are 'scores'"],
         ),
-        (
-            format!("{regions} ! trtinfer model={} ! tracker", model("masks")),
-            &["say by embedding-output", "'"],
-        ),
+        (format!("{regions} ! trtinfer model={} ! tracker", model("masks")), &["set embedding-output", "'"]),
         (
             "video/x-raw,format=GRAY16_LE ! tracker appearance=histogram".to_owned(),
             &["appearance=histogram", "GRAY16_LE", "videoconvert"],

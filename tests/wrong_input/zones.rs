@@ -11,10 +11,10 @@ fn with(properties: &str) -> cudainfer_tests::Report {
 #[test]
 fn what_is_wrong_in_the_property_is_named_with_the_zone() {
     for (properties, parts) in [
-        ("", &["count: there are no zones", "zones-file", "door=line:"][..]),
-        ("zones=\";\"", &["there are no zones"]),
+        ("", &["count: no zones are set", "zones-file", "door=line:"][..]),
+        ("zones=\";\"", &["no zones are set"]),
         ("zones=100,200", &["count: zones:", "'100,200' has no name"]),
-        ("zones=a=lime:1,2,3,4", &["zone 'a'", "'lime'", "line and polygon"]),
+        ("zones=a=lime:1,2,3,4", &["zone 'a'", "'lime'", "line or polygon"]),
         ("zones=a=line:1,2,3", &["zone 'a'", "3 coordinates"]),
         ("zones=a=line:1,2,3,x", &["zone 'a'", "'x' is not a number"]),
         ("zones=a=line:1,2,nan,4", &["zone 'a'", "point 2 is NaN"]),
@@ -22,9 +22,9 @@ fn what_is_wrong_in_the_property_is_named_with_the_zone() {
         ("zones=a=polygon:1,2,3,4", &["zone 'a'", "three different points"]),
         ("zones=a=polygon:0,0,9,9,9,0,0,9", &["zone 'a'", "meets itself", "two zones"]),
         ("zones=a=line:1,2,3,4;a=line:5,6,7,8", &["two zones are called 'a'"]),
-        ("zones=a=line:1,2,3,4:anchor=toe", &["'toe' is no anchor", "bottom-center"]),
+        ("zones=a=line:1,2,3,4:anchor=toe", &["'toe' is not an anchor", "bottom-center"]),
         ("zones=a=line:1,2,3,4:dwell=never", &["'never'", "seconds"]),
-        ("zones=a=line:1,2,3,4 zones-file=b.toml", &["zones and zones-file", "set one"]),
+        ("zones=a=line:1,2,3,4 zones-file=b.toml", &["zones and zones-file", "set only one"]),
     ] {
         with(properties).fails_with(parts);
     }
@@ -41,7 +41,7 @@ fn what_is_wrong_in_the_file_is_named_with_the_line() {
     with(&format!("zones-file={}", folder.display())).fails_with(&["cannot be read", "directory"]);
     let zone = "[[zone]]\nname = \"a\"\nkind = \"line\"\npoints = [[1, 2], [3, 4]]\n";
     for (text, parts) in [
-        (String::new(), &["zones.toml' is not right", "no [[zone]]"][..]),
+        (String::new(), &["zones.toml' is invalid", "no [[zone]]"][..]),
         ("[[zone\n".into(), &["line 1"]),
         ("[[zone]]\nname = \"a\"\nkind = \"line\"\n".into(), &["missing field `points`"]),
         (zone.replace("line", "circle"), &["line 3", "circle", "polygon"]),
@@ -52,7 +52,7 @@ fn what_is_wrong_in_the_file_is_named_with_the_line() {
         (format!("units = \"inches\"\n{zone}"), &["'inches' is none of pixels, fraction"]),
         (format!("{zone}dwell = -1\n"), &["zone 'a'", "above 0"]),
         (format!("{zone}occupancy = 0\n"), &["zone 'a'", "above 0"]),
-        (zone.replace("[3, 4]", "[1, 2]"), &["zones.toml' is not right", "zone 'a'", "same point"]),
+        (zone.replace("[3, 4]", "[1, 2]"), &["zones.toml' is invalid", "zone 'a'", "same point"]),
         (zone.replace("\"a\"", "\"\""), &["number 1 has no name"]),
         (format!("{zone}{zone}"), &["two zones are called 'a'"]),
     ] {
@@ -114,8 +114,7 @@ fn objects_without_identities_are_warned_about_once() {
     let warnings = warned("zonecount zones=a=line:32,0,32,64");
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     assert!(
-        warning.contains("put tracker before this element, or the objects are too weak for it")
-            && warning.contains("untracked=true"),
+        warning.contains("Put tracker before this element") && warning.contains("untracked=true"),
         "{warning}"
     );
     assert_eq!(warned("tracker ! zonecount zones=a=line:32,0,32,64"), [""; 0]);

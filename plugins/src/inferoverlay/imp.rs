@@ -45,9 +45,10 @@ pub struct InferOverlay {
 
 impl InferOverlay {
     fn prepare(&self, caps: &gst::Caps) -> Result<State, String> {
-        let info = gst_video::VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is no video: {e}"))?;
-        let format = video::frame_format(&info)
-            .ok_or_else(|| format!("frames of format {} are not drawn on", info.format()))?;
+        let info = gst_video::VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is not video: {e}"))?;
+        let format = video::frame_format(&info).ok_or_else(|| {
+            format!("cannot draw on frames of format {}: put videoconvert before this element", info.format())
+        })?;
         let artist = if in_cuda(caps) {
             let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters);
             let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
@@ -148,22 +149,27 @@ impl ObjectImpl for InferOverlay {
                     .build()
             };
             vec![
-                show("boxes", "Boxes", "Draw the objects' boxes", defaults.boxes),
-                show("labels", "Labels", "Write the objects' classes", defaults.labels),
-                show("confidences", "Confidences", "Write the confidences in per cent", defaults.confidences),
-                show("ids", "Identities", "Write the tracks' identities", defaults.ids),
-                show("points", "Points", "Draw the keypoints", defaults.points),
-                show("skeleton", "Skeleton", "Draw the lines that join keypoints", defaults.skeleton),
-                show("masks", "Masks", "Paint the masks", defaults.masks),
+                show("boxes", "Boxes", "Draw the boxes of objects", defaults.boxes),
+                show("labels", "Labels", "Write the classes of objects", defaults.labels),
+                show(
+                    "confidences",
+                    "Confidences",
+                    "Write the confidences of objects in percent",
+                    defaults.confidences,
+                ),
+                show("ids", "Identities", "Write the identities of tracks", defaults.ids),
+                show("points", "Points", "Draw the keypoints of objects", defaults.points),
+                show("skeleton", "Skeleton", "Draw the lines between keypoints", defaults.skeleton),
+                show("masks", "Masks", "Draw the masks over the frame", defaults.masks),
                 show(
                     "zones",
                     "Zones and lines",
-                    "Draw zonecount's zones, and with labels what they have counted; an arrow shows the side that is in",
+                    "Draw the zones of zonecount, with their counts if labels is set. An arrow shows the direction that counts as in",
                     defaults.zones,
                 ),
                 glib::ParamSpecFloat::builder("mask-opacity")
                     .nick("Mask opacity")
-                    .blurb("How much of the frame a mask hides: 0 nothing, 1 all")
+                    .blurb("Opacity of masks, from 0 (invisible) to 1 (opaque)")
                     .minimum(0.0)
                     .maximum(1.0)
                     .default_value(defaults.mask_opacity)
@@ -178,21 +184,21 @@ impl ObjectImpl for InferOverlay {
                 count(
                     "trail-length",
                     "Trail length",
-                    "Frames of a track's path that are drawn; 0 draws none",
+                    "Number of frames of a track's path to draw; 0 draws none",
                     10_000,
                     defaults.trail_length,
                 ),
                 count(
                     "thickness",
                     "Thickness",
-                    "Thickness of lines in pixels; 0 chooses by the frame's height",
+                    "Thickness of lines in pixels; 0 derives it from the height of the frame",
                     100,
                     0,
                 ),
                 count(
                     "text-scale",
                     "Text scale",
-                    "Size of the text as a multiple of the font's; 0 chooses by the frame's height",
+                    "Size of text as a multiple of the font size; 0 derives it from the height of the frame",
                     16,
                     0,
                 ),
@@ -364,9 +370,13 @@ impl BaseTransformImpl for InferOverlay {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        self.draw(state, buffer).map_err(|why| self.failed(&why))?;
+        let drawn = {
+            let mut state = lock(&self.state);
+            let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
+            self.draw(state, buffer)
+        };
+        // Messages run handlers, which may stop us: no lock is held here.
+        drawn.map_err(|why| self.failed(&why))?;
         Ok(gst::FlowSuccess::Ok)
     }
 }

@@ -1,7 +1,8 @@
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
 
 use cudainfer_kernels::device::{Counter, Counters};
 use gst::glib;
@@ -10,71 +11,181 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::record::{Record, SCHEMA};
+use super::Leaky;
 use crate::meta::object::objects;
 use crate::meta::zone;
 use crate::mutability::settable;
+use crate::nick::nick;
+use crate::publish::sink::{FileSink, STDOUT};
+use crate::publish::{Drained, FrameRecord, Queue, SCHEMA, Tally};
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
 use crate::{caps, stats, strings};
 
-/// The location that means the standard output.
-const STDOUT: &str = "-";
+/// How long the destination may accept nothing before the end of the stream, or stopping, no longer waits for it.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-struct State {
-    to: Box<dyn Write + Send>,
-    frames: Streams<Frames>,
-    size: (u32, u32),
+/// What is set before the element starts.
+#[derive(Clone)]
+struct Settings {
+    location: PathBuf,
+    queue_size: u32,
+    leaky: Leaky,
 }
 
-/// How many frames a stream has had.
-#[derive(Default)]
-struct Frames(u64);
-
-impl Frames {
-    /// The number of the frame that comes now.
-    fn next(&mut self) -> u64 {
-        self.0 += 1;
-        self.0 - 1
+impl Default for Settings {
+    fn default() -> Self {
+        Self { location: STDOUT.into(), queue_size: 1000, leaky: Leaky::default() }
     }
 }
 
-impl PerStream for Frames {
+#[derive(Default)]
+struct State {
+    frames: Streams<FrameCount>,
+    size: (u32, u32),
+    /// Records whose loss has been warned of, of those that the queue has dropped.
+    told: u64,
+}
+
+/// How many frames a stream has had, which is the number of the next.
+#[derive(Default)]
+struct FrameCount(u64);
+
+impl PerStream for FrameCount {
     fn alike(&self) -> Self {
         Self::default()
     }
 }
 
+#[derive(Default)]
 pub struct InferPublish {
-    location: Mutex<String>,
+    settings: Mutex<Settings>,
     stream_ids: AtomicBool,
     state: Mutex<Option<State>>,
+    /// Apart from the state: it is needed while a frame waits for room.
+    queue: Mutex<Option<Arc<Queue>>>,
     counters: Counters,
-    /// Objects that were written.
+    /// Objects in the records that were taken over.
     objects: Counter,
-    /// Frames whose line could not be written.
-    failed: Counter,
+    tally: Arc<Tally>,
 }
 
 impl InferPublish {
     fn stats(&self) -> gst::Structure {
         let mut stats = stats::structure(&self.counters);
         stats.set("objects", self.objects.get());
-        stats.set("failed", self.failed.get());
+        stats.set("written", self.tally.written.get());
+        stats.set("failed", self.tally.failed.get());
+        stats.set("dropped", self.tally.dropped.get());
         stats
     }
-}
 
-impl Default for InferPublish {
-    fn default() -> Self {
-        Self {
-            location: Mutex::new(STDOUT.to_owned()),
-            stream_ids: AtomicBool::default(),
-            state: Mutex::default(),
-            counters: Counters::default(),
-            objects: Counter::default(),
-            failed: Counter::default(),
+    fn queue(&self) -> Option<Arc<Queue>> {
+        lock(&self.queue).clone()
+    }
+
+    /// For messages and the property.
+    fn location(&self) -> String {
+        lock(&self.settings).location.display().to_string()
+    }
+
+    fn set_flushing(&self, flushing: bool) {
+        if let Some(queue) = self.queue() {
+            queue.set_flushing(flushing);
         }
+    }
+
+    fn open(&self, settings: &Settings) -> io::Result<Queue> {
+        let element = self.obj().downgrade();
+        let location = settings.location.display().to_string();
+        Queue::start(
+            Box::new(FileSink::new(&settings.location)),
+            (usize::try_from(settings.queue_size).unwrap_or(usize::MAX), settings.leaky),
+            PATIENCE,
+            &self.tally,
+            move |e| {
+                let Some(element) = element.upgrade() else { return };
+                gst::element_error!(
+                    element,
+                    gst::ResourceError::Write,
+                    (
+                        "{}: '{location}' cannot be written: {e}. The property stats counts the frames whose record is lost as failed",
+                        element.name()
+                    )
+                );
+            },
+        )
+    }
+
+    /// The frame that comes now, as it is written, and how many objects it has. Its number is counted when it has been taken over.
+    fn record(&self, buffer: &gst::BufferRef) -> Result<(Vec<u8>, usize), gst::FlowError> {
+        let stream_ids = self.stream_ids.load(Ordering::Relaxed);
+        let state = lock(&self.state);
+        let state = state.as_ref().ok_or(gst::FlowError::Flushing)?;
+        let record = FrameRecord {
+            schema: SCHEMA,
+            stream: state.frames.id().filter(|_| stream_ids),
+            frame: state.frames.current().0,
+            pts: buffer.pts().map(gst::ClockTime::nseconds),
+            width: state.size.0,
+            height: state.size.1,
+            objects: objects(buffer).into_iter().map(Into::into).collect(),
+            zones: zone::zones(buffer).map(Into::into),
+        };
+        let objects = record.objects.len();
+        record.encode().map(|json| (json, objects)).map_err(|_| gst::FlowError::Error)
+    }
+
+    /// Warns of the first record that the queue drops.
+    fn warn_of_first_drop(&self) {
+        let Settings { location, queue_size, leaky } = lock(&self.settings).clone();
+        gst::element_imp_warning!(
+            self,
+            gst::ResourceError::Write,
+            (
+                "{}: a record was dropped, because {queue_size} are waiting for '{}' (leaky={}). The property stats counts \
+                 them as dropped. Set leaky=no to lose none, or a larger queue-size",
+                self.obj().name(),
+                location.display(),
+                nick(leaky)
+            )
+        );
+    }
+
+    /// Warns of the records that have been dropped since the last time, if there are more than the first.
+    fn warn_of_drops(&self) {
+        let dropped = self.tally.dropped.get();
+        let told =
+            lock(&self.state).as_mut().map_or(dropped, |state| std::mem::replace(&mut state.told, dropped));
+        if dropped > told {
+            gst::element_imp_warning!(
+                self,
+                gst::ResourceError::Write,
+                (
+                    "{}: {dropped} records of {} frames were dropped, because the queue was full",
+                    self.obj().name(),
+                    self.counters.frames.get()
+                )
+            );
+        }
+    }
+
+    /// For the end of the stream: waits until everything is written.
+    fn drain(&self) {
+        if let Some(Drained::Stalled(left)) = self.queue().map(|queue| queue.drain()) {
+            let location = self.location();
+            gst::element_imp_warning!(
+                self,
+                gst::ResourceError::Write,
+                (
+                    "{}: the stream ends, and {left} records are not written: '{location}' has accepted none for {} s. They \
+                     are lost unless it does before the pipeline stops",
+                    self.obj().name(),
+                    PATIENCE.as_secs()
+                )
+            );
+        }
+        self.warn_of_drops();
     }
 }
 
@@ -91,30 +202,47 @@ impl ObjectImpl for InferPublish {
             vec![
                 glib::ParamSpecString::builder("location")
                     .nick("Location")
-                    .blurb("The file that is written, anew at each start; - is the standard output")
+                    .blurb("File or FIFO to write to, which is emptied at each start; - is the standard output")
                     .default_value(Some(STDOUT))
                     .mutable_ready()
                     .build(),
                 glib::ParamSpecBoolean::builder("stream-ids")
                     .nick("Stream IDs")
-                    .blurb("Write the stream-id of each frame, as \"stream\": which stream behind a funnel it is of")
+                    .blurb("Write the stream-id of each frame as \"stream\", to tell streams behind a funnel apart")
                     .mutable_playing()
                     .build(),
-                stats::param_spec(", objects written, and failed: frames whose line could not be written"),
+                glib::ParamSpecUInt::builder("queue-size")
+                    .nick("Queue size")
+                    .blurb("Maximum number of records that wait to be written")
+                    .minimum(1)
+                    .maximum(1_000_000)
+                    .default_value(Settings::default().queue_size)
+                    .mutable_ready()
+                    .build(),
+                glib::ParamSpecEnum::builder::<Leaky>("leaky")
+                    .nick("Leaky")
+                    .blurb("Which record to drop when queue-size is reached")
+                    .mutable_ready()
+                    .build(),
+                stats::param_spec(
+                    ", objects in the records, written: records that the destination has accepted, failed: records \
+                     that could not be written, and dropped: records that were dropped because of queue-size",
+                ),
             ]
         });
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
+        if !settable(&*self.obj(), pspec) {
             return;
         }
         match pspec.name() {
             "location" => {
-                let location = value.get::<Option<String>>().ok().flatten().filter(|l| !l.is_empty());
-                *lock(&self.location) = location.unwrap_or_else(|| STDOUT.to_owned());
+                lock(&self.settings).location = strings::path(value).unwrap_or_else(|| STDOUT.into());
             }
+            "queue-size" => lock(&self.settings).queue_size = value.get().unwrap_or_default(),
+            "leaky" => lock(&self.settings).leaky = value.get().unwrap_or_default(),
             "stream-ids" => self.stream_ids.store(value.get().unwrap_or_default(), Ordering::Relaxed),
             _ => (),
         }
@@ -122,7 +250,9 @@ impl ObjectImpl for InferPublish {
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
-            "location" => lock(&self.location).to_value(),
+            "location" => self.location().to_value(),
+            "queue-size" => lock(&self.settings).queue_size.to_value(),
+            "leaky" => lock(&self.settings).leaky.to_value(),
             "stream-ids" => self.stream_ids.load(Ordering::Relaxed).to_value(),
             "stats" => self.stats().to_value(),
             _ => pspec.default_value().clone(),
@@ -152,6 +282,17 @@ impl ElementImpl for InferPublish {
         });
         &TEMPLATES
     }
+
+    fn change_state(
+        &self,
+        transition: gst::StateChange,
+    ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+        if transition == gst::StateChange::PausedToReady {
+            // The parent waits for the streaming thread, which may be waiting for room.
+            self.set_flushing(true);
+        }
+        self.parent_change_state(transition)
+    }
 }
 
 impl BaseTransformImpl for InferPublish {
@@ -160,26 +301,43 @@ impl BaseTransformImpl for InferPublish {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = true;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let location = lock(&self.location).clone();
-        let to: Box<dyn Write + Send> = if location == STDOUT {
-            Box::new(std::io::stdout())
-        } else {
-            Box::new(File::create(&location).map_err(|e| {
-                gst::error_msg!(
-                    gst::ResourceError::OpenWrite,
-                    ("{}: '{location}' cannot be written: {e}", self.obj().name())
-                )
-            })?)
-        };
+        let settings = lock(&self.settings).clone();
         self.counters.reset();
         self.objects.reset();
-        self.failed.reset();
-        *lock(&self.state) =
-            Some(State { to: Box::new(BufWriter::new(to)), frames: Streams::default(), size: (0, 0) });
+        self.tally.reset();
+        let queue = self.open(&settings).map_err(|e| {
+            gst::error_msg!(
+                gst::ResourceError::OpenWrite,
+                (
+                    "{}: '{}' cannot be written: {e}. Set location to a file in a folder that exists and can be written, to a \
+                     FIFO, or to - for the standard output",
+                    self.obj().name(),
+                    settings.location.display()
+                )
+            )
+        })?;
+        *lock(&self.queue) = Some(Arc::new(queue));
+        *lock(&self.state) = Some(State::default());
         Ok(())
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        let queue = lock(&self.queue).take();
+        let lost = queue.map_or(0, |queue| queue.close());
+        if lost > 0 {
+            let location = self.location();
+            gst::element_imp_warning!(
+                self,
+                gst::ResourceError::Write,
+                (
+                    "{}: {lost} records are lost: '{location}' has not accepted them in {} s. If it is a FIFO, start its \
+                     reader before the pipeline",
+                    self.obj().name(),
+                    PATIENCE.as_secs()
+                )
+            );
+        }
+        self.warn_of_drops();
         *lock(&self.state) = None;
         Ok(())
     }
@@ -196,45 +354,40 @@ impl BaseTransformImpl for InferPublish {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        // A seek does not set the frames' numbers back.
-        if let (gst::EventType::StreamStart, Some(state)) = (event.type_(), lock(&self.state).as_mut()) {
-            state.frames.see(&event);
+        match event.type_() {
+            gst::EventType::StreamStart => {
+                // A seek does not set the frames' numbers back.
+                if let Some(state) = lock(&self.state).as_mut() {
+                    state.frames.see(&event);
+                }
+            }
+            gst::EventType::FlushStart => self.set_flushing(true),
+            gst::EventType::FlushStop => self.set_flushing(false),
+            // Whoever reads the file after the end finds all of it.
+            gst::EventType::Eos => self.drain(),
+            _ => (),
         }
         self.parent_sink_event(event)
     }
 
     fn transform_ip_passthrough(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let _frame = stats::frame(&*self.obj(), &self.counters);
-        let stream_ids = self.stream_ids.load(Ordering::Relaxed);
-        let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let frame = state.frames.current_mut().next();
-        let record = Record {
-            schema: SCHEMA,
-            stream: state.frames.id().filter(|_| stream_ids),
-            frame,
-            pts: buffer.pts().map(gst::ClockTime::nseconds),
-            width: state.size.0,
-            height: state.size.1,
-            objects: objects(buffer).into_iter().map(Into::into).collect(),
-            zones: zone::zones(buffer).map(Into::into),
+        let (record, objects) = {
+            let _frame = stats::frame(&*self.obj(), &self.counters);
+            self.record(buffer)?
         };
-        // A line is out as soon as its frame has passed: whoever reads along is never behind.
-        let written = serde_json::to_writer(&mut state.to, &record)
-            .map_err(std::io::Error::from)
-            .and_then(|()| state.to.write_all(b"\n"))
-            .and_then(|()| state.to.flush());
-        if let Err(e) = written {
-            self.failed.add(1);
-            let location = lock(&self.location).clone();
-            gst::element_imp_error!(
-                self,
-                gst::ResourceError::Write,
-                ("{}: '{location}' cannot be written: {e}", self.obj().name())
-            );
-            return Err(gst::FlowError::Error);
+        // No lock is held while the frame waits for room.
+        let queue = self.queue().ok_or(gst::FlowError::Flushing)?;
+        let dropped = queue.push(record)?;
+        self.objects.add_size(objects);
+        let first = lock(&self.state).as_mut().is_some_and(|state| {
+            state.frames.current_mut().0 += 1;
+            let first = dropped && state.told == 0;
+            state.told += u64::from(first);
+            first
+        });
+        if first {
+            self.warn_of_first_drop();
         }
-        self.objects.add_size(record.objects.len());
         Ok(gst::FlowSuccess::Ok)
     }
 }

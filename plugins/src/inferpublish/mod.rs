@@ -1,7 +1,11 @@
 //! SECTION:element-inferpublish
 //!
-//! Passes frames through and writes what is known of each as one line of JSON, to a file or to the standard output.
+//! Passes frames through and writes what is known of each as one line of JSON, to a file, a FIFO or the standard output.
 //! docs/schema.md describes the lines, docs/schema.json is their JSON Schema.
+//!
+//! A thread of its own writes the lines, so frames do not wait for the destination unless `queue-size` of them are waiting to
+//! be written. Then frames wait, or with `leaky` a line is dropped and counted. At the end of the stream everything has been
+//! written before EOS is passed on.
 //!
 //! ```text
 //! gst-launch-1.0 -q filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \
@@ -11,8 +15,8 @@
 use gst::prelude::*;
 
 mod imp;
-mod record;
-mod zones;
+
+pub use crate::publish::Leaky;
 
 glib::wrapper! {
     /// The element.

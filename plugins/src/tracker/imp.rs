@@ -111,8 +111,8 @@ impl Tracker {
             self.obj(),
             gst::StreamError::Format,
             (
-                "{}: a frame's timestamp is not after the one before: it counts as the next frame; the property stats \
-                 counts such frames in untimed",
+                "{}: a frame's timestamp is not after the one before. The frame is treated as if it came one frame period \
+                 later. The property stats counts such frames as untimed",
                 self.obj().name()
             )
         );
@@ -123,8 +123,8 @@ impl Tracker {
             self.obj(),
             gst::StreamError::Format,
             (
-                "{}: frames come {late:.0} frames of the caps' frame rate apart, which is too late for objects to be known \
-                 still: put videorate before this element, so that the caps say how often frames come, or raise max-lost",
+                "{}: frames come {late:.0} frames of the caps' frame rate apart, so tracks are deleted before they can be \
+                 matched. Put videorate before this element, so that the caps have the real frame rate, or raise max-lost",
                 self.obj().name()
             )
         );
@@ -135,8 +135,8 @@ impl Tracker {
             self.obj(),
             gst::StreamError::Failed,
             (
-                "{}: a frame has {surplus} detections more than the {MOST_DETECTIONS} (where poses are compared, {MOST_POSES}) \
-                 that are followed; the least confident are left out: raise gpunms' confidence, or lower its max-detections",
+                "{}: a frame has {surplus} detections more than the {MOST_DETECTIONS} that are tracked ({MOST_POSES} where \
+                 poses are compared). The least confident are left out. Raise gpunms' confidence, or lower its top-k-after",
                 self.obj().name()
             )
         );
@@ -369,11 +369,14 @@ impl BaseTransformImpl for Tracker {
         let oks = lock(&self.settings).similarity == Similarity::Oks;
         let sink = self.obj().static_pad("sink").filter(|_| oks);
         let skeleton = sink.map(|sink| ModelInfo::ask_skeleton(&sink));
-        let mut state = lock(&self.state);
-        let Some(state) = state.as_mut() else { return Ok(()) };
-        (state.caps, state.skeleton) = (Some(incaps.clone()), skeleton);
-        let followed = state.streams.current_mut();
-        self.prepare(followed, incaps, state.skeleton.as_ref()).map_err(|why| {
+        let prepared = {
+            let mut state = lock(&self.state);
+            let Some(state) = state.as_mut() else { return Ok(()) };
+            (state.caps, state.skeleton) = (Some(incaps.clone()), skeleton);
+            self.prepare(state.streams.current_mut(), incaps, state.skeleton.as_ref())
+        };
+        // Messages run handlers, which may stop us: no lock is held here.
+        prepared.map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
         })

@@ -69,8 +69,8 @@ impl Looks {
             Source::Model(embedding(&outputs(caps), output)?)
         } else if let Some(name) = output {
             return Err(format!(
-                "embedding-output names '{name}', but no embeddings come: put fusedpreproc roi=objects and a trtinfer \
-                 with the model that makes them before this element"
+                "embedding-output names '{name}', but the frames carry no embeddings: put fusedpreproc roi=objects and a \
+                 trtinfer with the model that makes them before this element"
             ));
         } else if appearance == Appearance::Histogram {
             histogram(caps, stream)?
@@ -147,9 +147,10 @@ fn embedding(outputs: &[TensorDesc], wanted: Option<&str>) -> Result<String, Str
             Err(format!("embedding-output names '{name}', but the model's outputs are {}", names()))
         }
         (None, [only]) => Ok(only.name.clone()),
-        (None, _) => {
-            Err(format!("say by embedding-output which of the model's outputs is the embedding: {}", names()))
-        }
+        (None, _) => Err(format!(
+            "set embedding-output to the one of the model's outputs that is the embedding: {}",
+            names()
+        )),
     }
 }
 

@@ -1,6 +1,6 @@
 //! SECTION:element-tracker
 //!
-//! Gives the objects that gpunms found identities that last from frame to frame: a `tracking` parameter on each
+//! Gives detected objects identities that last from frame to frame: a `tracking` parameter on each
 //! object's `GstVideoRegionOfInterestMeta` (see [`crate::meta::object`]). SORT is simple and quick; ByteTrack also
 //! follows weak detections and comes through occlusions.
 //!
@@ -12,8 +12,8 @@
 //! `similarity` says what is compared: boxes, or keypoints, which tell objects apart that share a box. Then objects that
 //! have points and no detection are followed, too.
 //!
-//! Looks count where they are known: `appearance=histogram` compares the boxes' colours and gradients, and a second model
-//! between gpunms and this element makes embeddings, which are used up here:
+//! Appearance is compared where it is known: `appearance=histogram` compares the boxes' colours and gradients, and a second
+//! model between gpunms and this element makes embeddings, which this element takes off the frame:
 //!
 //! ```text
 //! … ! gpunms ! fusedpreproc roi=objects ! trtinfer model=reid.onnx ! tracker ! …
@@ -48,7 +48,7 @@ glib::wrapper! {
 pub enum Algorithm {
     #[default]
     #[enum_value(
-        name = "What measured best: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, thresholds from the confidences",
+        name = "The combination that measured best: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, thresholds from the confidences",
         nick = "auto"
     )]
     Auto,
@@ -60,17 +60,17 @@ pub enum Algorithm {
     )]
     ByteTrack,
     #[enum_value(
-        name = "OC-SORT (Cao et al., 2023): observations above the filter, for those that stop, turn or are hidden",
+        name = "OC-SORT (Cao et al., 2023): trusts observations more than the filter, for objects that stop, turn or are hidden",
         nick = "ocsort"
     )]
     OcSort,
     #[enum_value(
-        name = "BoT-SORT (Aharon et al., 2022): ByteTrack with a better filter, looks, and motion of the camera",
+        name = "BoT-SORT (Aharon et al., 2022): ByteTrack with a better filter, appearance and camera motion",
         nick = "botsort"
     )]
     BotSort,
     #[enum_value(
-        name = "C-BIoU (Yang et al., 2023): enlarged boxes, for those that move by more than their size between two frames",
+        name = "C-BIoU (Yang et al., 2023): enlarged boxes, for objects that move by more than their size between two frames",
         nick = "cbiou"
     )]
     CBiou,
@@ -103,15 +103,15 @@ pub enum Similarity {
     KeypointBoxes,
 }
 
-/// How objects look, where no model says.
+/// How the appearance of objects is described, where no model does it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferTrackAppearance")]
 #[allow(missing_docs)]
 pub enum Appearance {
     #[default]
-    #[enum_value(name = "Looks do not count, unless a second model's embeddings come", nick = "none")]
+    #[enum_value(name = "Not compared, unless a second model makes embeddings", nick = "none")]
     None,
-    #[enum_value(name = "Histograms of each box's colours and gradients", nick = "histogram")]
+    #[enum_value(name = "Histograms of the colours and gradients in each box", nick = "histogram")]
     Histogram,
 }
 

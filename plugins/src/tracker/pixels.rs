@@ -28,12 +28,15 @@ impl Pixels {
     ) -> Result<Self, String> {
         let info = VideoInfo::from_caps(caps).map_err(|e| e.to_string())?;
         let format = video::frame_format(&info).ok_or_else(|| {
-            format!("{property} does not read frames of format {}: put videoconvert before", info.format())
+            format!(
+                "{property} cannot read frames of format {}: put videoconvert before this element",
+                info.format()
+            )
         })?;
         let on_gpu = caps.features(0).is_some_and(|features| features.contains(CUDA_MEMORY));
         let stream = on_gpu.then(stream).transpose().map_err(|why| {
             format!(
-                "{property} has to look at frames in CUDA memory, but {why}: put cudainferdownload before"
+                "{property} needs the pixels of frames in CUDA memory, but {why}: put cudainferdownload before this element"
             )
         })?;
         Ok(Self { info, format, stream })

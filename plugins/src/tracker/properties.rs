@@ -59,28 +59,28 @@ pub(super) fn specs() -> Vec<glib::ParamSpec> {
         device::param_spec(),
         glib::ParamSpecEnum::builder::<Algorithm>("algorithm")
             .nick("Algorithm")
-            .blurb("How detections become tracks")
+            .blurb("How detections are associated with tracks")
             .mutable_ready()
             .build(),
         glib::ParamSpecEnum::builder::<Similarity>("similarity")
             .nick("Similarity")
             .blurb(
-                "What is compared; with oks and keypoint-boxes objects without a detection are followed, too, and \
-                 those without points are compared by their boxes",
+                "What is compared of two objects. With oks and keypoint-boxes, objects with keypoints and no box are tracked, \
+                 too, and objects without keypoints are compared by their boxes",
             )
             .mutable_ready()
             .build(),
         glib::ParamSpecString::builder("sigmas")
             .nick("Sigmas")
             .blurb(
-                "For similarity=oks: how far points stray, as a fraction of the object's scale; one number for all \
-                 points, or nose=0.026,tail=0.1; not set, the sidecar's, else COCO's, else 0.067",
+                "For similarity=oks: standard deviation of each keypoint, as a fraction of the object's scale. One number for \
+                 all keypoints, or one each as in nose=0.026,tail=0.1. If not set: the sidecar's, else COCO's, else 0.067",
             )
             .mutable_ready()
             .build(),
         glib::ParamSpecBoolean::builder("class-aware")
             .nick("Class-aware")
-            .blurb("Detections of different classes never belong to the same track")
+            .blurb("Never match detections of different classes")
             .default_value(Params::auto().class_aware)
             .mutable_ready()
             .build(),
@@ -89,27 +89,27 @@ pub(super) fn specs() -> Vec<glib::ParamSpec> {
             "Minimum confidence",
             |p| p.min_confidence,
             &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
-            "Weaker detections are ignored; gpunms must let them through to be seen at all",
+            "Minimum confidence of a detection. The confidence of gpunms must be as low, or weaker detections do not arrive",
         ),
         fraction(
             "high-confidence",
             "High confidence",
             |p| p.high_confidence,
             &[Auto, ByteTrack, BotSort, CBiou],
-            "All but SORT and OC-SORT: detections from here on are associated first, weaker ones last",
+            "Minimum confidence of the detections that are associated first; weaker ones are associated last. Not for SORT and OC-SORT",
         ),
         fraction(
             "new-confidence",
             "New track confidence",
             |p| p.new_confidence,
             &[Auto, ByteTrack, BotSort, CBiou],
-            "All but SORT and OC-SORT: detections from here on may start a track",
+            "Minimum confidence of a detection that starts a track. Not for SORT and OC-SORT",
         ),
         glib::ParamSpecBoolean::builder("auto-confidence")
             .nick("Automatic confidences")
             .blurb(
-                "All but SORT and OC-SORT: high-confidence and new-confidence follow the distribution of the \
-                 detections' confidences; true with auto, unless one of them is set to another value",
+                "Derive high-confidence and new-confidence from the distribution of the detections' confidences. Not for SORT \
+                 and OC-SORT; true with auto, unless one of the two is set to another value",
             )
             .default_value(Params::auto().auto_confidence)
             .mutable_ready()
@@ -118,38 +118,38 @@ pub(super) fn specs() -> Vec<glib::ParamSpec> {
             "min-hits",
             "Minimum hits",
             |p| p.min_hits,
-            "Frames in a row in which a track must be seen again before it is believed",
+            "Number of consecutive frames in which a new track must be seen again before it is confirmed",
         ),
         count(
             "max-lost",
             "Maximum lost",
             |p| p.max_lost,
-            "Frames in a row that a track may stay unseen before it is given up",
+            "Maximum number of consecutive frames that a track may stay unseen before it is deleted",
         ),
         fraction(
             "iou",
             "IoU",
             |p| p.iou,
             &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
-            "Lowest similarity of a match; for all but SORT and OC-SORT it is multiplied by the confidence",
+            "Minimum similarity of a match. It is multiplied by the confidence, except for SORT and OC-SORT",
         ),
         fraction(
             "iou-low",
             "IoU of weak detections",
             |p| p.iou_low,
             &[Auto, ByteTrack, BotSort, CBiou],
-            "All but SORT and OC-SORT: lowest similarity of a match with a weak detection",
+            "Minimum similarity of a match with a weak detection. Not for SORT and OC-SORT",
         ),
         fraction(
             "momentum",
             "Momentum",
             |p| p.momentum,
             &[Auto, OcSort],
-            "Auto, OC-SORT: weight of the direction; straight on, a match gains half of it",
+            "Weight of the direction of motion; a match straight ahead gains half of it. For auto and OC-SORT",
         ),
         glib::ParamSpecUInt::builder("momentum-frames")
-            .nick("Frames of the momentum")
-            .blurb("Auto, OC-SORT: frames from one observation to the other that the direction is taken between")
+            .nick("Momentum frames")
+            .blurb("Number of frames between the two observations that give the direction of motion. For auto and OC-SORT")
             .minimum(1)
             .maximum(MOST_MOMENTUM_FRAMES)
             .default_value(Params::ocsort().momentum_frames)
@@ -160,54 +160,54 @@ pub(super) fn specs() -> Vec<glib::ParamSpec> {
             "Buffer",
             |p| p.buffer,
             &[CBiou],
-            "C-BIoU: by how much of its width and height a box grows on each side in the first association",
+            "How much boxes grow on each side in the first association, as a fraction of their width and height. For C-BIoU",
         ),
         fraction(
             "buffer-wide",
             "Wide buffer",
             |p| p.buffer_wide,
             &[CBiou],
-            "C-BIoU: the same for who is left over, and for weak detections",
+            "The same as buffer for the second association, which has the remaining tracks and weak detections. For C-BIoU",
         ),
         fraction(
             "proximity",
             "Proximity",
             |p| p.proximity,
             &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou],
-            "Lowest similarity of places at which looks count, where objects have embeddings",
+            "Minimum similarity of positions at which appearance is compared",
         ),
         glib::ParamSpecEnum::builder::<Appearance>("appearance")
             .nick("Appearance")
-            .blurb("How objects look, where no second model makes embeddings of their regions")
+            .blurb("How appearance is described, where no second model makes embeddings of the objects")
             .mutable_ready()
             .build(),
         glib::ParamSpecString::builder("embedding-output")
-            .nick("Output of embeddings")
-            .blurb("The second model's output that holds embeddings; need not be said where it has one only")
+            .nick("Embedding output")
+            .blurb("Name of the second model's output that holds the embeddings. Needed only if it has several")
             .mutable_ready()
             .build(),
         fraction(
             "appearance-distance",
-            "Distance of appearance",
+            "Appearance distance",
             |p| p.appearance,
             &[ByteTrack],
-            "Highest cosine distance of embeddings, halved, at which looks count (0.08 with appearance=histogram)",
+            "Maximum cosine distance of two embeddings, halved, that is the same appearance (0.08 with appearance=histogram)",
         ),
         glib::ParamSpecBoolean::builder("camera-motion")
-            .nick("Motion of the camera")
-            .blurb("Objects move with the camera, whose motion is seen in the background (true with botsort)")
+            .nick("Camera motion")
+            .blurb("Estimate the motion of the camera from the background, and move the tracks with it (true with botsort)")
             .mutable_ready()
             .build(),
         glib::ParamSpecBoolean::builder("publish-lost")
             .nick("Publish lost")
-            .blurb("Tracks without a detection are in the metadata, too, where they are expected; their state is lost")
+            .blurb("Also attach tracks that have no detection in the frame, where they are expected, with the state lost")
             .mutable_ready()
             .build(),
         stats::param_spec(
-            ", detections, and untracked: those of them that got no identity, because they are too weak, no \
-             numbers or not believed yet; without-points: those that were compared by their boxes, although \
-             similarity says points; surplus: those that were too many; untimed: frames without a timestamp \
-             after the one before",
+            ", detections, untracked: detections that got no identity, because they are too weak, are not finite or their \
+             track is not confirmed yet, without-points: detections that were compared by their boxes although similarity \
+             asks for keypoints, surplus: detections beyond the maximum that is tracked, and untimed: frames whose \
+             timestamp is missing or not after the previous one",
         ),
     ]
 }

@@ -22,7 +22,7 @@ pub enum Anchor {
     #[enum_value(name = "The lower left corner", nick = "bottom-left")]
     BottomLeft,
     #[default]
-    #[enum_value(name = "The middle of the lower edge: where somebody stands", nick = "bottom-center")]
+    #[enum_value(name = "The middle of the lower edge, where a person stands", nick = "bottom-center")]
     BottomCenter,
     #[enum_value(name = "The lower right corner", nick = "bottom-right")]
     BottomRight,

@@ -77,7 +77,7 @@ impl Entry {
 fn read(path: &Path) -> Result<(Option<Units>, Vec<Zone>), String> {
     let name = path.display();
     let text = files::text(path).map_err(|e| format!("zones-file '{name}' cannot be read: {e}"))?;
-    let wrong = |why: &str| format!("zones-file '{name}' is not right: {why}");
+    let wrong = |why: &str| format!("zones-file '{name}' is invalid: {why}");
     let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string().trim()))?;
     if file.zone.is_empty() {
         return Err(wrong("it has no [[zone]] with name, kind and points"));

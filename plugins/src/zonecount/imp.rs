@@ -131,7 +131,7 @@ impl ZoneCount {
                 let stream = state.streams.current();
                 said.warnings.extend(Notices::off_frame(&stream.counter, stream.size));
             }
-            Err(why) => said.warnings.push(format!("{why}. The zones stay as they were")),
+            Err(why) => said.warnings.push(format!("{why}. The zones are not changed")),
         }
     }
 

@@ -1,8 +1,8 @@
 //! SECTION:element-zonecount
 //!
-//! Counts tracked objects in polygons and across lines: who enters, leaves and stays how long, how many are inside, and how many
-//! cross a line in which direction, all by class. It tells so in metadata (see [`crate::meta::zone`]), which inferoverlay
-//! draws and inferpublish writes, and in element messages called `zonecount-event`.
+//! Counts tracked objects in polygons and across lines, by class: which enter and leave, how long they stay, how many are in a
+//! polygon, and how many cross a line in which direction. The results are metadata (see [`crate::meta::zone`]), which
+//! inferoverlay draws and inferpublish writes, and element messages called `zonecount-event`.
 //!
 //! ```text
 //! gst-launch-1.0 -m filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \
@@ -11,7 +11,7 @@
 //!   ! inferoverlay ! videoconvert ! autovideosink
 //! ```
 //!
-//! What counts as what (edges, jitter, lost objects) is the matter of [`cudainfer_kernels::zones`].
+//! The rules (edges, jitter, lost objects) are those of [`cudainfer_kernels::zones`].
 
 use gst::prelude::*;
 

@@ -34,7 +34,7 @@ impl Notices {
             let tiny = params.units == Units::Pixels && all(i, &|x, y| x.abs() <= 1.0 && y.abs() <= 1.0);
             if tiny {
                 return Some(format!(
-                    "zone '{}' is no larger than a pixel: if its points are fractions of the frame, set units=fraction",
+                    "zone '{}' is not larger than a pixel: if its points are fractions of the frame, set units=fraction",
                     zone.name
                 ));
             }
@@ -49,7 +49,7 @@ impl Notices {
             };
             off.then(|| {
                 format!(
-                    "zone '{}' lies outside of the frame of {width}x{height}, so nothing happens there{hint}",
+                    "zone '{}' lies outside the frame of {width}x{height}, so nothing is counted in it{hint}",
                     zone.name
                 )
             })
@@ -92,8 +92,8 @@ impl Notices {
     /// At the stream's end, if it was short.
     pub fn end(&mut self) -> Option<String> {
         self.strangers.take().filter(|frames| *frames > 0).map(|_| {
-            "no object has had an identity: put tracker before this element, or the objects are too weak for it \
-             (untracked=true counts who is in a polygon without an identity)"
+            "no object has had an identity. Put tracker before this element, or lower its new-confidence if the \
+             detections are weak. Set untracked=true to count objects without an identity in polygons"
                 .to_owned()
         })
     }

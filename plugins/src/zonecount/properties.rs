@@ -26,34 +26,34 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
         text(
             "zones",
             "Zones and lines",
-            "NAME=KIND:POINTS, separated by semicolons, as in door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570; \
-             behind the points, separated by colons: classes=person,car, anchor=center, dwell=SECONDS and \
-             occupancy=NUMBER, from which on there is an event",
+            "Zones as NAME=KIND:POINTS, separated by semicolons, as in \
+             door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570. Options follow the points, separated by colons: \
+             classes=person,car, anchor=center, and dwell=SECONDS and occupancy=NUMBER, at which there is an event",
         ),
-        text(FILE, "File of zones", "A TOML file with the zones, instead of the property zones"),
+        text(FILE, "Zones file", "TOML file with the zones, instead of the property zones"),
         glib::ParamSpecEnum::builder::<Units>("units")
             .nick("Units of the points")
-            .blurb("What the points' coordinates are, where the file does not say it")
+            .blurb("Units of the points' coordinates, unless the zones file sets them")
             .mutable_playing()
             .build(),
         glib::ParamSpecEnum::builder::<Anchor>("anchor")
             .nick("Anchor point")
-            .blurb("The point of an object's box that counts, where its zone does not say another")
+            .blurb("Point of an object's box that must be in a zone or cross a line, unless the zone sets another")
             .mutable_playing()
             .build(),
         glib::ParamSpecUInt::builder("min-frames")
             .nick("Minimum frames")
-            .blurb("Frames in a row on the other side of a line or an outline after which an object has crossed it")
+            .blurb("Number of consecutive frames that an object must be on the other side of a line or an outline to have crossed it")
             .minimum(1)
             .maximum(1000)
             .default_value(defaults.min_frames)
             .mutable_playing()
             .build(),
         glib::ParamSpecDouble::builder("margin")
-            .nick("Margin of jitter")
+            .nick("Jitter margin")
             .blurb(
-                "How far beyond a line, or outside of a polygon, an object must be to have crossed or left, as a share of \
-                 the longer side of its box",
+                "Minimum distance beyond a line, or outside a polygon, at which an object has crossed or left it, as a \
+                 fraction of the longer side of its box",
             )
             .minimum(0.0)
             .maximum(1.0)
@@ -61,16 +61,16 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
             .mutable_playing()
             .build(),
         glib::ParamSpecUInt64::builder("patience")
-            .nick("Patience with the lost")
-            .blurb("How long an object that is not seen keeps its place, in nanoseconds; then it leaves where it was")
+            .nick("Patience")
+            .blurb("Time in nanoseconds that an object which is not detected is kept where it was last, before it leaves its zones")
             .maximum(MOST_PATIENCE)
             .default_value(defaults.patience)
             .mutable_playing()
             .build(),
         flag(
             "untracked",
-            "Count the untracked",
-            "Count objects without an identity in the occupancy of polygons, frame by frame",
+            "Count untracked objects",
+            "Also count objects without an identity in the occupancy of polygons, in each frame by itself",
             defaults.untracked,
         ),
         flag(
@@ -82,8 +82,8 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
         glib::ParamSpecUInt::builder("max-messages")
             .nick("Maximum messages")
             .blurb(
-                "Messages a second at most, 0 for any number; the next one says in its field dropped how many were left \
-                 out. Metadata has all events",
+                "Maximum number of messages per second, 0 for no limit. The field dropped of the next message has the number \
+                 of those that were not posted. Metadata has all events",
             )
             .default_value(defaults.max_messages)
             .mutable_playing()
@@ -91,14 +91,14 @@ pub(super) fn list() -> Vec<glib::ParamSpec> {
         glib::ParamSpecBoxed::builder::<gst::Structure>("counts")
             .nick("Counts of the zones")
             .blurb(
-                "What the zones have counted since the start of the stream whose turn it is: an array zones of structures, as in the metadata; \
-                 the last ones in READY",
+                "Counts of all zones since the start of the current stream: an array zones of structures, as in the metadata. \
+                 In READY those of the last run",
             )
             .read_only()
             .build(),
         stats::param_spec(
-            ", objects that were looked at, untracked: those of them without an identity, events, and dropped-messages: \
-             events that were not posted because of max-messages",
+            ", objects that were examined, untracked: objects without an identity, events, and dropped-messages: events that \
+             were not posted because of max-messages",
         ),
     ]
 }

@@ -57,11 +57,9 @@ impl Settings {
             untracked: self.untracked,
         };
         let none =
-            || format!("there are no zones: set zones, as in zones=\"{}\", or zones-file", syntax::EXAMPLE);
+            || format!("no zones are set: set zones, as in zones=\"{}\", or zones-file", syntax::EXAMPLE);
         match (&self.zones, &self.zones_file) {
-            (Some(_), Some(_)) => {
-                Err("zones and zones-file are two ways to say the same: set one".to_owned())
-            }
+            (Some(_), Some(_)) => Err("zones and zones-file are both set: set only one of them".to_owned()),
             (None, None) => Err(none()),
             (Some(text), None) => {
                 let zones = syntax::zones(text).map_err(|why| format!("zones: {why}"))?;
@@ -77,7 +75,7 @@ impl Settings {
                 params
                     .check()
                     .map(|()| params)
-                    .map_err(|why| format!("zones-file '{}' is not right: {why}", path.display()))
+                    .map_err(|why| format!("zones-file '{}' is invalid: {why}", path.display()))
             }
         }
     }

@@ -30,7 +30,7 @@ fn zone(text: &str) -> Result<Zone, String> {
         other => {
             let other = other.unwrap_or_default();
             return Err(wrong(format!(
-                "'{other}' is no kind of zone: there are line and polygon, as in {EXAMPLE}"
+                "'{other}' is not a kind of zone: use line or polygon, as in {EXAMPLE}"
             )));
         }
     };
@@ -51,7 +51,7 @@ fn points(text: &str) -> Result<Vec<[f64; 2]>, String> {
     let numbers = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
     let (pairs, rest) = numbers.as_chunks::<2>();
     if !rest.is_empty() {
-        return Err(format!("{} coordinates are no points: each has an x and a y", numbers.len()));
+        return Err(format!("{} coordinates are not pairs: each point has an x and a y", numbers.len()));
     }
     Ok(pairs.to_vec())
 }
@@ -67,7 +67,7 @@ fn set(zone: &mut Zone, option: &str) -> Result<(), String> {
         }
         "anchor" => {
             let anchor = from_nick::<Anchor>(value).ok_or_else(|| {
-                format!("'{value}' is no anchor: there are {}", nicks::<Anchor>().join(", "))
+                format!("'{value}' is not an anchor: use one of {}", nicks::<Anchor>().join(", "))
             })?;
             zone.anchor = Some(anchor.into());
         }
@@ -82,7 +82,7 @@ fn set(zone: &mut Zone, option: &str) -> Result<(), String> {
             zone.occupancy = Some(occupancy(most)?);
         }
         _ => {
-            return Err(format!("'{option}' is no option: there are classes, anchor, dwell and occupancy"));
+            return Err(format!("'{option}' is not an option: use classes, anchor, dwell or occupancy"));
         }
     }
     Ok(())
@@ -95,7 +95,7 @@ fn set(zone: &mut Zone, option: &str) -> Result<(), String> {
 pub(super) fn dwell(seconds: f64) -> Result<u64, String> {
     let time = std::time::Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
     let ns = time.and_then(|time| u64::try_from(time.as_nanos()).ok());
-    ns.ok_or_else(|| format!("dwell is a number of seconds above 0, not {seconds}"))
+    ns.ok_or_else(|| format!("dwell must be a number of seconds above 0, not {seconds}"))
 }
 
 /// A number of objects.
@@ -103,7 +103,7 @@ pub(super) fn dwell(seconds: f64) -> Result<u64, String> {
 /// # Errors
 /// None at all, which is always reached.
 pub(super) fn occupancy(most: u32) -> Result<u32, String> {
-    (most > 0).then_some(most).ok_or_else(|| "occupancy is a number of objects above 0".to_owned())
+    (most > 0).then_some(most).ok_or_else(|| "occupancy must be a number of objects above 0".to_owned())
 }
 
 #[cfg(test)]
@@ -129,13 +129,13 @@ mod tests {
         for (text, parts) in [
             ("line:1,2,3,4", &["'line:1,2,3,4' has no name", "NAME=KIND:POINTS"][..]),
             ("polygon:0,0,9,0,9,9:classes=a", &["has no name"]),
-            ("a=circle:1,2,3", &["zone 'a'", "'circle'", "line and polygon"]),
-            ("a=", &["zone 'a'", "'' is no kind"]),
+            ("a=circle:1,2,3", &["zone 'a'", "'circle'", "line or polygon"]),
+            ("a=", &["zone 'a'", "'' is not a kind"]),
             ("a=line:1,2,3,4O", &["zone 'a'", "'4O' is not a number"]),
             ("a=line", &["zone 'a'", "'' is not a number"]),
             ("a=line:1,2,3", &["zone 'a'", "3 coordinates"]),
-            ("a=line:1,2,3,4:class=b", &["zone 'a'", "'class=b' is no option", "classes, anchor"]),
-            ("a=line:1,2,3,4:anchor=foot", &["'foot' is no anchor", "bottom-center"]),
+            ("a=line:1,2,3,4:class=b", &["zone 'a'", "'class=b' is not an option", "classes, anchor"]),
+            ("a=line:1,2,3,4:anchor=foot", &["'foot' is not an anchor", "bottom-center"]),
             ("a=line:1,2,3,4:dwell=long", &["'long'", "seconds"]),
             ("a=line:1,2,3,4:dwell=0", &["above 0"]),
             ("a=line:1,2,3,4:dwell=-1", &["above 0, not -1"]),

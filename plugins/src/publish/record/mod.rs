@@ -1,16 +1,20 @@
 //! A frame's line: what docs/schema.md describes. A change here is a new version of the schema.
 
+use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
-use super::zones::{StayRecord, ZoneRecords, stays};
+mod zones;
+
+use zones::{StayRecord, ZoneRecords, stays};
+
 use crate::meta::object::{ClassificationParam, KeypointsParam, Object};
-use cudainfer_kernels::geometry::Rect;
 
 /// The schema's name and version.
-pub(super) const SCHEMA: &str = "cudainfer.frame/3";
+pub(crate) const SCHEMA: &str = "cudainfer.frame/3";
 
+/// What is written of a frame.
 #[derive(Serialize)]
-pub(super) struct Record<'a> {
+pub(crate) struct FrameRecord<'a> {
     pub schema: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<&'a str>,
@@ -25,8 +29,18 @@ pub(super) struct Record<'a> {
     pub zones: Option<ZoneRecords>,
 }
 
+impl FrameRecord<'_> {
+    /// As JSON, without a newline.
+    ///
+    /// # Errors
+    /// None that these types can make.
+    pub fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+}
+
 #[derive(Serialize)]
-pub(super) struct ObjectRecord {
+pub(crate) struct ObjectRecord {
     pub id: i32,
     pub label: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +63,7 @@ pub(super) struct ObjectRecord {
 }
 
 #[derive(Serialize)]
-pub(super) struct BoxRecord {
+pub(crate) struct BoxRecord {
     pub x: f64,
     pub y: f64,
     pub w: f64,
@@ -57,7 +71,7 @@ pub(super) struct BoxRecord {
 }
 
 #[derive(Serialize)]
-pub(super) struct TrackRecord {
+pub(crate) struct TrackRecord {
     pub id: u64,
     pub age: u32,
     pub hits: u32,
@@ -68,13 +82,13 @@ pub(super) struct TrackRecord {
 }
 
 #[derive(Serialize)]
-pub(super) struct VelocityRecord {
+pub(crate) struct VelocityRecord {
     pub x: f64,
     pub y: f64,
 }
 
 #[derive(Serialize)]
-pub(super) struct KeypointRecord {
+pub(crate) struct KeypointRecord {
     pub name: String,
     pub x: f64,
     pub y: f64,
@@ -82,7 +96,7 @@ pub(super) struct KeypointRecord {
 }
 
 #[derive(Serialize)]
-pub(super) struct ClassRecord {
+pub(crate) struct ClassRecord {
     pub label: String,
     pub label_id: u32,
     pub confidence: f64,
@@ -93,7 +107,7 @@ fn round(value: f64, steps: f64) -> f64 {
     (value * steps).round() / steps
 }
 
-pub(super) fn pixels(value: impl Into<f64>) -> f64 {
+fn pixels(value: impl Into<f64>) -> f64 {
     round(value.into(), 100.0)
 }
 

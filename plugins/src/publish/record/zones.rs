@@ -3,11 +3,11 @@
 use cudainfer_kernels::zones::{Counts, Kind};
 use serde::Serialize;
 
-use super::record::pixels;
+use super::pixels;
 use crate::meta::zone::{Zone, ZoneEvent, ZonesParam, dwell_of, kind_name, words};
 
 #[derive(Serialize)]
-pub(super) struct ZoneRecords {
+pub(crate) struct ZoneRecords {
     zones: Vec<ZoneRecord>,
     events: Vec<EventRecord>,
 }
@@ -72,7 +72,7 @@ struct EventRecord {
 }
 
 #[derive(Serialize)]
-pub(super) struct StayRecord {
+pub(crate) struct StayRecord {
     name: String,
     /// Ns.
     #[serde(skip_serializing_if = "Option::is_none")]
