@@ -21,6 +21,7 @@ mod error;
 mod foreign;
 mod frame;
 mod held;
+pub(crate) mod host;
 mod library;
 pub mod order;
 mod pinned;
