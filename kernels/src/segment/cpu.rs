@@ -7,6 +7,7 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 
+use super::SegmentError;
 use super::plan::{Plan, Task};
 use super::value::{activate, blend, byte, share, softmax};
 use crate::preproc::Layout;
@@ -79,14 +80,22 @@ pub(super) struct State {
 }
 
 impl State {
-    pub fn new(plan: &Plan) -> Self {
+    /// The sizes come from a model: there may be no memory for them.
+    pub fn new(plan: &Plan) -> Result<Self, SegmentError> {
+        fn zeros<T: Clone>(n: usize, zero: T) -> Option<Vec<T>> {
+            let mut values = Vec::new();
+            values.try_reserve_exact(n).ok()?;
+            values.resize(n, zero);
+            Some(values)
+        }
         let smoothed = plan.params.smoothing > 0.0;
         let n = if smoothed { plan.planes() * plan.announced.shape.cells() } else { 0 };
         let values = match plan.announced.tensor.ty {
-            TensorType::Float16 => Floats::Half(vec![f16::ZERO; n].into()),
-            _ => Floats::Single(vec![0.0; n].into()),
+            TensorType::Float16 => zeros(n, f16::ZERO).map(|values| Floats::Half(values.into())),
+            _ => zeros(n, 0.0).map(|values| Floats::Single(values.into())),
         };
-        Self { values, fresh: true }
+        let values = values.ok_or_else(|| SegmentError::Memory(plan.announced.tensor.to_string()))?;
+        Ok(Self { values, fresh: true })
     }
 
     pub fn reset(&mut self) {

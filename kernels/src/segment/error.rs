@@ -25,6 +25,11 @@ pub enum SegmentError {
     /// More than is counted.
     #[error("'{0}' has more than 2^31 - 1 values; use a smaller output")]
     TooLarge(String),
+    /// No memory for what is remembered of it.
+    #[error(
+        "there is not enough memory to smooth '{0}' over the frames; set smoothing to 0 or use a smaller output"
+    )]
+    Memory(String),
     /// The layout is open and the dimensions do not tell.
     #[error(
         "'{tensor}' can be read as {nchw} or as {nhwc}, and {fits} of them is an even reduction of the {width}x{height} \

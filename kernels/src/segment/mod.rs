@@ -63,7 +63,7 @@ impl Segmenter {
     pub fn new(logits: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, SegmentError> {
         let plan = Plan::new(logits, input, params)?;
         let cleaner = Cleaner::new(plan.announced.shape.width, &params);
-        Ok(Self { state: State::new(&plan), cleaner, plan })
+        Ok(Self { state: State::new(&plan)?, cleaner, plan })
     }
 
     /// The mask's width and height, which are the tensor's.

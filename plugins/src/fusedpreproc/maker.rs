@@ -15,7 +15,7 @@ use gst::prelude::*;
 
 use super::regions::{Chooser, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
-use crate::memory::{MappedFrame, MappedHostFrame, order};
+use crate::memory::{MappedFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::video;
@@ -210,19 +210,17 @@ impl Pools {
             self.pools.insert(tensors, self.pool(tensors)?);
         }
         let pool = self.pools.get(&tensors).ok_or("there is no pool")?;
-        pool.acquire_buffer(None).map_err(|e| format!("there is no memory for the tensor: {e}"))
+        let bytes = self.bytes * tensors;
+        pool.acquire_buffer(None)
+            .map_err(|_| format!("there is no memory for the tensors of a frame, {bytes} bytes"))
     }
 
     fn pool(&self, tensors: usize) -> Result<gst::BufferPool, String> {
-        let size = self.bytes.checked_mul(tensors).and_then(|size| u32::try_from(size).ok());
-        let size = size.ok_or("the tensors of a frame are larger than 4 GiB")?;
+        let bytes = self.bytes.checked_mul(tensors).filter(|bytes| u32::try_from(*bytes).is_ok());
+        let bytes = bytes.ok_or("the tensors of a frame are larger than 4 GiB")?;
         let pool = match &self.allocator {
-            Some(allocator) => allocator.pool(self.bytes * tensors),
-            // GStreamer's own allocator would end the process.
-            None if !is_to_be_had(self.bytes * tensors) => {
-                return Err(format!("there is no memory for the tensors: {size} bytes for each frame"));
-            }
-            None => on_host(size),
+            Some(allocator) => allocator.pool(bytes),
+            None => host_pool::pool(bytes),
         };
         pool.map_err(|e| e.to_string())
     }
@@ -234,23 +232,4 @@ impl Drop for Pools {
             let _ = pool.set_active(false);
         }
     }
-}
-
-/// Whether there is memory for so many bytes.
-fn is_to_be_had(bytes: usize) -> bool {
-    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
-}
-
-/// A pool of tensors, aligned for every vector instruction.
-fn on_host(size: u32) -> Result<gst::BufferPool, glib::BoolError> {
-    let pool = gst::BufferPool::new();
-    let mut config = pool.config();
-    config.set_params(None, size, 0, 0);
-    config.set_allocator(
-        None::<&gst::Allocator>,
-        Some(&gst::AllocationParams::new(gst::MemoryFlags::empty(), 63, 0, 0)),
-    );
-    pool.set_config(config)?;
-    pool.set_active(true)?;
-    Ok(pool)
 }

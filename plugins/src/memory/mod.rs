@@ -24,6 +24,7 @@ mod foreign;
 mod frame;
 mod held;
 mod host;
+pub(crate) mod host_pool;
 mod layout;
 mod library;
 pub mod order;

@@ -2,6 +2,7 @@
 
 use gst::prelude::*;
 
+use crate::memory::host_pool;
 use crate::memory::tensor::TensorAllocator;
 
 /// A pool for each size that was asked for.
@@ -29,7 +30,7 @@ impl Pools {
             None => {
                 let pool = match &self.allocator {
                     Some(allocator) => allocator.pool(bytes),
-                    None => on_host(bytes),
+                    None => host_pool::pool(bytes),
                 };
                 self.pools.push((bytes, pool.map_err(|e| no_memory(&e))?));
                 self.pools.len() - 1
@@ -45,14 +46,4 @@ impl Drop for Pools {
             let _ = pool.set_active(false);
         }
     }
-}
-
-fn on_host(bytes: usize) -> Result<gst::BufferPool, glib::BoolError> {
-    let size = u32::try_from(bytes).map_err(|_| glib::bool_error!("it is larger than 4 GiB"))?;
-    let pool = gst::BufferPool::new();
-    let mut config = pool.config();
-    config.set_params(None, size, 0, 0);
-    pool.set_config(config)?;
-    pool.set_active(true)?;
-    Ok(pool)
 }

@@ -120,9 +120,9 @@ impl Provider {
                 if let Some(folder) = engines.and_then(Path::to_str) {
                     provider = provider
                         .with_engine_cache(true)
-                        .with_engine_cache_path(&folder)
+                        .with_engine_cache_path(folder)
                         .with_timing_cache(true)
-                        .with_timing_cache_path(&folder);
+                        .with_timing_cache_path(folder);
                 }
                 if let Some(Profile { min, max }) = profile {
                     // Full batches are what it is to be fastest with.
