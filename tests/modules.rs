@@ -87,7 +87,10 @@ fn every_source_file_is_a_module_of_a_crate() {
 fn a_file_in_no_module_would_be_seen() {
     let folder = cudainfer_tests::scratch("modules");
     for (name, text) in [
-        ("lib.rs", "mod a;\n#[cfg(test)]\nmod tests;\n#[path = \"elsewhere/c.rs\"]\nmod c;\n// mod lost;\nmod here {\n}\n"),
+        (
+            "lib.rs",
+            "mod a;\n#[cfg(test)]\nmod tests;\n#[path = \"elsewhere/c.rs\"]\nmod c;\n// mod lost;\nmod here {\n}\n",
+        ),
         ("a.rs", "pub(super) mod b;\n"),
         ("a/b.rs", ""),
         ("elsewhere/c.rs", ""),

@@ -22,7 +22,11 @@ pub fn settable(element: &impl IsA<gst::Element>, property: &glib::ParamSpec) ->
     gst::element_warning!(
         element,
         gst::ResourceError::Settings,
-        ("{name}: {property} cannot be set in {}, so it stays as it is: set it in {} or below", said(state), said(highest))
+        (
+            "{name}: {property} cannot be set in {}, so it stays as it is: set it in {} or below",
+            said(state),
+            said(highest)
+        )
     );
     false
 }

@@ -4,8 +4,8 @@ use cudainfer_kernels::device::DeviceFrame;
 use cudainfer_kernels::frame::{Frame, FrameError, FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use gst_video::{VideoColorMatrix, VideoColorRange, VideoFormat, VideoInfo};
 
-use crate::memory::{MappedFrame, MappedHostFrame, MappedHostFrameMut};
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY};
+use crate::memory::{MappedCudaFrame, MappedHostFrame, MappedHostFrameMut};
 
 /// The kernels' name for a pixel format; `None` for those that they do not read.
 pub fn pixel_format(format: VideoFormat) -> Option<PixelFormat> {
@@ -86,10 +86,7 @@ pub fn frame_format(info: &VideoInfo) -> Option<FrameFormat> {
 ///
 /// # Errors
 /// A plane is shorter than the format needs.
-pub fn frame<'a>(
-    format: &FrameFormat,
-    mapped: &'a MappedHostFrame<'_>,
-) -> Result<Frame<'a>, FrameError> {
+pub fn frame<'a>(format: &FrameFormat, mapped: &'a MappedHostFrame<'_>) -> Result<Frame<'a>, FrameError> {
     let mut planes: [(&[u8], usize); 3] = [(&[], 0); 3];
     for (plane, slot) in planes.iter_mut().enumerate().take(format.pixels.planes()) {
         *slot = mapped.plane(plane).unwrap_or((&[], 0));
@@ -103,7 +100,7 @@ pub fn frame<'a>(
 /// As [`frame`].
 pub fn device_frame<'a>(
     format: &FrameFormat,
-    mapped: &'a MappedFrame<'_>,
+    mapped: &'a MappedCudaFrame<'_>,
 ) -> Result<DeviceFrame<'a>, FrameError> {
     let planes: Vec<_> = (0..format.pixels.planes()).filter_map(|plane| mapped.plane(plane)).collect();
     DeviceFrame::new(format, &planes)

@@ -119,7 +119,10 @@ fn planes_outside_of_the_memory_are_an_error_of_every_element_that_reads_or_writ
     let caps = "video/x-raw,format=RGBA,width=64,height=48,framerate=10/1";
     let tensors = format!("fusedpreproc ! trtinfer name=before model={}", model("mask-red"));
     for (rest, reader) in [
-        (format!("identity name=before ! {tensors} ! fakesink").replacen("name=before model", "model", 1), "fusedpreproc"),
+        (
+            format!("identity name=before ! {tensors} ! fakesink").replacen("name=before model", "model", 1),
+            "fusedpreproc",
+        ),
         ("identity name=before ! inferoverlay ! fakesink".to_owned(), "inferoverlay"),
         ("identity name=before ! tracker appearance=histogram ! fakesink".to_owned(), "tracker"),
         (format!("{tensors} ! segmask output=alpha ! fakesink"), "segmask"),

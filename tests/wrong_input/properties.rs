@@ -61,7 +61,8 @@ fn what_cannot_change_while_playing_stays_and_a_warning_says_so() {
         }
         kinds.insert(factory.name());
         for spec in element.list_properties() {
-            let ours = spec.owner_type() == element.type_() && spec.flags().contains(glib::ParamFlags::WRITABLE);
+            let ours =
+                spec.owner_type() == element.type_() && spec.flags().contains(glib::ParamFlags::WRITABLE);
             if !ours || spec.flags().contains(gst::PARAM_FLAG_MUTABLE_PLAYING) {
                 continue;
             }
@@ -71,10 +72,11 @@ fn what_cannot_change_while_playing_stays_and_a_warning_says_so() {
             let after = element.property_value(spec.name());
             let what = format!("{}.{}", factory.name(), spec.name());
             assert_eq!(format!("{after:?}"), format!("{before:?}"), "{what}");
-            let mut said = std::iter::from_fn(|| bus.pop_filtered(&[gst::MessageType::Warning])).map(|message| {
-                let gst::MessageView::Warning(warning) = message.view() else { unreachable!() };
-                warning.error().to_string()
-            });
+            let mut said =
+                std::iter::from_fn(|| bus.pop_filtered(&[gst::MessageType::Warning])).map(|message| {
+                    let gst::MessageView::Warning(warning) = message.view() else { unreachable!() };
+                    warning.error().to_string()
+                });
             let wanted = format!("{}: {} cannot be set in P", element.name(), spec.name());
             assert!(said.any(|text| text.starts_with(&wanted)), "{what}: no '{wanted}'");
             properties += 1;
@@ -86,7 +88,9 @@ fn what_cannot_change_while_playing_stays_and_a_warning_says_so() {
 
 #[test]
 fn in_ready_properties_are_taken() {
-    let line = Line::new("videotestsrc num-buffers=2 ! cudainferupload name=up ! cudainferdownload name=down ! fakesink");
+    let line = Line::new(
+        "videotestsrc num-buffers=2 ! cudainferupload name=up ! cudainferdownload name=down ! fakesink",
+    );
     line.pipeline.set_state(gst::State::Ready).unwrap();
     for name in ["up", "down"] {
         line.element(name).set_property("device", "cpu");
@@ -100,13 +104,19 @@ fn in_ready_properties_are_taken() {
 #[test]
 fn a_device_that_is_set_while_frames_flow_changes_nothing() {
     for name in ["cudainferupload", "cudainferdownload"] {
-        let line = Line::new(&format!("appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 ! {name} name=e ! fakesink"));
+        let line = Line::new(&format!(
+            "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 ! {name} name=e ! fakesink"
+        ));
         line.pipeline.set_state(gst::State::Playing).unwrap();
-        let frame = |number| cudainfer_tests::push(&line.element("in"), cudainfer_tests::filled(96, 1, number));
+        let frame =
+            |number| cudainfer_tests::push(&line.element("in"), cudainfer_tests::filled(96, 1, number));
         frame(0);
         line.element("e").set_property("device", "cuda:0");
         // Renegotiates by what was decided.
-        line.element("in").set_property("caps", "video/x-raw,format=BGR,width=8,height=4,framerate=10/1".parse::<gst::Caps>().unwrap());
+        line.element("in").set_property(
+            "caps",
+            "video/x-raw,format=BGR,width=8,height=4,framerate=10/1".parse::<gst::Caps>().unwrap(),
+        );
         frame(1);
         cudainfer_tests::end(&line.element("in"));
         line.wait().succeeds();

@@ -78,7 +78,8 @@ impl<'a> MappedHostFrame<'a> {
                 None => return Err(MemoryError::NoHostMap { access: access_name }),
             };
             // A meta that maps by itself may unpack the frame to other strides than it has told.
-            let stride = usize::try_from(raw.info.stride[number]).ok().filter(|stride| *stride == plane.stride);
+            let stride =
+                usize::try_from(raw.info.stride[number]).ok().filter(|stride| *stride == plane.stride);
             let Some(stride) = stride else { return Err(MemoryError::NoHostMap { access: access_name }) };
             frame.planes[number] = (data, bytes, stride);
         }
@@ -113,8 +114,7 @@ impl<'a> MappedHostFrameMut<'a> {
         let layout = FrameLayout::of(buffer, info)?;
         let access = gst::ffi::GST_MAP_READ | gst::ffi::GST_MAP_WRITE;
         // SAFETY: the buffer is borrowed mutably for `'a`.
-        let frame =
-            unsafe { MappedHostFrame::map(buffer.as_mut_ptr(), info, &layout, access, "writing")? };
+        let frame = unsafe { MappedHostFrame::map(buffer.as_mut_ptr(), info, &layout, access, "writing")? };
         let mut mapped = Self { frame, buffer: PhantomData };
         mapped.part(&layout)?;
         Ok(mapped)

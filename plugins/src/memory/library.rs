@@ -128,7 +128,10 @@ mod tests {
         gst::init().unwrap();
         let refused = |name| load(name).err().unwrap();
         let error = refused("libgstcuda-of-nowhere.so.0");
-        assert!(matches!(&error, MemoryError::NoLibrary { reason } if reason.contains("of-nowhere")), "{error:?}");
+        assert!(
+            matches!(&error, MemoryError::NoLibrary { reason } if reason.contains("of-nowhere")),
+            "{error:?}"
+        );
         assert!(error.to_string().contains("libgstreamer-plugins-bad1.0-0"), "{error}");
         let error = refused("libc.so.6");
         assert_eq!(error, MemoryError::NoSymbol { symbol: "gst_cuda_load_library" });
@@ -140,7 +143,9 @@ mod tests {
         gst::init().unwrap();
         let driver = cudainfer_kernels::device::probe() != Err(DeviceError::NoDriver);
         match open() {
-            Ok(_) | Err(MemoryError::NoSymbol { .. }) => assert!(driver, "there is nothing that it could drive"),
+            Ok(_) | Err(MemoryError::NoSymbol { .. }) => {
+                assert!(driver, "there is nothing that it could drive")
+            }
             // The library is not installed, or has found no driver.
             Err(error) => assert!(!driver || matches!(error, MemoryError::NoLibrary { .. }), "{error}"),
         }

@@ -134,7 +134,10 @@ mod tests {
         let places = [folder.join("empty"), folder.clone()];
         std::fs::create_dir_all(&places[0]).unwrap();
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let library = maps.lines().filter_map(|line| line.split_whitespace().last()).find(|path| path.contains("libc.so"));
+        let library = maps
+            .lines()
+            .filter_map(|line| line.split_whitespace().last())
+            .find(|path| path.contains("libc.so"));
         std::os::unix::fs::symlink(library.unwrap(), folder.join("libcudart.so.12")).unwrap();
         std::fs::write(folder.join("libcublas.so.12"), "no library").unwrap();
         let mut opened = HashMap::new();
@@ -143,7 +146,10 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
         assert_eq!(found, Ok(()));
         let broken = broken.unwrap_err();
-        assert!(broken.contains("libcublas.so.12' cannot be opened") && broken.contains("file too short"), "{broken}");
+        assert!(
+            broken.contains("libcublas.so.12' cannot be opened") && broken.contains("file too short"),
+            "{broken}"
+        );
         assert_eq!(opened.keys().collect::<Vec<_>>(), ["libcudart.so.12"]);
     }
 }
