@@ -7,7 +7,7 @@ use gst::glib;
 use gst::prelude::*;
 
 use crate::memory::caps::part;
-use crate::memory::{Place, Session};
+use crate::memory::{ChosenDevice, GpuSession};
 use crate::notice;
 use crate::sync::lock;
 
@@ -54,7 +54,7 @@ pub struct Gpu {
 
 #[derive(Debug, Default)]
 struct State {
-    place: Place,
+    chosen: ChosenDevice,
     /// Whether it is the CPU although the user left it open.
     fell_back: bool,
     /// The CUDA context that the application or a bin last gave the element.
@@ -65,8 +65,8 @@ impl Gpu {
     /// Sets the property; what was decided by the one before is forgotten.
     pub fn set_device(&self, device: Option<String>) {
         *lock(&self.device) = device;
-        let place = std::mem::take(&mut lock(&self.state).place);
-        drop(place);
+        let chosen = std::mem::take(&mut lock(&self.state).chosen);
+        drop(chosen);
     }
 
     /// The property.
@@ -76,7 +76,7 @@ impl Gpu {
 
     /// For `set_context`.
     pub fn set_context(&self, context: &gst::Context) {
-        if Session::is_offer(context) {
+        if GpuSession::is_offer(context) {
             lock(&self.state).offered = Some(context.clone());
         }
     }
@@ -96,7 +96,7 @@ impl Gpu {
             gst::StateChange::NullToReady => self.open(element, counters),
             gst::StateChange::ReadyToPaused => {
                 // The property may have been set in READY.
-                if let Place::Open = self.place() {
+                if let ChosenDevice::Undecided = self.chosen() {
                     self.open(element, counters)?;
                 }
                 counters.reset();
@@ -111,9 +111,9 @@ impl Gpu {
     /// For `change_state`, after the parent's.
     pub fn after(&self, transition: gst::StateChange) {
         if transition == gst::StateChange::ReadyToNull {
-            let place = std::mem::take(&mut lock(&self.state).place);
+            let chosen = std::mem::take(&mut lock(&self.state).chosen);
             // Outside of the lock: the last one to let go of the GPU waits for it.
-            drop(place);
+            drop(chosen);
         }
     }
 
@@ -144,29 +144,31 @@ impl Gpu {
     ) -> Result<Option<String>, gst::ErrorMessage> {
         let offered = {
             let state = lock(&self.state);
-            if !matches!(state.place, Place::Open) {
+            if !matches!(state.chosen, ChosenDevice::Undecided) {
                 return Ok(None);
             }
             state.offered.clone()
         };
-        let (place, reason) = Place::decide(&self.device(), element, offered.as_ref(), counters)?;
+        let (chosen, reason) = ChosenDevice::decide(&self.device(), element, offered.as_ref(), counters)?;
         let mut state = lock(&self.state);
-        if matches!(state.place, Place::Open) && (for_good || matches!(place, Place::Gpu(_))) {
-            state.place = place;
+        if matches!(state.chosen, ChosenDevice::Undecided)
+            && (for_good || matches!(chosen, ChosenDevice::Gpu(_)))
+        {
+            state.chosen = chosen;
         }
         Ok(reason)
     }
 
     /// What was decided.
-    pub fn place(&self) -> Place {
-        lock(&self.state).place.clone()
+    pub fn chosen(&self) -> ChosenDevice {
+        lock(&self.state).chosen.clone()
     }
 
     /// The GPU, if there is one to be used.
-    pub fn session(&self) -> Option<Session> {
-        match self.place() {
-            Place::Gpu(session) => Some(session),
-            Place::Open | Place::Host => None,
+    pub fn session(&self) -> Option<GpuSession> {
+        match self.chosen() {
+            ChosenDevice::Gpu(session) => Some(session),
+            ChosenDevice::Undecided | ChosenDevice::Cpu => None,
         }
     }
 
@@ -174,7 +176,11 @@ impl Gpu {
     ///
     /// # Errors
     /// Why there is none that can be used.
-    pub fn session_now(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<Session, String> {
+    pub fn session_now(
+        &self,
+        element: &gst::Element,
+        counters: &Arc<Counters>,
+    ) -> Result<GpuSession, String> {
         let reason = self.decide(element, counters, true).map_err(|e| e.to_string())?;
         let none =
             || if self.device() == "cpu" { "device=cpu says not to use it" } else { "there is no GPU" };
@@ -197,7 +203,7 @@ impl Gpu {
 
     /// The part of `caps` in memory that can be worked on: with no GPU, not CUDA's.
     pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
-        let host = self.device() == "cpu" || matches!(self.place(), Place::Host);
+        let host = self.device() == "cpu" || matches!(self.chosen(), ChosenDevice::Cpu);
         if host { part(caps, false) } else { caps.clone() }
     }
 

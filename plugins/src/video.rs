@@ -5,7 +5,7 @@ use cudainfer_kernels::frame::{Frame, FrameError, FrameFormat, FrameMut, Matrix,
 use gst_video::{VideoColorMatrix, VideoColorRange, VideoFormat, VideoInfo};
 
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY};
-use crate::memory::{MappedFrame, MappedHostFrame, MappedHostFrameMut};
+use crate::memory::{MappedCudaFrame, MappedHostFrame, MappedHostFrameMut};
 
 /// The kernels' name for a pixel format; `None` for those that they do not read.
 pub fn pixel_format(format: VideoFormat) -> Option<PixelFormat> {
@@ -100,7 +100,7 @@ pub fn frame<'a>(format: &FrameFormat, mapped: &'a MappedHostFrame<'_>) -> Resul
 /// As [`frame`].
 pub fn device_frame<'a>(
     format: &FrameFormat,
-    mapped: &'a MappedFrame<'_>,
+    mapped: &'a MappedCudaFrame<'_>,
 ) -> Result<DeviceFrame<'a>, FrameError> {
     let planes: Vec<_> = (0..format.pixels.planes()).filter_map(|plane| mapped.plane(plane)).collect();
     DeviceFrame::new(format, &planes)

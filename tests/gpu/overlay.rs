@@ -8,7 +8,7 @@ use cudainfer_kernels::geometry::Rect;
 use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoFormat, VideoInfo, VideoMeta};
-use gstcudainfer::memory::{MappedFrame, caps, is_cuda_memory, plane_extent};
+use gstcudainfer::memory::{MappedCudaFrame, caps, is_cuda_memory, plane_extent};
 use gstcudainfer::meta::mask::{self, Kind, Mask};
 use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, TrackingParam};
 use gstcudainfer::{meta, video};
@@ -109,7 +109,7 @@ fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
 
 /// The same of a frame in CUDA memory.
 fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
-    let frame = MappedFrame::read(buffer, info, stream).unwrap();
+    let frame = MappedCudaFrame::read(buffer, info, stream).unwrap();
     rows(info, |plane, _, row_bytes, rows| {
         let mut bytes = vec![0; row_bytes * rows];
         let source = frame.plane(plane).unwrap();

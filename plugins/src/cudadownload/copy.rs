@@ -3,7 +3,7 @@
 use cudainfer_kernels::device::{DeviceError, Download, Event, Stream};
 use gst_video::VideoInfo;
 
-use crate::memory::{MappedFrame, MappedHostFrameMut, Session};
+use crate::memory::{GpuSession, MappedCudaFrame, MappedHostFrameMut};
 
 /// Takes the frames of one caps from the GPU.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ impl Downloader {
     /// A sentence that says what is wrong with the frame or the GPU.
     pub(super) fn download(
         &mut self,
-        session: &Session,
+        session: &GpuSession,
         from: &gst::BufferRef,
         to: &mut gst::BufferRef,
     ) -> Result<bool, String> {
         let stream = session.stream();
-        let source = MappedFrame::read(from, &self.info, stream).map_err(|error| error.to_string())?;
+        let source = MappedCudaFrame::read(from, &self.info, stream).map_err(|error| error.to_string())?;
         let mut target = MappedHostFrameMut::write(to, &self.info).map_err(|error| error.to_string())?;
         let enqueued = stream.sampled(|| enqueue(stream, &source, &mut target));
         let foreign = source.is_copied();
@@ -53,7 +53,7 @@ impl Downloader {
 
 fn enqueue(
     stream: &Stream,
-    source: &MappedFrame<'_>,
+    source: &MappedCudaFrame<'_>,
     target: &mut MappedHostFrameMut<'_>,
 ) -> Result<(), DeviceError> {
     for (plane, (target, target_stride)) in target.planes_mut().enumerate() {

@@ -8,7 +8,7 @@ use gst_video::VideoInfo;
 use super::{copy::Downloader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
-use crate::memory::{Place, caps, order};
+use crate::memory::{ChosenDevice, caps, order};
 use crate::mutability::settable;
 use crate::notice;
 use crate::sync::lock;
@@ -134,7 +134,7 @@ impl BaseTransformImpl for CudaDownload {
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
         // As long as it is open, everything that may turn out possible can be linked.
-        let gpu = !matches!(self.gpu.place(), Place::Host);
+        let gpu = !matches!(self.gpu.chosen(), ChosenDevice::Cpu);
         let other = negotiate::transform(direction, caps, gpu);
         let other = match filter {
             Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
@@ -196,7 +196,7 @@ impl BaseTransformImpl for CudaDownload {
     }
 
     fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
-        let (Place::Gpu(session), true) = (self.gpu.place(), lock(&self.downloader).is_some()) else {
+        let (ChosenDevice::Gpu(session), true) = (self.gpu.chosen(), lock(&self.downloader).is_some()) else {
             return self.parent_decide_allocation(query);
         };
         let Some(caps) = query.get_owned().0 else {
@@ -237,8 +237,10 @@ impl BaseTransformImpl for CudaDownload {
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
         // The lock is gone when messages are posted: they run handlers, which may stop us.
-        let copied = match (self.gpu.place(), &mut *lock(&self.downloader)) {
-            (Place::Gpu(session), Some(downloader)) => Some(downloader.download(&session, inbuf, outbuf)),
+        let copied = match (self.gpu.chosen(), &mut *lock(&self.downloader)) {
+            (ChosenDevice::Gpu(session), Some(downloader)) => {
+                Some(downloader.download(&session, inbuf, outbuf))
+            }
             _ => None,
         };
         let name = self.obj().name();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cudainfer_kernels::device::{DeviceError, Event, Pinned, Stream, Upload};
 use gst_video::VideoInfo;
 
-use crate::memory::{Held, MappedFrame, MappedHostFrame, Session, order};
+use crate::memory::{GpuSession, HeldBuffers, MappedCudaFrame, MappedHostFrame, order};
 
 /// Takes the frames of one caps to the GPU.
 #[derive(Debug)]
@@ -14,14 +14,14 @@ pub(super) struct Uploader {
     /// Whether everybody behind us orders by events. If not, each frame is waited for.
     pub(super) promised: bool,
     /// Sources that are still being read.
-    held: Held,
+    held: HeldBuffers,
     staging: Staging,
 }
 
 impl Uploader {
     /// For frames of `info` in system memory.
     pub(super) fn new(info: VideoInfo) -> Self {
-        Self { info, promised: false, held: Held::default(), staging: Staging::default() }
+        Self { info, promised: false, held: HeldBuffers::default(), staging: Staging::default() }
     }
 
     /// Enqueues the copy of `from`, in system memory, to `to`, in CUDA memory. What lies in pinned memory is copied
@@ -31,13 +31,13 @@ impl Uploader {
     /// A sentence that says what is wrong with the frame or the GPU.
     pub(super) fn upload(
         &mut self,
-        session: &Session,
+        session: &GpuSession,
         from: &gst::Buffer,
         to: &mut gst::BufferRef,
     ) -> Result<(), String> {
         let stream = session.stream();
         let source = MappedHostFrame::read(from, &self.info).map_err(|error| error.to_string())?;
-        let target = MappedFrame::write(to, &self.info, stream).map_err(|error| error.to_string())?;
+        let target = MappedCudaFrame::write(to, &self.info, stream).map_err(|error| error.to_string())?;
         let planes = planes(&source, &target)?;
         let pinned = planes.iter().flatten().all(|plane| stream.is_pinned(plane.source));
         let enqueued = if pinned {
@@ -64,7 +64,7 @@ impl Uploader {
 /// The planes of a frame, from one memory to the other.
 fn planes<'a>(
     source: &'a MappedHostFrame<'_>,
-    target: &'a MappedFrame<'_>,
+    target: &'a MappedCudaFrame<'_>,
 ) -> Result<[Option<Upload<'a>>; 4], String> {
     let mut planes = [None; 4];
     for (plane, copy) in planes.iter_mut().enumerate().take(target.planes()) {

@@ -8,7 +8,7 @@ use gst_video::VideoInfo;
 use super::{copy::Uploader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
-use crate::memory::{Place, caps, order};
+use crate::memory::{ChosenDevice, caps, order};
 use crate::mutability::settable;
 use crate::sync::lock;
 use crate::{notice, stats, strings};
@@ -33,7 +33,8 @@ pub struct CudaUpload {
 impl CudaUpload {
     /// Proposes pinned memory, so that frames are written straight to where the GPU reads them.
     fn propose_pinned(&self, query: &mut gst::query::Allocation) {
-        let (Place::Gpu(session), (Some(caps), need_pool)) = (self.gpu.place(), query.get_owned()) else {
+        let (ChosenDevice::Gpu(session), (Some(caps), need_pool)) = (self.gpu.chosen(), query.get_owned())
+        else {
             return;
         };
         let allocator = session.pinned();
@@ -149,7 +150,7 @@ impl BaseTransformImpl for CudaUpload {
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
         // As long as it is open, everything that may turn out possible can be linked.
-        let gpu = !matches!(self.gpu.place(), Place::Host);
+        let gpu = !matches!(self.gpu.chosen(), ChosenDevice::Cpu);
         let other = negotiate::transform(direction, caps, gpu);
         let other = match filter {
             Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
@@ -208,7 +209,7 @@ impl BaseTransformImpl for CudaUpload {
     }
 
     fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
-        let Place::Gpu(session) = self.gpu.place() else {
+        let ChosenDevice::Gpu(session) = self.gpu.chosen() else {
             return self.parent_decide_allocation(query);
         };
         let Some(caps) = query.get_owned().0 else {
@@ -261,8 +262,8 @@ impl BaseTransformImpl for CudaUpload {
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
         // The lock is gone when messages are posted: they run handlers, which may stop us.
-        let copied = match (self.gpu.place(), &mut *lock(&self.uploader)) {
-            (Place::Gpu(session), Some(uploader)) => Some(uploader.upload(&session, inbuf, outbuf)),
+        let copied = match (self.gpu.chosen(), &mut *lock(&self.uploader)) {
+            (ChosenDevice::Gpu(session), Some(uploader)) => Some(uploader.upload(&session, inbuf, outbuf)),
             _ => None,
         };
         let name = self.obj().name();

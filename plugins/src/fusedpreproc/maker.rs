@@ -15,7 +15,7 @@ use gst::prelude::*;
 
 use super::regions::{Chooser, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
-use crate::memory::{MappedFrame, MappedHostFrame, host_pool, order};
+use crate::memory::{MappedCudaFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::video;
@@ -163,7 +163,7 @@ impl Maker {
             }
             Side::Gpu(preproc, stream) => {
                 let memory = device_memory(data).ok_or("the tensor does not lie on the GPU")?;
-                let mapped = MappedFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
+                let mapped = MappedCudaFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
                 let frame = video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?;
                 let enqueue = || -> Result<(), PreprocError> {
                     memory.begin_write(stream)?;

@@ -6,12 +6,12 @@ use gst::prelude::*;
 use gst_video::VideoInfo;
 
 use crate::memory::tensor::{DeviceMemory, device_memory};
-use crate::memory::{MappedFrame, Session, order};
+use crate::memory::{GpuSession, MappedCudaFrame, order};
 use crate::video;
 
 /// What draws on the frames of one negotiation.
 pub(crate) struct Artist {
-    session: Session,
+    session: GpuSession,
     canvas: CudaCanvas,
     /// For copies of frames that others hold, too.
     pool: gst::BufferPool,
@@ -24,7 +24,7 @@ impl Artist {
     ///
     /// # Errors
     /// What the GPU refuses.
-    pub fn new(session: Session, caps: &gst::Caps) -> Result<Self, String> {
+    pub fn new(session: GpuSession, caps: &gst::Caps) -> Result<Self, String> {
         let (pool, _) = session.pool(caps, 0).map_err(|e| e.to_string())?;
         pool.set_active(true).map_err(|e| e.to_string())?;
         let stream = session.stream();
@@ -39,8 +39,9 @@ impl Artist {
     pub fn copy(&self, info: &VideoInfo, frame: &gst::BufferRef) -> Result<gst::Buffer, String> {
         let mut copy = self.pool.acquire_buffer(None).map_err(|e| format!("no memory for a copy: {e}"))?;
         let target = copy.get_mut().ok_or("the pool's frame is in use")?;
-        let source = MappedFrame::read(frame, info, self.session.stream()).map_err(|e| e.to_string())?;
-        let target = MappedFrame::write(target, info, self.session.stream()).map_err(|e| e.to_string())?;
+        let source = MappedCudaFrame::read(frame, info, self.session.stream()).map_err(|e| e.to_string())?;
+        let target =
+            MappedCudaFrame::write(target, info, self.session.stream()).map_err(|e| e.to_string())?;
         for number in 0..source.planes() {
             if let (Some(from), Some(to)) = (source.plane(number), target.plane(number)) {
                 let (row_bytes, rows) = source.extent(number);
@@ -78,7 +79,7 @@ impl Artist {
     ) -> Result<(), String> {
         let stream = self.session.stream();
         {
-            let mapped = MappedFrame::write(frame, info, stream).map_err(|e| e.to_string())?;
+            let mapped = MappedCudaFrame::write(frame, info, stream).map_err(|e| e.to_string())?;
             let target = video::device_frame(format, &mapped).map_err(|e| e.to_string())?;
             let ours = stream.context().handle();
             let sources = masks.iter().map(|mask| {

@@ -23,14 +23,14 @@ pub(super) fn context(memory: &gst::MemoryRef, stream: &Stream) -> Option<*mut c
 
 /// A copy of a frame in the context that we work in. It stays with the frame's memory for the next time.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct CopiedFrame {
     memory: Arc<SharedMemory>,
     /// Address and context of what it is a copy of.
     original: (u64, *mut c_void),
 }
 
-impl Copy {
-    /// Enqueues the copy of all bytes of `original`, which must be mapped until [`Copy::end`].
+impl CopiedFrame {
+    /// Enqueues the copy of all bytes of `original`, which must be mapped until [`CopiedFrame::end`].
     pub(super) fn bring(
         uses: &Uses,
         original: (u64, *mut c_void),

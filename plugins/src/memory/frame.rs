@@ -7,7 +7,7 @@ use gst_video::VideoInfo;
 
 use super::{
     CAT, MemoryError,
-    foreign::{self, Copy},
+    foreign::{self, CopiedFrame},
     layout::{FrameLayout, PlaneLayout},
     library, order,
 };
@@ -30,7 +30,7 @@ pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
 /// work of whoever uses it next (see [`super::order`]). The host does not wait, except for a frame of another context in
 /// GStreamer 1.24 and newer.
 #[derive(Debug)]
-pub struct MappedFrame<'a> {
+pub struct MappedCudaFrame<'a> {
     memory: &'a gst::MemoryRef,
     stream: &'a Stream,
     access: Access,
@@ -38,7 +38,7 @@ pub struct MappedFrame<'a> {
     begun: bool,
     map: gst::ffi::GstMapInfo,
     /// Where the frame was copied to, if it lies in another context.
-    copy: Option<Copy>,
+    copy: Option<CopiedFrame>,
     layout: FrameLayout,
 }
 
@@ -48,7 +48,7 @@ enum Access {
     Write,
 }
 
-impl<'a> MappedFrame<'a> {
+impl<'a> MappedCudaFrame<'a> {
     /// The planes of `buffer`, to be read by work in `stream`.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl<'a> MappedFrame<'a> {
     /// The planes of `buffer`, to be written (and read) by work in `stream`.
     ///
     /// # Errors
-    /// As [`MappedFrame::read`].
+    /// As [`MappedCudaFrame::read`].
     pub fn write(
         buffer: &'a mut gst::BufferRef,
         info: &VideoInfo,
@@ -116,7 +116,7 @@ impl<'a> MappedFrame<'a> {
             Some(context) => {
                 order::wait_for_producer_on_host(self.memory, self.stream);
                 let source = self.map.data as u64;
-                self.copy = Some(Copy::bring(uses, (source, context), self.map.size, self.stream)?);
+                self.copy = Some(CopiedFrame::bring(uses, (source, context), self.map.size, self.stream)?);
             }
         }
         Ok(())
@@ -155,7 +155,7 @@ impl<'a> MappedFrame<'a> {
     pub fn plane(&self, plane: usize) -> Option<DevicePlane<'_>> {
         let PlaneLayout { offset, stride, .. } = *self.layout.planes().get(plane)?;
         let bytes = self.map.size.checked_sub(offset)?;
-        let base = self.copy.as_ref().map_or(self.map.data as u64, Copy::address);
+        let base = self.copy.as_ref().map_or(self.map.data as u64, CopiedFrame::address);
         let pointer = base.checked_add(u64::try_from(offset).ok()?)?;
         // SAFETY: the map says that these bytes are device memory of the stream's context, held until `self` is
         // dropped; or the copy holds as many there. `begin` and `end` order the work of its stream with all other.
@@ -164,7 +164,7 @@ impl<'a> MappedFrame<'a> {
     }
 }
 
-impl Drop for MappedFrame<'_> {
+impl Drop for MappedCudaFrame<'_> {
     fn drop(&mut self) {
         let ended = if self.begun { self.end() } else { Ok(()) };
         if let Err(error) = ended {

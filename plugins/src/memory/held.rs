@@ -6,20 +6,20 @@ use cudainfer_kernels::device::{DeviceError, Event, Stream};
 
 use super::{CAT, MemoryError};
 
-/// Above so many, [`Held::keep`] waits for the oldest.
+/// Above so many, [`HeldBuffers::keep`] waits for the oldest.
 const LIMIT: usize = 8;
 
 /// Buffers, in system memory or not, that an element is done with but work of its stream still reads. Dropping this waits
 /// for all that work.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct HeldBuffers {
     /// The oldest first.
     buffers: VecDeque<(Event, gst::Buffer)>,
     /// Events that have fired.
     spare: Vec<Event>,
 }
 
-impl Held {
+impl HeldBuffers {
     /// Holds `buffer` until what `stream` has done so far is done, and lets go of those whose work is.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBuffers {
     fn drop(&mut self) {
         while !self.buffers.is_empty() {
             if let Err(error) = self.release_oldest(Event::synchronize) {

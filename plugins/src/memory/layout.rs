@@ -1,7 +1,7 @@
 //! Where the planes of a frame lie in its memory, whatever kind of memory that is, and whether they are within it.
 //!
 //! Offsets and strides come with the buffer, from whoever made it, so nothing is read by them before they have been
-//! checked here: for the CPU by [`super::MappedHostFrame`], for the GPU by [`super::MappedFrame`].
+//! checked here: for the CPU by [`super::MappedHostFrame`], for the GPU by [`super::MappedCudaFrame`].
 
 use gst_video::VideoInfo;
 
@@ -141,7 +141,7 @@ mod tests {
         gst::init().unwrap();
         let info = VideoInfo::builder(format, width, height).build().unwrap();
         let mut buffer = gst::Buffer::with_size(bytes).unwrap();
-        let good = VideoMeta::add_full(
+        VideoMeta::add_full(
             buffer.get_mut().unwrap(),
             VideoFrameFlags::empty(),
             format,
@@ -149,8 +149,8 @@ mod tests {
             height,
             info.offset(),
             info.stride(),
-        );
-        drop(good.unwrap());
+        )
+        .unwrap();
         // SAFETY: the buffer is ours alone and has this meta, as long as the pointer is used.
         unsafe {
             let meta = gst_video::ffi::gst_buffer_get_video_meta(buffer.as_mut_ptr());

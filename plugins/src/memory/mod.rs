@@ -3,14 +3,14 @@
 //! | what | for |
 //! |---|---|
 //! | [`caps`] | which caps say that a frame lies in GPU memory, and which formats can |
-//! | [`Session`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
-//! | [`Place`] | what the property `device` of an element comes to |
+//! | [`GpuSession`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
+//! | [`ChosenDevice`] | what the property `device` of an element comes to |
 //! | [`tensor`] | tensors in device memory, as buffers hold them |
-//! | [`MappedFrame`] | where the planes of such a frame lie on the device, for work in one stream |
+//! | [`MappedCudaFrame`] | where the planes of such a frame lie on the device, for work in one stream |
 //! | [`MappedHostFrame`], [`MappedHostFrameMut`] | where they lie in system memory, for the CPU |
 //! | [`order`] | how work of several elements on a frame is kept in order without the host |
 //! | [`PinnedAllocator`] | system memory that the device copies to and from by itself |
-//! | [`Held`] | buffers that work under way still reads |
+//! | [`HeldBuffers`] | buffers that work under way still reads |
 //!
 //! libgstcuda is never linked: this plugin loads and registers its elements on machines without it. It has the same
 //! soname in every version, so [`library`] takes only functions whose signature never changed, and tells the versions
@@ -18,6 +18,7 @@
 
 mod callback;
 pub mod caps;
+mod chosen_device;
 mod context;
 mod error;
 mod foreign;
@@ -29,18 +30,17 @@ mod layout;
 mod library;
 pub mod order;
 mod pinned;
-mod place;
 mod session;
 pub mod tensor;
 
+pub use chosen_device::ChosenDevice;
 pub use error::MemoryError;
-pub use frame::{MappedFrame, is_cuda_memory};
-pub use held::Held;
+pub use frame::{MappedCudaFrame, is_cuda_memory};
+pub use held::HeldBuffers;
 pub use host::{MappedHostFrame, MappedHostFrameMut};
 pub use layout::plane_extent;
 pub use pinned::PinnedAllocator;
-pub use place::Place;
-pub use session::Session;
+pub use session::GpuSession;
 
 /// The debug category of everything in here.
 static CAT: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {

@@ -2,14 +2,14 @@
 //!
 //! Every element enqueues its work in a stream of its own and goes on. What keeps the work in order:
 //!
-//! - **Memory knows who used it last.** [`super::MappedFrame`] leaves events on the `GstMemory` itself, so they survive
+//! - **Memory knows who used it last.** [`super::MappedCudaFrame`] leaves events on the `GstMemory` itself, so they survive
 //!   copies of the buffer and come again with pooled memory, and makes the stream that uses it next wait for them.
 //! - **Memory that somebody else made** has been waited for by its producer (GStreamer 1.22), or carries the stream in
 //!   which it is filled (from 1.24 on), which is then waited for on the device.
 //! - **An element that hands CUDA memory on** asks in the ALLOCATION query who is behind it. Those that order by these
 //!   events [`promise`] it; where it is not [`promised`], the producer calls [`wait_written`] before it pushes.
 //! - **A pool must not hand memory out that is still read.** An element that reads a frame and passes it on calls
-//!   [`guard`]; one that lets go of it keeps it in [`super::Held`].
+//!   [`guard`]; one that lets go of it keeps it in [`super::HeldBuffers`].
 
 use std::{
     ffi::{CStr, c_void},
@@ -358,11 +358,10 @@ mod tests {
         assert_eq!(held(&original), 3, "and the guard's");
         // As a pool does with a buffer that comes back: the metas go, the guard as the last.
         let parent = copy.meta::<gst::meta::ParentBufferMeta>().unwrap().as_ptr().cast_mut();
+        let copied = copy.get_mut().unwrap().as_mut_ptr();
         // SAFETY: the meta is the copy's, and nobody else has the copy.
-        assert!(
-            unsafe { gst::ffi::gst_buffer_remove_meta(copy.get_mut().unwrap().as_mut_ptr(), parent.cast()) }
-                != 0
-        );
+        let removed = unsafe { gst::ffi::gst_buffer_remove_meta(copied, parent.cast()) };
+        assert_ne!(removed, glib::ffi::GFALSE);
         assert_eq!(held(&original), 2, "the guard still holds it");
         drop(copy);
         assert_eq!(held(&original), 1);

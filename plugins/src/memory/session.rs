@@ -18,12 +18,12 @@ use super::{
 ///
 /// Elements keep it from NULL->READY (or from the first context query) to READY->NULL.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct GpuSession {
     context: CudaContext,
     stream: Arc<Stream>,
 }
 
-impl Session {
+impl GpuSession {
     /// Opens `device` for `element`. `offered` is what was last given to the element by `set_context`, if anything;
     /// it is used only if it wraps the device's primary context. Work in the session's stream is counted in `counters`.
     ///
@@ -51,7 +51,7 @@ impl Session {
         &self.stream
     }
 
-    /// Whether `context` is of the type that [`Session::open`] takes as an offer.
+    /// Whether `context` is of the type that [`GpuSession::open`] takes as an offer.
     pub fn is_offer(context: &gst::Context) -> bool {
         context.context_type() == CONTEXT_TYPE
     }

@@ -7,7 +7,7 @@ use cudainfer_kernels::frame::{Frame, FrameFormat};
 use gst_video::VideoInfo;
 
 use crate::memory::caps::CUDA_MEMORY;
-use crate::memory::{MappedFrame, MappedHostFrame};
+use crate::memory::{MappedCudaFrame, MappedHostFrame};
 use crate::video;
 
 /// Frames of some caps.
@@ -59,7 +59,7 @@ impl Pixels {
         stream: &Stream,
         work: impl FnOnce(&DeviceFrame<'_>) -> Result<T, String>,
     ) -> Result<T, String> {
-        let mapped = MappedFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
+        let mapped = MappedCudaFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
         work(&video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?)
     }
 }

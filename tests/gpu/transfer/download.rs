@@ -143,7 +143,7 @@ fn planes_outside_of_cuda_memory_are_an_error_that_is_counted() {
             (*meta).offset[plane] = offset;
             (*meta).stride[plane] = stride;
         }
-        let error = MappedFrame::read(&on_gpu, &info, &stream).unwrap_err().to_string();
+        let error = MappedCudaFrame::read(&on_gpu, &info, &stream).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
         assert_eq!(down.push(on_gpu), Err(gst::FlowError::Error), "{part}");
         let stats = down.element().unwrap().property::<gst::Structure>("stats");

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cudainfer_kernels::device::{Choice, Context, Device, Download, Resolved, Stream};
 use gst::prelude::*;
 use gst_video::{VideoFormat, VideoFrameExt, VideoFrameRef, VideoInfo};
-use gstcudainfer::memory::{MappedFrame, plane_extent};
+use gstcudainfer::memory::{MappedCudaFrame, plane_extent};
 
 const SIZES: [(u32, u32); 5] = [(640, 480), (321, 241), (65, 17), (2, 2), (1, 1)];
 
@@ -119,7 +119,7 @@ fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
 
 /// The same of a frame in CUDA memory, read back through the plugin's own map, not through GStreamer's download.
 fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
-    let frame = MappedFrame::read(buffer, info, stream).unwrap();
+    let frame = MappedCudaFrame::read(buffer, info, stream).unwrap();
     let download = |plane| {
         let (row_bytes, rows) = frame.extent(plane);
         let mut target = vec![0; row_bytes * rows];

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cudainfer_kernels::device::{Counters, DeviceSlice, Memory};
 use gst::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
-use gstcudainfer::memory::{Held, Place, Session, caps, order};
+use gstcudainfer::memory::{ChosenDevice, GpuSession, HeldBuffers, caps, order};
 
 use super::*;
 
@@ -150,7 +150,7 @@ fn frames_stay_whole_while_the_device_is_busy_with_other_things() {
 
 /// The GPU as an element has it, and streams to work in.
 struct Bench {
-    session: Session,
+    session: GpuSession,
     info: VideoInfo,
     /// Work in a stream that takes a while, longer or shorter.
     delay: Memory,
@@ -161,8 +161,8 @@ impl Bench {
     fn new() -> Self {
         init();
         let element = gst::ElementFactory::make("identity").build().unwrap();
-        let (place, _) = Place::decide("cuda:0", &element, None, &Arc::default()).unwrap();
-        let Place::Gpu(session) = place else { panic!("asked for a GPU") };
+        let (chosen, _) = ChosenDevice::decide("cuda:0", &element, None, &Arc::default()).unwrap();
+        let ChosenDevice::Gpu(session) = chosen else { panic!("asked for a GPU") };
         let info = VideoInfo::builder(VideoFormat::Rgba, 512, 64).build().unwrap();
         let delay = session.stream().allocate(64 << 20).unwrap();
         Self { session, info, delay, random: 1 }
@@ -192,7 +192,7 @@ impl Bench {
 
     /// Fills a frame with `value`, as one of our elements does.
     fn write(&self, buffer: &mut gst::BufferRef, stream: &Stream, value: u8) {
-        let frame = MappedFrame::write(buffer, &self.info, stream).unwrap();
+        let frame = MappedCudaFrame::write(buffer, &self.info, stream).unwrap();
         let plane = frame.plane(0).unwrap();
         // SAFETY: the map's bytes, in the stream that it was mapped for.
         let bytes =
@@ -202,7 +202,7 @@ impl Bench {
 
     /// Copies the first bytes of a frame to `target`, as one of our elements does.
     fn read(&self, buffer: &gst::BufferRef, stream: &Stream, target: &Memory) {
-        let frame = MappedFrame::read(buffer, &self.info, stream).unwrap();
+        let frame = MappedCudaFrame::read(buffer, &self.info, stream).unwrap();
         let plane = frame.plane(0).unwrap();
         // SAFETY: as above.
         let bytes =
@@ -255,7 +255,7 @@ fn foreign_write(bench: &Bench, buffer: &gst::BufferRef, stream: &Stream, value:
     // A raw map, so that no mark is left.
     let memory = buffer.peek_memory(0);
     let address = {
-        let frame = MappedFrame::read(buffer, &bench.info, stream).unwrap();
+        let frame = MappedCudaFrame::read(buffer, &bench.info, stream).unwrap();
         frame.plane(0).unwrap().pointer()
     };
     let other = bench.stream();
@@ -290,7 +290,7 @@ fn a_held_frame_is_not_given_out_again_while_it_is_read() {
     let pool = bench.pool(12);
     let [quick, reader] = [(); 2].map(|()| bench.stream());
     let results: Vec<_> = (0..ROUNDS).map(|_| reader.allocate(RESULT).unwrap()).collect();
-    let mut held = Held::default();
+    let mut held = HeldBuffers::default();
     for (round, result) in results.iter().enumerate() {
         let buffer = pool.acquire_buffer(None).unwrap();
         foreign_write(&bench, &buffer, &quick, u8::try_from(round % 256).unwrap());

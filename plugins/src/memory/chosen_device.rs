@@ -5,21 +5,21 @@ use std::sync::Arc;
 use cudainfer_kernels::device::{Choice, Counters, Resolved};
 use gst::prelude::*;
 
-use super::Session;
+use super::GpuSession;
 
 /// Where an element works.
 #[derive(Clone, Debug, Default)]
-pub enum Place {
+pub enum ChosenDevice {
     /// Not decided: in NULL, before anybody asked.
     #[default]
-    Open,
+    Undecided,
     /// On this GPU.
-    Gpu(Session),
+    Gpu(GpuSession),
     /// On the CPU, in system memory.
-    Host,
+    Cpu,
 }
 
-impl Place {
+impl ChosenDevice {
     /// Reads the `device` property and looks for what it asks for. The second value is why it is the CPU
     /// although the user left it open. `offered` is the CUDA context that `element` was last given, if any.
     ///
@@ -39,12 +39,12 @@ impl Place {
             gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {reason}"))
         };
         let device = match choice.resolve().map_err(|error| missing(error.to_string()))? {
-            Resolved::Cpu { reason } => return Ok((Self::Host, reason)),
+            Resolved::Cpu { reason } => return Ok((Self::Cpu, reason)),
             Resolved::Cuda(device) => device,
         };
-        match Session::open(&device, element, offered, counters) {
+        match GpuSession::open(&device, element, offered, counters) {
             Ok(session) => Ok((Self::Gpu(session), None)),
-            Err(error) if choice == Choice::Auto => Ok((Self::Host, Some(error.to_string()))),
+            Err(error) if choice == Choice::Auto => Ok((Self::Cpu, Some(error.to_string()))),
             Err(error) => Err(missing(error.to_string())),
         }
     }
