@@ -13,7 +13,7 @@ use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::leaky::Leaky;
 use super::negotiate::Latency;
-use super::owner::{Due, Job, Owner};
+use super::owner::{Owner, Request, ReturnGuard};
 use super::pusher::Pusher;
 use crate::inference::Shape;
 use crate::sync::lock;
@@ -172,8 +172,12 @@ impl TrtInfer {
         }
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);
-        let due = Due::new(ticket, &owner);
-        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, arrived, instance, due });
+        let guard = ReturnGuard::new(ticket, &owner);
+        queue.submit(
+            client,
+            priority,
+            Request { ticket, buffer, shape, frame, owner, arrived, instance, guard },
+        );
         Ok(gst::FlowSuccess::Ok)
     }
 
