@@ -54,12 +54,12 @@ pub(super) struct Loader {
 
 /// What names a model in the properties.
 #[derive(Clone, Debug, PartialEq)]
-struct Named {
+struct ModelSelection {
     model: Option<PathBuf>,
     labels: Option<PathBuf>,
 }
 
-impl Named {
+impl ModelSelection {
     fn by_settings(settings: &Settings) -> Self {
         Self { model: settings.model.clone(), labels: settings.labels.clone() }
     }
@@ -120,7 +120,7 @@ impl TrtInfer {
             Err(e) => {
                 loader.wanted = false;
                 drop(loader);
-                let named = Named::by_settings(&lock(&self.settings));
+                let named = ModelSelection::by_settings(&lock(&self.settings));
                 self.keep_model(&named, &format!("the system gives no thread to load it in ({e})"));
             }
         }
@@ -160,7 +160,7 @@ impl TrtInfer {
         };
         let (named, setup) = {
             let settings = lock(&self.settings);
-            (Named::by_settings(&settings), settings.setup())
+            (ModelSelection::by_settings(&settings), settings.setup())
         };
         let loaded = match &setup {
             Ok(setup) => panic::catch_unwind(AssertUnwindSafe(|| self.load_next(setup, stops)))
@@ -210,8 +210,8 @@ impl TrtInfer {
     /// Something else is to be in use, `wanted`. Returns what was to be before, to be dropped outside of all locks: its workers are
     /// waited for.
     fn replace_next(&self, next: Next, wanted: &Arc<Instance>) -> Next {
-        if let Some(place) = lock(&self.place).as_ref() {
-            place.replace(wanted);
+        if let Some(slot) = lock(&self.slot).as_ref() {
+            slot.replace(wanted);
         }
         let mut current = lock(&self.next);
         let asked = current.asked.take();
@@ -249,8 +249,8 @@ impl TrtInfer {
 
     /// The instance that is to replace the one in use.
     pub(super) fn next(&self) -> Option<Arc<Instance>> {
-        let place = lock(&self.place).clone()?;
-        let current = place.current()?;
+        let slot = lock(&self.slot).clone()?;
+        let current = slot.current()?;
         if lock(&self.instance).as_ref().is_some_and(|in_use| Arc::ptr_eq(in_use, &current)) {
             return None;
         }
@@ -327,7 +327,7 @@ impl TrtInfer {
         taken: &Arc<Instance>,
         before: Option<Arc<Instance>>,
     ) -> (Next, Option<Arc<Instance>>) {
-        let wanted = lock(&self.place).as_ref().and_then(|place| place.current());
+        let wanted = lock(&self.slot).as_ref().and_then(|slot| slot.current());
         let mut next = lock(&self.next);
         next.asked = None;
         if wanted.is_some_and(|wanted| !Arc::ptr_eq(&wanted, taken)) {
@@ -350,14 +350,14 @@ impl TrtInfer {
     }
 
     /// Says that the model in use stays instead of the one `refused`, and why.
-    fn keep_model(&self, refused: &Named, why: &str) {
+    fn keep_model(&self, refused: &ModelSelection, why: &str) {
         lock(&self.next).refused = true;
         let Some(in_use) = lock(&self.instance).clone() else { return };
-        let kept = Named::by_setup(&in_use.setup);
+        let kept = ModelSelection::by_setup(&in_use.setup);
         {
             let mut settings = lock(&self.settings);
             // Unless another one has been set meanwhile.
-            if Named::by_settings(&settings) == *refused {
+            if ModelSelection::by_settings(&settings) == *refused {
                 settings.labels = kept.labels;
                 settings.model = kept.model;
             }
@@ -379,6 +379,6 @@ impl TrtInfer {
 
     /// As [`TrtInfer::keep_model`], for the instance that was to replace the one in use.
     fn refuse_next(&self, next: &Instance, why: &str) {
-        self.keep_model(&Named::by_setup(&next.setup), why);
+        self.keep_model(&ModelSelection::by_setup(&next.setup), why);
     }
 }

@@ -9,12 +9,12 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::change::{Loader, Next};
-use super::instance::{Instance, Place};
+use super::instance::{Instance, InstanceSlot};
 use super::latency::Latency;
 use super::owner::Tally;
 use super::pusher::Pusher;
 use super::running::{Negotiated, Running};
-use super::settings::{self, Settings, Wrong};
+use super::settings::{self, InvalidSettings, Settings};
 use crate::inference::{Progress, Provider};
 use crate::model::ModelInfo;
 use crate::mutability::settable;
@@ -31,7 +31,7 @@ pub struct TrtInfer {
     pub(super) src: gst::Pad,
     pub(super) settings: Mutex<Settings>,
     /// From READY on: where the instance is found, and the one in use.
-    pub(super) place: Mutex<Option<Arc<Place>>>,
+    pub(super) slot: Mutex<Option<Arc<InstanceSlot>>>,
     pub(super) instance: Mutex<Option<Arc<Instance>>>,
     /// The one that replaces it.
     pub(super) next: Mutex<Next>,
@@ -59,11 +59,11 @@ impl TrtInfer {
         let name = self.obj().name();
         let setup = lock(&self.settings)
             .setup()
-            .map_err(|Wrong { error, why }| gst::error_msg!(error, ("{name}: {why}")))?;
+            .map_err(|InvalidSettings { error, why }| gst::error_msg!(error, ("{name}: {why}")))?;
         let shared = lock(&self.settings).instance.clone();
-        let place = Place::of(shared.as_deref());
+        let slot = InstanceSlot::of(shared.as_deref());
         let same = |instance: &Arc<Instance>| {
-            let before = lock(&self.place).clone();
+            let before = lock(&self.slot).clone();
             instance.setup == setup && before.is_some_and(|before| before.has_name(shared.as_deref()))
         };
         if lock(&self.instance).as_ref().is_some_and(same) {
@@ -71,7 +71,7 @@ impl TrtInfer {
         }
         // Let go of before the next one loads: both might not fit in memory.
         self.close();
-        let instance = place
+        let instance = slot
             .open(setup, &|progress| self.post_progress(progress))
             .map_err(|why| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")))?;
         let (config, engine) = (&instance.setup.config, &instance.engine);
@@ -89,7 +89,7 @@ impl TrtInfer {
             ),
             _ => (),
         }
-        *lock(&self.place) = Some(place);
+        *lock(&self.slot) = Some(slot);
         *lock(&self.instance) = Some(instance);
         self.obj().notify("active-provider");
         Ok(())
@@ -123,7 +123,7 @@ impl TrtInfer {
     fn close(&self) {
         self.wait_for_loader();
         let next = std::mem::take(&mut *lock(&self.next));
-        let held = (lock(&self.instance).take(), lock(&self.place).take());
+        let held = (lock(&self.instance).take(), lock(&self.slot).take());
         // Outside of the locks: the last one to let go waits for the workers.
         drop((next, held));
     }
@@ -230,7 +230,7 @@ impl ObjectSubclass for TrtInfer {
             sink: sink.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Sink)),
             src: src.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Src)),
             settings: Mutex::default(),
-            place: Mutex::default(),
+            slot: Mutex::default(),
             instance: Mutex::default(),
             next: Mutex::default(),
             loader: Mutex::default(),

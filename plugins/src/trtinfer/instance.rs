@@ -10,7 +10,7 @@ use cudainfer_kernels::device::Counters;
 
 use super::batcher::{Batcher, Rules};
 use super::imp::CAT;
-use super::owner::Job;
+use super::owner::Request;
 use super::worker;
 use crate::inference::{Config, Engine, InferenceError, Progress, Provider, Shape};
 use crate::model::ModelError;
@@ -66,7 +66,7 @@ pub(super) struct Instance {
     pub number: u64,
     pub setup: Setup,
     pub engine: Engine,
-    pub batcher: Arc<Batcher<Job>>,
+    pub batcher: Arc<Batcher<Request>>,
     /// What its sessions do on the GPU; moved to the element whose frame is first in a batch.
     pub counters: Arc<Counters>,
     /// Nanoseconds that a run of a whole batch takes, as measured when warming up.
@@ -189,21 +189,21 @@ impl Shapes {
         inner.warming.push(wanted.clone());
         drop(inner);
         // Also where warming up panics: somebody may wait for it.
-        let turn = Turn { shapes: self, wanted };
+        let guard = WarmUpGuard { shapes: self, wanted };
         let shape = warm_up()?;
         lock(&self.inner).warm.push(Arc::downgrade(&shape));
-        drop(turn);
+        drop(guard);
         Ok(shape)
     }
 }
 
 /// A shape is being warmed up until this is dropped.
-struct Turn<'a> {
+struct WarmUpGuard<'a> {
     shapes: &'a Shapes,
     wanted: &'a Shape,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WarmUpGuard<'_> {
     fn drop(&mut self) {
         lock(&self.shapes.inner).warming.retain(|shape| !shape.fits(self.wanted));
         self.shapes.changed.notify_all();
@@ -223,27 +223,27 @@ impl Drop for Instance {
     }
 }
 
-/// Where an element's instance is found: its own place, or one that others who name the same instance have, too.
+/// Where an element's instance is found: its own slot, or one that others who name the same instance have, too.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct InstanceSlot {
     name: Option<String>,
     current: Mutex<Weak<Instance>>,
 }
 
-static PLACES: LazyLock<Mutex<HashMap<String, Weak<Place>>>> = LazyLock::new(Mutex::default);
+static SLOTS: LazyLock<Mutex<HashMap<String, Weak<InstanceSlot>>>> = LazyLock::new(Mutex::default);
 
-impl Place {
-    /// The place of this name, or a new one that is nobody else's.
+impl InstanceSlot {
+    /// The slot of this name, or a new one that is nobody else's.
     pub fn of(name: Option<&str>) -> Arc<Self> {
         let Some(name) = name else { return Arc::default() };
-        let mut places = lock(&PLACES);
-        places.retain(|_, place| place.strong_count() > 0);
-        if let Some(place) = places.get(name).and_then(Weak::upgrade) {
-            return place;
+        let mut slots = lock(&SLOTS);
+        slots.retain(|_, slot| slot.strong_count() > 0);
+        if let Some(slot) = slots.get(name).and_then(Weak::upgrade) {
+            return slot;
         }
-        let place = Arc::new(Self { name: Some(name.to_owned()), current: Mutex::default() });
-        places.insert(name.to_owned(), Arc::downgrade(&place));
-        place
+        let slot = Arc::new(Self { name: Some(name.to_owned()), current: Mutex::default() });
+        slots.insert(name.to_owned(), Arc::downgrade(&slot));
+        slot
     }
 
     /// The instance that is there, or one that is opened now.
@@ -270,7 +270,7 @@ impl Place {
         Ok(instance)
     }
 
-    /// Whether it is the place of this name; without one, any that has none.
+    /// Whether it is the slot of this name; without one, any that has none.
     pub fn has_name(&self, name: Option<&str>) -> bool {
         self.name.as_deref() == name
     }
@@ -280,7 +280,7 @@ impl Place {
         lock(&self.current).upgrade()
     }
 
-    /// Puts another one there; all who use the place take it when they next can.
+    /// Puts another one there; all who use the slot take it when they next can.
     pub fn replace(&self, instance: &Arc<Instance>) {
         *lock(&self.current) = Arc::downgrade(instance);
     }

@@ -47,7 +47,7 @@ impl Tally {
 }
 
 /// A frame on its way through a model.
-pub(super) struct Job {
+pub(super) struct Request {
     pub ticket: Ticket,
     pub buffer: gst::Buffer,
     pub shape: Arc<Shape>,
@@ -57,23 +57,23 @@ pub(super) struct Job {
     pub entry: Entry,
     /// It goes only when its last frame is done.
     pub instance: Arc<Instance>,
-    pub due: Due,
+    pub guard: ReturnGuard,
 }
 
 /// That a frame is due back. Where it is lost on its way, its place in the lane ends as failed: what is behind it would wait for
 /// ever.
-pub(super) struct Due {
+pub(super) struct ReturnGuard {
     ticket: Ticket,
     owner: Arc<Owner>,
 }
 
-impl Due {
+impl ReturnGuard {
     pub fn new(ticket: Ticket, owner: &Arc<Owner>) -> Self {
         Self { ticket, owner: Arc::clone(owner) }
     }
 }
 
-impl Drop for Due {
+impl Drop for ReturnGuard {
     fn drop(&mut self) {
         if !self.owner.lane.wants(self.ticket) {
             return;
@@ -92,16 +92,16 @@ impl Drop for Due {
     }
 }
 
-impl batcher::Job for Job {
+impl batcher::Job for Request {
     fn fits(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shape, &other.shape)
     }
 }
 
-impl Job {
+impl Request {
     /// Brings the frame back.
     pub fn finish(self, result: Result<(), String>) {
-        let Self { ticket, buffer, owner, entry, due, .. } = self;
+        let Self { ticket, buffer, owner, entry, guard, .. } = self;
         owner.counters.frames.add(1);
         owner.tally.delays.finish(entry, Instant::now());
         let frame = result.map(|()| buffer).map_err(|why| {
@@ -111,6 +111,6 @@ impl Job {
             gst::FlowError::Error
         });
         owner.lane.finish(ticket, frame);
-        drop(due);
+        drop(guard);
     }
 }

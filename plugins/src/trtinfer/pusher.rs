@@ -48,7 +48,7 @@ impl Pusher {
 }
 
 fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) {
-    say(element, gst::StreamStatusType::Enter);
+    post_stream_status(element, gst::StreamStatusType::Enter);
     loop {
         let Some(item) = lane.pop() else {
             if lane.wait_for_flush_stop() {
@@ -71,11 +71,11 @@ fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) 
             );
         }
     }
-    say(element, gst::StreamStatusType::Leave);
+    post_stream_status(element, gst::StreamStatusType::Leave);
 }
 
 /// Tells the application of the streaming thread, from that thread, as every source pad's task does: it may want another priority.
-fn say(element: &glib::WeakRef<super::TrtInfer>, status: gst::StreamStatusType) {
+fn post_stream_status(element: &glib::WeakRef<super::TrtInfer>, status: gst::StreamStatusType) {
     let Some(element) = element.upgrade() else { return };
     let pad = &element.imp().src;
     let message = gst::message::StreamStatus::builder(status, element.upcast_ref::<gst::Element>());

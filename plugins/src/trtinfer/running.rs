@@ -13,7 +13,7 @@ use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::latency::Latency;
 use super::leaky::Leaky;
-use super::owner::{Due, Job, Owner};
+use super::owner::{Owner, Request, ReturnGuard};
 use super::pusher::Pusher;
 use crate::inference::Shape;
 use crate::nvtx;
@@ -179,15 +179,19 @@ impl TrtInfer {
         let entry = self.tally.delays.enter(arrival, Instant::now());
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);
-        let due = Due::new(ticket, &owner);
-        queue.submit(client, priority, Job { ticket, buffer, shape, frame, owner, entry, instance, due });
+        let guard = ReturnGuard::new(ticket, &owner);
+        queue.submit(
+            client,
+            priority,
+            Request { ticket, buffer, shape, frame, owner, entry, instance, guard },
+        );
         Ok(gst::FlowSuccess::Ok)
     }
 
     /// A place for a frame; `None` if it is the one to be lost.
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
         let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
-        let parts = |job: Job| (job.ticket, job.buffer);
+        let parts = |request: Request| (request.ticket, request.buffer);
         leaky.enter(lane, queue, running.client, parts, |buffer| self.drop_frame(&buffer))
     }
 

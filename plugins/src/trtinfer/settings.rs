@@ -66,7 +66,7 @@ impl Default for Settings {
 }
 
 /// Settings that cannot work.
-pub(super) struct Wrong {
+pub(super) struct InvalidSettings {
     pub error: gst::ResourceError,
     /// A sentence.
     pub why: String,
@@ -131,10 +131,10 @@ impl Settings {
     }
 
     /// What the properties ask for.
-    pub fn setup(&self) -> Result<Setup, Wrong> {
+    pub fn setup(&self) -> Result<Setup, InvalidSettings> {
         let settings = self.clone();
-        let wrong = |why: &str| Wrong { error: gst::ResourceError::Settings, why: why.to_owned() };
-        let model = settings.model.ok_or_else(|| Wrong {
+        let wrong = |why: &str| InvalidSettings { error: gst::ResourceError::Settings, why: why.to_owned() };
+        let model = settings.model.ok_or_else(|| InvalidSettings {
             error: gst::ResourceError::NotFound,
             why: "no model is named: set model=FILE.onnx".into(),
         })?;

@@ -12,7 +12,7 @@ use super::batcher::Batcher;
 use super::cores;
 use super::imp::CAT;
 use super::instance::Instance;
-use super::owner::Job;
+use super::owner::Request;
 use crate::inference::{InferenceError, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
@@ -24,7 +24,7 @@ use crate::sync::lock;
 const PATIENCE: u64 = 256;
 
 /// Runs batches until the queue is stopped. `cores` are those that a run keeps busy.
-pub(super) fn work(queue: &Batcher<Job>, session: &SharedSession, cores: usize) {
+pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, cores: usize) {
     let mut patience = Patience::default();
     loop {
         // While the GPU has enough to do, frames gather.
@@ -121,7 +121,7 @@ fn run<J, R: Runner<J>>(runner: &mut R, mut batch: Vec<J>) -> bool {
 
 /// A frame with the tensors that it came with: one set, or one for each of its regions.
 struct Frame {
-    job: Job,
+    job: Request,
     sets: Vec<TensorSet>,
     /// Sets that have not been through the model.
     left: usize,
@@ -138,7 +138,7 @@ struct Image {
 
 /// Takes the tensors off the frames, and sends those back that have nothing to do for the model: frames without a region, and
 /// with an error those without a tensor.
-fn prepare(jobs: Vec<Job>) -> (Vec<Option<Frame>>, Vec<Image>) {
+fn prepare(jobs: Vec<Request>) -> (Vec<Option<Frame>>, Vec<Image>) {
     let (mut frames, mut images) = (Vec::new(), Vec::new());
     for mut job in jobs {
         let wanted = &job.shape.image;
@@ -264,7 +264,7 @@ impl Runner<Image> for OnSession<'_> {
 /// The outputs of the batch, and each image's part of them.
 fn infer(
     session: &SharedSession,
-    first: &Job,
+    first: &Request,
     batch: &[Image],
 ) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), InferenceError> {
     let images: Vec<&gst::BufferRef> = batch.iter().map(|image| image.data.as_ref()).collect();

@@ -44,7 +44,7 @@ pub struct Gpu {
     /// Frames of a run, at most.
     batch: usize,
     /// The one that was used last is last.
-    shapes: Vec<Shaped>,
+    shapes: Vec<ShapeRuns>,
     /// Whether ONNX Runtime can be recorded.
     graphs: bool,
     staging: Staging,
@@ -57,13 +57,13 @@ pub struct Gpu {
 
 /// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
 #[derive(Debug)]
-struct Shaped {
+struct ShapeRuns {
     shape: Arc<Shape>,
     /// Room for the largest batch.
     input: Memory,
     outputs: Vec<Output>,
     /// By the number of rows.
-    ways: HashMap<usize, Way>,
+    bound: HashMap<usize, BoundRun>,
 }
 
 /// An output: where the model writes it, and where it is kept.
@@ -75,7 +75,7 @@ struct Output {
 
 /// How so many rows are run.
 #[derive(Debug)]
-struct Way {
+struct BoundRun {
     binding: Binding,
     graph: Option<Graph>,
     runs: usize,
@@ -158,13 +158,13 @@ impl Gpu {
     ) -> Result<Vec<Tensor>, InferenceError> {
         self.limit(MAX_RUNNING)?;
         // Taken out, so that `self` can be used beside it.
-        let mut shaped = self.shaped(shape)?;
+        let mut shaped = self.runs_of(shape)?;
         let done = self.enqueue(session, &mut shaped, images);
         self.shapes.push(shaped);
         done
     }
 
-    fn shaped(&mut self, shape: &Arc<Shape>) -> Result<Shaped, InferenceError> {
+    fn runs_of(&mut self, shape: &Arc<Shape>) -> Result<ShapeRuns, InferenceError> {
         if let Some(index) = self.shapes.iter().position(|s| Arc::ptr_eq(&s.shape, shape)) {
             return Ok(self.shapes.remove(index));
         }
@@ -184,7 +184,7 @@ impl Gpu {
     }
 
     /// Memory for runs of a shape.
-    fn allocate(&self, shape: &Arc<Shape>) -> Result<Shaped, InferenceError> {
+    fn allocate(&self, shape: &Arc<Shape>) -> Result<ShapeRuns, InferenceError> {
         let most = shape.rows(self.batch);
         let input = self.stream.allocate(shape.image_bytes() * most)?;
         // Rows that are run without a frame.
@@ -194,25 +194,25 @@ impl Gpu {
             Ok(Output { memory, pool: Vec::new() })
         };
         let outputs = shape.outputs.iter().map(output).collect::<Result<_, InferenceError>>()?;
-        Ok(Shaped { shape: Arc::clone(shape), input, outputs, ways: HashMap::new() })
+        Ok(ShapeRuns { shape: Arc::clone(shape), input, outputs, bound: HashMap::new() })
     }
 
     fn enqueue(
         &mut self,
         session: &mut ort::session::Session,
-        shaped: &mut Shaped,
+        shaped: &mut ShapeRuns,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let stream = Arc::clone(&self.stream);
-        let Shaped { shape, input, outputs, ways } = shaped;
+        let ShapeRuns { shape, input, outputs, bound } = shaped;
         let rows = self.rows(shape, images.len());
         self.gather(shape, input, images)?;
         // It stays where it is, whatever fails: to record it anew would hold the stream up.
-        let way = match ways.entry(rows) {
-            Entry::Occupied(way) => way.into_mut(),
-            Entry::Vacant(free) => free.insert(self.way(session, shape, input, outputs, rows)?),
+        let run = match bound.entry(rows) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(self.bind(session, shape, input, outputs, rows)?),
         };
-        self.launch(session, way)?;
+        self.launch(session, run)?;
         let outputs = shape.outputs.iter().zip(outputs);
         let kept = outputs
             .map(|(desc, output)| {
@@ -232,13 +232,17 @@ impl Gpu {
     }
 
     /// Enqueues the model's run: its graph, which is recorded first if it is time.
-    fn launch(&mut self, session: &mut ort::session::Session, way: &mut Way) -> Result<(), InferenceError> {
+    fn launch(
+        &mut self,
+        session: &mut ort::session::Session,
+        run: &mut BoundRun,
+    ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
-        if self.graphs && way.runs >= WARM_UP && way.graph.is_none() {
+        if self.graphs && run.runs >= WARM_UP && run.graph.is_none() {
             let options = options(true)?;
-            let recorded = Graph::record(&stream, || way.binding.run(session, &options).map_err(failed));
+            let recorded = Graph::record(&stream, || run.binding.run(session, &options).map_err(failed));
             match recorded {
-                Ok(graph) => way.graph = Some(graph),
+                Ok(graph) => run.graph = Some(graph),
                 Err(e) => {
                     gst::info!(CAT, "runs are not recorded as CUDA graphs: {e}");
                     self.graphs = false;
@@ -246,17 +250,17 @@ impl Gpu {
             }
         }
         let graphs = self.graphs;
-        let mut run = || match &mut way.graph {
+        let mut launch = || match &mut run.graph {
             Some(graph) => stream.launch_graph(graph).map_err(InferenceError::from),
             None => {
                 stream.counters().launches.add(1);
                 stream.counters().host_waits.add(u64::from(!graphs));
-                way.binding.run(session, &options(graphs)?).map_err(failed)
+                run.binding.run(session, &options(graphs)?).map_err(failed)
             }
         };
         // The first runs take longer by far, which would be all that a mean shows.
-        if way.runs < WARM_UP { run() } else { stream.sampled(run) }?;
-        way.runs += 1;
+        if run.runs < WARM_UP { launch() } else { stream.sampled(launch) }?;
+        run.runs += 1;
         Ok(())
     }
 
@@ -309,23 +313,23 @@ impl Gpu {
     }
 
     /// Binds a shape's memory for so many rows.
-    fn way(
+    fn bind(
         &self,
         session: &ort::session::Session,
         shape: &Shape,
         input: &Memory,
         outputs: &[Output],
         rows: usize,
-    ) -> Result<Way, InferenceError> {
+    ) -> Result<BoundRun, InferenceError> {
         let mut binding = Binding::new(session, self.stream.context().device().ordinal).map_err(failed)?;
         let image = &shape.image;
         let memory = input.slice().first(shape.image_bytes() * rows);
-        // SAFETY: the memory is as large as `image_dims` says and stays as long as the `Shaped` that keeps the binding.
+        // SAFETY: the memory is as large as `image_dims` says and stays as long as the `ShapeRuns` that keeps the binding.
         unsafe { binding.input(&image.name, image.ty, &shape.image_dims(rows), memory) }.map_err(failed)?;
         let mut constants = Vec::new();
         for input in shape.constants(rows)? {
             let memory = self.upload(&input.data)?;
-            // SAFETY: the way keeps the memory as long as the binding, and it holds what the input holds.
+            // SAFETY: the run keeps the memory as long as the binding, and it holds what the input holds.
             unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;
             constants.push(memory);
         }
@@ -334,7 +338,7 @@ impl Gpu {
             // SAFETY: as for the image; there is room for the largest batch.
             unsafe { binding.output(&desc.name, desc.ty, &dims, output.memory.slice()) }.map_err(failed)?;
         }
-        Ok(Way { binding, graph: None, runs: 0, _constants: constants })
+        Ok(BoundRun { binding, graph: None, runs: 0, _constants: constants })
     }
 
     /// An input that stays the same, in memory of our own: ONNX Runtime's would be used again by what is recorded.
