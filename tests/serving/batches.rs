@@ -1,14 +1,9 @@
 //! Batches fill, and a frame's results do not depend on who was in its batch.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-use cudainfer_tests::{Line, buffers, model, run, scratch};
-use gst::prelude::*;
+use cudainfer_tests::{buffers, model, run, scratch};
 use gstcudainfer::meta::tensor::TensorSet;
 
-use crate::stream::{Stream, alone, ms, retried, together};
+use crate::stream::{Busy, NEVER, Stream, together};
 
 /// What inferpublish writes of 40 moving pictures.
 fn records(model_name: &str, properties: &str) -> String {
@@ -97,72 +92,54 @@ fn one_stream_fills_batches_by_itself_and_counts_them() {
 }
 
 #[test]
-fn four_files_fill_the_batches_of_the_model_that_they_share() {
-    let _alone = alone();
+fn four_streams_fill_the_batches_of_the_model_that_they_share() {
+    let _together = together();
     const FRAMES: u64 = 48;
-    for properties in
-        ["batch-timeout=20000000 workers=1", "workers=1", "batch-timeout=20000000 workers=2 max-in-flight=2"]
-    {
-        let streams: Vec<_> = (0..4)
-            .map(|_| Stream::new("detector-slow", &format!("instance=files batch-size=4 {properties}")))
-            .collect();
+    for properties in ["workers=1", "workers=2 max-in-flight=2"] {
+        let properties = format!("instance=files batch-size=4 batch-timeout={NEVER} {properties}");
+        let streams: Vec<_> = (0..4).map(|_| Stream::new("detector-batch", &properties)).collect();
         streams.iter().for_each(Stream::begin);
-        std::thread::scope(|scope| {
-            for stream in &streams {
-                scope.spawn(|| {
-                    (0..FRAMES).for_each(|number| stream.push(number));
-                    stream.end();
-                });
-            }
-        });
+        for number in 0..FRAMES {
+            streams.iter().for_each(|stream| stream.push(number));
+        }
         for stream in &streams {
+            stream.end();
             assert_eq!(stream.numbers(), (0..FRAMES).collect::<Vec<_>>(), "{properties}");
         }
-        let filled = filled(&streams);
-        assert!(filled > 3.0, "{properties}: {filled} frames a batch");
+        assert_eq!(filled(&streams), 4.0, "{properties}");
     }
 }
 
 #[test]
-fn a_live_source_gets_partial_batches_at_the_deadline() {
-    const TIMEOUT: Duration = ms(50);
-    let _alone = alone();
-    retried("latency", || {
-        let line = Line::new(&format!(
-            "videotestsrc is-live=true num-buffers=60 ! video/x-raw,format=RGB,width=16,height=16,framerate=50/1 \
-             ! fusedpreproc ! trtinfer name=infer model={} batch-size=8 batch-timeout={} max-in-flight=16 \
-             ! gpunms ! fakesink name=out sync=false",
-            model("detector-batch"),
-            TIMEOUT.as_nanos()
-        ));
-        let times = |element: &str| {
-            let times = Arc::new(Mutex::new(HashMap::new()));
-            let all = times.clone();
-            line.watch(element, move |buffer, _| {
-                all.lock().unwrap().insert(buffer.pts(), Instant::now());
-            });
-            times
-        };
-        let (came, went) = (times("infer"), times("out"));
-        line.pipeline.set_state(gst::State::Playing).unwrap();
-        line.wait().succeeds();
-        let (came, went) = (came.lock().unwrap(), went.lock().unwrap());
-        assert_eq!((came.len(), went.len()), (60, 60));
-        let mut took: Vec<_> = came.iter().map(|(pts, at)| went[pts] - *at).collect();
-        took.sort();
-        // Two or three frames come in that time; the oldest waits all of it.
-        let stats = line.element("infer").property::<gst::Structure>("stats");
-        let count = |field| stats.get::<u64>(field).unwrap() as f64;
-        let filled = count("batched-frames") / count("batches");
-        if !(2.0..=4.0).contains(&filled) {
-            return Err(format!("{filled} frames a batch"));
-        }
-        let longest = took[59];
-        match (TIMEOUT..TIMEOUT + ms(15)).contains(&longest) {
-            true => Ok(()),
-            false => Err(format!("the slowest frame took {longest:?}")),
-        }
-    });
+fn frames_gather_while_the_model_is_busy() {
+    let _together = together();
+    let properties = "instance=gather batch-size=4 workers=1 max-in-flight=2";
+    let streams: Vec<_> = (0..4).map(|_| Stream::new("detector-batch", properties)).collect();
+    let busy = Busy::new("detector-batch", properties);
+    streams.iter().for_each(Stream::begin);
+    busy.send();
+    busy.wait();
+    for number in 0..2 {
+        streams.iter().for_each(|stream| stream.push(number));
+    }
+    busy.let_go();
+    for stream in &streams {
+        stream.end();
+        assert_eq!((stream.count("batches"), stream.count("batched-frames")), (2, 8));
+    }
+}
+
+#[test]
+fn a_partial_batch_goes_at_the_deadline() {
+    let _together = together();
+    let stream = Stream::new("detector-batch", "batch-size=8 batch-timeout=50000000 max-in-flight=16");
+    stream.begin();
+    for round in 0..3 {
+        // Nothing comes after it.
+        stream.push(round);
+        stream.wait_for(usize::try_from(round + 1).unwrap());
+    }
+    assert_eq!((stream.count("batches"), stream.count("batched-frames")), (3, 3));
 }
 
 #[test]

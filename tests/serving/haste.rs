@@ -7,12 +7,12 @@ use std::time::Duration;
 use cudainfer_tests::{model, until};
 use gst::prelude::*;
 
-use crate::change::{end_with, push_until};
-use crate::stream::{Stream, ms, together};
+use crate::change::end_with;
+use crate::stream::{Stream, alone, ms, together, workers};
 
 #[test]
 fn the_last_of_several_quick_changes_counts() {
-    let _together = together();
+    let _alone = alone();
     for (quick, label) in [
         (vec!["detector-retrained", "detector-larger"], "red96"),
         (vec!["detector-larger", "detector-retrained"], "rot"),
@@ -20,16 +20,17 @@ fn the_last_of_several_quick_changes_counts() {
         (vec!["detector-retrained", "detector-larger", "detector-retrained"], "rot"),
         (vec!["detector-larger", "detector-batch", "detector-retrained"], "rot"),
     ] {
-        let stream = Stream::new("detector-batch", "batch-size=2");
+        let stream = Stream::new("detector-batch", "batch-size=2 workers=2");
         stream.begin();
         (0..5).for_each(|number| stream.push(number));
         quick.iter().for_each(|name| stream.set_model(name));
-        let mut next = push_until(&stream, 5, label);
-        // Whatever was under way has come to its end.
-        (0..50).for_each(|_| {
-            stream.push(next);
-            next += 1;
-            std::thread::sleep(ms(4));
+        // Until whatever is under way has come to its end: only one model is left.
+        let mut next = 5;
+        until(label, || {
+            (next..next + 10).for_each(|number| stream.push(number));
+            next += 10;
+            stream.wait_for(usize::try_from(next).unwrap());
+            stream.frames().last().is_some_and(|frame| frame.label == label) && workers() == 2
         });
         stream.end();
         assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
@@ -40,16 +41,17 @@ fn the_last_of_several_quick_changes_counts() {
 
 #[test]
 fn a_change_that_is_taken_back_before_a_frame_comes_changes_nothing() {
-    let _together = together();
-    let stream = Stream::new("detector-batch", "");
+    let _alone = alone();
+    until("no other model", || workers() == 0);
+    let stream = Stream::new("detector-batch", "workers=2");
     stream.begin();
     stream.push(0);
     stream.wait_for(1);
     stream.set_model("detector-retrained");
-    // It has been loaded, and no frame has come yet that it could take over at.
-    std::thread::sleep(ms(300));
+    // No frame has come yet that it could take over at.
+    until("it has been loaded", || workers() == 4);
     stream.set_model("detector-batch");
-    std::thread::sleep(ms(100));
+    until("it has been let go of", || workers() == 2);
     end_with(&stream, 1, 20, &["red"]);
     assert_eq!(stream.model(), model("detector-batch"));
 }
@@ -89,19 +91,19 @@ fn tensors_that_were_asked_for_may_come_when_they_are_no_longer_wanted() {
         let held = pad.add_probe(gst::PadProbeType::BLOCK_DOWNSTREAM, |_, _| gst::PadProbeReturn::Ok);
         (next..next + 5).for_each(|number| stream.push(number));
         stream.set_model(last);
+        // Whether that is loaded by then makes no difference to what must come out.
         std::thread::sleep(ms(200));
         pad.remove_probe(held.unwrap());
         // The queue is emptied, so that tensors can be asked for again.
         next += 5;
         until(label, || {
+            (next..next + 5).for_each(|number| stream.push(number));
+            next += 5;
             stream.wait_for(usize::try_from(next).unwrap());
-            stream.push(next);
-            next += 1;
-            stream.frames().last().is_some_and(|frame| frame.label == label)
+            stream.frames().iter().rev().take(5).all(|frame| frame.label == label)
         });
-        (next..next + 5).for_each(|number| stream.push(number));
         stream.end();
-        assert_eq!(stream.numbers(), (0..next + 5).collect::<Vec<_>>());
+        assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
         assert_eq!(stream.frames().last().unwrap().label, label);
         assert_eq!(stream.model(), model(last));
         assert_eq!(stream.said(), [""; 0]);
@@ -113,7 +115,7 @@ fn frames_that_are_still_inside_keep_the_labels_of_their_model() {
     let _together = together();
     // The frames of the first model, and the caps before them, are still inside when the second is taken over.
     let stream = Stream::with(&format!(
-        "trtinfer name=infer model={} max-in-flight=40 ! gpunms ! fakesink name=out async=false",
+        "trtinfer name=infer model={} max-in-flight=1024 ! gpunms ! fakesink name=out async=false",
         model("detector-batch")
     ));
     let pad = stream.line.element("infer").static_pad("src").unwrap();
@@ -122,13 +124,17 @@ fn frames_that_are_still_inside_keep_the_labels_of_their_model() {
     });
     stream.begin();
     (0..5).for_each(|number| stream.push(number));
+    let taken_over = Arc::new(AtomicBool::new(false));
+    let noted = taken_over.clone();
+    let infer = stream.line.element("infer");
+    infer.connect_notify(Some("active-provider"), move |_, _| noted.store(true, Ordering::SeqCst));
     stream.set_model("detector-retrained");
     let mut next = 5;
     until("the model", || {
         stream.push(next);
         next += 1;
         std::thread::sleep(ms(20));
-        stream.count("frames") > 5 && next > 20
+        taken_over.load(Ordering::SeqCst)
     });
     pad.remove_probe(blocked.unwrap());
     let frames = end_with(&stream, next, 3, &["red", "rot"]);

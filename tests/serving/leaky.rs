@@ -1,22 +1,33 @@
 //! What a live source loses when the model is too slow for it: counted, said, and marked where it is missing.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use cudainfer_tests::until;
 use gst::prelude::*;
 
-use crate::stream::{Frame, Stream, together};
+use crate::stream::{Frame, NEVER, Stream, together};
 
 const FRAMES: u64 = 60;
 
-/// Pushes frames faster than the model takes them, and returns what came out and the numbers that QOS messages say were lost.
+/// Pushes frames that wait until the end: another stream shares the model, and its frames would have to come for a batch to be full.
+/// Returns what came out and the numbers that QOS messages say were lost.
 fn overrun(properties: &str) -> (Stream, Vec<Frame>, Vec<u64>) {
-    let stream = Stream::new("detector-slow", &format!("workers=1 {properties}"));
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let instance = COUNT.fetch_add(1, Ordering::Relaxed);
+    let shared = format!("instance=overrun{instance} batch-size=16 batch-timeout={NEVER} workers=1");
+    let idle = Stream::new("detector-batch", &format!("{shared} max-in-flight=16"));
+    idle.begin();
+    // More of it may come from now on.
+    idle.push(0);
+    let stream = Stream::new("detector-batch", &format!("{shared} {properties}"));
     stream.begin();
-    for number in 0..FRAMES {
-        stream.push(number);
-        // A frame of the model's is several of the source's.
-        std::thread::sleep(crate::stream::ms(2));
-    }
+    (0..FRAMES).for_each(|number| stream.push(number));
+    finished(stream)
+}
+
+/// Ends the stream, and returns what came out and the numbers that QOS messages say were lost.
+fn finished(stream: Stream) -> (Stream, Vec<Frame>, Vec<u64>) {
     stream.event(gst::event::Eos::new());
     let bus = stream.line.pipeline.bus().unwrap();
     let mut lost = Vec::new();
@@ -58,50 +69,50 @@ fn nothing_is_lost_silently(stream: &Stream, frames: &[Frame], lost: &[u64]) {
 #[test]
 fn leaky_upstream_loses_the_frames_that_come_while_it_is_full() {
     let _together = together();
-    for properties in ["max-in-flight=3", "max-in-flight=4 batch-size=2", "max-in-flight=1"] {
-        let (stream, frames, lost) = overrun(&format!("leaky=upstream {properties}"));
+    for limit in [1, 3, 4] {
+        let (stream, frames, lost) = overrun(&format!("leaky=upstream max-in-flight={limit}"));
         nothing_is_lost_silently(&stream, &frames, &lost);
-        assert!(lost.len() > 10, "{lost:?}");
-        assert_eq!(frames[0].number, 0);
+        assert_eq!(stream.numbers(), (0..limit).collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn leaky_downstream_loses_the_oldest_that_wait_and_keeps_the_newest() {
     let _together = together();
-    for properties in ["max-in-flight=4", "max-in-flight=6 batch-size=2"] {
-        let (stream, frames, lost) = overrun(&format!("leaky=downstream {properties}"));
+    for limit in [1, 4, 6] {
+        let (stream, frames, lost) = overrun(&format!("leaky=downstream max-in-flight={limit}"));
         nothing_is_lost_silently(&stream, &frames, &lost);
-        assert!(lost.len() > 10, "{lost:?}");
-        let numbers: Vec<_> = frames.iter().map(|frame| frame.number).collect();
-        assert_eq!((numbers[0], *numbers.last().unwrap()), (0, FRAMES - 1));
+        assert_eq!(stream.numbers(), (FRAMES - limit..FRAMES).collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn leaky_downstream_loses_frames_that_are_done_where_what_is_behind_is_slow() {
     let _together = together();
-    let stream = Stream::with(&format!(
-        "trtinfer name=infer leaky=downstream max-in-flight=3 workers=1 model={} ! gpunms \
-         ! identity sleep-time=20000 ! fakesink name=out async=false",
-        cudainfer_tests::model("detector-batch")
-    ));
+    let stream = Stream::new("detector-batch", "leaky=downstream max-in-flight=3 workers=1");
+    let mut held = stream.hold("nms");
     stream.begin();
     for number in 0..FRAMES {
         stream.push(number);
-        std::thread::sleep(crate::stream::ms(2));
+        if number == 0 {
+            held.wait();
+        }
+        until("its run", || stream.count("frames") == number + 1);
     }
-    stream.end();
-    let frames = stream.frames();
-    let lost: Vec<_> = (0..FRAMES).filter(|n| !frames.iter().any(|frame| frame.number == *n)).collect();
+    held.let_go();
+    let (stream, frames, lost) = finished(stream);
     nothing_is_lost_silently(&stream, &frames, &lost);
-    assert_eq!(frames.last().unwrap().number, FRAMES - 1);
+    // The one that was being pushed, and the newest.
+    assert_eq!(stream.numbers(), [0, FRAMES - 2, FRAMES - 1]);
 }
 
 #[test]
-fn a_line_that_is_not_leaky_loses_nothing_however_slow_the_model_is() {
+fn a_stream_that_is_not_leaky_loses_nothing_however_slow_the_model_is() {
     let _together = together();
-    let (stream, frames, lost) = overrun("leaky=no max-in-flight=3");
+    let stream = Stream::new("detector-slow", "workers=1 leaky=no max-in-flight=3");
+    stream.begin();
+    (0..FRAMES).for_each(|number| stream.push(number));
+    let (stream, frames, lost) = finished(stream);
     assert_eq!((frames.len(), lost.len(), stream.count("dropped")), (60, 0, 0));
     nothing_is_lost_silently(&stream, &frames, &lost);
 }
@@ -109,14 +120,15 @@ fn a_line_that_is_not_leaky_loses_nothing_however_slow_the_model_is() {
 #[test]
 fn which_frames_are_lost_can_be_changed_while_it_plays() {
     let _together = together();
-    let stream = Stream::new("detector-slow", "workers=1 max-in-flight=2 leaky=upstream");
+    let stream = Stream::new("detector-batch", "workers=1 max-in-flight=2 leaky=upstream");
+    let mut held = stream.hold("nms");
     stream.begin();
     (0..20).for_each(|number| stream.push(number));
-    let lost = stream.count("dropped");
-    assert!(lost > 5, "{lost}");
+    assert_eq!(stream.count("dropped"), 18);
     stream.line.element("infer").set_property_from_str("leaky", "no");
+    held.let_go();
     (20..30).for_each(|number| stream.push(number));
     stream.end();
-    assert_eq!(stream.count("dropped"), lost);
-    assert_eq!(stream.numbers().len() as u64, 30 - lost);
+    assert_eq!(stream.count("dropped"), 18);
+    assert_eq!(stream.numbers(), [0, 1].into_iter().chain(20..30).collect::<Vec<_>>());
 }

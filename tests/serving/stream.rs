@@ -2,13 +2,14 @@
 //! detectors' confidence from the brightness: a result that ended up on another's frame is seen.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use cudainfer_tests::{Line, filled, model, until};
 use gst::prelude::*;
 use gst::{ClockTime, FlowError, FlowSuccess};
 use gstcudainfer::meta::object::objects;
+use gstcudainfer::meta::tensor::TensorSet;
 
 /// Caps of the frames.
 pub const CAPS: &str = "video/x-raw,format=RGB,width=8,height=8,framerate=100/1";
@@ -20,16 +21,86 @@ pub fn together() -> RwLockReadGuard<'static, ()> {
     NOISE.read().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Held by tests that measure time or count threads: nothing runs beside them.
+/// Held by tests that count threads: nothing runs beside them.
 pub fn alone() -> RwLockWriteGuard<'static, ()> {
     NOISE.write().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Does something again where it fails because the machine was busy: three times at most.
-#[track_caller]
-pub fn retried(what: &str, mut passes: impl FnMut() -> Result<(), String>) {
-    let failures: Vec<_> = (0..3).map_while(|_| passes().err()).collect();
-    assert!(failures.len() < 3, "{what}: {failures:?}");
+/// An hour in nanoseconds: as a `batch-timeout`, one that no test lives to see.
+pub const NEVER: &str = "3600000000000";
+
+/// Worker threads of all models in this process.
+pub fn workers() -> usize {
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(entry.ok()?.path().join("comm")).ok()
+    };
+    let is_worker =
+        |name: &String| name.strip_prefix("trtinfer:").is_some_and(|rest| rest.trim().parse::<u32>().is_ok());
+    std::fs::read_dir("/proc/self/task").unwrap().filter_map(name).filter(is_worker).count()
+}
+
+/// Keeps the only worker of an instance busy until it is let go, by a frame that fails: the worker posts that, and whoever looks at
+/// messages takes his time.
+pub struct Busy {
+    stream: Stream,
+    held: Arc<(Mutex<[bool; 2]>, Condvar)>,
+}
+
+impl Busy {
+    /// A stream with these properties, which do not keep anybody busy yet.
+    pub fn new(model_name: &str, properties: &str) -> Self {
+        let stream = Stream::new(model_name, properties);
+        let held = Arc::new((Mutex::new([false; 2]), Condvar::new()));
+        let holds = Arc::clone(&held);
+        stream.line.pipeline.bus().unwrap().set_sync_handler(move |_, message| {
+            if message.type_() == gst::MessageType::Error {
+                let (state, changed) = &*holds;
+                let mut state = state.lock().unwrap();
+                state[0] = true;
+                changed.notify_all();
+                let (state, timeout) = changed
+                    .wait_timeout_while(state, cudainfer_tests::LIMIT, |[_, let_go]| !*let_go)
+                    .unwrap();
+                drop(state);
+                assert!(!timeout.timed_out(), "nobody lets it go");
+            }
+            gst::BusSyncReply::Drop
+        });
+        let strip = |_: &gst::Pad, info: &mut gst::PadProbeInfo<'_>| {
+            if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+                TensorSet::take(buffer.make_mut());
+            }
+            gst::PadProbeReturn::Ok
+        };
+        let pad = stream.line.element("pre").static_pad("src").unwrap();
+        pad.add_probe(gst::PadProbeType::BUFFER, strip).unwrap();
+        stream.begin();
+        Self { stream, held }
+    }
+
+    /// Sends the frame.
+    pub fn send(&self) {
+        self.stream.push(0);
+    }
+
+    /// Waits until the worker is at the frame.
+    #[track_caller]
+    pub fn wait(&self) {
+        until("the worker is busy", || self.held.0.lock().unwrap()[0]);
+    }
+
+    /// Lets the worker go on.
+    pub fn let_go(&self) {
+        self.held.0.lock().unwrap()[1] = true;
+        self.held.1.notify_all();
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        // Or the pipeline would wait for the worker, also while a test fails.
+        self.let_go();
+    }
 }
 
 /// Something that came out.
@@ -180,6 +251,19 @@ impl Stream {
         self.out().iter().filter_map(frames).collect()
     }
 
+    /// Holds up what leaves the element of this name. Wait with [`Held::wait`] until something is held up.
+    pub fn hold(&self, element: &str) -> Held {
+        let pad = self.line.element(element).static_pad("src").unwrap();
+        let reached = Arc::new(AtomicBool::new(false));
+        let noted = Arc::clone(&reached);
+        let block = gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER;
+        let probe = pad.add_probe(block, move |_, _| {
+            noted.store(true, Ordering::SeqCst);
+            gst::PadProbeReturn::Ok
+        });
+        Held { pad, probe, reached }
+    }
+
     /// The numbers of the frames that came out.
     pub fn numbers(&self) -> Vec<u64> {
         self.frames().iter().map(|frame| frame.number).collect()
@@ -227,6 +311,28 @@ impl Stream {
         let news = |text: &String| !known.iter().any(|known| text.contains(known));
         let bus = self.line.pipeline.bus().unwrap();
         std::iter::from_fn(|| bus.pop()).filter_map(said).filter(news).collect()
+    }
+}
+
+/// A pad that is held up.
+pub struct Held {
+    pad: gst::Pad,
+    probe: Option<gst::PadProbeId>,
+    reached: Arc<AtomicBool>,
+}
+
+impl Held {
+    /// Waits until a frame is held up.
+    #[track_caller]
+    pub fn wait(&self) {
+        until("a frame is held up", || self.reached.load(Ordering::SeqCst));
+    }
+
+    /// Lets everything go on.
+    pub fn let_go(&mut self) {
+        if let Some(probe) = self.probe.take() {
+            self.pad.remove_probe(probe);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Word of work that takes long: a model that loads, an engine that is built.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use gst::prelude::*;
@@ -39,24 +39,30 @@ pub fn watched<T, E>(
     report: &(dyn Fn(Progress) + Sync),
     job: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    watched_every(EVERY, what, report, job)
+    let began = Instant::now();
+    // Until the job's end of the channel goes, also where the job panics.
+    let tick = |wait: &Receiver<()>| {
+        (wait.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout)).then(|| began.elapsed())
+    };
+    watched_by(&tick, &|| began.elapsed(), what, report, job)
 }
 
-fn watched_every<T, E>(
-    every: Duration,
+/// As [`watched`], by another clock: `tick` waits until there is a word due and returns how old the job is then, or nothing once the
+/// channel is closed; `age` says how old it is.
+fn watched_by<T, E>(
+    tick: &(dyn Fn(&Receiver<()>) -> Option<Duration> + Sync),
+    age: &dyn Fn() -> Duration,
     what: &str,
     report: &(dyn Fn(Progress) + Sync),
     job: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    let began = Instant::now();
     let say = &|stage, words: String| report(Progress { stage, text: format!("{what}{words}") });
     let (working, wait) = channel::<()>();
     std::thread::scope(|scope| {
         let tick = move || {
             let mut stage = gst::ProgressType::Start;
-            // Until the job's end of the channel goes, also where the job panics.
-            while wait.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                say(stage, format!(", {} s", began.elapsed().as_secs()));
+            while let Some(age) = tick(&wait) {
+                say(stage, format!(", {} s", age.as_secs()));
                 stage = gst::ProgressType::Continue;
             }
             stage == gst::ProgressType::Continue
@@ -70,7 +76,7 @@ fn watched_every<T, E>(
         let done = job();
         drop(working);
         if ticker.is_ok_and(|ticker| ticker.join().unwrap_or(false)) {
-            let seconds = began.elapsed().as_secs_f64();
+            let seconds = age().as_secs_f64();
             match done {
                 Ok(_) => say(gst::ProgressType::Complete, format!(" took {seconds:.1} s")),
                 Err(_) => say(gst::ProgressType::Error, format!(" failed after {seconds:.1} s")),
@@ -83,16 +89,31 @@ fn watched_every<T, E>(
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
 
-    /// What is said about a job of so many ticks.
-    fn said(ticks: f64, result: Result<u8, ()>) -> Vec<Progress> {
+    /// What is said about a job that takes so many seconds.
+    fn said(seconds: f64, result: Result<u8, ()>) -> Vec<Progress> {
         gst::init().unwrap();
-        let tick = Duration::from_millis(80);
         let said = Mutex::new(Vec::new());
-        let done = watched_every(tick, "loading a.onnx", &|p| said.lock().unwrap().push(p), || {
-            std::thread::sleep(tick.mul_f64(ticks));
+        let ticks = AtomicU64::new(0);
+        let (through, wait) = channel();
+        let (through, wait) = (Mutex::new(Some(through)), Mutex::new(wait));
+        // A second goes by at each tick; the job is through at the last one.
+        let tick = |job: &Receiver<()>| {
+            let next = ticks.load(Ordering::SeqCst) + 1;
+            if next as f64 <= seconds {
+                ticks.store(next, Ordering::SeqCst);
+                return Some(Duration::from_secs(next));
+            }
+            through.lock().unwrap().take();
+            assert!(job.recv().is_err(), "nothing is ever sent");
+            None
+        };
+        let age = || Duration::from_secs_f64(seconds);
+        let done = watched_by(&tick, &age, "loading a.onnx", &|p| said.lock().unwrap().push(p), || {
+            let _: Result<(), _> = wait.lock().unwrap().recv();
             result
         });
         assert_eq!(done, result);
@@ -105,11 +126,14 @@ mod tests {
         let stages = |said: &[Progress]| said.iter().map(|p| p.stage).collect::<Vec<_>>();
         let slow = said(3.5, Ok(1));
         assert_eq!(stages(&slow), [Start, Continue, Continue, Complete]);
-        assert_eq!(slow[0].text, "loading a.onnx, 0 s");
-        assert_eq!(slow[3].text, "loading a.onnx took 0.3 s");
+        assert_eq!(
+            [0, 1, 2].map(|n| slow[n].text.as_str()),
+            [1, 2, 3].map(|n| format!("loading a.onnx, {n} s"))
+        );
+        assert_eq!(slow[3].text, "loading a.onnx took 3.5 s");
         let failing = said(1.5, Err(()));
         assert_eq!(stages(&failing), [Start, Error]);
-        assert_eq!(failing[1].text, "loading a.onnx failed after 0.1 s");
+        assert_eq!(failing[1].text, "loading a.onnx failed after 1.5 s");
         assert_eq!(said(0.0, Ok(1)), []);
     }
 

@@ -94,6 +94,11 @@ fn cpu() -> String {
 /// The SHA-256 of a file. It is remembered in the cache with the file's number, size and time stamps, and taken from there as
 /// long as these are the same.
 fn content(root: &Path, file: &Path) -> io::Result<String> {
+    content_at(SystemTime::now(), root, file)
+}
+
+/// As [`content`], at this time.
+fn content_at(now: SystemTime, root: &Path, file: &Path) -> io::Result<String> {
     // Opened, so that it is known to be a regular file.
     let metadata = files::open(file)?.metadata()?;
     let stamp = format!(
@@ -119,7 +124,7 @@ fn content(root: &Path, file: &Path) -> io::Result<String> {
     }
     let sum = checksum::sha256(file)?;
     let changed = Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or(0));
-    let settled = SystemTime::now().duration_since(UNIX_EPOCH).is_ok_and(|now| now > changed + RACY);
+    let settled = now.duration_since(UNIX_EPOCH).is_ok_and(|now| now > changed + RACY);
     if settled && let Err(e) = folder::write(root, MODELS, name, format!("{sum} {stamp}\n").as_bytes()) {
         gst::debug!(super::CAT, "'{}' is not written: {e}", remembered.display());
     }
@@ -189,10 +194,11 @@ mod tests {
         let root = folder("stamps");
         let file = root.join("a.onnx");
         fs::write(&file, "one").unwrap();
-        let one = content(&root, &file).unwrap();
+        let changed =
+            UNIX_EPOCH + Duration::from_secs(fs::metadata(&file).unwrap().ctime().try_into().unwrap());
+        let one = content_at(changed + RACY, &root, &file).unwrap();
         assert!(!root.join(MODELS).exists(), "it is too young to be remembered");
-        std::thread::sleep(RACY + Duration::from_secs(1));
-        assert_eq!(content(&root, &file).unwrap(), one);
+        assert_eq!(content_at(changed + RACY + Duration::from_secs(1), &root, &file).unwrap(), one);
         let memory = fs::read_dir(root.join(MODELS)).unwrap().next().unwrap().unwrap().path();
         // What is remembered is believed.
         let text = fs::read_to_string(&memory).unwrap();
@@ -200,6 +206,9 @@ mod tests {
         assert_eq!(content(&root, &file).unwrap(), "0".repeat(64));
         // Not of another content, nor half of it.
         fs::write(&file, "two").unwrap();
+        // File systems' clocks tick in milliseconds.
+        let later = SystemTime::now() + Duration::from_secs(10);
+        fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
         assert_eq!(content(&root, &file).unwrap(), checksum::sha256_of("two"));
         fs::write(&memory, &text[..30]).unwrap();
         assert_eq!(content(&root, &file).unwrap(), checksum::sha256_of("two"));

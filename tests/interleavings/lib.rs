@@ -1,0 +1,317 @@
+//! trtinfer's lane, queue and share of the cores, compiled with loom's locks instead of std's: loom runs what happens here again and
+//! again, with every order in which the threads can take turns, and finds who waits for ever.
+//!
+//! Each function is something that elements do to each other, as running.rs, worker.rs and change.rs do it. Of the threads' turns, those
+//! orders are tried in which a thread is interrupted a few times where it does not wait ([`every_order`]).
+//!
+//! Loom has no time: who waits for a deadline waits until something else wakes it. So no test here is rescued by one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gst::{FlowError, FlowSuccess};
+use loom::thread::{JoinHandle, spawn};
+
+use batcher::{Batcher, Client, Rules};
+use cores::Cores;
+use lane::{Item, Lane, Ticket};
+use leaky::Leaky;
+use sync::{Mutex, lock};
+
+#[allow(dead_code)] // what elements do besides
+#[path = "../../plugins/src/trtinfer/batcher.rs"]
+mod batcher;
+#[allow(dead_code)]
+#[path = "../../plugins/src/trtinfer/cores.rs"]
+mod cores;
+#[allow(dead_code)]
+#[path = "../../plugins/src/trtinfer/lane.rs"]
+mod lane;
+#[path = "../../plugins/src/trtinfer/leaky.rs"]
+mod leaky;
+
+/// What the modules above find as `crate::sync`.
+mod sync {
+    pub use loom::sync::{Condvar, Mutex, MutexGuard};
+
+    pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// Runs something with every order of its threads in which these are interrupted at most `interruptions` times.
+///
+/// # Panics
+/// It panics with one of them, or its threads wait for each other.
+pub fn every_order(interruptions: usize, run: fn()) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(interruptions);
+    model.check(run);
+}
+
+/// A frame on its way through a queue, as trtinfer's `Job` is.
+struct Frame {
+    number: u32,
+    ticket: Ticket,
+    element: Arc<Element>,
+}
+
+impl batcher::Job for Frame {
+    fn fits(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// An element: its lane, and what it has pushed.
+struct Element {
+    lane: Lane<u32>,
+    pushed: Mutex<Vec<u32>>,
+}
+
+type Queue = Arc<Batcher<Frame>>;
+
+/// A queue whose batches have up to so many frames. Partial ones wait for ever, or not at all.
+fn queue(size: usize, waits: bool) -> Queue {
+    let timeout = if waits { Duration::from_secs(1 << 20) } else { Duration::ZERO };
+    Arc::new(Batcher::new(Rules { size, min: 0, timeout, in_flight: 2 * size }))
+}
+
+fn element() -> Arc<Element> {
+    Arc::new(Element { lane: Lane::new(), pushed: Mutex::new(Vec::new()) })
+}
+
+impl Element {
+    /// As `TrtInfer::chain`: a frame that comes. Returns whether it was taken.
+    fn chain(
+        self: &Arc<Self>,
+        queue: &Queue,
+        client: Client,
+        leaky: Leaky,
+        number: u32,
+    ) -> Result<bool, FlowError> {
+        let parts = |frame: Frame| (frame.ticket, frame.number);
+        let ticket = leaky.enter(&self.lane, queue, client, parts, |_| ())?;
+        if let Some(ticket) = ticket {
+            queue.submit(client, 0, Frame { number, ticket, element: Arc::clone(self) });
+        }
+        Ok(ticket.is_some())
+    }
+
+    /// As `TrtInfer::drain`.
+    fn drain(&self, queue: &Queue, client: Client) -> bool {
+        queue.hurry(client);
+        self.lane.drain()
+    }
+
+    /// As the source pad's task: pushes until it is flushed or stopped.
+    fn task(self: &Arc<Self>) -> JoinHandle<()> {
+        let this = Arc::clone(self);
+        spawn(move || {
+            while let Some(item) = this.lane.pop() {
+                if let Item::Frame(Ok(number)) = item {
+                    lock(&this.pushed).push(number);
+                }
+                this.lane.pushed(Ok(FlowSuccess::Ok));
+            }
+        })
+    }
+
+    /// What has been pushed.
+    fn pushed(&self) -> Vec<u32> {
+        lock(&self.pushed).clone()
+    }
+}
+
+/// A worker of the instance, as `worker::work`.
+fn worker(queue: &Queue) -> JoinHandle<()> {
+    let queue = Arc::clone(queue);
+    spawn(move || {
+        while let Some(mut batch) = queue.take() {
+            batch.retain(|frame| frame.element.lane.wants(frame.ticket));
+            for Frame { number, ticket, element } in batch {
+                element.lane.finish(ticket, Ok(number));
+            }
+        }
+    })
+}
+
+/// As the element's and the instance's end.
+fn end(queue: &Queue, element: &Element, client: Client, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    element.lane.stop();
+    while queue.take_back(client).is_some() {}
+    queue.leave(client);
+    queue.stop();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Frames leave in their order, however many workers there are, and a drain waits for all of them.
+pub fn frames_leave_in_order() {
+    let (queue, element) = (queue(1, false), element());
+    let client = queue.join(Some(2));
+    let threads = [worker(&queue), worker(&queue), element.task()];
+    for number in 0..2 {
+        assert_eq!(element.chain(&queue, client, Leaky::No, number), Ok(true));
+    }
+    assert!(element.drain(&queue, client));
+    assert_eq!(element.pushed(), [0, 1]);
+    end(&queue, &element, client, threads);
+}
+
+/// A frame that comes waits while the lane is full, and comes in when there is room.
+pub fn a_full_lane_lets_a_frame_in_when_one_has_left() {
+    let (queue, element) = (queue(1, false), element());
+    let client = queue.join(Some(1));
+    let threads = [worker(&queue), element.task()];
+    for number in 0..3 {
+        assert_eq!(element.chain(&queue, client, Leaky::No, number), Ok(true));
+    }
+    assert!(element.drain(&queue, client));
+    assert_eq!(element.pushed(), [0, 1, 2]);
+    end(&queue, &element, client, threads);
+}
+
+/// A batch that waits for more goes when no more can come.
+pub fn the_end_does_not_wait_for_a_batch_to_fill() {
+    let (queue, element) = (queue(4, true), element());
+    let client = queue.join(Some(4));
+    let threads = [worker(&queue), element.task()];
+    for number in 0..2 {
+        assert_eq!(element.chain(&queue, client, Leaky::No, number), Ok(true));
+    }
+    assert!(element.drain(&queue, client));
+    assert_eq!(element.pushed(), [0, 1]);
+    end(&queue, &element, client, threads);
+}
+
+/// Two elements fill a batch; when one of them leaves, nobody waits for its frames.
+pub fn who_leaves_is_not_waited_for() {
+    let (queue, element) = (queue(2, true), element());
+    let (client, other) = (queue.join(Some(1)), queue.join(Some(1)));
+    let threads = [worker(&queue), element.task()];
+    let leaves = {
+        let queue = Arc::clone(&queue);
+        spawn(move || queue.leave(other))
+    };
+    assert_eq!(element.chain(&queue, client, Leaky::No, 0), Ok(true));
+    // Room for the second there is when the first has left.
+    assert_eq!(element.chain(&queue, client, Leaky::No, 1), Ok(true));
+    leaves.join().unwrap();
+    assert!(element.drain(&queue, client));
+    assert_eq!(element.pushed(), [0, 1]);
+    end(&queue, &element, client, threads);
+}
+
+/// A flush while frames are on their way and another waits to come in: nothing from before it comes out after it.
+pub fn a_flush_drops_what_is_on_its_way_and_nothing_that_comes_after() {
+    let (queue, element) = (queue(1, false), element());
+    let client = queue.join(Some(1));
+    let threads = [worker(&queue)];
+    let task = element.task();
+    let feeder = {
+        let (queue, element) = (Arc::clone(&queue), Arc::clone(&element));
+        spawn(move || {
+            let flows = [0, 1].map(|number| element.chain(&queue, client, Leaky::No, number));
+            assert!(flows.iter().all(|flow| matches!(flow, Ok(true) | Err(FlowError::Flushing))));
+        })
+    };
+    assert!(element.lane.flush_start().is_empty());
+    while queue.take_back(client).is_some() {}
+    // As the pad does it: the task has ended, and the streaming thread has returned.
+    task.join().unwrap();
+    feeder.join().unwrap();
+    let before = element.pushed().len();
+    element.lane.flush_stop();
+    let task = element.task();
+    assert_eq!(element.chain(&queue, client, Leaky::No, 7), Ok(true));
+    assert!(element.drain(&queue, client));
+    assert_eq!(element.pushed()[before..], [7]);
+    end(&queue, &element, client, threads.into_iter().chain([task]));
+}
+
+/// Everybody who waits for anything returns when the element and its instance are stopped.
+pub fn a_stop_lets_everybody_go() {
+    // The worker waits for a batch to fill, the task for a frame, the feeder for room.
+    let (queue, element) = (queue(2, true), element());
+    let (client, _other) = (queue.join(Some(1)), queue.join(Some(1)));
+    let threads = [worker(&queue), element.task()];
+    let feeder = {
+        let (queue, element) = (Arc::clone(&queue), Arc::clone(&element));
+        spawn(move || {
+            let flows = [0, 1].map(|number| element.chain(&queue, client, Leaky::No, number));
+            assert_eq!(flows[1], Err(FlowError::Flushing));
+        })
+    };
+    end(&queue, &element, client, threads.into_iter().chain([feeder]));
+}
+
+/// Another model between two frames: what waits for the one before goes at once, and the frames stay in order.
+pub fn a_change_of_the_model_loses_nothing() {
+    let (before, after, element) = (queue(2, true), queue(1, false), element());
+    // Somebody else uses the one before, too: its batch of two would wait for ever.
+    let (client, _other) = (before.join(Some(2)), before.join(Some(2)));
+    let threads = [worker(&before), worker(&after), element.task()];
+    assert_eq!(element.chain(&before, client, Leaky::No, 0), Ok(true));
+    before.leave(client);
+    let client = after.join(Some(2));
+    assert_eq!(element.chain(&after, client, Leaky::No, 1), Ok(true));
+    assert!(element.drain(&after, client));
+    assert_eq!(element.pushed(), [0, 1]);
+    before.stop();
+    end(&after, &element, client, threads);
+}
+
+/// A frame that is lost for the one that comes is either lost or comes out, whatever the worker does meanwhile; the newest is not lost
+/// while an older one waits.
+pub fn frames_that_give_way_are_lost_once() {
+    let (queue, element) = (queue(1, false), element());
+    let client = queue.join(Some(1));
+    let threads = [worker(&queue), element.task()];
+    let taken: Vec<_> =
+        (0..3).filter(|number| element.chain(&queue, client, Leaky::Downstream, *number).unwrap()).collect();
+    assert!(element.drain(&queue, client));
+    let pushed = element.pushed();
+    assert!(pushed.is_sorted_by(|a, b| a < b) && !pushed.is_empty(), "{pushed:?}");
+    // What was taken last had nobody to give way to.
+    assert_eq!(pushed.last(), taken.last());
+    assert!(pushed.iter().all(|number| taken.contains(number)), "{pushed:?} {taken:?}");
+    end(&queue, &element, client, threads);
+}
+
+/// Two elements of a queue: one is stopped while it has frames there, and the other's come out.
+pub fn an_element_that_stops_takes_nobody_with_it() {
+    let (queue, element, stops) = (queue(2, true), element(), self::element());
+    let (client, other) = (queue.join(Some(1)), queue.join(Some(1)));
+    let threads = [worker(&queue), element.task()];
+    let stopping = {
+        let queue = Arc::clone(&queue);
+        spawn(move || {
+            assert_eq!(stops.chain(&queue, other, Leaky::No, 100), Ok(true));
+            stops.lane.stop();
+            while queue.take_back(other).is_some() {}
+            queue.leave(other);
+        })
+    };
+    assert_eq!(element.chain(&queue, client, Leaky::No, 0), Ok(true));
+    stopping.join().unwrap();
+    assert!(element.drain(&queue, client));
+    assert_eq!(element.pushed(), [0]);
+    end(&queue, &element, client, threads);
+}
+
+/// Whoever waits for cores gets them, however many the others want.
+pub fn everybody_gets_cores() {
+    let cores = Arc::new(Cores::new(2));
+    let busy = Arc::new(Mutex::new(0));
+    let threads = [2, 1, 1].map(|wanted| {
+        let (cores, busy) = (Arc::clone(&cores), Arc::clone(&busy));
+        spawn(move || {
+            let taken = cores.take(wanted);
+            *lock(&busy) += wanted;
+            assert!(*lock(&busy) <= 2);
+            *lock(&busy) -= wanted;
+            drop(taken);
+        })
+    });
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
