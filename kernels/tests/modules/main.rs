@@ -67,6 +67,7 @@ fn tests_comments_and_strings_are_no_dependencies() {
     ];
     let quiet = [
         "/// [`crate::b::B`]\npub struct A;",
+        "pub(in crate::b) struct A;",
         "/* crate::b::B /* */ crate::b::B */ pub struct A;",
         "pub struct A; const S: &str = \"crate::b::B \\\" crate::b::B\"; const Q: char = '\"';",
         "pub struct A; const S: &str = r#\"\" crate::b::B\"#;",
