@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::clock::{Clock, Moment};
-use super::geometry::{Point, contains, distance_to_outline};
-use super::line::{Rule, Side};
-use super::polygon::{Change, Presence};
+use super::geometry::contains;
 use super::totals::Totals;
-use super::{Direction, Event, EventKind, FrameTime, Kind, Params, Sighting, Stay, Units, Zone, ZoneError};
+use super::view::{Ground, Now, View, ZoneState};
+use super::{Event, EventKind, FrameTime, Kind, Params, Sighting, Stay, Units, Zone, ZoneError};
 
 /// What happened in a frame.
 #[derive(Clone, Debug, Default)]
@@ -36,20 +35,6 @@ pub struct Counter {
     report: Report,
 }
 
-/// A zone on the ground of a frame, and what it has counted.
-#[derive(Clone, Debug, Default)]
-struct Ground {
-    /// Frame pixels.
-    points: Vec<Point>,
-    /// The classes that are given as numbers.
-    numbers: Vec<u32>,
-    totals: Totals,
-    /// The classes of the objects without an identity that were in it in the last frame.
-    shown: Vec<Arc<str>>,
-    /// Whether it was said that it is full.
-    full: bool,
-}
-
 #[derive(Clone, Debug)]
 struct Track {
     seen: Moment,
@@ -58,19 +43,6 @@ struct Track {
     label: Arc<str>,
     /// By zone.
     states: Vec<Option<ZoneState>>,
-}
-
-#[derive(Clone, Debug)]
-enum ZoneState {
-    Line(Side),
-    Polygon(Presence),
-}
-
-/// What is the same for all objects of a frame.
-#[derive(Clone, Copy)]
-struct Now {
-    moment: Moment,
-    size: [f64; 2],
 }
 
 impl Counter {
@@ -318,92 +290,6 @@ impl Counter {
                 let label = "".into();
                 self.report.events.push(Event { zone, what, object: None, id: None, label, occupancy });
             }
-        }
-    }
-}
-
-/// An object, as a zone sees it.
-#[derive(Clone, Copy)]
-struct View<'a> {
-    now: Now,
-    params: &'a Params,
-    zone: usize,
-    object: &'a Sighting<'a>,
-}
-
-impl View<'_> {
-    fn zone(&self) -> &Zone {
-        &self.params.zones[self.zone]
-    }
-
-    /// The point of the object that counts, within the frame, and whether it is at the frame's border.
-    fn anchor(&self) -> (Point, bool) {
-        let p = self.zone().anchor.unwrap_or(self.params.anchor).of(&self.object.rect);
-        let size = self.now.size;
-        if size.iter().any(|side| *side < 1.0) {
-            return (p, false);
-        }
-        let [x, y] = [0, 1].map(|i| p[i].clamp(0.5, size[i] - 0.5));
-        let border = [x, y].iter().zip(size).any(|(v, side)| *v == 0.5 || *v == side - 0.5);
-        ([x, y], border)
-    }
-
-    /// Whether the object's class counts.
-    fn counts(&self, ground: &Ground) -> bool {
-        let classes = &self.zone().classes;
-        classes.is_empty()
-            || classes.iter().any(|class| class == self.object.label)
-            || self.object.class.is_some_and(|class| ground.numbers.contains(&class))
-    }
-
-    /// How many pixels beyond an edge it must be; nothing at the frame's border, where it can get no further.
-    fn margin(&self, border: bool) -> Option<f64> {
-        let side = self.object.rect.w.max(self.object.rect.h).max(0.0);
-        (!border).then_some(self.params.margin * f64::from(side))
-    }
-
-    fn first_state(&self, ground: &Ground) -> ZoneState {
-        match (self.zone().kind, ground.points[..].try_into()) {
-            (Kind::Line, Ok(line)) => ZoneState::Line(Side::new(line, self.anchor().0)),
-            _ => ZoneState::Polygon(Presence::default()),
-        }
-    }
-
-    fn line(&self, ground: &Ground, side: &mut Side) -> Option<Direction> {
-        let (at, border) = self.anchor();
-        let rule =
-            Rule { frames: self.params.min_frames, margin: self.margin(border), counts: self.counts(ground) };
-        side.see(ground.points[..].try_into().ok()?, at, rule)
-    }
-
-    fn polygon(
-        &self,
-        ground: &mut Ground,
-        presence: &mut Presence,
-        tell: &mut impl FnMut(EventKind, Arc<str>, u32),
-    ) {
-        let (at, border) = self.anchor();
-        let (now, frames) = (self.now.moment, self.params.min_frames);
-        let inside = contains(&ground.points, at);
-        let far = || self.margin(border).is_none_or(|m| distance_to_outline(&ground.points, at) >= m);
-        let far = !inside && far();
-        match presence.see(now, inside, far, self.counts(ground), frames) {
-            Some(Change::Enters { since, appeared }) => {
-                let label = ground.totals.enter(self.object.label);
-                presence.begin(since, now, label.clone());
-                tell(EventKind::Enter { appeared }, label, ground.totals.all.occupancy);
-            }
-            Some(Change::Leaves(visit)) => {
-                let dwell = visit.dwell();
-                ground.totals.leave(&visit.label, dwell);
-                tell(EventKind::Leave { vanished: false, dwell }, visit.label, ground.totals.all.occupancy);
-            }
-            None => {}
-        }
-        let Some((visit, long)) = presence.visit.as_mut().zip(self.zone().dwell) else { return };
-        if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.told) {
-            visit.told = true;
-            tell(EventKind::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
         }
     }
 }

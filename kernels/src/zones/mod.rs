@@ -26,6 +26,7 @@ mod polygon;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod view;
 
 use std::sync::Arc;
 

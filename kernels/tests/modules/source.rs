@@ -65,6 +65,7 @@ pub fn parse(path: &str, text: &str) -> Source {
         let word = rest[0].as_str();
         let is_path = is_word(word) && rest.get(1).is_some_and(|next| next == "::");
         let continued = at > 0 && ["::", "."].contains(&tokens[at - 1].as_str());
+        let is_visibility = at > 2 && tokens[at - 3..at].concat() == "pub(in";
         if rest.len() > 7 && rest[..7].concat() == "#[cfg(test)]" {
             at += 7 + item(&rest[7..]);
         } else if word == "use" {
@@ -83,7 +84,10 @@ pub fn parse(path: &str, text: &str) -> Source {
                 path.push(part.clone());
                 at += 2;
             }
-            source.paths.push(path);
+            // What `pub(in crate::a)` names is who may see, not what is seen.
+            if !is_visibility {
+                source.paths.push(path);
+            }
         } else {
             if ["struct", "enum", "trait", "type", "const", "static", "fn", "union"].contains(&word)
                 && let Some(name) = rest.get(1)

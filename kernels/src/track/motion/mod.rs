@@ -1,0 +1,82 @@
+//! How a box is filtered: the trackers' state vectors and noise, and what they remember of observations.
+
+mod area_ratio;
+mod observed;
+mod sized;
+#[cfg(test)]
+mod tests;
+
+pub(super) use area_ratio::AreaRatio;
+pub(super) use observed::Observed;
+pub(super) use sized::{RatioHeight, WidthHeight};
+
+use super::kalman::Kalman;
+use crate::geometry::{Affine, Rect};
+
+/// A filter over boxes.
+pub(super) trait Motion {
+    /// Starts at a box, at rest. The box must have a finite position and a finite, positive size.
+    fn new(rect: &Rect) -> Self;
+    /// Moves a time on, in frames; `lost` when the last frame had no measurement.
+    fn predict(&mut self, frames: f64, lost: bool);
+    /// Moves with the camera.
+    fn moved(&mut self, camera: &Affine);
+    /// Takes in a detected box, under the same condition as in `new`.
+    fn update(&mut self, rect: &Rect);
+    /// The estimate; not finite, or not positive in size, when the filter has run away.
+    fn rect(&self) -> Rect;
+    /// The centre's velocity, in pixels per frame.
+    fn velocity(&self) -> [f64; 2];
+    /// The box as it was last seen, where that is remembered; else the estimate.
+    fn last_seen(&self) -> Rect {
+        self.rect()
+    }
+    /// The direction over the last `frames` frames; `None` where it stands still. Where observations are remembered, that
+    /// from the observation `frames` frames before the last one to that, or from the first later one there is.
+    fn heading(&self, frames: u32) -> Option<Heading> {
+        let ([x, y], [vx, vy]) = (centre(&self.rect()), self.velocity());
+        let from = [x - f64::from(frames) * vx, y - f64::from(frames) * vy];
+        (vx.hypot(vy) > STANDING).then(|| Heading { direction: Heading::between(from, [x, y]), from })
+    }
+}
+
+/// Velocity, in pixels per frame, below which something stands.
+const STANDING: f64 = 1e-6;
+
+/// A direction, and where one that is compared with it begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heading {
+    /// A unit vector, or none where it stood still.
+    direction: [f64; 2],
+    from: [f64; 2],
+}
+
+impl Heading {
+    fn between(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+        let (x, y) = (b[0] - a[0], b[1] - a[1]);
+        let length = x.hypot(y);
+        if length > 0.0 { [x / length, y / length] } else { [0.0, 0.0] }
+    }
+
+    /// 0.5 for a box straight on, 0 at a right angle, -0.5 straight back: OC-SORT's consistency of velocity directions.
+    pub(super) fn agreement(&self, rect: &Rect) -> f64 {
+        let way = Self::between(self.from, centre(rect));
+        let cosine = self.direction[0] * way[0] + self.direction[1] * way[1];
+        0.5 - cosine.clamp(-1.0, 1.0).acos() / std::f64::consts::PI
+    }
+}
+
+/// Centre x and y in f64.
+fn centre(rect: &Rect) -> [f64; 2] {
+    let [x, y, w, h] = [rect.x, rect.y, rect.w, rect.h].map(f64::from);
+    [x + w / 2.0, y + h / 2.0]
+}
+
+fn around(x: f64, y: f64, w: f64, h: f64) -> Rect {
+    Rect { x: (x - w / 2.0) as f32, y: (y - h / 2.0) as f32, w: w as f32, h: h as f32 }
+}
+
+fn velocity_of(filter: &Kalman) -> [f64; 2] {
+    let [x, y, ..] = filter.velocities();
+    [x, y]
+}
