@@ -1,6 +1,6 @@
 //! Followed objects, from their first detection to their loss: what all trackers share.
 
-use super::look::Look;
+use super::appearance::MeanEmbedding;
 use super::matching::{Matcher, Rule};
 use super::motion::{Heading, Motion};
 use super::seen::{One, Posture, Seen};
@@ -32,7 +32,7 @@ pub(super) struct Target<M> {
     pub(super) detection: Option<usize>,
     posture: Posture,
     angle: f32,
-    look: Look,
+    mean_embedding: MeanEmbedding,
 }
 
 impl<M: Motion> Target<M> {
@@ -49,10 +49,10 @@ impl<M: Motion> Target<M> {
             detection: Some(index),
             posture: Posture::default(),
             angle: one.angle,
-            look: Look::default(),
+            mean_embedding: MeanEmbedding::default(),
         };
         target.posture.take(one.pose, &target.motion.rect());
-        target.look.take(one.embedding);
+        target.mean_embedding.take(one.embedding);
         target
     }
 
@@ -82,7 +82,7 @@ impl<M: Motion> Target<M> {
             self.motion.update(&self.posture.measure(one, &expected));
         }
         self.posture.take(one.pose, &self.motion.rect());
-        self.look.take(one.embedding);
+        self.mean_embedding.take(one.embedding);
         self.class = one.detection.class;
         self.angle = one.angle;
         self.misses = 0;
@@ -97,8 +97,8 @@ impl<M: Motion> Target<M> {
     }
 
     /// How it looked so far.
-    pub(super) fn look(&self) -> &Look {
-        &self.look
+    pub(super) fn mean_embedding(&self) -> &MeanEmbedding {
+        &self.mean_embedding
     }
 
     /// The filter's estimate, rotated as it was last seen.
@@ -179,7 +179,7 @@ impl<M: Motion> Targets<M> {
 
     /// Forgets how they looked.
     pub(super) fn clear_looks(&mut self) {
-        self.all.iter_mut().for_each(|target| target.look = Look::default());
+        self.all.iter_mut().for_each(|target| target.mean_embedding = MeanEmbedding::default());
     }
 
     /// One round of association, see [`Matcher::round`].

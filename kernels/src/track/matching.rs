@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::appearance::MeanEmbedding;
 use super::lifecycle::Target;
-use super::look::Look;
 use super::motion::{Heading, Motion};
 use super::seen::{One, Seen};
 use super::{AREA_OF_BOX, Params};
@@ -20,19 +20,19 @@ pub(super) struct Rule {
     /// Other classes never match.
     pub(super) class_aware: bool,
     /// Where the objects are looked for.
-    pub(super) place: Place,
+    pub(super) position: Position,
     /// By how much of its width and height each box grows on each side before it is compared.
     pub(super) buffer: f32,
     /// Whether the direction counts.
     pub(super) momentum: Option<Momentum>,
-    /// Whether looks count, where both have some.
+    /// Whether appearance is compared, where both have an embedding.
     pub(super) appearance: Option<Appearance>,
 }
 
-/// What a match gains where both look alike; BoT-SORT's (section 3.3).
+/// What a match gains where both have the same appearance; BoT-SORT's (section 3.3).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Appearance {
-    /// Lowest similarity of place at which looks count.
+    /// Lowest similarity of position at which appearance is compared.
     pub(super) proximity: f32,
     /// Highest cosine distance, halved, at which they do.
     pub(super) distance: f32,
@@ -40,7 +40,7 @@ pub(super) struct Appearance {
 
 /// Where an object is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// Where the filter expects it.
     Expected,
     /// Where it was last seen.
@@ -57,13 +57,13 @@ pub(super) struct Momentum {
 }
 
 impl Rule {
-    /// Similarity of boxes as they are, where objects are expected, and looks.
+    /// Similarity of boxes as they are, where objects are expected, and appearance.
     pub(super) fn new(gate: Gate, params: &Params) -> Self {
         Self {
             gate,
             weigh_confidence: false,
             class_aware: params.class_aware,
-            place: Place::Expected,
+            position: Position::Expected,
             buffer: 0.0,
             momentum: None,
             appearance: Some(Appearance { proximity: params.proximity, distance: params.appearance }),
@@ -85,12 +85,12 @@ impl Momentum {
 
 impl Appearance {
     /// The better of the score and half the looks' cosine and one, as far as looks count.
-    fn weigh(&self, score: f32, similarity: f32, look: &Look, one: &One<'_>) -> f32 {
+    fn weigh(&self, score: f32, similarity: f32, mean: &MeanEmbedding, one: &One<'_>) -> f32 {
         if similarity < self.proximity {
             return score;
         }
-        let alike = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
-        let likeness = look.likeness(one.embedding).filter(alike);
+        let close = |likeness: &f32| 0.5 - 0.5 * likeness <= self.distance;
+        let likeness = mean.likeness(one.embedding).filter(close);
         likeness.map_or(score, |likeness| score.max(0.5 + 0.5 * likeness))
     }
 }
@@ -104,8 +104,8 @@ pub(super) struct Matcher {
     points: Vec<(f32, f32)>,
     poses: Vec<Range<usize>>,
     pairs: Vec<Pair>,
-    /// Poses' pairs.
-    alike: Vec<Pair>,
+    /// Pairs that are compared by their poses.
+    pose_pairs: Vec<Pair>,
     assignment: Assignment,
 }
 
@@ -126,9 +126,9 @@ impl Matcher {
         let offered: Vec<(usize, One<'_>)> =
             open.iter().filter_map(|&index| Some((index, seen.get(index)?))).collect();
         self.expected.clear();
-        self.expected.extend(candidates.iter().map(|target| match rule.place {
-            Place::Expected => target.rect(),
-            Place::LastSeen => target.last_seen(),
+        self.expected.extend(candidates.iter().map(|target| match rule.position {
+            Position::Expected => target.rect(),
+            Position::LastSeen => target.last_seen(),
         }));
         self.seen.clear();
         self.seen.extend(offered.iter().map(|(_, one)| one.detection.rect));
@@ -192,7 +192,7 @@ impl Matcher {
         costs: &mut Costs,
         may_match: impl Fn(usize, usize) -> bool,
     ) {
-        let Self { expected, points, poses, pairs, alike, .. } = self;
+        let Self { expected, points, poses, pairs, pose_pairs, .. } = self;
         let expected_poses = poses.iter().zip(&*expected).map(|(pose, rect)| Pose {
             points: points.get(pose.clone()).unwrap_or_default(),
             area: AREA_OF_BOX * rect.w * rect.h,
@@ -204,8 +204,8 @@ impl Matcher {
         let lacks = |pose: Option<&Pose<'_>>| pose.is_none_or(|pose| pose.points.is_empty());
         pairs.retain(|pair| lacks(rows.get(pair.row)) || lacks(cols.get(pair.col)));
         // Who lacks points resembles nobody there.
-        costs.oks(&rows, &cols, sigmas, may_match, alike);
-        pairs.append(alike);
+        costs.oks(&rows, &cols, sigmas, may_match, pose_pairs);
+        pairs.append(pose_pairs);
         pairs.sort_by_key(|pair| (pair.row, pair.col));
     }
 
@@ -230,7 +230,7 @@ impl Matcher {
                 pair.score *= one.detection.confidence;
             }
             if let Some(appearance) = rule.appearance {
-                pair.score = appearance.weigh(pair.score, similarity, target.look(), one);
+                pair.score = appearance.weigh(pair.score, similarity, target.mean_embedding(), one);
             }
             if pair.score < least {
                 return false;

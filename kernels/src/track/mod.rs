@@ -19,6 +19,7 @@
 //! # Ok::<(), cudainfer_kernels::track::TrackError>(())
 //! ```
 
+mod appearance;
 mod auto;
 mod botsort;
 mod bytetrack;
@@ -26,7 +27,6 @@ mod cbiou;
 mod confidence;
 mod kalman;
 mod lifecycle;
-mod look;
 mod matching;
 mod motion;
 mod ocsort;
@@ -39,7 +39,7 @@ mod poses;
 #[cfg(test)]
 mod tests;
 
-pub use look::Embeddings;
+pub use appearance::Embeddings;
 pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, Params, TrackError};
 
 use std::fmt::Debug;

@@ -9,7 +9,7 @@
 
 use super::Params;
 use super::lifecycle::Targets;
-use super::matching::{Momentum, Place, Rule};
+use super::matching::{Momentum, Position, Rule};
 use super::motion::Observed;
 use super::seen::Seen;
 use crate::associate::{Costs, Gate};
@@ -25,7 +25,7 @@ pub(super) fn step(
     let frame = targets.begin_frame(seen, params.max_lost);
     let first = Rule { momentum: Some(Momentum::of(params)), ..Rule::new(Gate::Before(params.iou), params) };
     targets.round(seen, &mut usable, first, costs, |_| true);
-    let recovery = Rule { place: Place::LastSeen, ..Rule::new(Gate::Before(params.iou), params) };
+    let recovery = Rule { position: Position::LastSeen, ..Rule::new(Gate::Before(params.iou), params) };
     targets.round(seen, &mut usable, recovery, costs, |_| true);
     targets.start(seen, &usable);
     targets.settle(|target| target.streak >= params.min_hits || frame <= params.min_hits);

@@ -1,4 +1,4 @@
-//! How objects look: embeddings, which are close for what looks alike.
+//! The appearance of objects: embeddings, which are close where two objects look the same.
 
 /// The embeddings of a frame's detections, from a model or from [`crate::appearance`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,9 +21,9 @@ const MEMORY: f64 = 0.9;
 
 /// What an object has looked like: the mean of its embeddings, each of length 1, the later the weightier.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look(Vec<f32>);
+pub(super) struct MeanEmbedding(Vec<f32>);
 
-impl Look {
+impl MeanEmbedding {
     /// Takes in an embedding, if it is one.
     pub(super) fn take(&mut self, embedding: &[f32]) {
         let Some(length) = length(embedding) else { return };
@@ -63,40 +63,40 @@ mod tests {
 
     #[test]
     fn likeness_is_the_cosine_and_what_was_seen_before_fades() {
-        let mut look = Look::default();
-        assert_eq!(look.likeness(&[1.0, 0.0]), None);
-        look.take(&[3.0, 0.0]);
-        let is = |look: &Look, embedding: &[f32], wanted: f32| {
-            let got = look.likeness(embedding).unwrap();
+        let mut mean = MeanEmbedding::default();
+        assert_eq!(mean.likeness(&[1.0, 0.0]), None);
+        mean.take(&[3.0, 0.0]);
+        let is = |mean: &MeanEmbedding, embedding: &[f32], wanted: f32| {
+            let got = mean.likeness(embedding).unwrap();
             assert!((got - wanted).abs() < 1e-6, "{got} is not {wanted}");
         };
-        is(&look, &[0.5, 0.0], 1.0);
-        is(&look, &[0.0, 2.0], 0.0);
-        is(&look, &[-1.0, 0.0], -1.0);
-        is(&look, &[1.0, 1.0], 0.5f32.sqrt());
-        look.take(&[0.0, 7.0]);
+        is(&mean, &[0.5, 0.0], 1.0);
+        is(&mean, &[0.0, 2.0], 0.0);
+        is(&mean, &[-1.0, 0.0], -1.0);
+        is(&mean, &[1.0, 1.0], 0.5f32.sqrt());
+        mean.take(&[0.0, 7.0]);
         // 0.9 of the one and 0.1 of the other.
-        is(&look, &[1.0, 0.0], 0.9 / (0.81f32 + 0.01).sqrt());
+        is(&mean, &[1.0, 0.0], 0.9 / (0.81f32 + 0.01).sqrt());
         for _ in 0..100 {
-            look.take(&[0.0, 1.0]);
+            mean.take(&[0.0, 1.0]);
         }
-        assert!(look.likeness(&[0.0, 1.0]).unwrap() > 0.999);
+        assert!(mean.likeness(&[0.0, 1.0]).unwrap() > 0.999);
     }
 
     #[test]
     fn what_is_no_embedding_says_nothing() {
-        let mut look = Look::default();
+        let mut mean = MeanEmbedding::default();
         for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[f32::INFINITY, 1.0]] {
-            look.take(none);
-            assert_eq!(look.likeness(&[1.0, 0.0]), None);
+            mean.take(none);
+            assert_eq!(mean.likeness(&[1.0, 0.0]), None);
         }
-        look.take(&[1.0, 0.0]);
+        mean.take(&[1.0, 0.0]);
         for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[1.0, 0.0, 0.0]] {
-            assert_eq!(look.likeness(none), None);
+            assert_eq!(mean.likeness(none), None);
         }
         // Another model's.
-        look.take(&[1.0, 0.0, 0.0]);
-        assert_eq!((look.likeness(&[1.0, 0.0]), look.likeness(&[2.0, 0.0, 0.0])), (None, Some(1.0)));
+        mean.take(&[1.0, 0.0, 0.0]);
+        assert_eq!((mean.likeness(&[1.0, 0.0]), mean.likeness(&[2.0, 0.0, 0.0])), (None, Some(1.0)));
         let embeddings = Embeddings { values: &[1.0, 2.0, 3.0], length: 2 };
         assert_eq!((embeddings.of(0), embeddings.of(1)), (&[1.0, 2.0][..], &[][..]));
         assert_eq!(Embeddings::default().of(5), &[] as &[f32]);
