@@ -9,11 +9,11 @@ const MOST_OTHERS: usize = 255;
 /// What is remembered of a stream.
 pub(crate) trait PerStream: Sized {
     /// That of a stream that has not begun, set up in the same way.
-    fn alike(&self) -> Self;
+    fn for_new_stream(&self) -> Self;
 
     /// Forgets the stream: what follows does not continue what was before.
     fn forget(&mut self) {
-        *self = self.alike();
+        *self = self.for_new_stream();
     }
 }
 
@@ -73,7 +73,8 @@ impl<T: PerStream> Streams<T> {
         }
         let known = self.others.iter().position(|stream| stream.id == id);
         let next = known.and_then(|i| self.others.remove(i));
-        let next = next.unwrap_or_else(|| Stream { id, start: None, memory: self.current.memory.alike() });
+        let next =
+            next.unwrap_or_else(|| Stream { id, start: None, memory: self.current.memory.for_new_stream() });
         let last = std::mem::replace(&mut self.current, next);
         if last.id.is_some() {
             self.others.push_front(last);
@@ -111,7 +112,7 @@ mod tests {
     struct Count(u32, u32);
 
     impl PerStream for Count {
-        fn alike(&self) -> Self {
+        fn for_new_stream(&self) -> Self {
             Self(self.0, 0)
         }
     }

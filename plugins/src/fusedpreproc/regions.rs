@@ -37,7 +37,7 @@ pub(super) struct Turns {
 }
 
 impl PerStream for Turns {
-    fn alike(&self) -> Self {
+    fn for_new_stream(&self) -> Self {
         Self::default()
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct Trails {
 }
 
 impl PerStream for Trails {
-    fn alike(&self) -> Self {
+    fn for_new_stream(&self) -> Self {
         Self::default()
     }
 }

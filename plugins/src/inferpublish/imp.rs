@@ -52,7 +52,7 @@ struct State {
 struct FrameCount(u64);
 
 impl PerStream for FrameCount {
-    fn alike(&self) -> Self {
+    fn for_new_stream(&self) -> Self {
         Self::default()
     }
 }

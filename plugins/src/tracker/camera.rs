@@ -8,14 +8,14 @@ use cudainfer_kernels::geometry::{Affine, Rect};
 
 use super::pixels::Pixels;
 
-/// Looks at one frame after the other.
+/// Embedder at one frame after the other.
 #[derive(Default)]
 pub(super) struct Camera {
-    eye: Option<(Pixels, Eye)>,
+    shrinker: Option<(Pixels, Shrinker)>,
     estimator: Estimator,
 }
 
-enum Eye {
+enum Shrinker {
     Cpu(Box<Shrink>),
     Gpu(Box<CudaShrink>, Arc<Stream>),
 }
@@ -28,31 +28,31 @@ impl Camera {
         wanted: bool,
         stream: impl FnOnce() -> Result<Arc<Stream>, String>,
     ) -> Result<(), String> {
-        self.eye = None;
+        self.shrinker = None;
         if !wanted {
             return Ok(());
         }
         let pixels = Pixels::of(caps, "camera-motion", stream)?;
         let failed = |e: CameraError| e.to_string();
-        let eye = match pixels.stream.clone() {
-            None => Eye::Cpu(Box::new(Shrink::new(pixels.format).map_err(failed)?)),
+        let shrinker = match pixels.stream.clone() {
+            None => Shrinker::Cpu(Box::new(Shrink::new(pixels.format).map_err(failed)?)),
             Some(stream) => {
-                Eye::Gpu(Box::new(CudaShrink::new(pixels.format, &stream).map_err(failed)?), stream)
+                Shrinker::Gpu(Box::new(CudaShrink::new(pixels.format, &stream).map_err(failed)?), stream)
             }
         };
-        self.eye = Some((pixels, eye));
+        self.shrinker = Some((pixels, shrinker));
         Ok(())
     }
 
     /// The motion since the frame before, where it is known; `boxes` move by themselves.
     pub fn see(&mut self, buffer: &gst::BufferRef, boxes: &[Rect]) -> Result<Option<Affine>, String> {
-        let Self { eye, estimator, .. } = self;
+        let Self { shrinker, estimator, .. } = self;
         let failed = |e: CameraError| e.to_string();
-        match eye {
+        match shrinker {
             None => Ok(None),
-            Some((pixels, Eye::Cpu(shrink))) => pixels
+            Some((pixels, Shrinker::Cpu(shrink))) => pixels
                 .on_host(buffer, |frame| Ok(estimator.update(&shrink.run(frame).map_err(failed)?, boxes))),
-            Some((pixels, Eye::Gpu(shrink, stream))) => pixels.on_device(buffer, stream, |frame| {
+            Some((pixels, Shrinker::Gpu(shrink, stream))) => pixels.on_device(buffer, stream, |frame| {
                 stream.sampled(|| shrink.start(stream, frame)).map_err(failed)?;
                 let picture = shrink.finish(stream).map_err(failed)?;
                 Ok(picture.and_then(|picture| estimator.update(&picture, boxes)))

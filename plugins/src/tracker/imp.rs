@@ -9,12 +9,12 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::Similarity;
-use super::followed::{Crowds, Followed};
-use super::looks::{Kind, has_embeddings, refusal};
+use super::appearance::{EmbeddingKind, has_embeddings, refusal};
 use super::pace::Unknown;
 use super::properties;
 use super::scene::Scene;
 use super::settings::Settings;
+use super::stream_tracker::{CrowdDevice, StreamTracker};
 use crate::device::{self, Gpu};
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
@@ -25,7 +25,7 @@ use crate::sync::lock;
 use crate::{caps, meta, notice, stats, strings};
 
 struct State {
-    streams: Streams<Followed>,
+    streams: Streams<StreamTracker>,
     tracks: Vec<Option<Track>>,
     publish_lost: bool,
     warned: Warnings,
@@ -86,22 +86,22 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 
 impl Tracker {
     /// Takes the GPU along when there are enough points for it to be faster, and lets go of one that failed.
-    fn suit(&self, followed: &mut Followed) {
-        let crowd = followed.scene.is_crowd();
-        let failure = match followed.gpu {
-            Crowds::Open if crowd && self.gpu.device() != "cpu" => {
+    fn choose_crowd_device(&self, tracked: &mut StreamTracker) {
+        let crowd = tracked.scene.is_crowd();
+        let failure = match tracked.gpu {
+            CrowdDevice::Open if crowd && self.gpu.device() != "cpu" => {
                 let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters);
                 let taken =
-                    session.and_then(|s| followed.tracker.use_gpu(s.stream()).map_err(|e| e.to_string()));
-                followed.gpu = if taken.is_ok() { Crowds::Gpu } else { Crowds::Cpu };
+                    session.and_then(|s| tracked.tracker.use_gpu(s.stream()).map_err(|e| e.to_string()));
+                tracked.gpu = if taken.is_ok() { CrowdDevice::Gpu } else { CrowdDevice::Cpu };
                 taken.err()
             }
-            Crowds::Gpu => followed.tracker.gpu_failure().map(ToString::to_string),
-            Crowds::Open | Crowds::Cpu => None,
+            CrowdDevice::Gpu => tracked.tracker.gpu_failure().map(ToString::to_string),
+            CrowdDevice::Open | CrowdDevice::Cpu => None,
         };
         if let Some(failure) = failure {
             gst::warning!(CAT, imp = self, "objects are compared on the CPU: {failure}");
-            followed.gpu = Crowds::Cpu;
+            tracked.gpu = CrowdDevice::Cpu;
             self.counters.fallbacks.add(1);
         }
     }
@@ -142,51 +142,52 @@ impl Tracker {
         );
     }
 
-    /// What a stream is followed with, from its caps. A stream that shares the element has no `set_caps` of its own where its
+    /// What a stream is tracked with, from its caps. A stream that shares the element has no `set_caps` of its own where its
     /// caps are those of the stream before.
     fn prepare(
         &self,
-        followed: &mut Followed,
+        tracked: &mut StreamTracker,
         caps: &gst::Caps,
         skeleton: Option<&Skeleton>,
     ) -> Result<(), String> {
-        if followed.caps.as_ref() == Some(caps) {
+        if tracked.caps.as_ref() == Some(caps) {
             return Ok(());
         }
         let settings = lock(&self.settings).clone();
-        followed.pace.set_rate(caps);
+        tracked.pace.set_rate(caps);
         if let Some(skeleton) = skeleton {
-            followed.scene.set_skeleton(skeleton.clone());
+            tracked.scene.set_skeleton(skeleton.clone());
         }
         let stream = || {
             let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters)?;
             Ok(Arc::clone(session.stream()))
         };
-        let looks = followed.looks.prepare(caps, settings.appearance, settings.embedding_output(), stream)?;
-        if let Some(kind) = looks {
-            let distance = settings.appearance_distance(*kind == Kind::Histogram);
-            followed.tracker.change_appearance(distance).map_err(|e| e.to_string())?;
+        let new_kind =
+            tracked.embedder.prepare(caps, settings.appearance, settings.embedding_output(), stream)?;
+        if let Some(kind) = new_kind {
+            let distance = settings.appearance_distance(*kind == EmbeddingKind::Histogram);
+            tracked.tracker.change_appearance(distance).map_err(|e| e.to_string())?;
         }
-        followed.camera.prepare(caps, settings.camera_motion(), stream)?;
-        followed.caps = Some(caps.clone());
+        tracked.camera.prepare(caps, settings.camera_motion(), stream)?;
+        tracked.caps = Some(caps.clone());
         Ok(())
     }
 
     /// One frame. Returns what is to be warned of.
     fn follow(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<Warnings, String> {
         let State { streams, tracks, publish_lost, warned, caps, skeleton } = state;
-        let followed = streams.current_mut();
+        let tracked = streams.current_mut();
         if let Some(caps) = caps {
-            self.prepare(followed, caps, skeleton.as_ref())?;
+            self.prepare(tracked, caps, skeleton.as_ref())?;
         }
         let seen = objects(buffer);
-        followed.scene.see(&seen);
-        self.suit(followed);
-        let Followed { tracker, scene, pace, looks, camera, late, .. } = followed;
+        tracked.scene.see(&seen);
+        self.choose_crowd_device(tracked);
+        let StreamTracker { tracker, scene, pace, embedder, camera, late, .. } = tracked;
         let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
-        looks.see(buffer, &seen, scene.members(), &boxes)?;
+        embedder.see(buffer, &seen, scene.members(), &boxes)?;
         let camera = camera.see(buffer, &boxes)?;
-        if looks.used_up_tensors() {
+        if embedder.used_up_tensors() {
             TensorSet::take(buffer);
         }
         let mut now = Warnings::default();
@@ -203,7 +204,7 @@ impl Tracker {
         let frame = TrackerInput {
             poses: scene.poses(),
             angles: scene.angles(),
-            embeddings: looks.embeddings(),
+            embeddings: embedder.embeddings(),
             elapsed,
             camera,
             ..TrackerInput::of(scene.detections())
@@ -320,8 +321,8 @@ impl BaseTransformImpl for Tracker {
         let wrong =
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         let sigmas = settings.sigmas.parse().map_err(wrong)?;
-        let followed = Followed::new(settings.params(), Scene::new(settings.similarity, sigmas));
-        let streams = Streams::new(followed.map_err(|e| wrong(e.to_string()))?);
+        let tracked = StreamTracker::new(settings.params(), Scene::new(settings.similarity, sigmas));
+        let streams = Streams::new(tracked.map_err(|e| wrong(e.to_string()))?);
         device::check(&self.gpu.device(), &*self.obj())?;
         self.counters.reset();
         for counter in [&self.detections, &self.untracked, &self.without_points, &self.surplus, &self.untimed]
@@ -410,11 +411,11 @@ impl BaseTransformImpl for Tracker {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        let followed = match lock(&self.state).as_mut() {
+        let result = match lock(&self.state).as_mut() {
             Some(state) => self.follow(state, buffer),
             None => return Err(gst::FlowError::Flushing),
         };
-        let warnings = followed.map_err(|why| {
+        let warnings = result.map_err(|why| {
             let name = self.obj().name();
             gst::element_error!(self.obj(), gst::StreamError::Failed, ("{name}: {why}"));
             gst::FlowError::Error

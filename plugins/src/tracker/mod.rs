@@ -25,16 +25,16 @@
 
 use gst::prelude::*;
 
+mod appearance;
 mod camera;
-mod followed;
 mod imp;
-mod looks;
 mod pace;
 mod pixels;
 mod properties;
 mod scene;
 mod settings;
 mod sigmas;
+mod stream_tracker;
 
 glib::wrapper! {
     /// The element.

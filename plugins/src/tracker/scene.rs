@@ -48,7 +48,7 @@ impl Scene {
     }
 
     /// One that has seen nothing yet.
-    pub fn alike(&self) -> Self {
+    pub fn for_new_stream(&self) -> Self {
         Self { skeleton: self.skeleton.clone(), ..Self::new(self.similarity, self.given.clone()) }
     }
 

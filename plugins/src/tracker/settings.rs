@@ -4,7 +4,7 @@ use cudainfer_kernels::track::Params;
 
 use super::{Algorithm, Appearance, Similarity};
 
-/// Half the cosine distance at which histograms look alike: that of the same person is 0.035 in the median, of two 0.14.
+/// Half the cosine distance at which histograms are of the same appearance: that of the same person is 0.035 in the median, of two 0.14.
 const HISTOGRAMS: f32 = 0.08;
 
 /// The properties; what is not set is the algorithm's own default.
@@ -47,7 +47,7 @@ impl Settings {
         self.camera_motion.unwrap_or(self.algorithm == Algorithm::BotSort)
     }
 
-    /// The highest distance at which looks are alike.
+    /// The highest distance of two embeddings of the same appearance.
     pub fn appearance_distance(&self, of_histograms: bool) -> f32 {
         let default = if of_histograms { HISTOGRAMS } else { Params::of(self.algorithm.into()).appearance };
         self.appearance_distance.unwrap_or(default)

@@ -12,13 +12,13 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::counted::{Counted, replace};
 use super::file::ZonesFile;
 use super::messages::Budget;
 use super::notices::Notices;
 use super::properties;
 use super::settings::Settings;
 use super::sight::{identity, is_seen, sighting};
+use super::stream_counter::{StreamCounter, replace};
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
 use crate::model::ModelInfo;
@@ -28,7 +28,7 @@ use crate::sync::lock;
 use crate::{caps, meta, stats, strings};
 
 struct State {
-    streams: Streams<Counted>,
+    streams: Streams<StreamCounter>,
     notices: Notices,
     /// By the last caps, width and height of the frames and how long they last in ns.
     frame: ([usize; 2], Option<u64>),
@@ -57,9 +57,9 @@ pub struct ZoneCount {
     dropped_messages: Count,
 }
 
-/// What a frame leaves to say on the bus, when nothing is locked any more.
+/// What is posted on the bus of a frame or an event, when no lock is held any more.
 #[derive(Default)]
-struct Said {
+struct PendingMessages {
     messages: Vec<gst::Structure>,
     warnings: Vec<String>,
 }
@@ -118,7 +118,7 @@ impl ZoneCount {
     }
 
     /// Takes over what has been set since the last frame; the zones stay as they were, if they cannot be that.
-    fn suit(&self, state: &mut State, said: &mut Said) {
+    fn apply_changes(&self, state: &mut State, pending: &mut PendingMessages) {
         if !self.changed.swap(false, Ordering::AcqRel) {
             return;
         }
@@ -129,17 +129,17 @@ impl ZoneCount {
         match taken {
             Ok(()) => {
                 let stream = state.streams.current();
-                said.warnings.extend(Notices::off_frame(&stream.counter, stream.size));
+                pending.warnings.extend(Notices::off_frame(&stream.counter, stream.size));
             }
-            Err(why) => said.warnings.push(format!("{why}. The zones are not changed")),
+            Err(why) => pending.warnings.push(format!("{why}. The zones are not changed")),
         }
     }
 
-    fn count(&self, state: &mut State, buffer: &mut gst::BufferRef, said: &mut Said) {
+    fn count(&self, state: &mut State, buffer: &mut gst::BufferRef, pending: &mut PendingMessages) {
         // A stream that shares the element has no `set_caps` of its own where its caps are those of the stream before.
         let (size, duration) = state.frame;
         state.streams.current_mut().fit(size, duration);
-        self.suit(state, said);
+        self.apply_changes(state, pending);
         let State { streams, notices, budget, .. } = state;
         let counter = &mut streams.current_mut().counter;
         let objects = objects(buffer);
@@ -157,7 +157,7 @@ impl ZoneCount {
         add_zones(buffer, stays);
         zone::put(buffer, &zones, &events);
         self.events.add_size(events.len());
-        said.warnings.extend(notices.look(counter, &objects, |object| identity(object).is_some()));
+        pending.warnings.extend(notices.examine(counter, &objects, |object| identity(object).is_some()));
         let (on, most) = {
             let settings = lock(&self.settings);
             (settings.messages, settings.max_messages)
@@ -167,7 +167,7 @@ impl ZoneCount {
                 Some(dropped) => {
                     let mut message = self.message(event, &zones, buffer.pts(), dropped);
                     message.set("stream-id", streams.id());
-                    said.messages.push(message);
+                    pending.messages.push(message);
                 }
                 None => self.dropped_messages.add(1),
             }
@@ -197,12 +197,12 @@ impl ZoneCount {
         s
     }
 
-    fn say(&self, said: Said) {
+    fn post(&self, pending: PendingMessages) {
         let element = self.obj();
-        for why in said.warnings {
+        for why in pending.warnings {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{}: {why}", element.name()));
         }
-        for message in said.messages {
+        for message in pending.messages {
             let _ = element.post_message(gst::message::Element::builder(message).src(&*element).build());
         }
     }
@@ -313,7 +313,7 @@ impl BaseTransformImpl for ZoneCount {
         self.changed.store(false, Ordering::Release);
         self.read_file_again();
         let params = lock(&self.settings).clone().params().map_err(wrong)?;
-        let streams = Streams::new(Counted::new(params).map_err(|e| wrong(e.to_string()))?);
+        let streams = Streams::new(StreamCounter::new(params).map_err(|e| wrong(e.to_string()))?);
         self.counters.reset();
         for count in [&self.objects, &self.untracked, &self.events, &self.dropped_messages] {
             count.reset();
@@ -346,21 +346,21 @@ impl BaseTransformImpl for ZoneCount {
                 warnings = Notices::off_frame(&state.streams.current().counter, size);
             }
         }
-        self.say(Said { warnings, ..Said::default() });
+        self.post(PendingMessages { warnings, ..PendingMessages::default() });
         Ok(())
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
-        let mut said = Said::default();
+        let mut pending = PendingMessages::default();
         if let Some(state) = lock(&self.state).as_mut() {
             if state.streams.see(&event) {
                 state.notices.begin();
             }
             if event.type_() == gst::EventType::Eos {
-                said.warnings.extend(state.notices.end());
+                pending.warnings.extend(state.notices.end());
             }
         }
-        self.say(said);
+        self.post(pending);
         self.parent_sink_event(event)
     }
 
@@ -372,14 +372,14 @@ impl BaseTransformImpl for ZoneCount {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let mut said = Said::default();
+        let mut pending = PendingMessages::default();
         {
             let _frame = stats::frame(&*self.obj(), &self.counters);
             let mut state = lock(&self.state);
             let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-            self.count(state, buffer, &mut said);
+            self.count(state, buffer, &mut pending);
         }
-        self.say(said);
+        self.post(pending);
         Ok(gst::FlowSuccess::Ok)
     }
 }

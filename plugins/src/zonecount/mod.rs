@@ -15,7 +15,6 @@
 
 use gst::prelude::*;
 
-mod counted;
 mod enums;
 mod file;
 mod imp;
@@ -24,6 +23,7 @@ mod notices;
 mod properties;
 mod settings;
 mod sight;
+mod stream_counter;
 mod syntax;
 
 pub use enums::{Anchor, Units};

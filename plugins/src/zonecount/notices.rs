@@ -57,21 +57,21 @@ impl Notices {
         params.zones.iter().enumerate().filter_map(off).collect()
     }
 
-    /// Looks at a frame's objects; `tracked` says whether each has an identity.
-    pub fn look(
+    /// Examines a frame's objects and returns warnings; `tracked` says whether each has an identity.
+    pub fn examine(
         &mut self,
         counter: &Counter,
         objects: &[Object],
         tracked: impl Fn(&Object) -> bool,
     ) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut warnings = Vec::new();
         // A second model, whose classes are others, may stand between this element and the one that made the objects.
         if objects.iter().any(|object| object.detection.is_some())
             && let Some(info) = self.model.take()
         {
             let labels = &info.output.labels;
             if objects.iter().any(|object| labels.contains(&object.label)) {
-                said.extend(unknown_classes(counter, labels));
+                warnings.extend(unknown_classes(counter, labels));
             }
         }
         // Who is in a polygon is counted without, if that is asked for.
@@ -83,10 +83,10 @@ impl Notices {
         if let Some(frames) = self.strangers.as_mut().filter(|_| !objects.is_empty()) {
             *frames += 1;
             if *frames >= ENOUGH {
-                said.extend(self.end());
+                warnings.extend(self.end());
             }
         }
-        said
+        warnings
     }
 
     /// At the stream's end, if it was short.

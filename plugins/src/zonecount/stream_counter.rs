@@ -5,13 +5,13 @@ use cudainfer_kernels::zones::{Counter, Params, ZoneError};
 use crate::streams::{PerStream, Streams};
 
 /// Everything of one stream.
-pub(super) struct Counted {
+pub(super) struct StreamCounter {
     pub counter: Counter,
     /// Width and height of its frames.
     pub size: [usize; 2],
 }
 
-impl Counted {
+impl StreamCounter {
     pub fn new(params: Params) -> Result<Self, ZoneError> {
         Ok(Self { counter: Counter::new(params)?, size: [0; 2] })
     }
@@ -23,8 +23,8 @@ impl Counted {
     }
 }
 
-impl PerStream for Counted {
-    fn alike(&self) -> Self {
+impl PerStream for StreamCounter {
+    fn for_new_stream(&self) -> Self {
         let mut counter = self.counter.clone();
         counter.reset();
         Self { counter, size: [0; 2] }
@@ -39,6 +39,6 @@ impl PerStream for Counted {
 ///
 /// # Errors
 /// Parameters that cannot be used; then nothing changes.
-pub(super) fn replace(streams: &mut Streams<Counted>, params: &Params) -> Result<(), ZoneError> {
+pub(super) fn replace(streams: &mut Streams<StreamCounter>, params: &Params) -> Result<(), ZoneError> {
     streams.iter_mut().try_for_each(|stream| stream.counter.replace(params.clone()))
 }

@@ -1,4 +1,4 @@
-//! How a frame's objects look: embeddings by a second model, or histograms of their boxes.
+//! The appearance of a frame's objects: embeddings by a second model, or histograms of their boxes.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::meta::tensor::{Tensor, TensorSet};
 
 /// Makes the embeddings of one frame after the other.
 #[derive(Default)]
-pub(super) struct Looks {
+pub(super) struct Embedder {
     source: Source,
-    kind: Kind,
+    kind: EmbeddingKind,
     /// Row-major `[detections, length]`.
     values: Vec<f32>,
     length: usize,
@@ -36,7 +36,7 @@ enum Source {
 
 /// Whose embeddings they are: those of two kinds cannot be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EmbeddingKind {
     #[default]
     None,
     Histogram,
@@ -56,7 +56,7 @@ pub(super) fn refusal(caps: &gst::CapsRef, wanted: Option<&str>) -> Option<Strin
     embedding(&outputs(caps), wanted).err()
 }
 
-impl Looks {
+impl Embedder {
     /// For frames of these caps; `stream` gives a GPU's where frames lie there. Returns the kind of embeddings, if it is another.
     pub fn prepare(
         &mut self,
@@ -64,7 +64,7 @@ impl Looks {
         appearance: Appearance,
         output: Option<&str>,
         stream: impl FnOnce() -> Result<Arc<Stream>, String>,
-    ) -> Result<Option<&Kind>, String> {
+    ) -> Result<Option<&EmbeddingKind>, String> {
         self.source = if has_embeddings(caps) {
             Source::Model(embedding(&outputs(caps), output)?)
         } else if let Some(name) = output {
@@ -79,9 +79,9 @@ impl Looks {
         };
         let model = caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok());
         let kind = match &self.source {
-            Source::None => Kind::None,
-            Source::Cpu(..) | Source::Gpu(..) => Kind::Histogram,
-            Source::Model(output) => Kind::Model(model, output.clone()),
+            Source::None => EmbeddingKind::None,
+            Source::Cpu(..) | Source::Gpu(..) => EmbeddingKind::Histogram,
+            Source::Model(output) => EmbeddingKind::Model(model, output.clone()),
         };
         let before = std::mem::replace(&mut self.kind, kind);
         Ok(Some(&self.kind).filter(|kind| **kind != before))

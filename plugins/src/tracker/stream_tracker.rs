@@ -1,21 +1,21 @@
-//! What is followed in one stream.
+//! What is tracked in one stream.
 
 use cudainfer_kernels::track::{Params, TrackError, Tracker};
 
+use super::appearance::Embedder;
 use super::camera::Camera;
-use super::looks::Looks;
 use super::pace::Pace;
 use super::scene::Scene;
 use crate::streams::PerStream;
 
 /// Everything of one stream.
-pub(super) struct Followed {
+pub(super) struct StreamTracker {
     pub tracker: Tracker,
     pub scene: Scene,
     pub pace: Pace,
-    pub looks: Looks,
+    pub embedder: Embedder,
     pub camera: Camera,
-    pub gpu: Crowds,
+    pub gpu: CrowdDevice,
     /// Frames in a row that came too late for anybody to be known still.
     pub late: u32,
     /// What it was prepared for.
@@ -24,14 +24,14 @@ pub(super) struct Followed {
 
 /// Whether poses are compared on the GPU where there are many.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Crowds {
+pub(super) enum CrowdDevice {
     /// There have not been that many.
     Open,
     Gpu,
     Cpu,
 }
 
-impl Followed {
+impl StreamTracker {
     pub fn new(params: Params, scene: Scene) -> Result<Self, TrackError> {
         Ok(Self::by(Tracker::new(params)?, scene))
     }
@@ -41,18 +41,18 @@ impl Followed {
             tracker,
             scene,
             pace: Pace::default(),
-            looks: Looks::default(),
+            embedder: Embedder::default(),
             camera: Camera::default(),
-            gpu: Crowds::Open,
+            gpu: CrowdDevice::Open,
             late: 0,
             caps: None,
         }
     }
 }
 
-impl PerStream for Followed {
-    fn alike(&self) -> Self {
-        Self::by(self.tracker.fresh(), self.scene.alike())
+impl PerStream for StreamTracker {
+    fn for_new_stream(&self) -> Self {
+        Self::by(self.tracker.fresh(), self.scene.for_new_stream())
     }
 
     /// Forgets the objects, not which identities there were.
@@ -73,16 +73,16 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_keeps_its_identities_and_another_stream_has_its_own() {
-        let mut followed = Followed::new(Params::bytetrack(), Scene::default()).unwrap();
+        let mut tracked = StreamTracker::new(Params::bytetrack(), Scene::default()).unwrap();
         let rect = Rect { x: 5.0, y: 5.0, w: 9.0, h: 9.0 };
-        let id = |followed: &mut Followed| {
+        let id = |tracked: &mut StreamTracker| {
             let mut tracks = Vec::new();
-            followed.tracker.update(&[Detection { rect, confidence: 0.9, class: 0 }], &mut tracks);
+            tracked.tracker.update(&[Detection { rect, confidence: 0.9, class: 0 }], &mut tracks);
             tracks[0].map(|track| track.id)
         };
-        assert_eq!([id(&mut followed), id(&mut followed)], [Some(1), Some(1)]);
-        followed.forget();
-        assert_eq!(id(&mut followed), Some(2), "whoever is there is somebody else");
-        assert_eq!(id(&mut followed.alike()), Some(1));
+        assert_eq!([id(&mut tracked), id(&mut tracked)], [Some(1), Some(1)]);
+        tracked.forget();
+        assert_eq!(id(&mut tracked), Some(2), "whoever is there is somebody else");
+        assert_eq!(id(&mut tracked.for_new_stream()), Some(1));
     }
 }
