@@ -121,7 +121,8 @@ impl Decoder {
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
 ///
 /// # Errors
-/// [`DetectError::NoFit`], [`DetectError::Classifier`], [`DetectError::Labels`], [`DetectError::Ambiguous`], with `requested`
+/// [`DetectError::NoFit`], [`DetectError::Classifier`], [`DetectError::Labels`],
+/// [`DetectError::Keypoints`], [`DetectError::Ambiguous`], with `requested`
 /// [`DetectError::Unfit`] or [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use
 /// to the decoder.
 pub fn choose(
@@ -189,6 +190,16 @@ fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) ->
             .collect();
         if !found.is_empty() {
             return DetectError::Labels { offered, found: found.join(", or "), labels };
+        }
+    }
+    if let Some(keypoints) = offer.hints.keypoints {
+        let hints = Hints { keypoints: None, ..offer.hints.clone() };
+        let unnumbered = fits(&Offer::new(offer.outputs, input, &hints), requested);
+        let found = unnumbered.iter().filter(|(_, fit)| fit.evidence > Evidence::Weak);
+        let found = found.map(|(kind, fit)| (kind, fit.plan.keypoints())).filter(|(_, points)| *points > 0);
+        let found: Vec<_> = found.map(|(kind, points)| format!("{points} as {kind} reads them")).collect();
+        if !found.is_empty() {
+            return DetectError::Keypoints { offered, found: found.join(", or "), keypoints };
         }
     }
     match requested {

@@ -44,6 +44,19 @@ pub enum DetectError {
         /// How many labels there are.
         labels: usize,
     },
+    /// A decoder would fit with another number of keypoints.
+    #[error(
+        "{keypoints} keypoints are expected of an object, but the model's outputs {offered} hold {found}: correct keypoints in \
+         the sidecar's [output], or the points of its [skeleton]"
+    )]
+    Keypoints {
+        /// The outputs.
+        offered: String,
+        /// How many keypoints they hold, by decoder.
+        found: String,
+        /// How many are expected.
+        keypoints: usize,
+    },
     /// The shapes do not say which decoder it is.
     #[error(
         "the model's outputs {offered} are ambiguous at an input of {}x{}: they fit the decoders {candidates}; \
