@@ -93,15 +93,66 @@ fn a_pixel_format_that_is_not_read_fails_when_the_line_is_built_or_negotiated() 
 }
 
 #[test]
-fn outputs_that_no_decoder_reads_list_what_each_would_need() {
-    let text = run(&format!(
-        "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink",
-        model("unknown-shape")
-    ))
-    .fails_with(&["no decoder fits", "out:float32:1x7x9x11", "640x640", "decoder="])
-    .to_owned();
-    for decoder in ["yolov5", "yolov8", "yolox", "end-to-end", "nanodet", "boxes-scores"] {
-        assert!(text.contains(decoder), "{text}");
+fn outputs_that_no_decoder_reads_are_named_and_a_decoder_tells_what_it_needs() {
+    let line = |properties: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms {properties} ! fakesink",
+            model("unknown-shape")
+        ))
+    };
+    line("").fails_with(&["no decoder fits", "out:float32:1x7x9x11", "640x640", "Set decoder="]);
+    line("decoder=yolov8").fails_with(&["yolov8 does not fit", "it needs one float output [1, 4 + C, N]"]);
+}
+
+#[test]
+fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
+    let labels = cudainfer_tests::scratch("labels").join("labels.txt");
+    std::fs::write(&labels, (0..80).map(|i| format!("class{i}\n")).collect::<String>()).unwrap();
+    let report = run(&format!(
+        "{SOURCE} ! fusedpreproc ! trtinfer model={} labels={} ! gpunms ! fakesink",
+        model("detector"),
+        labels.display()
+    ));
+    report.fails_with(&["80 labels are given", "2 classes as yolov8", "trtinfer's property labels"]);
+}
+
+#[test]
+fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_or_what_reads_them() {
+    let (detector, colours) = (model("detector"), model("colours"));
+    for (line, parts) in [
+        (
+            format!("{SOURCE} ! fusedpreproc ! trtinfer model={colours} ! gpunms ! fakesink"),
+            ["scores:float32:1x3, which look like a classifier's scores", "put classify in place of gpunms"],
+        ),
+        (
+            format!(
+                "{SOURCE} ! fusedpreproc ! trtinfer model={colours} ! classify name=a ! tracker ! classify ! fakesink"
+            ),
+            [
+                "without tensors: 'a' has taken them",
+                "put fusedpreproc and a trtinfer with a model for this one",
+            ],
+        ),
+        (
+            format!(
+                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms name=a ! segmask ! fakesink"
+            ),
+            ["without tensors: 'a' has taken them", "a model that has them, such as YOLO11n-seg"],
+        ),
+        (
+            format!(
+                "{SOURCE} ! fusedpreproc ! trtinfer model={} ! peakfind layout=auto grid=corners ! fakesink",
+                model("heat-maps")
+            ),
+            [
+                "first to the last pixel of the 128x96 input, as grid=corners says",
+                "nchw or nhwc, or correct the grid",
+            ],
+        ),
+    ] {
+        let report = run(&line);
+        let text = report.fails_with(&parts);
+        assert!(text.matches(". ").count() < 3, "{text}");
     }
 }
 

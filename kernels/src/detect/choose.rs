@@ -112,8 +112,10 @@ impl Decoder {
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
 ///
 /// # Errors
-/// [`DetectError::NoFit`], [`DetectError::Ambiguous`], with `requested` [`DetectError::Unfit`] or
-/// [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use to the decoder.
+/// [`DetectError::NoFit`], [`DetectError::Classifier`], [`DetectError::Labels`],
+/// [`DetectError::Keypoints`], [`DetectError::Ambiguous`], with `requested`
+/// [`DetectError::Unfit`] or [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use
+/// to the decoder.
 pub fn choose(
     outputs: &[TensorDesc],
     input: [usize; 2],
@@ -123,17 +125,7 @@ pub fn choose(
     hints.validate()?;
     let offer = Offer::new(outputs, input, hints);
     let offered = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let fits = match requested {
-        Some(kind) => best(&offer, &[kind], |_| true),
-        None => {
-            let kinds: Vec<_> = DecoderKind::ALL
-                .into_iter()
-                .filter(|kind| hints.keypoints.is_none() || kind.has_keypoints())
-                .collect();
-            best(&offer, &kinds, |fit| fit.reads == offer.relevant() && !fit.far_fetched)
-        }
-    };
-    let decoder = match (<[_; 1]>::try_from(fits), requested) {
+    let decoder = match (<[_; 1]>::try_from(fits(&offer, requested)), requested) {
         (Ok([(kind, fit)]), _) => {
             // With an anchor count that does not match, a grid decoder has fitted in shape only.
             if kind == DecoderKind::Yolox && fit.evidence == Evidence::Weak {
@@ -142,15 +134,7 @@ pub fn choose(
             }
             Decoder { kind, classes: fit.classes, plan: fit.plan, outputs: outputs.len() }
         }
-        (Err(none), Some(kind)) if none.is_empty() => {
-            let wanted = decode::wanted(kind, &offer);
-            return Err(DetectError::Unfit { kind, offered: offered(), input, wanted });
-        }
-        (Err(none), None) if none.is_empty() => {
-            let wanted: Vec<_> =
-                DecoderKind::ALL.iter().map(|&k| format!("{k}: {}", decode::wanted(k, &offer))).collect();
-            return Err(DetectError::NoFit { offered: offered(), input, wanted: wanted.join("; ") });
-        }
+        (Err(none), _) if none.is_empty() => return Err(no_fit(&offer, requested, offered())),
         (Err(_), Some(kind)) => {
             return Err(DetectError::SeveralOutputs { kind, offered: offered() });
         }
@@ -165,6 +149,63 @@ pub fn choose(
     };
     hints.validate_for(decoder.kind)?;
     Ok(decoder)
+}
+
+/// The best fits of the decoder that is requested, or of all that may be chosen unasked.
+fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, Fit)> {
+    match requested {
+        Some(kind) => best(offer, &[kind], |_| true),
+        None => {
+            let kinds: Vec<_> = DecoderKind::ALL
+                .into_iter()
+                .filter(|kind| offer.hints.keypoints.is_none() || kind.has_keypoints())
+                .collect();
+            best(offer, &kinds, |fit| fit.reads == offer.relevant() && !fit.far_fetched)
+        }
+    }
+}
+
+/// Why nothing fits.
+fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) -> DetectError {
+    let input = offer.input;
+    if let Some(labels) = offer.hints.classes {
+        let hints = Hints { classes: None, ..offer.hints.clone() };
+        let unlabelled = fits(&Offer::new(offer.outputs, input, &hints), requested);
+        let found = unlabelled.iter().filter(|(_, fit)| fit.evidence > Evidence::Weak);
+        let found: Vec<_> = found
+            .filter_map(|(kind, fit)| {
+                let classes = fit.classes?;
+                let word = if classes == 1 { "class" } else { "classes" };
+                Some(format!("{classes} {word} as {kind} reads them"))
+            })
+            .collect();
+        if !found.is_empty() {
+            return DetectError::Labels { offered, found: found.join(", or "), labels };
+        }
+    }
+    if let Some(keypoints) = offer.hints.keypoints {
+        let hints = Hints { keypoints: None, ..offer.hints.clone() };
+        let unnumbered = fits(&Offer::new(offer.outputs, input, &hints), requested);
+        let found = unnumbered.iter().filter(|(_, fit)| fit.evidence > Evidence::Weak);
+        let found = found.map(|(kind, fit)| (kind, fit.plan.keypoints())).filter(|(_, points)| *points > 0);
+        let found: Vec<_> = found.map(|(kind, points)| format!("{points} as {kind} reads them")).collect();
+        if !found.is_empty() {
+            return DetectError::Keypoints { offered, found: found.join(", or "), keypoints };
+        }
+    }
+    match requested {
+        Some(kind) => DetectError::Unfit { kind, offered, input, wanted: decode::wanted(kind, offer) },
+        None if !offer.outputs.is_empty() && offer.outputs.iter().all(is_row_of_scores) => {
+            DetectError::Classifier { offered }
+        }
+        None => DetectError::NoFit { offered, input },
+    }
+}
+
+/// Whether an output is `[1, C]`, or that and dimensions of 1 behind it, as a classifier's scores are.
+fn is_row_of_scores(output: &TensorDesc) -> bool {
+    matches!(&output.dims[..], [None | Some(1), classes, rest @ ..]
+        if *classes != Some(1) && rest.iter().all(|d| *d == Some(1)))
 }
 
 /// The fits of `kinds` with the best evidence.

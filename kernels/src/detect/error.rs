@@ -12,9 +12,8 @@ pub enum DetectError {
     Decoder(#[from] UnknownDecoder),
     /// No decoder reads these outputs.
     #[error(
-        "no decoder fits the model's outputs {offered} at an input of {}x{}: name the decoder \
-         (decoder=), the labels (which count the classes) or the strides (in the model's sidecar) if it is one of \
-         these, or convert it to one of them: {wanted}",
+        "no decoder fits the model's outputs {offered} at an input of {}x{}. Set decoder= to the one that the model was made \
+         for, to be told what that one needs; docs/model-sidecar.md lists what each reads",
         input[0], input[1]
     )]
     NoFit {
@@ -22,8 +21,41 @@ pub enum DetectError {
         offered: String,
         /// Width and height of the input tensor.
         input: [usize; 2],
-        /// What each decoder reads.
-        wanted: String,
+    },
+    /// The outputs are a classifier's.
+    #[error(
+        "no decoder fits the model's outputs {offered}, which look like a classifier's scores: put classify in place of \
+         gpunms"
+    )]
+    Classifier {
+        /// The outputs.
+        offered: String,
+    },
+    /// A decoder would fit with another number of classes.
+    #[error(
+        "{labels} labels are given, but the model's outputs {offered} hold {found}: give a label for each class, in the sidecar's \
+         [output] or by trtinfer's property labels"
+    )]
+    Labels {
+        /// The outputs.
+        offered: String,
+        /// How many classes they hold, by decoder.
+        found: String,
+        /// How many labels there are.
+        labels: usize,
+    },
+    /// A decoder would fit with another number of keypoints.
+    #[error(
+        "{keypoints} keypoints are expected of an object, but the model's outputs {offered} hold {found}: correct keypoints in \
+         the sidecar's [output], or the points of its [skeleton]"
+    )]
+    Keypoints {
+        /// The outputs.
+        offered: String,
+        /// How many keypoints they hold, by decoder.
+        found: String,
+        /// How many are expected.
+        keypoints: usize,
     },
     /// The shapes do not say which decoder it is.
     #[error(

@@ -39,6 +39,7 @@ impl MapShape {
                         nchw: format!("{a} channels of {c}x{b} cells (nchw)"),
                         nhwc: format!("{c} channels of {b}x{a} cells (nhwc)"),
                         fits: if both { "each" } else { "neither" },
+                        corners: params.grid == Some(Grid::Corners),
                         width: input[0],
                         height: input[1],
                     });

@@ -304,7 +304,14 @@ fn the_layout_follows_from_the_input_or_is_asked_for() {
     assert_eq!(channels("last:float32:96x96x1", [384, 384]), Ok(Some(1)));
     assert_eq!(channels("open:float32:1x?x96x72", [288, 384]), Ok(None));
     let both = channels("cube:float32:1x96x96x96", [384, 384]).unwrap_err().to_string();
-    assert!(both.contains("each of them") && both.contains("set the layout"), "{both}");
+    assert!(both.contains("each of them") && both.contains("Set the layout to nchw or nhwc"), "{both}");
+    let corners = Params { grid: Some(Grid::Corners), ..Params::default() };
+    let even = "even:float32:1x17x96x96".parse().unwrap();
+    let text = PeakFinder::new(&even, [384, 384], corners).unwrap_err().to_string();
+    assert!(
+        text.contains("neither of them has cells evenly spaced") && text.contains("grid=corners"),
+        "{text}"
+    );
     let neither = channels("odd:float32:1x17x50x50", [384, 384]).unwrap_err().to_string();
     assert!(neither.contains("17 channels of 50x50 cells (nchw)"), "{neither}");
     assert!(

@@ -51,8 +51,8 @@ pub enum SegmentError {
     },
     /// Classes that one byte cannot number, or a single one.
     #[error(
-        "'{tensor}' has {channels} channels, and the greatest is looked for among 2 to 256: for one channel set a threshold \
-         (with the sigmoid where it holds logits), for more than 256 choose another output"
+        "'{tensor}' has {channels} channels, but mode=argmax looks for the greatest of 2 to 256. For one channel set \
+         mode=threshold (with activation=sigmoid where it holds logits), for more than 256 choose another output"
     )]
     Channels {
         /// The tensor.
@@ -77,7 +77,7 @@ pub enum SegmentError {
     #[error("a threshold of NaN finds nothing; set a number, for probabilities one between 0 and 1")]
     Threshold,
     /// No factor that fades.
-    #[error("a smoothing of {0} is none; set 0 (none) or more, and less than 1")]
+    #[error("a smoothing of {0} is not possible: set 0 (none) or more, and less than 1")]
     Smoothing(f32),
     /// A square too large.
     #[error("a radius of {0} cells is too large for opening or closing a mask; set 0 (none) to 32")]

@@ -22,6 +22,9 @@ pub(super) struct Settings {
     pub min_height: f32,
 }
 
+/// Labels that an error lists.
+const MOST_LABELS: usize = 10;
+
 /// Width of the gaussian of soft-NMS: the value of Bodla et al. 2017.
 pub(super) const SIGMA: f32 = 0.5;
 
@@ -114,7 +117,10 @@ fn class(property: &str, name: &str, info: &ModelInfo) -> Result<u32, String> {
         if labels.is_empty() {
             format!("{property}: the model's labels are not known, so write the class's number instead of '{name}', or give trtinfer labels=FILE")
         } else {
-            format!("{property}: the model has no class '{name}'; it has {}", labels.join(", "))
+            let shown = labels.len().min(MOST_LABELS);
+            let more = if shown < labels.len() { ", …" } else { "" };
+            let names = labels[..shown].join(", ");
+            format!("{property}: the model has no class '{name}'; it has {names}{more} ({} in all)", labels.len())
         }
     })
 }

@@ -207,6 +207,13 @@ impl DecodingElementImpl for SegMask {
         *CAT
     }
 
+    fn tensors_taken(taker: &str) -> String {
+        format!(
+            "frames arrive without tensors: '{taker}' has taken them. For masks of objects set a model that has them, such as \
+             YOLO11n-seg; for masks by another model put fusedpreproc and trtinfer between the two elements"
+        )
+    }
+
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let settings = lock(&self.settings).clone();
         let plan = settings.plan(incoming.model, incoming.info)?;

@@ -135,20 +135,49 @@ fn what_fits_nothing_is_told_what_would() {
         let error = choose(&descs, [640, 640], None, &Hints::default()).unwrap_err();
         assert!(matches!(error, DetectError::NoFit { .. }), "{text}: {error}");
     }
-    let message =
-        unasked("heat:float32:1x80x160x160", [640, 384], &Hints::default()).unwrap_err().to_string();
-    for part in [
-        "heat:float32:1x80x160x160",
-        "640x384",
-        "yolov5: one float output [1, N, 5 + C]",
-        "N = 15120",
-        "yolov8: one float output [1, 4 + C, N]",
-        "yolox: one float output [1, 5040, 5 + C]",
-        "end-to-end: one float output [1, M, 6]",
-        "Ns = 3840, 960, 240 with strides 8, 16, 32",
-        "boxes-scores: two float outputs",
-    ] {
+    let heat = "heat:float32:1x80x160x160";
+    let message = unasked(heat, [640, 384], &Hints::default()).unwrap_err().to_string();
+    for part in [heat, "640x384", "Set decoder=", "docs/model-sidecar.md"] {
         assert!(message.contains(part), "'{part}' is not in: {message}");
+    }
+    // What each needs is told to who names it.
+    for (kind, part) in [
+        (DecoderKind::Yolov5, "one float output [1, N, 5 + C]"),
+        (DecoderKind::Yolov5, "N = 15120"),
+        (DecoderKind::Yolov8, "one float output [1, 4 + C, N]"),
+        (DecoderKind::Yolox, "one float output [1, 5040, 5 + C]"),
+        (DecoderKind::EndToEnd, "one float output [1, M, 6]"),
+        (DecoderKind::Nanodet, "Ns = 3840, 960, 240 with strides 8, 16, 32"),
+        (DecoderKind::BoxesScores, "two float outputs"),
+    ] {
+        let error = choose(&outputs(heat), [640, 384], Some(kind), &Hints::default()).unwrap_err();
+        assert!(error.to_string().contains(part), "'{part}' is not in: {error}");
+    }
+}
+
+#[test]
+fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
+    for requested in [None, Some(DecoderKind::Yolov8)] {
+        let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], requested, &hinted(80)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "80 labels are given, but the model's outputs o:float32:1x22x8400 hold 18 classes as yolov8 reads them: give a \
+             label for each class, in the sidecar's [output] or by trtinfer's property labels"
+        );
+    }
+    // Another decoder is not blamed on the labels.
+    let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], Some(DecoderKind::Nanodet), &hinted(80));
+    assert!(matches!(error, Err(DetectError::Unfit { .. })), "{error:?}");
+}
+
+#[test]
+fn a_classifiers_scores_are_known_for_what_they_are() {
+    for text in ["s:float32:1x1000", "s:float32:?x1000x1x1", "s:float32:1x1000 age:float32:1x8"] {
+        for hints in [Hints::default(), hinted(1000)] {
+            let error = unasked(text, [224, 224], &hints).unwrap_err();
+            assert!(matches!(error, DetectError::Classifier { .. }), "{text}: {error}");
+            assert!(error.to_string().contains("put classify in place of gpunms"), "{error}");
+        }
     }
 }
 
@@ -181,7 +210,7 @@ fn a_requested_decoder_that_does_not_fit_says_what_it_needs() {
         assert!(message.contains(part) && message.contains(&offered), "{message}");
     }
     let wrong = choose(&outputs("o:float32:1x25200x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(20));
-    assert!(wrong.unwrap_err().to_string().contains("5 + 20"));
+    assert!(matches!(wrong, Err(DetectError::Labels { labels: 20, .. })), "{wrong:?}");
     let twice = outputs("a:float32:1x84x8400 b:float32:1x84x8400");
     let error = choose(&twice, [640, 640], Some(DecoderKind::Yolov8), &Hints::default()).unwrap_err();
     assert!(matches!(error, DetectError::SeveralOutputs { .. }), "{error}");
@@ -204,7 +233,8 @@ fn the_number_of_keypoints_settles_what_a_poses_numbers_are() {
     let error =
         unasked("o:float32:1x56x8400", [640, 640], &Hints { keypoints: Some(16), ..Hints::default() });
     let message = error.unwrap_err().to_string();
-    assert!(message.contains("[1, 4 + 1 + 3 * 16, N]"), "{message}");
+    assert!(message.contains("16 keypoints are expected"), "{message}");
+    assert!(message.contains("hold 17 as yolo-pose reads them"), "{message}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn logits_that_are_none_are_refused_in_a_sentence() {
         ("x:float32:1x1x2x32x64", "1xCxHxW"),
         ("x:float32:3x2x32x64", "holds 3 frames"),
         ("x:float32:1x2x0x64", "size of 0"),
-        ("x:float32:1x1x32x64", "has 1 channels, and the greatest is looked for among 2 to 256"),
+        ("x:float32:1x1x32x64", "has 1 channels, but mode=argmax looks for the greatest of 2 to 256"),
         ("x:float32:1x257x32x64", "257 channels"),
         ("x:float32:1x65536x32768x2", "2^31"),
     ] {
