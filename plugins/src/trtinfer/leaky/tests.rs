@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use gst::FlowSuccess;
 
+use super::super::batcher::{Job, Rules};
+use super::super::lane::Item;
 use super::*;
-use crate::trtinfer::batcher::{Job, Rules};
 
 const STREAMS: usize = 16;
 /// How long the streams send.
@@ -66,7 +67,7 @@ fn served_within(
                 let (lane, _) = &lanes[frame.stream];
                 lane.finish(frame.ticket, Ok(frame.number));
                 while let Some(item) = lane.try_pop() {
-                    assert!(matches!(item, crate::trtinfer::lane::Item::Frame(Ok(_))));
+                    assert!(matches!(item, Item::Frame(Ok(_))));
                     counts[frame.stream].0 += 1;
                     lane.pushed(Ok(FlowSuccess::Ok));
                 }
