@@ -11,15 +11,19 @@ use crate::memory::{ChosenDevice, GpuSession};
 use crate::notice;
 use crate::sync::lock;
 
+/// The property's default.
+pub const AUTO: &str = "auto";
+
+/// The property's blurb.
+pub const BLURB: &str = "Device to work on: auto (the first usable GPU, else the CPU), cuda (the first GPU, or an error), \
+                         cuda:N (GPU number N, or an error), cpu";
+
 /// The property.
 pub fn param_spec() -> glib::ParamSpec {
     glib::ParamSpecString::builder("device")
         .nick("Device")
-        .blurb(
-            "Where to work: 'auto' (the first GPU that can be used, else the CPU), 'cuda' or 'cuda:N' (that GPU or an \
-             error), 'cpu'",
-        )
-        .default_value(Choice::default().to_string().as_str())
+        .blurb(BLURB)
+        .default_value(AUTO)
         .mutable_ready()
         .build()
 }

@@ -38,6 +38,7 @@ mod nick;
 pub mod notice;
 mod nvtx;
 pub mod peakfind;
+mod property;
 mod publish;
 pub mod segmask;
 mod stats;

@@ -152,7 +152,7 @@ pub fn choose(
 }
 
 /// The best fits of the decoder that is requested, or of all that may be chosen unasked.
-fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, Fit)> {
+fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, Fit<Plan>)> {
     match requested {
         Some(kind) => best(offer, &[kind], |_| true),
         None => {

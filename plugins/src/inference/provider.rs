@@ -1,5 +1,7 @@
 //! Where models run and in which numbers, as properties name it.
 
+use crate::property::Words;
+
 /// Where a model runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferProvider")]
@@ -22,6 +24,8 @@ pub enum Provider {
     Cpu,
 }
 
+impl Words for Provider {}
+
 /// In which numbers TensorRT computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPrecision")]
@@ -37,3 +41,5 @@ pub enum Precision {
     #[enum_value(name = "int8 where the model is quantised or calibrated, else float16", nick = "int8")]
     Int8,
 }
+
+impl Words for Precision {}

@@ -64,7 +64,7 @@ enum SideSegmenter {
 }
 
 impl PerStream for Smoothed {
-    fn alike(&self) -> Self {
+    fn for_new_stream(&self) -> Self {
         Self::default()
     }
 

@@ -17,10 +17,9 @@ use super::running::{Negotiated, Running};
 use super::settings::{self, InvalidSettings, Settings};
 use crate::inference::{Progress, Provider};
 use crate::model::ModelInfo;
-use crate::mutability::settable;
 use crate::nick::nick;
 use crate::sync::lock;
-use crate::{caps, notice, stats, strings};
+use crate::{caps, notice, stats};
 
 pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("trtinfer", gst::DebugColorFlags::empty(), Some("ONNX Runtime inference"))
@@ -60,7 +59,7 @@ impl TrtInfer {
         let setup = lock(&self.settings)
             .setup()
             .map_err(|InvalidSettings { error, why }| gst::error_msg!(error, ("{name}: {why}")))?;
-        let shared = lock(&self.settings).instance.clone();
+        let shared = lock(&self.settings).instance();
         let slot = InstanceSlot::of(shared.as_deref());
         let same = |instance: &Arc<Instance>| {
             let before = lock(&self.slot).clone();
@@ -249,17 +248,11 @@ impl ObjectSubclass for TrtInfer {
 
 impl ObjectImpl for TrtInfer {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(settings::properties);
-        &PROPERTIES
+        settings::PROPERTIES.specs()
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec)
-            || !settings::is_path(pspec.name()) && !strings::is_text(&*self.obj(), value, pspec)
-        {
-            return;
-        }
-        lock(&self.settings).set(value, pspec);
+        settings::PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
         if pspec.name() == "model" {
             self.change_model();
         }
@@ -273,7 +266,8 @@ impl ObjectImpl for TrtInfer {
         if pspec.name() == "active-provider" {
             return lock(&self.instance).as_ref().map_or(Provider::Auto, |i| i.engine.provider).to_value();
         }
-        lock(&self.settings).get(pspec)
+        let value = settings::PROPERTIES.get(&lock(&self.settings), pspec);
+        value.unwrap_or_else(|| pspec.default_value().clone())
     }
 
     fn constructed(&self) {

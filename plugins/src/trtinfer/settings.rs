@@ -1,6 +1,7 @@
 //! trtinfer's properties, and what they ask for.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use cudainfer_kernels::device::Choice;
@@ -12,25 +13,27 @@ use super::instance::Setup;
 use super::leaky::Leaky;
 use crate::inference::{Config, Precision, Provider};
 use crate::nick::nick;
-use crate::{device, stats, strings};
+use crate::property::{Table, Words, property};
+use crate::{device, stats};
 
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub model: Option<PathBuf>,
     pub labels: Option<PathBuf>,
-    library: Option<PathBuf>,
+    onnxruntime: Option<PathBuf>,
     provider: Provider,
     intra_threads: u32,
     inter_threads: u32,
     workers: u32,
     pub max_in_flight: u32,
-    device: Option<String>,
+    device: String,
     precision: Precision,
     workspace: u32,
     memory_limit: u32,
-    cache: Option<PathBuf>,
+    engine_cache: Option<PathBuf>,
     cuda_graphs: bool,
-    pub instance: Option<String>,
+    /// Empty where it has none.
+    instance: String,
     batch_size: Option<u32>,
     min_batch_size: u32,
     batch_timeout: u64,
@@ -43,19 +46,19 @@ impl Default for Settings {
         Self {
             model: None,
             labels: None,
-            library: None,
+            onnxruntime: None,
             provider: Provider::default(),
             intra_threads: 0,
             inter_threads: 1,
             workers: 0,
             max_in_flight: 0,
-            device: None,
+            device: device::AUTO.to_owned(),
             precision: Precision::default(),
             workspace: 0,
             memory_limit: 0,
-            cache: None,
+            engine_cache: None,
             cuda_graphs: true,
-            instance: None,
+            instance: String::new(),
             batch_size: None,
             min_batch_size: 0,
             batch_timeout: 0,
@@ -65,6 +68,8 @@ impl Default for Settings {
     }
 }
 
+impl Words for Leaky {}
+
 /// Settings that cannot work.
 pub(super) struct InvalidSettings {
     pub error: gst::ResourceError,
@@ -73,61 +78,9 @@ pub(super) struct InvalidSettings {
 }
 
 impl Settings {
-    /// Sets the property of this name.
-    pub fn set(&mut self, value: &glib::Value, pspec: &glib::ParamSpec) {
-        let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
-        let path = || strings::path(value);
-        let count = || value.get().unwrap_or_default();
-        match pspec.name() {
-            "model" => self.model = path(),
-            "labels" => self.labels = path(),
-            "onnxruntime" => self.library = path(),
-            "provider" => self.provider = value.get().unwrap_or_default(),
-            "intra-threads" => self.intra_threads = count(),
-            "inter-threads" => self.inter_threads = count(),
-            "workers" => self.workers = count(),
-            "max-in-flight" => self.max_in_flight = count(),
-            "leaky" => self.leaky = value.get().unwrap_or_default(),
-            "instance" => self.instance = text(),
-            "batch-size" => self.batch_size = value.get().ok(),
-            "min-batch-size" => self.min_batch_size = count(),
-            "batch-timeout" => self.batch_timeout = value.get().unwrap_or_default(),
-            "priority" => self.priority = value.get().unwrap_or_default(),
-            "device" => self.device = value.get().ok().flatten(),
-            "precision" => self.precision = value.get().unwrap_or_default(),
-            "workspace" => self.workspace = count(),
-            "memory-limit" => self.memory_limit = count(),
-            "engine-cache" => self.cache = path(),
-            "cuda-graphs" => self.cuda_graphs = value.get().unwrap_or(true),
-            _ => (),
-        }
-    }
-
-    /// The value of the property of this name; its default if it is none of these.
-    pub fn get(&self, pspec: &glib::ParamSpec) -> glib::Value {
-        match pspec.name() {
-            "model" => self.model.to_value(),
-            "labels" => self.labels.to_value(),
-            "onnxruntime" => self.library.to_value(),
-            "provider" => self.provider.to_value(),
-            "intra-threads" => self.intra_threads.to_value(),
-            "inter-threads" => self.inter_threads.to_value(),
-            "workers" => self.workers.to_value(),
-            "max-in-flight" => self.max_in_flight.to_value(),
-            "leaky" => self.leaky.to_value(),
-            "instance" => self.instance.to_value(),
-            "batch-size" => self.batch_size.map_or_else(|| pspec.default_value().clone(), |n| n.to_value()),
-            "min-batch-size" => self.min_batch_size.to_value(),
-            "batch-timeout" => self.batch_timeout.to_value(),
-            "priority" => self.priority.to_value(),
-            "device" => self.device.as_deref().unwrap_or("auto").to_value(),
-            "precision" => self.precision.to_value(),
-            "workspace" => self.workspace.to_value(),
-            "memory-limit" => self.memory_limit.to_value(),
-            "engine-cache" => self.cache.to_value(),
-            "cuda-graphs" => self.cuda_graphs.to_value(),
-            _ => pspec.default_value().clone(),
-        }
+    /// The name of the shared instance, if there is one.
+    pub fn instance(&self) -> Option<String> {
+        Some(self.instance.clone()).filter(|name| !name.is_empty())
     }
 
     /// What the properties ask for.
@@ -138,7 +91,7 @@ impl Settings {
             error: gst::ResourceError::NotFound,
             why: "no model is named: set model=FILE.onnx".into(),
         })?;
-        let device = settings.device.as_deref().unwrap_or("auto");
+        let device = settings.device.as_str();
         let device: Choice = device.parse().map_err(|e| wrong(&format!("device: {e}")))?;
         if device == Choice::Cpu && !matches!(settings.provider, Provider::Auto | Provider::Cpu) {
             let provider = nick(settings.provider);
@@ -171,9 +124,9 @@ impl Settings {
                 precision: settings.precision,
                 workspace: size(settings.workspace) << 20,
                 memory_limit: size(settings.memory_limit) << 20,
-                cache: settings.cache,
+                cache: settings.engine_cache,
                 graphs: settings.cuda_graphs,
-                library: settings.library,
+                library: settings.onnxruntime,
                 sessions,
                 intra_threads: count(settings.intra_threads, (cores / sessions).max(1)),
                 inter_threads: count(settings.inter_threads, 1),
@@ -185,132 +138,163 @@ impl Settings {
     }
 }
 
-/// Whether the property of this name is that of a file or a folder.
-pub(super) fn is_path(name: &str) -> bool {
-    matches!(name, "model" | "labels" | "onnxruntime" | "engine-cache")
-}
-
 /// All properties of the element.
-pub(super) fn properties() -> Vec<glib::ParamSpec> {
-    let file = |name: &str, nick: &str, blurb: &str| {
-        glib::ParamSpecString::builder(name).nick(nick).blurb(blurb).mutable_ready().build()
-    };
-    let count = |name: &str, nick: &str, blurb: &str| {
-        glib::ParamSpecUInt::builder(name).nick(nick).blurb(blurb).maximum(1024).mutable_ready().build()
-    };
-    vec![
-        glib::ParamSpecString::builder("model")
-            .nick("Model")
-            .blurb("The ONNX file. A sidecar beside it, of the same name ending in .toml, may describe its input and outputs. Set while frames flow, the new model is loaded beside the old one and takes over between two frames; if it cannot, a WARNING says why and the old one goes on")
-            .mutable_playing()
-            .build(),
-        glib::ParamSpecString::builder("labels")
-            .nick("Labels")
-            .blurb("A text file with the classes' names, one a line; beats the sidecar's. Set while frames flow, it belongs to the model that is set next")
-            .mutable_playing()
-            .build(),
-        file(
-            "onnxruntime",
+pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
+    Table::new([
+        property!(
+            Settings,
+            model,
+            (),
+            "Model",
+            "Path of the ONNX file. The sidecar is the file beside it with the ending .toml. If set while frames flow, the new \
+             model is loaded in the background and takes over between two frames; if it cannot be used, a WARNING is posted and \
+             the current model stays",
+        )
+        .playing(),
+        property!(
+            Settings,
+            labels,
+            (),
+            "Labels",
+            "Path of a text file with one class name per line; overrides the sidecar's labels. If set while frames flow, it \
+             applies to the next model that is set",
+        )
+        .playing(),
+        property!(
+            Settings,
+            onnxruntime,
+            (),
             "ONNX Runtime",
-            "ONNX Runtime's shared library; not set, it is searched for: ORT_DYLIB_PATH, beside the plugin, the loader's path, Python packages in a .venv",
+            "Path of ONNX Runtime's shared library. If not set: ORT_DYLIB_PATH, then the plugin's directory, the loader's path, \
+             and Python packages in VIRTUAL_ENV or a .venv",
         ),
-        glib::ParamSpecEnum::builder::<Provider>("provider")
-            .nick("Provider")
-            .blurb("Where the model runs")
-            .mutable_ready()
-            .build(),
+        property!(Settings, provider, (), "Provider", "Execution provider that runs the model"),
+        property!(
+            Settings,
+            intra_threads,
+            0..=1024,
+            "Intra-op threads",
+            "CPU threads of one run of the model; 0 divides the cores among the workers",
+        ),
+        property!(
+            Settings,
+            inter_threads,
+            1..=1024,
+            "Inter-op threads",
+            "Branches of the model that run in parallel on the CPU; 1 runs them one after the other",
+        ),
+        property!(
+            Settings,
+            workers,
+            0..=1024,
+            "Workers",
+            "Batches that are inferred in parallel on the CPU, each in a session of its own. More workers raise the throughput, \
+             fewer lower the latency; 0 uses one per core, at most 4",
+        ),
+        property!(
+            Settings,
+            max_in_flight,
+            0..=1024,
+            "Maximum in flight",
+            "Maximum number of this element's frames in flight; 0 allows what keeps the model busy: two batches on a GPU or one \
+             per worker on the CPU, and one more that fills meanwhile",
+        ),
+        property!(
+            Settings,
+            leaky,
+            (),
+            "Leaky",
+            "Which frame to drop when max-in-flight is reached. Dropped frames are counted in stats and reported in QOS messages",
+        )
+        .playing(),
+        property!(
+            Settings,
+            instance,
+            (),
+            "Instance",
+            "Name of a shared instance: elements of the process with the same name share the model and its batches, also across \
+             pipelines. If not set: an instance of its own",
+        ),
+        property!(
+            Settings,
+            batch_size?,
+            0..=1024,
+            1,
+            "Batch size",
+            "Maximum number of frames in a batch. If not set: the model's fixed batch, else 1",
+        ),
+        property!(
+            Settings,
+            min_batch_size,
+            0..=1024,
+            "Minimum batch size",
+            "Number of frames that start a batch before batch-timeout has passed; 0 waits for batch-size frames",
+        ),
+        property!(
+            Settings,
+            batch_timeout,
+            0..=3_600_000_000_000,
+            "Batch timeout",
+            "Maximum time in nanoseconds that a frame waits for its batch to fill; 0 waits only while the model is busy",
+        ),
+        property!(
+            Settings,
+            priority,
+            i32::MIN..=i32::MAX,
+            "Priority",
+            "Frames of elements with a higher priority are inferred first in a shared instance; the others wait",
+        )
+        .playing(),
+        property!(
+            Settings,
+            precision,
+            (),
+            "Precision",
+            "Precision of TensorRT; other providers use the model's",
+        ),
+        property!(
+            Settings,
+            workspace,
+            0..=1 << 20,
+            "Workspace",
+            "Device memory in MiB that TensorRT may use as workspace; 0 leaves it to TensorRT",
+        ),
+        property!(
+            Settings,
+            memory_limit,
+            0..=1 << 20,
+            "Memory limit",
+            "Device memory in MiB that ONNX Runtime may use with the CUDA provider; 0 is unlimited. If it is too little, batches \
+             become smaller",
+        ),
+        property!(
+            Settings,
+            cuda_graphs,
+            (),
+            "CUDA graphs",
+            "Record runs on the GPU as CUDA graphs, if the model permits it",
+        ),
+        property!(
+            Settings,
+            engine_cache,
+            (),
+            "Engine cache",
+            "Directory for TensorRT engines and optimised models, which make the next start faster. If not set: cudainfer in the \
+             user's cache directory; none disables the cache",
+        ),
+        property!(Settings, device, (), "Device", device::BLURB),
+    ])
+    .with([
         glib::ParamSpecEnum::builder::<Provider>("active-provider")
             .nick("Active provider")
-            .blurb("Where the model really runs, from READY on")
+            .blurb("Execution provider in use, from READY on")
             .read_only()
             .build(),
-        count(
-            "intra-threads",
-            "Intra-op threads",
-            "CPU threads of a run of the model; 0 shares the cores among the workers",
-        ),
-        glib::ParamSpecUInt::builder("inter-threads")
-            .nick("Inter-op threads")
-            .blurb("Branches of the model that run at the same time on the CPU; 1 runs them one after the other")
-            .minimum(1)
-            .maximum(1024)
-            .default_value(1)
-            .mutable_ready()
-            .build(),
-        count(
-            "workers",
-            "Workers",
-            "Batches that are inferred at the same time on the CPU, each in a session of its own; more use the cores better, fewer answer sooner; 0 takes one a core, at most 4",
-        ),
-        count(
-            "max-in-flight",
-            "Maximum in flight",
-            "Frames of this element that are inside at most; 0 takes what the model needs to be busy: two runs on a GPU, one a worker on the CPU, and another to gather meanwhile",
-        ),
-        glib::ParamSpecEnum::builder::<Leaky>("leaky")
-            .nick("Leaky")
-            .blurb("Which frame is lost while as many are inside as max-in-flight allows; what is lost is counted in stats and said in a QOS message")
-            .mutable_playing()
-            .build(),
-        glib::ParamSpecString::builder("instance")
-            .nick("Instance")
-            .blurb("Elements of a process that name the same instance share a model and its batches, in one pipeline or in several")
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecUInt::builder("batch-size")
-            .nick("Batch size")
-            .blurb("Frames of a run at most; not set, it is what the model is fixed to, else 1")
-            .maximum(1024)
-            .default_value(1)
-            .mutable_ready()
-            .build(),
-        count(
-            "min-batch-size",
-            "Minimum batch size",
-            "Frames that are enough for a run before batch-timeout is over; 0 waits for all",
-        ),
-        glib::ParamSpecUInt64::builder("batch-timeout")
-            .nick("Batch timeout")
-            .blurb("Nanoseconds that a frame waits for others to fill the batch, from its arrival; 0 waits only as long as the model is busy")
-            .maximum(3_600_000_000_000)
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecInt::builder("priority")
-            .nick("Priority")
-            .blurb("Frames of a higher priority go first where elements share an instance; while they keep it busy, the others wait")
-            .mutable_playing()
-            .build(),
-        device::param_spec(),
-        glib::ParamSpecEnum::builder::<Precision>("precision")
-            .nick("Precision")
-            .blurb("In which numbers TensorRT computes; the other providers compute in the model's")
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecUInt::builder("workspace")
-            .nick("Workspace")
-            .blurb("MiB of device memory that TensorRT may use to work in; 0 leaves it to TensorRT")
-            .maximum(1 << 20)
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecUInt::builder("memory-limit")
-            .nick("Memory limit")
-            .blurb("MiB of device memory that ONNX Runtime may use on the CUDA provider; 0 is no limit. Where it is not enough, batches become smaller")
-            .maximum(1 << 20)
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecBoolean::builder("cuda-graphs")
-            .nick("CUDA graphs")
-            .blurb("Record a run on the GPU once and launch it as a whole, where the model allows it")
-            .default_value(Settings::default().cuda_graphs)
-            .mutable_ready()
-            .build(),
-        file(
-            "engine-cache",
-            "Engine cache",
-            "The folder for what makes the next start quicker: TensorRT's engines, models that were optimised for the CPU; not set, it is cudainfer in the user's cache folder; none keeps nothing",
-        ),
         stats::param_spec(
-            "; busy-ns, nanoseconds in ONNX Runtime, added up over the workers; batches that had a frame of this element, and batched-frames, all frames of those; dropped frames (leaky); batch-limit, frames of a batch at most for now, and step-downs, how often it became less for want of memory; device-memory-used and device-memory-total, bytes of the GPU. A run of the model on the GPU counts as one launch",
+            "; busy-ns (time in ONNX Runtime, summed over the workers), batches (that contained a frame of this element), \
+             batched-frames (all frames in those), dropped (because of leaky), batch-limit (current maximum batch), step-downs \
+             (times the maximum was lowered for want of memory), device-memory-used and device-memory-total (bytes). A run on \
+             the GPU counts as one launch",
         ),
-    ]
-}
+    ])
+});

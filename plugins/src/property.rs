@@ -1,0 +1,360 @@
+//! Tables of properties: all that there is to say of a property of an element stands in one row.
+//!
+//! A row names the field of the element's settings that holds the property: the property's name is the field's, its type the field's
+//! type, its default what the settings' `Default` has there. From the table come the specifications that GObject is told (and from
+//! those gst-inspect's output and the tables in the documentation), and what sets and gets the properties.
+//!
+//! ```ignore
+//! static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
+//!     Table::new([
+//!         property!(Settings, workers, 0..=1024, "Workers", "Maximum number of batches in flight on the CPU; 0: one per core"),
+//!         property!(Settings, leaky, (), "Leaky", "Which frame to drop when max-in-flight is reached").playing(),
+//!         // Not set, it is left to something else; 114 is what a reader sees then.
+//!         property!(Settings, padding?, 0..=255, 114, "Padding", "Pixel value of a letterbox's bars"),
+//!     ])
+//!     .with([device::param_spec(), stats::param_spec("")])
+//! });
+//! ```
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use gst::glib;
+use gst::glib::translate::{FromGlib, IntoGlib};
+use gst::prelude::*;
+
+use crate::mutability::settable;
+use crate::strings;
+use crate::sync::lock;
+
+/// A property that a field of the settings `S` holds.
+pub(crate) struct Property<S> {
+    name: String,
+    /// Makes the specification, when it is known in which states the property can be set.
+    spec: Box<dyn Fn(glib::ParamFlags) -> glib::ParamSpec + Send + Sync>,
+    flags: glib::ParamFlags,
+    /// Whether any bytes will do for it, as for names of files; other strings are UTF-8.
+    any_bytes: bool,
+    get: Box<dyn Fn(&S) -> Option<glib::Value> + Send + Sync>,
+    set: Box<dyn Fn(&mut S, &glib::Value) + Send + Sync>,
+}
+
+/// The type of a field that holds a property.
+pub(crate) trait Field: Clone + Send + Sync + 'static {
+    /// What a row says of the values that are allowed.
+    type Range: Clone + Send + Sync + 'static;
+
+    /// Whether any bytes will do for a string.
+    const ANY_BYTES: bool = false;
+
+    /// The specification that GObject is told.
+    fn spec(about: &About<'_>, range: &Self::Range, default: &Self) -> glib::ParamSpec;
+
+    /// The field as GObject's value.
+    fn get(&self) -> glib::Value;
+
+    /// GObject's value, whose type and range it has checked, as the field; `None` for a string that is not set.
+    fn read(value: &glib::Value) -> Option<Self>;
+}
+
+/// What is said of every property.
+pub(crate) struct About<'a> {
+    name: &'a str,
+    nick: &'a str,
+    blurb: &'a str,
+    flags: glib::ParamFlags,
+}
+
+impl<S: Default + 'static> Property<S> {
+    /// A property whose field always has a value; see [`property!`].
+    pub fn of<T: Field>(
+        [name, nick, blurb]: [&str; 3],
+        range: T::Range,
+        get: fn(&S) -> &T,
+        get_mut: fn(&mut S) -> &mut T,
+    ) -> Self {
+        let default = get(&S::default()).clone();
+        let unset = default.clone();
+        Self {
+            get: Box::new(move |settings| Some(get(settings).get())),
+            // A string that is set to NULL has its default again.
+            set: Box::new(move |settings, value| {
+                *get_mut(settings) = T::read(value).unwrap_or_else(|| unset.clone());
+            }),
+            ..Self::bare::<T>([name, nick, blurb], range, default)
+        }
+    }
+
+    /// A property whose field is empty until it is set; `shown` is what a reader sees until then; see [`property!`].
+    pub fn optional<T: Field>(
+        texts: [&str; 3],
+        range: T::Range,
+        shown: T,
+        get: fn(&S) -> &Option<T>,
+        get_mut: fn(&mut S) -> &mut Option<T>,
+    ) -> Self {
+        Self {
+            get: Box::new(move |settings| get(settings).as_ref().map(T::get)),
+            set: Box::new(move |settings, value| *get_mut(settings) = T::read(value)),
+            ..Self::bare::<T>(texts, range, shown)
+        }
+    }
+
+    fn bare<T: Field>([name, nick, blurb]: [&str; 3], range: T::Range, default: T) -> Self {
+        let name = name.replace('_', "-");
+        let [own, nick, blurb] = [&name, nick, blurb].map(str::to_owned);
+        Self {
+            spec: Box::new(move |flags| {
+                T::spec(&About { name: &own, nick: &nick, blurb: &blurb, flags }, &range, &default)
+            }),
+            name,
+            flags: glib::ParamFlags::READWRITE | gst::PARAM_FLAG_MUTABLE_READY,
+            any_bytes: T::ANY_BYTES,
+            get: Box::new(|_| None),
+            set: Box::new(|_, _| ()),
+        }
+    }
+
+    /// It can be set while frames flow, too.
+    pub fn playing(mut self) -> Self {
+        self.flags = glib::ParamFlags::READWRITE | gst::PARAM_FLAG_MUTABLE_PLAYING;
+        self
+    }
+
+    /// What a reader sees as long as the property is not set, where that depends on others.
+    #[allow(dead_code)] // until the tracker has such a table
+    pub fn shown(mut self, shown: fn(&S) -> glib::Value) -> Self {
+        let get = self.get;
+        self.get = Box::new(move |settings| Some(get(settings).unwrap_or_else(|| shown(settings))));
+        self
+    }
+}
+
+/// The properties of an element.
+pub(crate) struct Table<S> {
+    rows: Vec<Property<S>>,
+    specs: Vec<glib::ParamSpec>,
+}
+
+impl<S: Default + 'static> Table<S> {
+    /// A table of these rows, in this order.
+    pub fn new(rows: impl IntoIterator<Item = Property<S>>) -> Self {
+        let rows: Vec<_> = rows.into_iter().collect();
+        let specs = rows.iter().map(|row| (row.spec)(row.flags)).collect();
+        Self { rows, specs }
+    }
+
+    /// Adds properties that the element itself sets and gets.
+    pub fn with(mut self, others: impl IntoIterator<Item = glib::ParamSpec>) -> Self {
+        self.specs.extend(others);
+        self
+    }
+
+    /// All specifications, for GObject.
+    pub fn specs(&self) -> &[glib::ParamSpec] {
+        &self.specs
+    }
+
+    /// Sets the property in the settings of `element`; returns whether it is one of this table. What cannot be set now, and
+    /// a string that is not UTF-8, is refused with a WARNING.
+    pub fn set(
+        &self,
+        element: &impl IsA<gst::Element>,
+        settings: &Mutex<S>,
+        value: &glib::Value,
+        spec: &glib::ParamSpec,
+    ) -> bool {
+        let Some(row) = self.row(spec) else { return false };
+        if settable(element, spec) && (row.any_bytes || strings::is_text(element, value, spec)) {
+            (row.set)(&mut lock(settings), value);
+        }
+        true
+    }
+
+    /// The value of a property of this table in these settings.
+    pub fn get(&self, settings: &S, spec: &glib::ParamSpec) -> Option<glib::Value> {
+        let value = (self.row(spec)?.get)(settings);
+        Some(value.unwrap_or_else(|| spec.default_value().clone()))
+    }
+
+    fn row(&self, spec: &glib::ParamSpec) -> Option<&Property<S>> {
+        self.rows.iter().find(|row| row.name == spec.name())
+    }
+}
+
+/// A row of a [`Table`]: the settings' type, the field (with `?` where it is an `Option` that is empty until it is set), the range of
+/// its values (`()` where the type says it), for an `Option` what a reader sees until it is set, the nick and the blurb. Where the
+/// property has another name than the field: `"tensor-type" = ty`.
+macro_rules! property {
+    ($settings:ty, $field:ident, $range:expr, $nick:expr, $blurb:expr $(,)?) => {
+        $crate::property::property!($settings, stringify!($field) => $field, $range, $nick, $blurb)
+    };
+    ($settings:ty, $name:literal = $field:ident, $range:expr, $nick:expr, $blurb:expr $(,)?) => {
+        $crate::property::property!($settings, $name => $field, $range, $nick, $blurb)
+    };
+    ($settings:ty, $name:expr => $field:ident, $range:expr, $nick:expr, $blurb:expr $(,)?) => {
+        $crate::property::Property::<$settings>::of(
+            [$name, $nick, &*$blurb],
+            $range,
+            |settings| &settings.$field,
+            |settings| &mut settings.$field,
+        )
+    };
+    ($settings:ty, $field:ident ?, $range:expr, $shown:expr, $nick:expr, $blurb:expr $(,)?) => {
+        $crate::property::property!($settings, stringify!($field) => $field ?, $range, $shown, $nick, $blurb)
+    };
+    ($settings:ty, $name:literal = $field:ident ?, $range:expr, $shown:expr, $nick:expr, $blurb:expr $(,)?) => {
+        $crate::property::property!($settings, $name => $field ?, $range, $shown, $nick, $blurb)
+    };
+    ($settings:ty, $name:expr => $field:ident ?, $range:expr, $shown:expr, $nick:expr, $blurb:expr $(,)?) => {
+        $crate::property::Property::<$settings>::optional(
+            [$name, $nick, &*$blurb],
+            $range,
+            $shown,
+            |settings| &settings.$field,
+            |settings| &mut settings.$field,
+        )
+    };
+}
+pub(crate) use property;
+
+macro_rules! number {
+    ($type:ty, $spec:ty) => {
+        impl Field for $type {
+            type Range = RangeInclusive<$type>;
+
+            fn spec(about: &About<'_>, range: &Self::Range, default: &Self) -> glib::ParamSpec {
+                <$spec>::builder(about.name)
+                    .nick(about.nick)
+                    .blurb(about.blurb)
+                    .flags(about.flags)
+                    .minimum(*range.start())
+                    .maximum(*range.end())
+                    .default_value(*default)
+                    .build()
+            }
+
+            fn get(&self) -> glib::Value {
+                self.to_value()
+            }
+
+            fn read(value: &glib::Value) -> Option<Self> {
+                value.get().ok()
+            }
+        }
+    };
+}
+number!(u32, glib::ParamSpecUInt);
+number!(i32, glib::ParamSpecInt);
+number!(u64, glib::ParamSpecUInt64);
+number!(f32, glib::ParamSpecFloat);
+number!(f64, glib::ParamSpecDouble);
+
+impl Field for bool {
+    type Range = ();
+
+    fn spec(about: &About<'_>, (): &(), default: &Self) -> glib::ParamSpec {
+        let builder = glib::ParamSpecBoolean::builder(about.name).nick(about.nick).blurb(about.blurb);
+        builder.flags(about.flags).default_value(*default).build()
+    }
+
+    fn get(&self) -> glib::Value {
+        self.to_value()
+    }
+
+    fn read(value: &glib::Value) -> Option<Self> {
+        value.get().ok()
+    }
+}
+
+/// Text; one that is empty is not set.
+impl Field for String {
+    type Range = ();
+
+    fn spec(about: &About<'_>, (): &(), default: &Self) -> glib::ParamSpec {
+        let builder = glib::ParamSpecString::builder(about.name).nick(about.nick).blurb(about.blurb);
+        let default = Some(default.as_str()).filter(|text| !text.is_empty());
+        builder.flags(about.flags).default_value(default).build()
+    }
+
+    fn get(&self) -> glib::Value {
+        Some(self).filter(|text| !text.is_empty()).to_value()
+    }
+
+    fn read(value: &glib::Value) -> Option<Self> {
+        value.get::<Option<String>>().ok().flatten()
+    }
+}
+
+/// The name of a file or folder; an empty one is not set.
+impl Field for Option<PathBuf> {
+    type Range = ();
+
+    const ANY_BYTES: bool = true;
+
+    fn spec(about: &About<'_>, (): &(), _: &Self) -> glib::ParamSpec {
+        let builder = glib::ParamSpecString::builder(about.name).nick(about.nick).blurb(about.blurb);
+        builder.flags(about.flags).build()
+    }
+
+    fn get(&self) -> glib::Value {
+        self.to_value()
+    }
+
+    fn read(value: &glib::Value) -> Option<Self> {
+        Some(strings::path(value))
+    }
+}
+
+/// A list of numbers, as `<0.485,0.456,0.406>`.
+impl Field for Vec<f64> {
+    type Range = RangeInclusive<f64>;
+
+    fn spec(about: &About<'_>, range: &Self::Range, _: &Self) -> glib::ParamSpec {
+        let value = glib::ParamSpecDouble::builder("value").nick("Value").blurb("One of the values");
+        let value = value.minimum(*range.start()).maximum(*range.end()).build();
+        let builder = gst::ParamSpecArray::builder(about.name).nick(about.nick).blurb(about.blurb);
+        builder.flags(about.flags).element_spec(&value).build()
+    }
+
+    fn get(&self) -> glib::Value {
+        gst::Array::new(self).to_value()
+    }
+
+    fn read(value: &glib::Value) -> Option<Self> {
+        let array = value.get::<gst::ArrayRef>().ok()?;
+        Some(array.iter().filter_map(|value| value.get().ok()).collect())
+    }
+}
+
+/// An enum whose words a property has.
+pub(crate) trait Words:
+    Copy
+    + Send
+    + Sync
+    + ToValue
+    + StaticType
+    + FromGlib<i32>
+    + IntoGlib<GlibType = i32>
+    + for<'a> glib::value::FromValue<'a>
+    + 'static
+{
+}
+
+impl<T: Words> Field for T {
+    type Range = ();
+
+    fn spec(about: &About<'_>, (): &(), default: &Self) -> glib::ParamSpec {
+        let builder = glib::ParamSpecEnum::builder_with_default::<T>(about.name, *default);
+        builder.nick(about.nick).blurb(about.blurb).flags(about.flags).build()
+    }
+
+    fn get(&self) -> glib::Value {
+        self.to_value()
+    }
+
+    fn read(value: &glib::Value) -> Option<Self> {
+        value.get().ok()
+    }
+}
