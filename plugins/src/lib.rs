@@ -31,6 +31,7 @@ pub mod inferpublish;
 pub mod memory;
 pub mod meta;
 pub mod model;
+mod names;
 mod nick;
 pub mod notice;
 mod nvtx;

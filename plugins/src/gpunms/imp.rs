@@ -49,7 +49,7 @@ impl GpuNms {
 
 #[glib::object_subclass]
 impl ObjectSubclass for GpuNms {
-    const NAME: &'static str = "GstGpuNms";
+    const NAME: &'static str = "GstCudaInferGpuNms";
     type Type = super::GpuNms;
     type ParentType = DecodingElement;
 }
