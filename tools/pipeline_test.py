@@ -77,7 +77,7 @@ class Errors(unittest.TestCase):
         return str(caught.exception)
 
     def test_an_elements_sentence_is_told_and_begins_with_its_name_once(self):
-        ours = "ERROR: from element /GstPipeline:pipeline0/GstTrtInfer:trtinfer0: trtinfer0: the model is none\nMore:\n"
+        ours = "ERROR: from element /GstPipeline:pipeline0/GstCudaInferTrtInfer:trtinfer0: trtinfer0: the model is none\nMore:\n"
         self.assertEqual(self.told(ours), "trtinfer0: the model is none")
         other = "ERROR: from element /GstPipeline:pipeline0/GstTypeFindElement:typefind: This is text\n" + ours
         self.assertEqual(self.told(other), "typefind: This is text")

@@ -34,6 +34,7 @@ pub mod memory;
 pub mod meta;
 pub mod model;
 mod mutability;
+mod names;
 mod nick;
 pub mod notice;
 mod nvtx;

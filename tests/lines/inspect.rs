@@ -12,10 +12,61 @@ pub(crate) fn factories() -> Vec<gst::ElementFactory> {
     factories
 }
 
-/// Properties that `element` has beyond its parent classes.
+/// Properties that `element` has beyond GStreamer's classes.
 pub(crate) fn own(element: &gst::Element) -> Vec<glib::ParamSpec> {
-    let ty = element.type_();
-    element.list_properties().iter().filter(|p| p.owner_type() == ty).cloned().collect()
+    let is_ours = |p: &&glib::ParamSpec| p.owner_type().name().starts_with("GstCudaInfer");
+    element.list_properties().iter().filter(is_ours).cloned().collect()
+}
+
+#[test]
+fn names_of_types_are_the_plugins_own() {
+    for factory in factories() {
+        let element = factory.create().build().unwrap();
+        let ty = element.type_();
+        assert!(ty.name().starts_with("GstCudaInfer"), "{}: {}", factory.name(), ty.name());
+        let ours = own(&element);
+        assert!(ours.iter().any(|property| property.name() == "stats"), "{}", factory.name());
+        // Names that nobody gave are those of the element, not of the type; given ones stay.
+        let known_as = match factory.name().as_str() {
+            // The same elements by a second name.
+            "cudaupload" => "cudainferupload",
+            "cudadownload" => "cudainferdownload",
+            name => name,
+        }
+        .to_owned();
+        let number = element.name().strip_prefix(&known_as).map(str::to_owned);
+        assert!(number.is_some_and(|n| n.parse::<u32>().is_ok()), "{}", element.name());
+        let named = factory.create().name("cudainfer-tracker").build().unwrap();
+        assert_eq!(named.name(), "cudainfer-tracker");
+        for property in ours {
+            let value = property.value_type();
+            let known = !value.is_a(glib::Type::ENUM) || value.name().starts_with("GstCudaInfer");
+            assert!(known, "{} {}: {}", factory.name(), property.name(), value.name());
+        }
+    }
+}
+
+#[test]
+fn elements_that_decode_tensors_share_a_class_and_describe_what_they_count() {
+    for (name, counts) in [
+        ("gpunms", "objects, candidates above the threshold"),
+        ("peakfind", "peaks (points), instances"),
+        ("classify", "objects (that were given classes)"),
+        ("segmask", "masks, non-finite"),
+    ] {
+        cudainfer_tests::init();
+        let element = gst::ElementFactory::make(name).build().unwrap();
+        let base = element.type_().parent().unwrap();
+        assert_eq!(base.name(), "GstCudaInferDecodingElement");
+        let blurb = element.find_property("stats").unwrap().blurb().unwrap_or_default().to_owned();
+        assert!(blurb.contains(counts), "{name}: {blurb}");
+        let device = element.find_property("device").unwrap();
+        assert_eq!(device.owner_type(), base);
+        element.set_property("device", "cpu");
+        assert_eq!(element.property::<String>("device"), "cpu");
+        let stats = element.property::<gst::Structure>("stats");
+        assert_eq!((stats.get::<u64>("frames"), stats.get::<u64>("non-finite")), (Ok(0), Ok(0)));
+    }
 }
 
 #[test]

@@ -68,6 +68,9 @@ fn a_sidecar_that_says_nothing_is_as_good_as_none() {
 
 #[test]
 fn labels_of_another_number_than_the_models_classes_are_an_error_that_says_so() {
-    with_sidecar("labels", "[output]\nlabels = [\"a\", \"b\", \"c\"]")
-        .fails_with(&["detections:float32:1x6x84", "4 + 3"]);
+    with_sidecar("labels", "[output]\nlabels = [\"a\", \"b\", \"c\"]").fails_with(&[
+        "3 labels are given",
+        "detections:float32:1x6x84",
+        "2 classes as yolov8",
+    ]);
 }

@@ -116,6 +116,7 @@ impl ObjectImpl for DecodingElement {
 
     fn constructed(&self) {
         self.parent_constructed();
+        crate::names::shorten(self.obj().upcast_ref());
         *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
     }
 }

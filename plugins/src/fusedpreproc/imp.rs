@@ -67,12 +67,17 @@ impl FusedPreproc {
 
 #[glib::object_subclass]
 impl ObjectSubclass for FusedPreproc {
-    const NAME: &'static str = "GstFusedPreproc";
+    const NAME: &'static str = "GstCudaInferFusedPreproc";
     type Type = super::FusedPreproc;
     type ParentType = gst_base::BaseTransform;
 }
 
 impl ObjectImpl for FusedPreproc {
+    fn constructed(&self) {
+        self.parent_constructed();
+        crate::names::shorten(self.obj().upcast_ref());
+    }
+
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
             let size = |name: &str, what: &str| {

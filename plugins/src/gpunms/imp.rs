@@ -32,7 +32,7 @@ impl GpuNms {
         let settings = lock(&self.settings);
         choose(&model.outputs, model.input, settings.decoder(info), &settings.hints(info)).map_err(|e| {
             match (info.output.keypoints, info.skeleton.points.len()) {
-                (None, points @ 1..) => {
+                (None, points @ 1..) if !matches!(e, kernels::DetectError::Keypoints { .. }) => {
                     format!("{e} (the skeleton in the model's sidecar has {points} points: so many keypoints are expected)")
                 }
                 _ => e.to_string(),
@@ -49,7 +49,7 @@ impl GpuNms {
 
 #[glib::object_subclass]
 impl ObjectSubclass for GpuNms {
-    const NAME: &'static str = "GstGpuNms";
+    const NAME: &'static str = "GstCudaInferGpuNms";
     type Type = super::GpuNms;
     type ParentType = DecodingElement;
 }

@@ -122,12 +122,17 @@ impl InferOverlay {
 
 #[glib::object_subclass]
 impl ObjectSubclass for InferOverlay {
-    const NAME: &'static str = "GstInferOverlay";
+    const NAME: &'static str = "GstCudaInferInferOverlay";
     type Type = super::InferOverlay;
     type ParentType = gst_base::BaseTransform;
 }
 
 impl ObjectImpl for InferOverlay {
+    fn constructed(&self) {
+        self.parent_constructed();
+        crate::names::shorten(self.obj().upcast_ref());
+    }
+
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
             let defaults = Settings::default();

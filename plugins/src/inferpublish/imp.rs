@@ -191,12 +191,17 @@ impl InferPublish {
 
 #[glib::object_subclass]
 impl ObjectSubclass for InferPublish {
-    const NAME: &'static str = "GstInferPublish";
+    const NAME: &'static str = "GstCudaInferInferPublish";
     type Type = super::InferPublish;
     type ParentType = gst_base::BaseTransform;
 }
 
 impl ObjectImpl for InferPublish {
+    fn constructed(&self) {
+        self.parent_constructed();
+        crate::names::shorten(self.obj().upcast_ref());
+    }
+
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
             vec![

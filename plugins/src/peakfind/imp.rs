@@ -28,7 +28,7 @@ pub struct PeakFind {
 
 #[glib::object_subclass]
 impl ObjectSubclass for PeakFind {
-    const NAME: &'static str = "GstPeakFind";
+    const NAME: &'static str = "GstCudaInferPeakFind";
     type Type = super::PeakFind;
     type ParentType = DecodingElement;
 }

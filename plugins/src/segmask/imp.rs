@@ -52,7 +52,7 @@ impl SegMask {
 
 #[glib::object_subclass]
 impl ObjectSubclass for SegMask {
-    const NAME: &'static str = "GstSegMask";
+    const NAME: &'static str = "GstCudaInferSegMask";
     type Type = super::SegMask;
     type ParentType = DecodingElement;
 }

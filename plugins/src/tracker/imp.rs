@@ -243,12 +243,17 @@ impl Tracker {
 
 #[glib::object_subclass]
 impl ObjectSubclass for Tracker {
-    const NAME: &'static str = "GstTracker";
+    const NAME: &'static str = "GstCudaInferTracker";
     type Type = super::Tracker;
     type ParentType = gst_base::BaseTransform;
 }
 
 impl ObjectImpl for Tracker {
+    fn constructed(&self) {
+        self.parent_constructed();
+        crate::names::shorten(self.obj().upcast_ref());
+    }
+
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(properties::specs);
         &PROPERTIES

@@ -178,7 +178,7 @@ impl TrtInfer {
 
 #[glib::object_subclass]
 impl ObjectSubclass for TrtInfer {
-    const NAME: &'static str = "GstTrtInfer";
+    const NAME: &'static str = "GstCudaInferTrtInfer";
     type Type = super::TrtInfer;
     type ParentType = gst::Element;
 
@@ -273,6 +273,7 @@ impl ObjectImpl for TrtInfer {
     fn constructed(&self) {
         self.parent_constructed();
         let element = self.obj();
+        crate::names::shorten(element.upcast_ref());
         for pad in [&self.sink, &self.src] {
             if let Err(e) = element.add_pad(pad) {
                 gst::error!(CAT, imp = self, "{e}");

@@ -219,12 +219,17 @@ impl ZoneCount {
 
 #[glib::object_subclass]
 impl ObjectSubclass for ZoneCount {
-    const NAME: &'static str = "GstZoneCount";
+    const NAME: &'static str = "GstCudaInferZoneCount";
     type Type = super::ZoneCount;
     type ParentType = gst_base::BaseTransform;
 }
 
 impl ObjectImpl for ZoneCount {
+    fn constructed(&self) {
+        self.parent_constructed();
+        crate::names::shorten(self.obj().upcast_ref());
+    }
+
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(properties::list);
         &PROPERTIES
