@@ -69,8 +69,8 @@ fn first_frames() {
         stream.begin();
         for which in ["first", "next"] {
             let hundred: Vec<_> = (0..100).flat_map(|_| times(&stream, 1, ms(0))).collect();
-            let first = hundred[0];
-            println!("the {which} hundred frames, {properties}: frame 0 {first:?}, {}", summary(hundred));
+            let earliest = hundred[0];
+            println!("the {which} hundred frames, {properties}: frame 0 {earliest:?}, {}", summary(hundred));
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Instant;
 
 use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
