@@ -1,7 +1,7 @@
 //! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
 
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
 
 use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
@@ -71,29 +71,32 @@ fn a_model_that_takes_one_frame_a_run_gives_way_to_one_that_takes_several() {
 #[test]
 fn loading_a_model_holds_no_frame_up() {
     let _together = together();
-    // Whoever reads this file waits for somebody to write it.
-    let fifo = scratch("loading").join("model.onnx");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let stream = Stream::new("detector-batch", "max-in-flight=3");
     stream.begin();
     stream.push(0);
     stream.wait_for(1);
-    stream.line.element("infer").set_property("model", fifo.display().to_string());
+    // Whoever loads asks what is behind, and is held there.
+    let held = Arc::new((Mutex::new([false; 2]), Condvar::new()));
+    let asked = Arc::clone(&held);
+    let behind = stream.line.element("infer").static_pad("src").unwrap();
+    behind.add_probe(gst::PadProbeType::QUERY_DOWNSTREAM, move |_, info| {
+        let is_question =
+            info.query().and_then(|query| query.structure()).is_some_and(|s| s.name() == "cudainfer-accepts");
+        if is_question {
+            let mut state = asked.0.lock().unwrap();
+            state[0] = true;
+            let let_go = asked.1.wait_timeout_while(state, cudainfer_tests::LIMIT, |[_, let_go]| !*let_go);
+            assert!(!let_go.unwrap().1.timed_out(), "nobody lets it go");
+        }
+        gst::PadProbeReturn::Ok
+    });
+    stream.set_model("detector-retrained");
+    until("the question", || held.0.lock().unwrap()[0]);
     (1..40).for_each(|number| stream.push(number));
     stream.wait_for(40);
-    // Until now it waited. Who writes can only begin where somebody reads.
-    assert_eq!(stream.said(), [""; 0]);
-    let write = || std::fs::File::options().write(true).custom_flags(libc::O_NONBLOCK).open(&fifo);
-    until("it is read", || write().is_ok());
-    let mut said = Vec::new();
-    until("a warning", || {
-        // Whoever reads it once more.
-        let _ = write();
-        said.extend(stream.said());
-        !said.is_empty()
-    });
-    assert!(said[0].contains("is not taken over"), "{said:?}");
-    stream.set_model("detector-retrained");
+    assert!(stream.frames().iter().all(|frame| frame.label == "red"), "the old model goes on");
+    held.0.lock().unwrap()[1] = true;
+    held.1.notify_all();
     let next = push_until(&stream, 40, "rot");
     end_with(&stream, next, 5, &["red", "rot"]);
 }

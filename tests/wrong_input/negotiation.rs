@@ -144,10 +144,7 @@ fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_
                 "{SOURCE} ! fusedpreproc ! trtinfer model={} ! peakfind layout=auto grid=corners ! fakesink",
                 model("heat-maps")
             ),
-            [
-                "first to the last pixel of the 128x96 input, as grid=corners says",
-                "nchw or nhwc, or correct the grid",
-            ],
+            ["as grid=corners wants, of the 128x96 input", "nchw or nhwc, or correct the grid"],
         ),
     ] {
         let report = run(&line);

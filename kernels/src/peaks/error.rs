@@ -35,11 +35,8 @@ pub enum PeaksError {
     Empty(String, usize, usize),
     /// The layout is open and the dimensions do not tell.
     #[error(
-        "confidence map '{map}' can be read as {nchw} or as {nhwc}, and {fits} of them {} the {width}x{height} input{}. Set \
-         the layout to nchw or nhwc{}",
-        if *corners { "has cells evenly spaced from the first to the last pixel of" } else { "is an even reduction of" },
-        if *corners { ", as grid=corners says" } else { "" },
-        if *corners { ", or correct the grid" } else { "" }
+        "confidence map '{map}' can be read as {nchw} or as {nhwc}, and {fits} the {width}x{height} input. \
+         Set the layout to nchw or nhwc, or correct the grid"
     )]
     Layout {
         /// The map.
@@ -48,10 +45,8 @@ pub enum PeaksError {
         nchw: String,
         /// Read channels last.
         nhwc: String,
-        /// "each" or "neither".
+        /// Whether each of them fits, or neither, and what they should be: "each of them is an even reduction of".
         fits: &'static str,
-        /// Whether the grid is said to be [`Grid::Corners`](super::Grid::Corners).
-        corners: bool,
         /// The input's width.
         width: usize,
         /// The input's height.

@@ -34,15 +34,20 @@ impl MapShape {
                 (true, false) => Layout::Nchw,
                 (false, true) => Layout::Nhwc,
                 (both, _) => {
-                    return Err(PeaksError::Layout {
-                        map: map.to_string(),
-                        nchw: format!("{a} channels of {c}x{b} cells (nchw)"),
-                        nhwc: format!("{c} channels of {b}x{a} cells (nhwc)"),
-                        fits: if both { "each" } else { "neither" },
-                        corners: params.grid == Some(Grid::Corners),
-                        width: input[0],
-                        height: input[1],
-                    });
+                    let nchw = format!("{a} channels of {c}x{b} cells (nchw)");
+                    let nhwc = format!("{c} channels of {b}x{a} cells (nhwc)");
+                    let fits = match (params.grid, both) {
+                        (Some(Grid::Corners), true) => {
+                            "each of them has cells evenly spaced from the first to the last pixel, as grid=corners wants, of"
+                        }
+                        (Some(Grid::Corners), false) => {
+                            "neither of them has cells evenly spaced from the first to the last pixel, as grid=corners wants, of"
+                        }
+                        (_, true) => "each of them is an even reduction of",
+                        (_, false) => "neither of them is an even reduction of",
+                    };
+                    let (map, [width, height]) = (map.to_string(), input);
+                    return Err(PeaksError::Layout { map, nchw, nhwc, fits, width, height });
                 }
             },
         };

@@ -9,12 +9,15 @@ use gst::subclass::prelude::*;
 use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, imp};
 use crate::model::ModelInfo;
 
+/// [`DecodingElementImpl::prepare`].
+type Prepare = fn(&DecodingElement, &Incoming<'_>) -> Result<Box<dyn Decode>, String>;
+
 /// An element's [`DecodingElementImpl`].
 pub(super) struct Methods {
     pub counts: &'static [&'static str],
     pub non_finite: &'static str,
     pub category: fn() -> gst::DebugCategory,
-    pub prepare: fn(&DecodingElement, &Incoming<'_>) -> Result<Box<dyn Decode>, String>,
+    pub prepare: Prepare,
     pub hands_on: fn(&DecodingElement, &gst::Caps, &ModelInfo) -> Result<Option<gst::Caps>, String>,
     pub reads_on: fn(&DecodingElement) -> bool,
     pub tensors_taken: fn(&str) -> String,

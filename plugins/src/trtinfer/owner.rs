@@ -64,21 +64,20 @@ pub(super) struct Request {
 /// ever.
 pub(super) struct ReturnGuard {
     ticket: Ticket,
-    owner: Arc<Owner>,
+    /// Whose frame it is, as long as it is due.
+    owner: Option<Arc<Owner>>,
 }
 
 impl ReturnGuard {
     pub fn new(ticket: Ticket, owner: &Arc<Owner>) -> Self {
-        Self { ticket, owner: Arc::clone(owner) }
+        Self { ticket, owner: Some(Arc::clone(owner)) }
     }
 }
 
 impl Drop for ReturnGuard {
     fn drop(&mut self) {
-        if !self.owner.lane.wants(self.ticket) {
-            return;
-        }
-        if let Some(element) = self.owner.element.upgrade() {
+        let Some(owner) = self.owner.take().filter(|owner| owner.lane.wants(self.ticket)) else { return };
+        if let Some(element) = owner.element.upgrade() {
             gst::element_error!(
                 element,
                 gst::LibraryError::Failed,
@@ -88,7 +87,7 @@ impl Drop for ReturnGuard {
                 )
             );
         }
-        self.owner.lane.finish(self.ticket, Err(gst::FlowError::Error));
+        owner.lane.finish(self.ticket, Err(gst::FlowError::Error));
     }
 }
 
@@ -99,6 +98,12 @@ impl batcher::Job for Request {
 }
 
 impl Request {
+    /// Its frame, which is given up: nobody waits for it any more.
+    pub fn give_up(mut self) -> (Ticket, gst::Buffer) {
+        self.guard.owner = None;
+        (self.ticket, self.buffer)
+    }
+
     /// Brings the frame back.
     pub fn finish(self, result: Result<(), String>) {
         let Self { ticket, buffer, owner, entry, guard, .. } = self;

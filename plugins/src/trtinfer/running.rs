@@ -191,8 +191,7 @@ impl TrtInfer {
     /// A place for a frame; `None` if it is the one to be lost.
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
         let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
-        let parts = |request: Request| (request.ticket, request.buffer);
-        leaky.enter(lane, queue, running.client, parts, |buffer| self.drop_frame(&buffer))
+        leaky.enter(lane, queue, running.client, Request::give_up, |buffer| self.drop_frame(&buffer))
     }
 
     /// Counts a frame that is lost, and says so.
