@@ -149,10 +149,7 @@ fn of_over_a_hundred_thousand_candidates_the_strongest_are_kept() {
     let tensor = Tensor::new("o", &[1, n, 6], &values);
     let decoder = choose(&[tensor.desc()], INPUT, Some(DecoderKind::Yolov5), &Hints::default()).unwrap();
     let mut detector = Detector::new(decoder, Params { top_k_after: 1000, ..Params::default() }).unwrap();
-    let start = std::time::Instant::now();
     let (found, outcome) = run(&mut detector, &[tensor], &Affine::IDENTITY, [1000, 1000]);
-    // A few ms on any machine; the bound only catches an accidental O(n^2).
-    assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
     assert_eq!(outcome, Outcome { candidates: n, non_finite: 0, truncated: n - 1000 });
     assert_eq!(found.len(), 1000);
     for (got, (anchor, confidence)) in found.iter().zip(expected) {
