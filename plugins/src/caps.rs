@@ -187,8 +187,7 @@ impl ModelOutputs {
                 input: [size("tensor-width")?, size("tensor-height")?],
             })
         };
-        read().ok_or(
-            "frames arrive with a network's input but not with its outputs: put trtinfer before this element",
-        )
+        read()
+            .ok_or("the frames carry a network's input but not its outputs: put trtinfer before this element")
     }
 }

@@ -8,8 +8,12 @@ use gst::prelude::*;
 
 use crate::memory::caps::part;
 use crate::memory::{ChosenDevice, GpuSession};
-use crate::notice;
+use crate::mutability::settable;
 use crate::sync::lock;
+use crate::{notice, strings};
+
+/// The property's name.
+const NAME: &str = "device";
 
 /// The property's default.
 pub const AUTO: &str = "auto";
@@ -20,7 +24,7 @@ pub const BLURB: &str = "Device to work on: auto (the first usable GPU, else the
 
 /// The property.
 pub fn param_spec() -> glib::ParamSpec {
-    glib::ParamSpecString::builder("device")
+    glib::ParamSpecString::builder(NAME)
         .nick("Device")
         .blurb(BLURB)
         .default_value(AUTO)
@@ -71,6 +75,18 @@ impl Gpu {
         *lock(&self.device) = device;
         let chosen = std::mem::take(&mut lock(&self.state).chosen);
         drop(chosen);
+    }
+
+    /// For `set_property`: sets the property, if `spec` is it and it can be set now.
+    pub fn set_property(
+        &self,
+        element: &impl IsA<gst::Element>,
+        value: &glib::Value,
+        spec: &glib::ParamSpec,
+    ) {
+        if spec.name() == NAME && settable(element, spec) && strings::is_text(element, value, spec) {
+            self.set_device(value.get().ok().flatten());
+        }
     }
 
     /// The property.
@@ -219,8 +235,8 @@ impl Gpu {
         let device = self.device();
         if device.starts_with("cuda") {
             return Err(format!(
-                "device={device}, but the frames come in system memory: put cudainferupload before this element, and \
-                 cudainferdownload before what needs system memory behind it"
+                "device={device}, but the frames are in system memory: put cudainferupload before this element, and \
+                 cudainferdownload before elements that need system memory"
             ));
         }
         Ok(())

@@ -9,7 +9,10 @@ pub fn running_on_cpu(element: &gst::Element, reason: &str) {
         gst::element_warning!(
             element,
             gst::LibraryError::Init,
-            ("no GPU is used: {reason}. The pipeline runs on the CPU, with the same results")
+            (
+                "{}: no GPU is used: {reason}. The pipeline runs on the CPU, with the same results",
+                element.name()
+            )
         );
     }
 }
@@ -21,9 +24,9 @@ pub fn copied_between_contexts(element: &gst::Element) {
             element,
             gst::ResourceError::Settings,
             (
-                "{}: the frames lie in another CUDA context than the device's primary one, where inference works: \
-                 each is copied over. Put one of cudainfer's elements directly behind the one that makes them, or \
-                 give the pipeline no context of your own, to save the copies",
+                "{}: the frames are in another CUDA context than the device's primary one, in which inference works, so \
+                 each is copied. Put one of cudainfer's elements directly behind the element that makes them, or give the \
+                 pipeline no CUDA context of your own",
                 element.name()
             )
         );
@@ -52,8 +55,8 @@ pub fn frames_on_host(element: &impl glib::object::IsA<gst::Element>) {
         element,
         gst::StreamError::Format,
         (
-            "{}: the frames come in system memory, so the CPU prepares them although there is a GPU: put \
-             cudainferupload before this element, and cudainferdownload before what needs system memory behind it",
+            "{}: the frames are in system memory, so the CPU prepares them although there is a GPU. Put \
+             cudainferupload before this element, and cudainferdownload before elements that need system memory",
             element.name()
         )
     );
@@ -72,8 +75,8 @@ pub fn non_finite(element: &impl glib::object::IsA<gst::Element>, count: usize, 
         element,
         gst::StreamError::Decode,
         (
-            "{}: the model's outputs hold NaN or infinities: {count} {what} were dropped; the property stats \
-             counts them",
+            "{}: the model's outputs contain NaN or infinity: {count} {what} were dropped. The property stats counts \
+             them in non-finite",
             element.name()
         )
     );

@@ -17,9 +17,10 @@ pub fn param_spec(more: &str) -> glib::ParamSpec {
     glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
         .nick("Statistics")
         .blurb(&format!(
-            "Counts (uint64) since PAUSED: frames, launches on the GPU, bytes copied (host-to-device-bytes, \
-             device-to-host-bytes, device-to-device-bytes), host-waits for the GPU, allocations, fallbacks to slower \
-             ways, gpu-ns on the GPU in gpu-samples of the frames, host-ns in this element's threads{more}"
+            "Counters (uint64) since READY to PAUSED: frames, launches (kernels and graphs on the GPU), \
+             host-to-device-bytes, device-to-host-bytes, device-to-device-bytes, host-waits (times a thread waited for \
+             the GPU), allocations (of device and pinned memory), fallbacks (times a slower path was taken), gpu-ns (GPU \
+             time of gpu-samples of the frames), host-ns (wall-clock time in the element's threads){more}"
         ))
         .read_only()
         .build()

@@ -57,7 +57,7 @@ fn nan_and_infinity_are_counted_and_said_once() {
     let report = line.wait().succeeds();
     let stats = line.element("find").property::<gst::Structure>("stats");
     assert_eq!((stats.get::<u64>("non-finite"), stats.get::<u64>("masks")), (Ok(6), Ok(3)));
-    let said = report.warnings.iter().filter(|w| w.contains("NaN or infinities")).count();
+    let said = report.warnings.iter().filter(|w| w.contains("NaN or infinity")).count();
     assert_eq!(said, 1, "{report:?}");
 }
 

@@ -22,7 +22,7 @@ fn said_not_finite(report: &Report) -> usize {
     report
         .warnings
         .iter()
-        .filter(|w| w.contains("NaN or infinities") && w.contains("stats counts them"))
+        .filter(|w| w.contains("NaN or infinity") && w.contains("stats counts them"))
         .count()
 }
 

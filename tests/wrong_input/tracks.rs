@@ -40,7 +40,7 @@ fn caps_whose_frame_rate_is_far_from_the_timestamps_are_said_once() {
     let said: Vec<_> = report
         .warnings
         .iter()
-        .filter(|text| text.contains("90 frames of the caps' frame rate apart"))
+        .filter(|text| text.contains("90 frame durations of the caps' frame rate apart"))
         .collect();
     assert_eq!(said.len(), 1, "{report:?}");
 }

@@ -9,10 +9,9 @@ use super::{copy::Downloader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
 use crate::memory::{ChosenDevice, caps, order};
-use crate::mutability::settable;
 use crate::notice;
+use crate::stats;
 use crate::sync::lock;
-use crate::{stats, strings};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new(
@@ -43,18 +42,13 @@ impl ObjectSubclass for CudaDownload {
 impl ObjectImpl for CudaDownload {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            vec![device::param_spec(), stats::param_spec(", failed: frames that could not be copied")]
+            vec![device::param_spec(), stats::param_spec("; failed (frames that could not be copied)")]
         });
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
-            return;
-        }
-        if pspec.name() == "device" {
-            self.gpu.set_device(value.get().ok().flatten());
-        }
+        self.gpu.set_property(&*self.obj(), value, pspec);
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
@@ -78,8 +72,8 @@ impl ElementImpl for CudaDownload {
             gst::subclass::ElementMetadata::new(
                 "CUDA downloader for inference",
                 "Filter/Video/Hardware",
-                "Takes frames from GPU memory with all their metadata; those in system memory go through as they are",
-                env!("CARGO_PKG_NAME"),
+                "Copies frames from CUDA memory to system memory and keeps their metadata; other frames pass through",
+                "The cudainfer authors",
             )
         });
         Some(&METADATA)

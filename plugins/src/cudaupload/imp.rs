@@ -9,9 +9,8 @@ use super::{copy::Uploader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
 use crate::memory::{ChosenDevice, caps, order};
-use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{notice, stats, strings};
+use crate::{notice, stats};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("cudainferupload", gst::DebugColorFlags::empty(), Some("Upload to GPU memory"))
@@ -59,18 +58,13 @@ impl ObjectSubclass for CudaUpload {
 impl ObjectImpl for CudaUpload {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            vec![device::param_spec(), stats::param_spec(", failed: frames that could not be copied")]
+            vec![device::param_spec(), stats::param_spec("; failed (frames that could not be copied)")]
         });
         &PROPERTIES
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
-            return;
-        }
-        if pspec.name() == "device" {
-            self.gpu.set_device(value.get().ok().flatten());
-        }
+        self.gpu.set_property(&*self.obj(), value, pspec);
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
@@ -94,8 +88,8 @@ impl ElementImpl for CudaUpload {
             gst::subclass::ElementMetadata::new(
                 "CUDA uploader for inference",
                 "Filter/Video/Hardware",
-                "Takes frames to GPU memory with all their metadata; without a GPU they go through as they are",
-                env!("CARGO_PKG_NAME"),
+                "Copies frames to CUDA memory and keeps their metadata; without a GPU, frames pass through",
+                "The cudainfer authors",
             )
         });
         Some(&METADATA)

@@ -1,5 +1,7 @@
 //! What of a frame becomes a tensor, as the property names it.
 
+use crate::property::Words;
+
 /// What of a frame becomes a tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferRoi")]
@@ -8,6 +10,8 @@ pub enum Roi {
     #[default]
     #[enum_value(name = "The whole frame", nick = "frame")]
     Frame,
-    #[enum_value(name = "The region of each object that was found before: a tensor each", nick = "objects")]
+    #[enum_value(name = "The region of each object: one tensor for each", nick = "objects")]
     Objects,
 }
+
+impl Words for Roi {}

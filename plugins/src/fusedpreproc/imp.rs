@@ -7,20 +7,18 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::enums::Roi;
 use super::maker::Maker;
 use super::negotiate::{Settings, possible};
+use super::properties::PROPERTIES;
 use super::regions::Turns;
 use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
 use crate::model::accepts;
-use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
-use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, device, meta, notice, stats, strings, video};
+use crate::{caps, meta, notice, stats, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("fusedpreproc", gst::DebugColorFlags::empty(), Some("frame to input tensor"))
@@ -79,167 +77,16 @@ impl ObjectImpl for FusedPreproc {
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            let size = |name: &str, what: &str| {
-                glib::ParamSpecUInt::builder(name)
-                    .nick(what)
-                    .blurb(&format!("{what} of the tensor in pixels; 0 leaves it to the model (a model that leaves it open gets the frame's, rounded up to a multiple of 32)"))
-                    .maximum(16384)
-                    .mutable_ready()
-                    .build()
-            };
-            let double = |name: &str, nick: &str, blurb: &str, default: f64| {
-                glib::ParamSpecDouble::builder(name)
-                    .nick(nick)
-                    .blurb(blurb)
-                    .default_value(default)
-                    .minimum(f64::from(f32::MIN_POSITIVE))
-                    .maximum(1e6)
-                    .mutable_ready()
-                    .build()
-            };
-            let per_channel = |name: &str, nick: &str, blurb: &str| {
-                gst::ParamSpecArray::builder(name)
-                    .nick(nick)
-                    .blurb(blurb)
-                    .element_spec(
-                        &glib::ParamSpecDouble::builder("value")
-                            .nick("Value")
-                            .blurb("Value of a channel")
-                            .minimum(-1e6)
-                            .maximum(1e6)
-                            .build(),
-                    )
-                    .mutable_ready()
-                    .build()
-            };
-            vec![
-                device::param_spec(),
-                size("width", "Width"),
-                size("height", "Height"),
-                glib::ParamSpecEnum::builder::<ElementType>("tensor-type")
-                    .nick("Tensor type")
-                    .blurb("Element type of the tensor")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Layout>("layout")
-                    .nick("Layout")
-                    .blurb("Order of the tensor's dimensions")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<ChannelOrder>("channels")
-                    .nick("Channels")
-                    .blurb("Order of the tensor's channels")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Resize>("resize")
-                    .nick("Resize")
-                    .blurb("How the frame fills the tensor")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Interpolation>("interpolation")
-                    .nick("Interpolation")
-                    .blurb("How pixels are sampled")
-                    .mutable_ready()
-                    .build(),
-                double("scale", "Scale", "Factor on the pixel value (0..255) before the mean is subtracted; not set, it is the sidecar's, else 1/255 (1 for integer tensors)", 1.0 / 255.0),
-                per_channel("mean", "Mean", "Subtracted after scaling: one value, or one a channel in the tensor's order, as <0.485,0.456,0.406>; not set, it is the sidecar's, else 0"),
-                per_channel("std", "Standard deviation", "Divided by after subtracting the mean: one value, or one a channel; not set, it is the sidecar's, else 1"),
-                glib::ParamSpecUInt::builder("padding")
-                    .nick("Padding")
-                    .blurb("Pixel value (0..255) of what letterboxing adds, before normalisation; not set, it is the sidecar's, else 114")
-                    .maximum(255)
-                    .default_value(114)
-                    .mutable_ready()
-                    .build(),
-                double("quant-scale", "Quantisation scale", "Real value of one step of an integer tensor; not set, it is the sidecar's, else 1", 1.0),
-                glib::ParamSpecInt::builder("zero-point")
-                    .nick("Zero point")
-                    .blurb("Integer that stands for 0 in an integer tensor; not set, it is the sidecar's, else 0 for uint8 and -128 for int8")
-                    .minimum(-128)
-                    .maximum(255)
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Roi>("roi")
-                    .nick("Region of interest")
-                    .blurb("What becomes a tensor: the frame, or the region of each object that was found before, for a second model that looks at objects")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecDouble::builder("roi-padding")
-                    .nick("Padding of regions")
-                    .blurb("With roi=objects, factor on an object's width and height, as 1.25 for an eighth more on each side; not set, it is the sidecar's, else 1")
-                    .minimum(0.01)
-                    .maximum(100.0)
-                    .default_value(1.0)
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecUInt::builder("roi-size")
-                    .nick("Size of regions")
-                    .blurb("With roi=objects, pixels of the frame that the tensor's longer side covers around an object's centre, the same for all objects; 0 goes by each object's box; not set, it is the sidecar's, else 0")
-                    .maximum(16384)
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecString::builder("classes")
-                    .nick("Classes")
-                    .blurb("With roi=objects, labels of the objects to look at, as person,car; empty takes all")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecUInt::builder("min-size")
-                    .nick("Minimum size")
-                    .blurb("With roi=objects, pixels of the frame that an object's box must be wide and high")
-                    .maximum(16384)
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecUInt::builder("interval")
-                    .nick("Interval")
-                    .blurb("With roi=objects, frames that an object is not looked at between two that it is; a tracked object is looked at when it appears, too")
-                    .mutable_ready()
-                    .build(),
-                stats::param_spec("; tensors, skipped (objects whose region lies outside the frame, or beyond the first 1024)"),
-            ]
-        });
-        &PROPERTIES
+        PROPERTIES.specs()
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
-            return;
-        }
-        fn get<'a, T: glib::value::FromValue<'a> + Default>(value: &'a glib::Value) -> T {
-            // The type is the param spec's, which GObject has checked.
-            value.get().unwrap_or_default()
-        }
-        let doubles = || get_array(value);
-        if pspec.name() == "device" {
-            self.gpu.set_device(get::<Option<String>>(value));
-        }
-        let mut settings = lock(&self.settings);
-        match pspec.name() {
-            "width" => settings.width = get(value),
-            "height" => settings.height = get(value),
-            "tensor-type" => settings.ty = get(value),
-            "layout" => settings.layout = get(value),
-            "channels" => settings.order = get(value),
-            "resize" => settings.resize = get(value),
-            "interpolation" => settings.interpolation = get(value),
-            "scale" => settings.scale = Some(get(value)),
-            "mean" => settings.mean = doubles(),
-            "std" => settings.std = doubles(),
-            "padding" => settings.padding = u8::try_from(get::<u32>(value)).ok(),
-            "quant-scale" => settings.quant_scale = Some(get(value)),
-            "zero-point" => settings.zero_point = Some(get(value)),
-            "roi" => settings.roi = get(value),
-            "roi-padding" => settings.roi_padding = Some(get(value)),
-            "roi-size" => settings.roi_size = Some(get(value)),
-            "classes" => settings.classes = get::<Option<String>>(value).unwrap_or_default(),
-            "min-size" => settings.min_size = get(value),
-            "interval" => settings.interval = get(value),
-            _ => (),
+        if !PROPERTIES.set(&*self.obj(), &self.settings, value, pspec) {
+            self.gpu.set_property(&*self.obj(), value, pspec);
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        let settings = lock(&self.settings);
         match pspec.name() {
             "device" => self.gpu.device().to_value(),
             "stats" => {
@@ -248,34 +95,12 @@ impl ObjectImpl for FusedPreproc {
                 fields.set("skipped", self.skipped.get());
                 fields.to_value()
             }
-            "width" => settings.width.to_value(),
-            "height" => settings.height.to_value(),
-            "tensor-type" => settings.ty.to_value(),
-            "layout" => settings.layout.to_value(),
-            "channels" => settings.order.to_value(),
-            "resize" => settings.resize.to_value(),
-            "interpolation" => settings.interpolation.to_value(),
-            "scale" => settings.scale.unwrap_or(1.0 / 255.0).to_value(),
-            "mean" => gst::Array::new(settings.mean.iter()).to_value(),
-            "std" => gst::Array::new(settings.std.iter()).to_value(),
-            "padding" => settings.padding.map_or(114, u32::from).to_value(),
-            "quant-scale" => settings.quant_scale.unwrap_or(1.0).to_value(),
-            "zero-point" => settings.zero_point.unwrap_or(0).to_value(),
-            "roi" => settings.roi.to_value(),
-            "roi-padding" => settings.roi_padding.unwrap_or(1.0).to_value(),
-            "roi-size" => settings.roi_size.unwrap_or(0).to_value(),
-            "classes" => settings.classes.to_value(),
-            "min-size" => settings.min_size.to_value(),
-            "interval" => settings.interval.to_value(),
-            _ => pspec.default_value().clone(),
+            _ => {
+                let value = PROPERTIES.get(&lock(&self.settings), pspec);
+                value.unwrap_or_else(|| pspec.default_value().clone())
+            }
         }
     }
-}
-
-fn get_array(value: &glib::Value) -> Vec<f64> {
-    value
-        .get::<gst::ArrayRef>()
-        .map_or_else(|_| Vec::new(), |a| a.iter().filter_map(|v| v.get().ok()).collect())
 }
 
 impl GstObjectImpl for FusedPreproc {}
@@ -286,7 +111,7 @@ impl ElementImpl for FusedPreproc {
             gst::subclass::ElementMetadata::new(
                 "Fused preprocessing",
                 "Filter/Converter/Video",
-                "Makes a network's input tensor from a frame in one pass: colour conversion, resize, normalisation, layout",
+                "Makes a network's input tensor from a frame in one pass: colour conversion, resize, normalisation and layout",
                 "The cudainfer authors",
             )
         });

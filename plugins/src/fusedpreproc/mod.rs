@@ -29,6 +29,7 @@ mod enums;
 mod imp;
 mod maker;
 mod negotiate;
+mod properties;
 mod regions;
 
 pub use enums::Roi;

@@ -1,6 +1,6 @@
 //! From properties and the neighbour's caps to the tensor that is made.
 
-use cudainfer_kernels::preproc::{self, Params};
+use cudainfer_kernels::preproc::{self, MAX_SIDE, Params};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::enums::Roi;
@@ -22,7 +22,7 @@ pub(super) struct Settings {
     pub scale: Option<f64>,
     pub mean: Vec<f64>,
     pub std: Vec<f64>,
-    pub padding: Option<u8>,
+    pub padding: Option<u32>,
     pub quant_scale: Option<f64>,
     pub zero_point: Option<i32>,
     pub roi: Roi,
@@ -37,13 +37,16 @@ pub(super) struct Settings {
 /// stride of the usual networks, which they need their input to be divisible by.
 const STRIDE: i32 = 32;
 
-/// Largest width and height of a tensor.
-const MAX_SIZE: i32 = 16384;
+/// Factor on an object's width and height, if neither the property nor the sidecar has one.
+pub(super) const ROI_PADDING: f64 = 1.0;
+
+/// Size of regions, if neither the property nor the sidecar has one: that of each object's box.
+pub(super) const ROI_SIZE: u32 = 0;
 
 /// What this element can make. How the frame fills the tensor is among it, and open, because BaseTransform asks the
 /// model for its wishes only while something is.
 pub(super) fn possible() -> gst::Structure {
-    let size = || gst::IntRange::new(1, MAX_SIZE);
+    let size = || gst::IntRange::new(1, i32::try_from(MAX_SIDE).unwrap_or(i32::MAX));
     gst::Structure::builder("possible")
         .field("tensor-width", size())
         .field("tensor-height", size())
@@ -127,8 +130,8 @@ impl Settings {
                 classes: classes.map(str::to_owned).collect(),
                 min_size: self.min_size as f32,
                 interval: self.interval.into(),
-                padding: padding.unwrap_or(1.0) as f32,
-                size: self.roi_size.or(size).unwrap_or(0),
+                padding: padding.unwrap_or(ROI_PADDING) as f32,
+                size: self.roi_size.or(size).unwrap_or(ROI_SIZE),
                 resize,
             }
         })
@@ -150,6 +153,7 @@ impl Settings {
             (_, None) => defaults.channels,
         };
         let padding = s.get::<i32>("tensor-padding").ok().and_then(|v| u8::try_from(v).ok());
+        let padding = self.padding.and_then(|v| u8::try_from(v).ok()).or(padding);
         Params {
             width: size("tensor-width"),
             height: size("tensor-height"),
@@ -179,7 +183,7 @@ impl Settings {
                 .zero_point
                 .or_else(|| s.get("tensor-zero-point").ok())
                 .unwrap_or(if ty == TensorType::Int8 { -128 } else { defaults.zero_point }),
-            padding: self.padding.or(padding).unwrap_or(defaults.padding),
+            padding: padding.unwrap_or(defaults.padding),
         }
     }
 }

@@ -11,6 +11,7 @@ use gst_base::subclass::prelude::*;
 
 use super::gpu::Artist;
 use super::picture::{Settings, Trails, captions, limbs, masks, shapes, sizes};
+use super::properties::PROPERTIES;
 use super::zones;
 use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
@@ -18,10 +19,9 @@ use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
 use crate::meta::object::objects;
 use crate::meta::zone;
-use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, meta, notice, stats, strings, video};
+use crate::{caps, meta, notice, stats, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("inferoverlay", gst::DebugColorFlags::empty(), Some("results drawn on frames"))
@@ -134,129 +134,19 @@ impl ObjectImpl for InferOverlay {
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            let defaults = Settings::default();
-            let show = |name: &str, nick: &str, blurb: &str, default: bool| {
-                glib::ParamSpecBoolean::builder(name)
-                    .nick(nick)
-                    .blurb(blurb)
-                    .default_value(default)
-                    .mutable_playing()
-                    .build()
-            };
-            let count = |name: &str, nick: &str, blurb: &str, maximum: u32, default: u32| {
-                glib::ParamSpecUInt::builder(name)
-                    .nick(nick)
-                    .blurb(blurb)
-                    .maximum(maximum)
-                    .default_value(default)
-                    .mutable_playing()
-                    .build()
-            };
-            vec![
-                show("boxes", "Boxes", "Draw the boxes of objects", defaults.boxes),
-                show("labels", "Labels", "Write the classes of objects", defaults.labels),
-                show(
-                    "confidences",
-                    "Confidences",
-                    "Write the confidences of objects in percent",
-                    defaults.confidences,
-                ),
-                show("ids", "Identities", "Write the identities of tracks", defaults.ids),
-                show("points", "Points", "Draw the keypoints of objects", defaults.points),
-                show("skeleton", "Skeleton", "Draw the lines between keypoints", defaults.skeleton),
-                show("masks", "Masks", "Draw the masks over the frame", defaults.masks),
-                show(
-                    "zones",
-                    "Zones and lines",
-                    "Draw the zones of zonecount, with their counts if labels is set. An arrow shows the direction that counts as in",
-                    defaults.zones,
-                ),
-                glib::ParamSpecFloat::builder("mask-opacity")
-                    .nick("Mask opacity")
-                    .blurb("Opacity of masks, from 0 (invisible) to 1 (opaque)")
-                    .minimum(0.0)
-                    .maximum(1.0)
-                    .default_value(defaults.mask_opacity)
-                    .mutable_playing()
-                    .build(),
-                show(
-                    "tracked-only",
-                    "Tracked only",
-                    "Draw only objects that belong to a track",
-                    defaults.tracked_only,
-                ),
-                count(
-                    "trail-length",
-                    "Trail length",
-                    "Number of frames of a track's path to draw; 0 draws none",
-                    10_000,
-                    defaults.trail_length,
-                ),
-                count(
-                    "thickness",
-                    "Thickness",
-                    "Thickness of lines in pixels; 0 derives it from the height of the frame",
-                    100,
-                    0,
-                ),
-                count(
-                    "text-scale",
-                    "Text scale",
-                    "Size of text as a multiple of the font size; 0 derives it from the height of the frame",
-                    16,
-                    0,
-                ),
-                stats::param_spec(""),
-            ]
-        });
-        &PROPERTIES
+        PROPERTIES.specs()
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
-            return;
-        }
-        let mut settings = lock(&self.settings);
-        let on = || value.get().unwrap_or_default();
-        let count = || value.get().unwrap_or_default();
-        match pspec.name() {
-            "boxes" => settings.boxes = on(),
-            "labels" => settings.labels = on(),
-            "confidences" => settings.confidences = on(),
-            "ids" => settings.ids = on(),
-            "points" => settings.points = on(),
-            "skeleton" => settings.skeleton = on(),
-            "masks" => settings.masks = on(),
-            "zones" => settings.zones = on(),
-            "mask-opacity" => settings.mask_opacity = value.get().unwrap_or_default(),
-            "tracked-only" => settings.tracked_only = on(),
-            "trail-length" => settings.trail_length = count(),
-            "thickness" => settings.thickness = count(),
-            "text-scale" => settings.text_scale = count(),
-            _ => (),
-        }
+        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        let settings = lock(&self.settings);
-        match pspec.name() {
-            "boxes" => settings.boxes.to_value(),
-            "labels" => settings.labels.to_value(),
-            "confidences" => settings.confidences.to_value(),
-            "ids" => settings.ids.to_value(),
-            "points" => settings.points.to_value(),
-            "skeleton" => settings.skeleton.to_value(),
-            "masks" => settings.masks.to_value(),
-            "zones" => settings.zones.to_value(),
-            "mask-opacity" => settings.mask_opacity.to_value(),
-            "tracked-only" => settings.tracked_only.to_value(),
-            "trail-length" => settings.trail_length.to_value(),
-            "thickness" => settings.thickness.to_value(),
-            "text-scale" => settings.text_scale.to_value(),
-            "stats" => stats::structure(&self.counters).to_value(),
-            _ => pspec.default_value().clone(),
+        if pspec.name() == "stats" {
+            return stats::structure(&self.counters).to_value();
         }
+        let value = PROPERTIES.get(&lock(&self.settings), pspec);
+        value.unwrap_or_else(|| pspec.default_value().clone())
     }
 }
 
@@ -268,7 +158,7 @@ impl ElementImpl for InferOverlay {
             gst::subclass::ElementMetadata::new(
                 "Inference overlay",
                 "Filter/Effect/Video",
-                "Draws masks, zones, boxes, labels, confidences, track identities, trails and skeletons on the frame",
+                "Draws masks, zones, boxes, labels, confidences, identities, trails and skeletons on the frame",
                 "The cudainfer authors",
             )
         });

@@ -13,6 +13,7 @@ use gst::prelude::*;
 mod gpu;
 mod imp;
 mod picture;
+mod properties;
 mod zones;
 
 pub(crate) use gpu::Artist;

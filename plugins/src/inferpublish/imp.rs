@@ -1,6 +1,4 @@
 use std::io;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -11,33 +9,18 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::Leaky;
+use super::settings::{self, Settings};
 use crate::meta::object::objects;
 use crate::meta::zone;
-use crate::mutability::settable;
 use crate::nick::nick;
-use crate::publish::sink::{FileSink, STDOUT};
+use crate::publish::sink::FileSink;
 use crate::publish::{Drained, FrameRecord, Queue, SCHEMA, Tally};
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
-use crate::{caps, stats, strings};
+use crate::{caps, stats};
 
 /// How long the destination may accept nothing before the end of the stream, or stopping, no longer waits for it.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What is set before the element starts.
-#[derive(Clone)]
-struct Settings {
-    location: PathBuf,
-    queue_size: u32,
-    leaky: Leaky,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { location: STDOUT.into(), queue_size: 1000, leaky: Leaky::default() }
-    }
-}
 
 #[derive(Default)]
 struct State {
@@ -60,7 +43,6 @@ impl PerStream for FrameCount {
 #[derive(Default)]
 pub struct InferPublish {
     settings: Mutex<Settings>,
-    stream_ids: AtomicBool,
     state: Mutex<Option<State>>,
     /// Apart from the state: it is needed while a frame waits for room.
     queue: Mutex<Option<Arc<Queue>>>,
@@ -84,7 +66,7 @@ impl InferPublish {
         lock(&self.queue).clone()
     }
 
-    /// For messages and the property.
+    /// For messages.
     fn location(&self) -> String {
         lock(&self.settings).location.display().to_string()
     }
@@ -119,7 +101,7 @@ impl InferPublish {
 
     /// The frame that comes now, as it is written, and how many objects it has. Its number is counted when it has been taken over.
     fn record(&self, buffer: &gst::BufferRef) -> Result<(Vec<u8>, usize), gst::FlowError> {
-        let stream_ids = self.stream_ids.load(Ordering::Relaxed);
+        let stream_ids = lock(&self.settings).stream_ids;
         let state = lock(&self.state);
         let state = state.as_ref().ok_or(gst::FlowError::Flushing)?;
         let record = FrameRecord {
@@ -138,7 +120,7 @@ impl InferPublish {
 
     /// Warns of the first record that the queue drops.
     fn warn_of_first_drop(&self) {
-        let Settings { location, queue_size, leaky } = lock(&self.settings).clone();
+        let Settings { location, queue_size, leaky, .. } = lock(&self.settings).clone();
         gst::element_imp_warning!(
             self,
             gst::ResourceError::Write,
@@ -203,65 +185,19 @@ impl ObjectImpl for InferPublish {
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            vec![
-                glib::ParamSpecString::builder("location")
-                    .nick("Location")
-                    .blurb("File or FIFO to write to, which is emptied at each start; - is the standard output")
-                    .default_value(Some(STDOUT))
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecBoolean::builder("stream-ids")
-                    .nick("Stream IDs")
-                    .blurb("Write the stream-id of each frame as \"stream\", to tell streams behind a funnel apart")
-                    .mutable_playing()
-                    .build(),
-                glib::ParamSpecUInt::builder("queue-size")
-                    .nick("Queue size")
-                    .blurb("Maximum number of records that wait to be written")
-                    .minimum(1)
-                    .maximum(1_000_000)
-                    .default_value(Settings::default().queue_size)
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Leaky>("leaky")
-                    .nick("Leaky")
-                    .blurb("Which record to drop when queue-size is reached")
-                    .mutable_ready()
-                    .build(),
-                stats::param_spec(
-                    ", objects in the records, written: records that the destination has accepted, failed: records \
-                     that could not be written, and dropped: records that were dropped because of queue-size",
-                ),
-            ]
-        });
-        &PROPERTIES
+        settings::PROPERTIES.specs()
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec) {
-            return;
-        }
-        match pspec.name() {
-            "location" => {
-                lock(&self.settings).location = strings::path(value).unwrap_or_else(|| STDOUT.into());
-            }
-            "queue-size" => lock(&self.settings).queue_size = value.get().unwrap_or_default(),
-            "leaky" => lock(&self.settings).leaky = value.get().unwrap_or_default(),
-            "stream-ids" => self.stream_ids.store(value.get().unwrap_or_default(), Ordering::Relaxed),
-            _ => (),
-        }
+        settings::PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        match pspec.name() {
-            "location" => self.location().to_value(),
-            "queue-size" => lock(&self.settings).queue_size.to_value(),
-            "leaky" => lock(&self.settings).leaky.to_value(),
-            "stream-ids" => self.stream_ids.load(Ordering::Relaxed).to_value(),
-            "stats" => self.stats().to_value(),
-            _ => pspec.default_value().clone(),
+        if pspec.name() == "stats" {
+            return self.stats().to_value();
         }
+        let value = settings::PROPERTIES.get(&lock(&self.settings), pspec);
+        value.unwrap_or_else(|| pspec.default_value().clone())
     }
 }
 
@@ -273,7 +209,7 @@ impl ElementImpl for InferPublish {
             gst::subclass::ElementMetadata::new(
                 "Inference results as JSON lines",
                 "Filter/Analyzer/Video",
-                "Writes detections, tracks, keypoints, classes and zones of each frame as one JSON object a line and passes the frame through",
+                "Writes the results of each frame as one JSON object per line and passes the frame through",
                 "The cudainfer authors",
             )
         });

@@ -15,6 +15,7 @@
 use gst::prelude::*;
 
 mod imp;
+mod settings;
 
 pub use crate::publish::Leaky;
 

@@ -147,10 +147,7 @@ fn embedding(outputs: &[TensorDesc], wanted: Option<&str>) -> Result<String, Str
             Err(format!("embedding-output names '{name}', but the model's outputs are {}", names()))
         }
         (None, [only]) => Ok(only.name.clone()),
-        (None, _) => Err(format!(
-            "set embedding-output to the one of the model's outputs that is the embedding: {}",
-            names()
-        )),
+        (None, _) => Err(format!("set embedding-output to the model output with the embedding: {}", names())),
     }
 }
 

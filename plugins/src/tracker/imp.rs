@@ -11,7 +11,7 @@ use gst_base::subclass::prelude::*;
 use super::Similarity;
 use super::appearance::{EmbeddingKind, has_embeddings, refusal};
 use super::pace::Unknown;
-use super::properties;
+use super::properties::PROPERTIES;
 use super::scene::Scene;
 use super::settings::Settings;
 use super::stream_tracker::{CrowdDevice, StreamTracker};
@@ -19,10 +19,9 @@ use crate::device::{self, Gpu};
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::{ModelInfo, Skeleton, accepts};
-use crate::mutability::settable;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, meta, notice, stats, strings};
+use crate::{caps, meta, notice, stats};
 
 struct State {
     streams: Streams<StreamTracker>,
@@ -123,7 +122,7 @@ impl Tracker {
             self.obj(),
             gst::StreamError::Format,
             (
-                "{}: frames come {late:.0} frames of the caps' frame rate apart, so tracks are deleted before they can be \
+                "{}: frames are {late:.0} frame durations of the caps' frame rate apart, so tracks end before they can be \
                  matched. Put videorate before this element, so that the caps have the real frame rate, or raise max-lost",
                 self.obj().name()
             )
@@ -255,17 +254,12 @@ impl ObjectImpl for Tracker {
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(properties::specs);
-        &PROPERTIES
+        PROPERTIES.specs()
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec) || !strings::is_text(&*self.obj(), value, pspec) {
-            return;
-        }
-        match pspec.name() {
-            "device" => self.gpu.set_device(value.get().ok().flatten()),
-            name => lock(&self.settings).set(name, value),
+        if !PROPERTIES.set(&*self.obj(), &self.settings, value, pspec) {
+            self.gpu.set_property(&*self.obj(), value, pspec);
         }
     }
 
@@ -273,7 +267,10 @@ impl ObjectImpl for Tracker {
         match pspec.name() {
             "stats" => self.stats().to_value(),
             "device" => self.gpu.device().to_value(),
-            _ => lock(&self.settings).get(pspec),
+            _ => {
+                let value = PROPERTIES.get(&lock(&self.settings), pspec);
+                value.unwrap_or_else(|| pspec.default_value().clone())
+            }
         }
     }
 }
@@ -300,7 +297,7 @@ impl ElementImpl for Tracker {
             gst::subclass::ElementMetadata::new(
                 "Multi-object tracker",
                 "Filter/Analyzer/Video",
-                "Gives detected objects identities that last from frame to frame (auto, SORT, ByteTrack, OC-SORT, BoT-SORT, C-BIoU)",
+                "Gives objects identities that last from frame to frame (auto, SORT, ByteTrack, OC-SORT, BoT-SORT, C-BIoU)",
                 "The cudainfer authors",
             )
         });

@@ -25,6 +25,8 @@
 
 use gst::prelude::*;
 
+use crate::property::Words;
+
 mod appearance;
 mod camera;
 mod imp;
@@ -48,7 +50,7 @@ glib::wrapper! {
 pub enum Algorithm {
     #[default]
     #[enum_value(
-        name = "The combination that measured best: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, thresholds from the confidences",
+        name = "Best measured: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, adaptive thresholds",
         nick = "auto"
     )]
     Auto,
@@ -60,7 +62,7 @@ pub enum Algorithm {
     )]
     ByteTrack,
     #[enum_value(
-        name = "OC-SORT (Cao et al., 2023): trusts observations more than the filter, for objects that stop, turn or are hidden",
+        name = "OC-SORT (Cao et al., 2023): observation-centric, for objects that stop, turn or are occluded",
         nick = "ocsort"
     )]
     OcSort,
@@ -70,11 +72,13 @@ pub enum Algorithm {
     )]
     BotSort,
     #[enum_value(
-        name = "C-BIoU (Yang et al., 2023): enlarged boxes, for objects that move by more than their size between two frames",
+        name = "C-BIoU (Yang et al., 2023): enlarged boxes, for fast objects and low frame rates",
         nick = "cbiou"
     )]
     CBiou,
 }
+
+impl Words for Algorithm {}
 
 impl From<Algorithm> for cudainfer_kernels::track::Algorithm {
     fn from(algorithm: Algorithm) -> Self {
@@ -103,17 +107,21 @@ pub enum Similarity {
     KeypointBoxes,
 }
 
+impl Words for Similarity {}
+
 /// How the appearance of objects is described, where no model does it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferTrackAppearance")]
 #[allow(missing_docs)]
 pub enum Appearance {
     #[default]
-    #[enum_value(name = "Not compared, unless a second model makes embeddings", nick = "none")]
+    #[enum_value(name = "No appearance, unless a second model makes embeddings", nick = "none")]
     None,
-    #[enum_value(name = "Histograms of the colours and gradients in each box", nick = "histogram")]
+    #[enum_value(name = "Histogram of each box's colours and gradients", nick = "histogram")]
     Histogram,
 }
+
+impl Words for Appearance {}
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(Some(plugin), "tracker", gst::Rank::NONE, Tracker::static_type())

@@ -5,7 +5,7 @@ use cudainfer_kernels::track::Params;
 use super::{Algorithm, Appearance, Similarity};
 
 /// Half the cosine distance at which histograms are of the same appearance: that of the same person is 0.035 in the median, of two 0.14.
-const HISTOGRAMS: f32 = 0.08;
+pub(super) const HISTOGRAMS: f32 = 0.08;
 
 /// The properties; what is not set is the algorithm's own default.
 #[derive(Clone, Debug, Default)]

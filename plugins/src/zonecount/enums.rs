@@ -2,6 +2,8 @@
 
 use cudainfer_kernels::zones;
 
+use crate::property::Words;
+
 /// Which point of an object's box counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferZoneAnchor")]
@@ -27,6 +29,8 @@ pub enum Anchor {
     #[enum_value(name = "The lower right corner", nick = "bottom-right")]
     BottomRight,
 }
+
+impl Words for Anchor {}
 
 impl From<Anchor> for zones::Anchor {
     fn from(anchor: Anchor) -> Self {
@@ -55,6 +59,8 @@ pub enum Units {
     #[enum_value(name = "Fractions of the frame's width and height, 0 to 1", nick = "fraction")]
     Fraction,
 }
+
+impl Words for Units {}
 
 impl From<Units> for zones::Units {
     fn from(units: Units) -> Self {

@@ -1,4 +1,3 @@
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Instant;
@@ -15,17 +14,16 @@ use gst_base::subclass::prelude::*;
 use super::file::ZonesFile;
 use super::messages::Budget;
 use super::notices::Notices;
-use super::properties;
+use super::properties::{self, PROPERTIES};
 use super::settings::Settings;
 use super::sight::{identity, is_seen, sighting};
 use super::stream_counter::{StreamCounter, replace};
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
 use crate::model::ModelInfo;
-use crate::mutability::settable;
 use crate::streams::Streams;
 use crate::sync::lock;
-use crate::{caps, meta, stats, strings};
+use crate::{caps, meta, stats};
 
 struct State {
     streams: Streams<StreamCounter>,
@@ -100,21 +98,13 @@ fn named(counter: &Counter, objects: &[Object]) -> (Vec<ZoneEvent>, Vec<Option<Z
 }
 
 impl ZoneCount {
-    /// Reads the file of zones that is named from now on.
-    fn set_file(&self, path: Option<PathBuf>) {
+    /// Reads the file of zones that is named. It may not have been there yet when that was done, or have changed since.
+    fn read_file(&self) {
         let _one_at_a_time = lock(&self.reading);
+        let path = lock(&self.settings).zones_file.clone();
+        // No frame waits for a disk: the settings are not locked.
         let file = path.map(ZonesFile::read);
-        lock(&self.settings).zones_file = file;
-    }
-
-    /// The file may not have been there yet when it was named, or have changed since.
-    fn read_file_again(&self) {
-        let _one_at_a_time = lock(&self.reading);
-        let path = lock(&self.settings).zones_file.as_ref().map(|file| file.path.clone());
-        if let Some(path) = path {
-            let file = ZonesFile::read(path);
-            lock(&self.settings).zones_file = Some(file);
-        }
+        lock(&self.settings).file = file;
     }
 
     /// Takes over what has been set since the last frame; the zones stay as they were, if they cannot be that.
@@ -231,8 +221,7 @@ impl ObjectImpl for ZoneCount {
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(properties::list);
-        &PROPERTIES
+        PROPERTIES.specs()
     }
 
     fn signals() -> &'static [glib::subclass::Signal] {
@@ -254,15 +243,9 @@ impl ObjectImpl for ZoneCount {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !settable(&*self.obj(), pspec)
-            || pspec.name() != properties::FILE && !strings::is_text(&*self.obj(), value, pspec)
-        {
-            return;
-        }
+        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
         if pspec.name() == properties::FILE {
-            self.set_file(strings::path(value));
-        } else {
-            properties::set(&mut lock(&self.settings), pspec.name(), value);
+            self.read_file();
         }
         if !pspec.name().ends_with("messages") {
             self.changed.store(true, Ordering::Release);
@@ -276,8 +259,9 @@ impl ObjectImpl for ZoneCount {
                 now.or_else(|| lock(&self.last).clone()).to_value()
             }
             "stats" => self.stats().to_value(),
-            name => {
-                properties::get(&lock(&self.settings), name).unwrap_or_else(|| pspec.default_value().clone())
+            _ => {
+                let value = PROPERTIES.get(&lock(&self.settings), pspec);
+                value.unwrap_or_else(|| pspec.default_value().clone())
             }
         }
     }
@@ -289,9 +273,9 @@ impl ElementImpl for ZoneCount {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
         static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
             gst::subclass::ElementMetadata::new(
-                "Counter in zones and across lines",
+                "Zone and line counter",
                 "Filter/Analyzer/Video",
-                "Says which tracked objects enter, leave and stay in polygons and which cross lines, and counts them by class",
+                "Counts tracked objects that enter, leave and stay in polygons and that cross lines, by class",
                 "The cudainfer authors",
             )
         });
@@ -316,7 +300,7 @@ impl BaseTransformImpl for ZoneCount {
         let wrong =
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         self.changed.store(false, Ordering::Release);
-        self.read_file_again();
+        self.read_file();
         let params = lock(&self.settings).clone().params().map_err(wrong)?;
         let streams = Streams::new(StreamCounter::new(params).map_err(|e| wrong(e.to_string()))?);
         self.counters.reset();

@@ -1,10 +1,12 @@
-//! The properties, as gst-inspect shows them.
+//! The properties, as gst-inspect shows them. All can be set while frames flow.
+
+use std::sync::LazyLock;
 
 use gst::glib;
 use gst::prelude::*;
 
 use super::settings::Settings;
-use super::{Anchor, Units};
+use crate::property::{Property, Table, property};
 use crate::stats;
 
 /// How long `patience` may be: an hour. What is remembered grows with it.
@@ -13,126 +15,99 @@ const MOST_PATIENCE: u64 = 3_600_000_000_000;
 /// The property that names a file.
 pub(super) const FILE: &str = "zones-file";
 
-pub(super) fn list() -> Vec<glib::ParamSpec> {
-    let defaults = Settings::default();
-    let text = |name: &str, nick: &str, blurb: &str| {
-        glib::ParamSpecString::builder(name).nick(nick).blurb(blurb).mutable_playing().build()
-    };
-    let flag = |name: &str, nick: &str, blurb: &str, default: bool| {
-        let spec = glib::ParamSpecBoolean::builder(name).nick(nick).blurb(blurb).default_value(default);
-        spec.mutable_playing().build()
-    };
-    vec![
-        text(
-            "zones",
-            "Zones and lines",
-            "Zones as NAME=KIND:POINTS, separated by semicolons, as in \
-             door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570. Options follow the points, separated by colons: \
-             classes=person,car, anchor=center, and dwell=SECONDS and occupancy=NUMBER, at which there is an event",
-        ),
-        text(FILE, "Zones file", "TOML file with the zones, instead of the property zones"),
-        glib::ParamSpecEnum::builder::<Units>("units")
-            .nick("Units of the points")
-            .blurb("Units of the points' coordinates, unless the zones file sets them")
-            .mutable_playing()
-            .build(),
-        glib::ParamSpecEnum::builder::<Anchor>("anchor")
-            .nick("Anchor point")
-            .blurb("Point of an object's box that must be in a zone or cross a line, unless the zone sets another")
-            .mutable_playing()
-            .build(),
-        glib::ParamSpecUInt::builder("min-frames")
-            .nick("Minimum frames")
-            .blurb("Number of consecutive frames that an object must be on the other side of a line or an outline to have crossed it")
-            .minimum(1)
-            .maximum(1000)
-            .default_value(defaults.min_frames)
-            .mutable_playing()
-            .build(),
-        glib::ParamSpecDouble::builder("margin")
-            .nick("Jitter margin")
-            .blurb(
-                "Minimum distance beyond a line, or outside a polygon, at which an object has crossed or left it, as a \
+/// All there are. What is read only the element itself gets.
+pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
+    Table::new(
+        [
+            property!(
+                Settings,
+                zones,
+                (),
+                "Zones",
+                "Zones as NAME=line:X1,Y1,X2,Y2 or NAME=polygon:X1,Y1,X2,Y2,X3,Y3..., separated by semicolons. Options follow \
+                 the points, separated by colons: classes=person,car, anchor=center, and dwell=SECONDS and occupancy=NUMBER, \
+                 at which there is an event. Example: door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570",
+            ),
+            property!(
+                Settings,
+                zones_file,
+                (),
+                "Zones file",
+                "Path of a TOML file with the zones; set either this or zones",
+            ),
+            property!(
+                Settings,
+                units,
+                (),
+                "Units",
+                "Units of the zones' coordinates, if the file does not specify them",
+            ),
+            property!(
+                Settings,
+                anchor,
+                (),
+                "Anchor",
+                "Point of an object's box that counts, if its zone does not specify one",
+            ),
+            property!(
+                Settings,
+                min_frames,
+                1..=1000,
+                "Minimum frames",
+                "Consecutive frames on the other side of a line or outline after which an object has crossed it",
+            ),
+            property!(
+                Settings,
+                margin,
+                0.0..=1.0,
+                "Margin",
+                "Distance beyond a line, or outside a polygon, that an object must reach to have crossed or left, as a \
                  fraction of the longer side of its box",
-            )
-            .minimum(0.0)
-            .maximum(1.0)
-            .default_value(defaults.margin)
-            .mutable_playing()
-            .build(),
-        glib::ParamSpecUInt64::builder("patience")
-            .nick("Patience")
-            .blurb("Time in nanoseconds that an object which is not detected is kept where it was last, before it leaves its zones")
-            .maximum(MOST_PATIENCE)
-            .default_value(defaults.patience)
-            .mutable_playing()
-            .build(),
-        flag(
-            "untracked",
-            "Count untracked objects",
-            "Also count objects without an identity in the occupancy of polygons, in each frame by itself",
-            defaults.untracked,
-        ),
-        flag(
-            "messages",
-            "Post messages",
-            "Post each event as an element message called zonecount-event",
-            defaults.messages,
-        ),
-        glib::ParamSpecUInt::builder("max-messages")
-            .nick("Maximum messages")
-            .blurb(
-                "Maximum number of messages per second, 0 for no limit. The field dropped of the next message has the number \
-                 of those that were not posted. Metadata has all events",
-            )
-            .default_value(defaults.max_messages)
-            .mutable_playing()
-            .build(),
+            ),
+            property!(
+                Settings,
+                patience,
+                0..=MOST_PATIENCE,
+                "Patience",
+                "Time in nanoseconds for which an object that is not seen keeps its place; after that, it leaves its zones",
+            ),
+            property!(
+                Settings,
+                untracked,
+                (),
+                "Count untracked",
+                "Include objects without an identity in the occupancy of polygons, frame by frame",
+            ),
+            property!(
+                Settings,
+                messages,
+                (),
+                "Post messages",
+                "Post an element message zonecount-event for each event",
+            ),
+            property!(
+                Settings,
+                max_messages,
+                0..=u32::MAX,
+                "Maximum messages",
+                "Maximum number of messages per second; 0 is unlimited. The field dropped of the next message counts those \
+                 left out; metadata always has all events",
+            ),
+        ]
+        .map(Property::playing),
+    )
+    .with([
         glib::ParamSpecBoxed::builder::<gst::Structure>("counts")
-            .nick("Counts of the zones")
+            .nick("Counts")
             .blurb(
-                "Counts of all zones since the start of the current stream: an array zones of structures, as in the metadata. \
-                 In READY those of the last run",
+                "Counts of the zones since the start of the current stream: an array zones of structures, as in the \
+                 metadata. Can still be read in READY",
             )
             .read_only()
             .build(),
         stats::param_spec(
-            ", objects that were examined, untracked: objects without an identity, events, and dropped-messages: events that \
-             were not posted because of max-messages",
+            "; objects, untracked (objects without an identity), events, dropped-messages (events not posted because of \
+             max-messages)",
         ),
-    ]
-}
-
-/// Sets the property `name`; [`FILE`] is set where it is read.
-pub(super) fn set(settings: &mut Settings, name: &str, value: &glib::Value) {
-    let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
-    match name {
-        "zones" => settings.zones = text(),
-        "units" => settings.units = value.get().unwrap_or_default(),
-        "anchor" => settings.anchor = value.get().unwrap_or_default(),
-        "min-frames" => settings.min_frames = value.get().unwrap_or(settings.min_frames),
-        "margin" => settings.margin = value.get().unwrap_or(settings.margin),
-        "patience" => settings.patience = value.get().unwrap_or(settings.patience),
-        "untracked" => settings.untracked = value.get().unwrap_or_default(),
-        "messages" => settings.messages = value.get().unwrap_or_default(),
-        "max-messages" => settings.max_messages = value.get().unwrap_or(settings.max_messages),
-        _ => (),
-    }
-}
-
-/// The property `name`, if it is one of the settings.
-pub(super) fn get(settings: &Settings, name: &str) -> Option<glib::Value> {
-    Some(match name {
-        "zones" => settings.zones.to_value(),
-        FILE => settings.zones_file.as_ref().map(|file| file.path.clone()).to_value(),
-        "units" => settings.units.to_value(),
-        "anchor" => settings.anchor.to_value(),
-        "min-frames" => settings.min_frames.to_value(),
-        "margin" => settings.margin.to_value(),
-        "patience" => settings.patience.to_value(),
-        "untracked" => settings.untracked.to_value(),
-        "messages" => settings.messages.to_value(),
-        "max-messages" => settings.max_messages.to_value(),
-        _ => return None,
-    })
-}
+    ])
+});

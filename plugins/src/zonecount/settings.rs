@@ -1,5 +1,7 @@
 //! From the properties to the kernel's parameters.
 
+use std::path::PathBuf;
+
 use cudainfer_kernels::zones::Params;
 
 use super::file::ZonesFile;
@@ -8,9 +10,11 @@ use super::{Anchor, Units, syntax};
 /// The properties.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// As they are written.
-    pub zones: Option<String>,
-    pub zones_file: Option<ZonesFile>,
+    /// As they are written; empty where they are not set.
+    pub zones: String,
+    pub zones_file: Option<PathBuf>,
+    /// That file, as it was when it was last read. Between its name being set and its being read it is the one before.
+    pub file: Option<ZonesFile>,
     pub units: Units,
     pub anchor: Anchor,
     pub min_frames: u32,
@@ -27,8 +31,9 @@ impl Default for Settings {
     fn default() -> Self {
         let params = Params::default();
         Self {
-            zones: None,
+            zones: String::new(),
             zones_file: None,
+            file: None,
             units: Units::default(),
             anchor: Anchor::default(),
             min_frames: params.min_frames,
@@ -58,7 +63,7 @@ impl Settings {
         };
         let none =
             || format!("no zones are set: set zones, as in zones=\"{}\", or zones-file", syntax::EXAMPLE);
-        match (&self.zones, &self.zones_file) {
+        match (Some(&self.zones).filter(|zones| !zones.is_empty()), &self.file) {
             (Some(_), Some(_)) => Err("zones and zones-file are both set: set only one of them".to_owned()),
             (None, None) => Err(none()),
             (Some(text), None) => {

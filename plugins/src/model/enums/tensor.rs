@@ -2,21 +2,25 @@
 
 use cudainfer_kernels::preproc;
 
+use crate::property::Words;
+
 /// How the frame fills the tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferResize")]
 #[allow(missing_docs)]
 pub enum Resize {
     #[default]
-    #[enum_value(name = "As the model's sidecar says, else letterbox", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else letterbox", nick = "auto")]
     Auto,
-    #[enum_value(name = "Keep the aspect ratio, fill the rest with the padding value", nick = "letterbox")]
+    #[enum_value(name = "Keep the aspect ratio and pad with bars", nick = "letterbox")]
     Letterbox,
-    #[enum_value(name = "Fill the tensor, ignoring the aspect ratio", nick = "stretch")]
+    #[enum_value(name = "Ignore the aspect ratio", nick = "stretch")]
     Stretch,
-    #[enum_value(name = "Keep the aspect ratio, cut off what does not fit", nick = "center-crop")]
+    #[enum_value(name = "Keep the aspect ratio and crop", nick = "center-crop")]
     CenterCrop,
 }
+
+impl Words for Resize {}
 
 impl Resize {
     pub(crate) fn kernel(self) -> Option<preproc::Resize> {
@@ -35,15 +39,17 @@ impl Resize {
 #[allow(missing_docs)]
 pub enum Interpolation {
     #[default]
-    #[enum_value(name = "As the model's sidecar says, else bilinear", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else bilinear", nick = "auto")]
     Auto,
-    #[enum_value(name = "Two by two neighbours, half-pixel centres", nick = "bilinear")]
+    #[enum_value(name = "Bilinear, pixel centres at half-integers", nick = "bilinear")]
     Bilinear,
-    #[enum_value(name = "The nearest pixel", nick = "nearest")]
+    #[enum_value(name = "Nearest neighbour", nick = "nearest")]
     Nearest,
     #[enum_value(name = "Mean over the covered area", nick = "area")]
     Area,
 }
+
+impl Words for Interpolation {}
 
 impl Interpolation {
     pub(crate) fn kernel(self) -> Option<preproc::Interpolation> {
@@ -62,7 +68,7 @@ impl Interpolation {
 #[allow(missing_docs)]
 pub enum ChannelOrder {
     #[default]
-    #[enum_value(name = "As the model's sidecar says, else rgb, or gray for one channel", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else rgb, or gray for one channel", nick = "auto")]
     Auto,
     #[enum_value(name = "Red, green, blue", nick = "rgb")]
     Rgb,
@@ -71,6 +77,8 @@ pub enum ChannelOrder {
     #[enum_value(name = "One channel of luma", nick = "gray")]
     Gray,
 }
+
+impl Words for ChannelOrder {}
 
 impl ChannelOrder {
     pub(crate) fn kernel(self) -> Option<preproc::ChannelOrder> {
@@ -89,13 +97,15 @@ impl ChannelOrder {
 #[allow(missing_docs)]
 pub enum Layout {
     #[default]
-    #[enum_value(name = "As the model says", nick = "auto")]
+    #[enum_value(name = "As the model requires", nick = "auto")]
     Auto,
     #[enum_value(name = "Batch, channel, height, width", nick = "nchw")]
     Nchw,
     #[enum_value(name = "Batch, height, width, channel", nick = "nhwc")]
     Nhwc,
 }
+
+impl Words for Layout {}
 
 impl Layout {
     /// The kernels' layout; `None` for `auto`.
@@ -114,7 +124,7 @@ impl Layout {
 #[allow(missing_docs)]
 pub enum ElementType {
     #[default]
-    #[enum_value(name = "As the model says", nick = "auto")]
+    #[enum_value(name = "As the model requires", nick = "auto")]
     Auto,
     #[enum_value(name = "32-bit float", nick = "float32")]
     Float32,
@@ -125,3 +135,5 @@ pub enum ElementType {
     #[enum_value(name = "Signed 8-bit integer", nick = "int8")]
     Int8,
 }
+
+impl Words for ElementType {}

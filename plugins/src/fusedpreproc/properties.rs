@@ -1,0 +1,170 @@
+//! The properties, as gst-inspect shows them.
+
+use std::sync::LazyLock;
+
+use cudainfer_kernels::preproc::{MAX_SIDE, Params};
+
+use super::negotiate::{ROI_PADDING, ROI_SIZE, Settings};
+use crate::property::{Table, property};
+use crate::{device, stats};
+
+/// Factor on pixel values, unless tensors are of integers: they become 0 to 1.
+const SCALE: f64 = 1.0 / 255.0;
+
+/// All there are. `device` is set and got by the element.
+pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
+    let defaults = Params::default();
+    let most = u32::try_from(MAX_SIDE).unwrap_or(u32::MAX);
+    let padding = defaults.padding;
+    let quant_scale = f64::from(defaults.quant_scale);
+    let zero_point = defaults.zero_point;
+    let factor = f64::from(f32::MIN_POSITIVE)..=1e6;
+    let size = |side: &str| {
+        format!(
+            "{side} of the tensor in pixels; 0 uses the model's, or for a model with open {} the sidecar's, else the \
+             frame's rounded up to a multiple of 32",
+            side.to_lowercase()
+        )
+    };
+    Table::new([
+        property!(Settings, width, 0..=most, "Width", size("Width")),
+        property!(Settings, height, 0..=most, "Height", size("Height")),
+        property!(
+            Settings,
+            "tensor-type" = ty,
+            (),
+            "Tensor type",
+            "Element type of the tensor; must fit the model, except that trtinfer converts between float32 and float16",
+        ),
+        property!(Settings, layout, (), "Layout", "Order of the tensor's dimensions; must fit the model"),
+        property!(Settings, "channels" = order, (), "Channels", "Order of the tensor's channels"),
+        property!(Settings, resize, (), "Resize", "How the frame is fitted into the tensor"),
+        property!(
+            Settings,
+            interpolation,
+            (),
+            "Interpolation",
+            "How pixels are sampled when the frame is resized",
+        ),
+        property!(
+            Settings,
+            scale?,
+            factor.clone(),
+            SCALE,
+            "Scale",
+            "Factor applied to pixel values (0 to 255) before the mean is subtracted. If not set: the sidecar's, else \
+             1/255, or 1 for integer tensors",
+        ),
+        property!(
+            Settings,
+            mean,
+            -1e6..=1e6,
+            "Mean",
+            "Value subtracted after scaling: one value, or one per channel in the tensor's channel order, as in \
+             <0.485,0.456,0.406>. If not set: the sidecar's, else 0",
+        ),
+        property!(
+            Settings,
+            std,
+            -1e6..=1e6,
+            "Standard deviation",
+            "Divisor applied after the mean is subtracted: one value, or one per channel. If not set: the sidecar's, else 1",
+        ),
+        property!(
+            Settings,
+            padding?,
+            0..=255,
+            u32::from(padding),
+            "Padding",
+            format!(
+                "Pixel value (0 to 255) of the letterbox bars, before normalisation. If not set: the sidecar's, else {padding}"
+            ),
+        ),
+        property!(
+            Settings,
+            quant_scale?,
+            factor,
+            quant_scale,
+            "Quantisation scale",
+            format!("Real value of one step of an integer tensor. If not set: the sidecar's, else {quant_scale}"),
+        ),
+        property!(
+            Settings,
+            zero_point?,
+            -128..=255,
+            zero_point,
+            "Zero point",
+            format!(
+                "Integer that represents 0 in an integer tensor. If not set: the sidecar's, else {zero_point} for uint8 and \
+                 -128 for int8"
+            ),
+        ),
+        property!(
+            Settings,
+            roi,
+            (),
+            "Region of interest",
+            "What tensors are made from: the frame, or the region of each object that was found upstream, for a second model",
+        ),
+        property!(
+            Settings,
+            roi_padding?,
+            0.01..=100.0,
+            ROI_PADDING,
+            "Padding of regions",
+            format!(
+                "With roi=objects: factor on an object's width and height; 1.25 adds an eighth on each side. If not set: the \
+                 sidecar's, else {ROI_PADDING}"
+            ),
+        ),
+        property!(
+            Settings,
+            roi_size?,
+            0..=most,
+            ROI_SIZE,
+            "Size of regions",
+            format!(
+                "With roi=objects: size of every region, as the number of frame pixels along the tensor's longer side; 0 uses \
+                 each object's box. If not set: the sidecar's, else {ROI_SIZE}"
+            ),
+        ),
+        property!(
+            Settings,
+            classes,
+            (),
+            "Classes",
+            "With roi=objects: labels of the objects to process, as in person,car. If not set: all objects",
+        ),
+        property!(
+            Settings,
+            min_size,
+            0..=most,
+            "Minimum size",
+            "With roi=objects: minimum width and height of an object's box in frame pixels",
+        ),
+        property!(
+            Settings,
+            interval,
+            0..=u32::MAX,
+            "Interval",
+            "With roi=objects: number of frames to skip between two that process the same object. Tracked objects are always \
+             processed in the frame in which they appear",
+        ),
+    ])
+    .with([
+        device::param_spec(),
+        stats::param_spec(
+            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, or beyond the first 1024)",
+        ),
+    ])
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_that_is_shown_is_the_one_in_use() {
+        assert_eq!(SCALE as f32, Params::default().scale);
+    }
+}
