@@ -14,7 +14,7 @@ use std::time::Instant;
 use cudainfer_kernels::device::{Choice, Counters};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use gst::prelude::*;
-use gstcudainfer::inference::{Config, Engine, Provider, Shape};
+use gstcudainfer::inference::{Config, Engine, Provider, RunShape};
 use gstcudainfer::memory::tensor::{TensorAllocator, device_memory};
 
 /// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
@@ -52,7 +52,7 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
         outputs: fixed(&engine.outputs, open),
         fixed: Some(1),
     };
-    let shape = Arc::new(Shape::new(tensors, 1).unwrap());
+    let shape = Arc::new(RunShape::new(tensors, 1).unwrap());
     let pool =
         TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
     let images: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();

@@ -37,7 +37,7 @@ pub fn structure(counters: &Counters) -> gst::Structure {
 
 /// Work on a frame, from [`frame`] until this is dropped.
 #[must_use = "the frame is over when this is dropped"]
-pub struct Frame<'a> {
+pub struct FrameSpan<'a> {
     counters: &'a Counters,
     started: Instant,
     _range: Option<nvtx::Range>,
@@ -47,12 +47,12 @@ pub struct Frame<'a> {
 /// until the guard is dropped in `host-ns`. Profilers show it as a range.
 ///
 /// The guard is for the element's own work: drop it before the frame is pushed on.
-pub fn frame<'a>(element: &impl IsA<gst::Element>, counters: &'a Counters) -> Frame<'a> {
+pub fn frame<'a>(element: &impl IsA<gst::Element>, counters: &'a Counters) -> FrameSpan<'a> {
     counters.frames.add(1);
-    Frame { counters, started: Instant::now(), _range: nvtx::range(element) }
+    FrameSpan { counters, started: Instant::now(), _range: nvtx::range(element) }
 }
 
-impl Drop for Frame<'_> {
+impl Drop for FrameSpan<'_> {
     fn drop(&mut self) {
         self.counters.host_ns.add(nanoseconds(self.started.elapsed()));
     }

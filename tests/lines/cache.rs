@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cudainfer_kernels::device::Choice;
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_tests::{fetched, run, scratch};
-use gstcudainfer::inference::{Config, Engine, FrameTensors, Provider, Shape};
+use gstcudainfer::inference::{Config, Engine, FrameTensors, Provider, RunShape};
 
 /// How a model is opened on the CPU with a cache in this folder.
 fn config(model: &str, cache: &Path) -> Config {
@@ -37,7 +37,7 @@ fn results(engine: &Engine) -> Vec<Vec<u8>> {
         outputs: engine.outputs.clone(),
         fixed: image.batch,
     };
-    let shape = Shape::new(tensors, engine.batch).unwrap();
+    let shape = RunShape::new(tensors, engine.batch).unwrap();
     let all: Vec<Vec<Vec<u8>>> = engine
         .sessions
         .iter()

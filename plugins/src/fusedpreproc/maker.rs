@@ -29,14 +29,14 @@ pub(super) struct Maker {
     desc: TensorDesc,
     input: [usize; 2],
     bytes: usize,
-    what: What,
+    source: TensorSource,
     pools: Pools,
     /// Whether frames are copied from another CUDA context.
     pub copied: bool,
 }
 
 /// What of a frame is made a tensor.
-enum What {
+enum TensorSource {
     Frame(Affine),
     Regions(Chooser),
 }
@@ -95,9 +95,9 @@ impl Maker {
             Side::Cpu(_) => None,
             Side::Gpu(_, stream) => Some(TensorAllocator::new(stream).map_err(|e| e.to_string())?),
         };
-        let what = match rules {
-            None => What::Frame(to_frame),
-            Some(rules) => What::Regions(Chooser::new(rules, input, [format.width, format.height])),
+        let source = match rules {
+            None => TensorSource::Frame(to_frame),
+            Some(rules) => TensorSource::Regions(Chooser::new(rules, input, [format.width, format.height])),
         };
         let pools = Pools { bytes, allocator, pools: HashMap::new() };
         Ok(Self {
@@ -107,7 +107,7 @@ impl Maker {
             desc: TensorDesc::fixed(name, ty, &dims),
             input,
             bytes,
-            what,
+            source,
             pools,
             copied: false,
         })
@@ -120,9 +120,9 @@ impl Maker {
         buffer: &mut gst::BufferRef,
         turns: &mut Turns,
     ) -> Result<(Vec<TensorSet>, usize), String> {
-        let (chosen, skipped) = match &mut self.what {
-            What::Frame(to_frame) => (vec![(None, *to_frame)], 0),
-            What::Regions(chooser) => {
+        let (chosen, skipped) = match &mut self.source {
+            TensorSource::Frame(to_frame) => (vec![(None, *to_frame)], 0),
+            TensorSource::Regions(chooser) => {
                 let (regions, skipped) = chooser.choose(&objects(buffer), turns);
                 (regions.into_iter().map(|(object, region)| (Some(object), region)).collect(), skipped)
             }

@@ -17,7 +17,7 @@ pub use progress::{Progress, watched};
 pub use provider::{Precision, Provider};
 pub use runtime::Runtime;
 pub use session::{Session, SharedSession};
-pub use shape::{Constant, FrameTensors, Shape, row};
+pub use shape::{Constant, FrameTensors, RunShape, row};
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -158,9 +158,9 @@ impl Engine {
     /// The model does not run, or its outputs are not told apart by frame.
     pub fn warm_up(
         &self,
-        shape: Shape,
+        shape: RunShape,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<(Arc<Shape>, Duration), InferenceError> {
+    ) -> Result<(Arc<RunShape>, Duration), InferenceError> {
         let what = format!("warming up for batches of {}", self.batch);
         let warm = watched(&what, progress, || self.run_all_sizes(shape))?;
         // Some engines are built by the first run of their size only.
@@ -168,7 +168,7 @@ impl Engine {
         Ok(warm)
     }
 
-    fn run_all_sizes(&self, mut shape: Shape) -> Result<(Arc<Shape>, Duration), InferenceError> {
+    fn run_all_sizes(&self, mut shape: RunShape) -> Result<(Arc<RunShape>, Duration), InferenceError> {
         let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
         let images = vec![zeros.as_ref(); self.batch];
         let first = self.sessions.first().ok_or_else(|| InferenceError::Run("there is no session".into()))?;

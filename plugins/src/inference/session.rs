@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::device::Stream;
 use cudainfer_kernels::tensor::TensorDesc;
 
-use super::{InferenceError, Shape};
+use super::{InferenceError, RunShape};
 use crate::meta::tensor::Tensor;
 
 /// A model that is ready to run, on one provider; it makes one run at a time.
@@ -30,7 +30,7 @@ pub trait Session: Debug + Send {
     fn warm_up_runs(&self) -> usize;
 
     /// Rows of a run of so many frames: at least as many; those beyond are padding.
-    fn rows(&self, shape: &Shape, frames: usize) -> usize;
+    fn rows(&self, shape: &RunShape, frames: usize) -> usize;
 
     /// Runs the model once on frames of the same shape, given by their image tensors. Returns the outputs of the whole
     /// batch, of as many rows as [`Session::rows`] says. On a GPU, where all their dimensions are known, the run is only
@@ -38,7 +38,11 @@ pub trait Session: Debug + Send {
     ///
     /// # Errors
     /// [`InferenceError::Memory`], or [`InferenceError::Run`] with the runtime's own words.
-    fn run(&mut self, shape: &Arc<Shape>, images: &[&gst::BufferRef]) -> Result<Vec<Tensor>, InferenceError>;
+    fn run(
+        &mut self,
+        shape: &Arc<RunShape>,
+        images: &[&gst::BufferRef],
+    ) -> Result<Vec<Tensor>, InferenceError>;
 
     /// As [`Session::run`], but the outputs are on the host and own their memory.
     ///
@@ -46,7 +50,7 @@ pub trait Session: Debug + Send {
     /// As [`Session::run`].
     fn run_on_host(
         &mut self,
-        shape: &Shape,
+        shape: &RunShape,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError>;
 

@@ -32,9 +32,9 @@ pub struct FrameTensors {
 /// Tensors whose sizes have been checked: those of all rows of a run, and the products of their dimensions, are at most 8 GiB,
 /// so that nothing made of them below overflows; and constants hold what their dimensions say. It is not changed afterwards.
 #[derive(Clone, Debug)]
-pub struct Shape(FrameTensors);
+pub struct RunShape(FrameTensors);
 
-impl Deref for Shape {
+impl Deref for RunShape {
     type Target = FrameTensors;
 
     fn deref(&self) -> &FrameTensors {
@@ -68,7 +68,7 @@ pub struct Input<'a> {
     pub data: Cow<'a, [u8]>,
 }
 
-impl Shape {
+impl RunShape {
     /// Checks the sizes of tensors that come from a model and from caps, for runs of up to `batch` frames.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Shape {
     /// The same with outputs as a run has made them; those that came out empty depend on the picture, and stay open.
     ///
     /// # Errors
-    /// As for [`Shape::new`].
+    /// As for [`RunShape::new`].
     pub(super) fn with_outputs(self, made: Vec<Tensor>, batch: usize) -> Result<Self, InferenceError> {
         let open = |output: Tensor| {
             let mut desc = output.desc;
@@ -188,7 +188,7 @@ pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, InferenceError> {
     Ok(zeros)
 }
 
-/// The dimensions of a batch of `rows` tensors of this description, which is one of a [`Shape`].
+/// The dimensions of a batch of `rows` tensors of this description, which is one of a [`RunShape`].
 pub(super) fn batch_dims(desc: &TensorDesc, rows: usize) -> Vec<usize> {
     let mut dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(0)).collect();
     if let Some(first) = dims.first_mut() {
@@ -197,7 +197,7 @@ pub(super) fn batch_dims(desc: &TensorDesc, rows: usize) -> Vec<usize> {
     dims
 }
 
-/// Bytes of a tensor of a [`Shape`], or of one that is there, whose dimensions are known.
+/// Bytes of a tensor of a [`RunShape`], or of one that is there, whose dimensions are known.
 pub(super) fn bytes(desc: &TensorDesc) -> usize {
     desc.dims.iter().map(|d| d.unwrap_or(0)).product::<usize>() * desc.ty.size()
 }
@@ -225,7 +225,7 @@ pub fn row(outputs: &[Tensor], row: usize, rows: usize) -> Result<Vec<Tensor>, I
 mod tests {
     use super::*;
 
-    fn shape(fixed: Option<usize>) -> Shape {
+    fn shape(fixed: Option<usize>) -> RunShape {
         let desc = |name: &str, dims: &[usize]| TensorDesc::fixed(name, TensorType::UInt8, dims);
         let tensors = FrameTensors {
             image: desc("image", &[1, 3, 4, 4]),
@@ -237,7 +237,7 @@ mod tests {
             outputs: vec![desc("boxes", &[1, 2, 3])],
             fixed,
         };
-        Shape::new(tensors, fixed.unwrap_or(3)).unwrap()
+        RunShape::new(tensors, fixed.unwrap_or(3)).unwrap()
     }
 
     #[test]
@@ -245,8 +245,8 @@ mod tests {
         let refused = |change: &dyn Fn(&mut FrameTensors)| {
             let mut tensors = (*shape(None)).clone();
             change(&mut tensors);
-            let fits = Shape::new(tensors.clone(), 1).is_ok();
-            (Shape::new(tensors, 3).unwrap_err().to_string(), fits)
+            let fits = RunShape::new(tensors.clone(), 1).is_ok();
+            (RunShape::new(tensors, 3).unwrap_err().to_string(), fits)
         };
         let large = |name: &str, dims: &[usize]| TensorDesc::fixed(name, TensorType::Int64, dims);
         let (text, fits) = refused(&|t| t.image = large("image", &[1, 1 << 29]));

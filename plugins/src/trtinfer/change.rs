@@ -14,7 +14,7 @@ use super::running::{Negotiated, Running};
 use super::settings::Settings;
 use super::shape;
 use crate::caps;
-use crate::inference::Shape;
+use crate::inference::RunShape;
 use crate::model::accepts;
 use crate::sync::lock;
 
@@ -26,7 +26,7 @@ const PATIENCE: usize = 256;
 pub(super) struct Next {
     instance: Option<Arc<Instance>>,
     /// Keeps what the instance was warmed up for.
-    _shape: Option<Arc<Shape>>,
+    _shape: Option<Arc<RunShape>>,
     /// Frames since what is before was asked for other tensors.
     waited: Option<usize>,
     /// Whose tensors those are: they may still come when something else is to replace the one in use by then.
@@ -288,7 +288,7 @@ impl TrtInfer {
 
     /// Whether the instance could work with frames of these caps, and so could what is behind: the shape, and the caps of what
     /// it makes.
-    fn suits(&self, next: &Instance, incoming: &gst::CapsRef) -> Result<(Arc<Shape>, gst::Caps), Refusal> {
+    fn suits(&self, next: &Instance, incoming: &gst::CapsRef) -> Result<(Arc<RunShape>, gst::Caps), Refusal> {
         let wanted = shape::shape(incoming, &next.engine).map_err(Refusal::Input)?;
         let shape = next
             .shape(wanted, &|progress| self.post_progress(progress))

@@ -12,7 +12,7 @@ use super::batcher::{Batcher, Rules};
 use super::imp::CAT;
 use super::owner::Request;
 use super::worker;
-use crate::inference::{Config, Engine, InferenceError, Progress, Provider, Shape};
+use crate::inference::{Config, Engine, InferenceError, Progress, Provider, RunShape};
 use crate::model::ModelError;
 use crate::nick::nick;
 use crate::stats::nanoseconds;
@@ -137,9 +137,9 @@ impl Instance {
     /// The model does not run with it.
     pub fn shape(
         &self,
-        wanted: Shape,
+        wanted: RunShape,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Arc<Shape>, InferenceError> {
+    ) -> Result<Arc<RunShape>, InferenceError> {
         self.shapes.get(&wanted, || {
             let (shape, run) = self.engine.warm_up(wanted.clone(), progress)?;
             gst::debug!(CAT, "a run of {} frames takes {run:?}", self.engine.batch);
@@ -158,9 +158,9 @@ struct Shapes {
 
 #[derive(Debug, Default)]
 struct ShapesInner {
-    warm: Vec<Weak<Shape>>,
+    warm: Vec<Weak<RunShape>>,
     /// Those that somebody warms up at the moment.
-    warming: Vec<Shape>,
+    warming: Vec<RunShape>,
 }
 
 impl Shapes {
@@ -171,9 +171,9 @@ impl Shapes {
     /// Those of `warm_up`.
     fn get<E>(
         &self,
-        wanted: &Shape,
-        warm_up: impl FnOnce() -> Result<Arc<Shape>, E>,
-    ) -> Result<Arc<Shape>, E> {
+        wanted: &RunShape,
+        warm_up: impl FnOnce() -> Result<Arc<RunShape>, E>,
+    ) -> Result<Arc<RunShape>, E> {
         let mut inner = lock(&self.inner);
         loop {
             inner.warm.retain(|shape| shape.strong_count() > 0);
@@ -200,7 +200,7 @@ impl Shapes {
 /// A shape is being warmed up until this is dropped.
 struct WarmUpGuard<'a> {
     shapes: &'a Shapes,
-    wanted: &'a Shape,
+    wanted: &'a RunShape,
 }
 
 impl Drop for WarmUpGuard<'_> {
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use crate::inference::FrameTensors;
 
-    fn shape(size: usize) -> Shape {
+    fn shape(size: usize) -> RunShape {
         let tensors = FrameTensors {
             image: TensorDesc::fixed("image", TensorType::UInt8, &[1, 3, size, size]),
             given: TensorType::UInt8,
@@ -304,10 +304,10 @@ mod tests {
             outputs: Vec::new(),
             fixed: None,
         };
-        Shape::new(tensors, 1).unwrap()
+        RunShape::new(tensors, 1).unwrap()
     }
 
-    fn warm(shapes: &Shapes, size: usize) -> Arc<Shape> {
+    fn warm(shapes: &Shapes, size: usize) -> Arc<RunShape> {
         shapes.get::<()>(&shape(size), || Ok(Arc::new(shape(size)))).unwrap()
     }
 

@@ -10,7 +10,7 @@ use super::instance::Instance;
 use super::lane::Lane;
 use super::running::Negotiated;
 use super::shape;
-use crate::inference::Shape;
+use crate::inference::RunShape;
 use crate::model::ModelInfo;
 use crate::sync::lock;
 use crate::{caps, notice};
@@ -91,7 +91,12 @@ impl TrtInfer {
     }
 
     /// The caps of what an instance makes of frames with these.
-    pub(super) fn outgoing(&self, instance: &Instance, shape: &Shape, incoming: &gst::CapsRef) -> gst::Caps {
+    pub(super) fn outgoing(
+        &self,
+        instance: &Instance,
+        shape: &RunShape,
+        incoming: &gst::CapsRef,
+    ) -> gst::Caps {
         let model = instance.setup.config.model.file_stem().map(|stem| stem.to_string_lossy());
         let mut fields = gst::Structure::builder("outputs")
             .field(caps::OUTPUTS, caps::outputs_value(&shape.outputs))

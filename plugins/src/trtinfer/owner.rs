@@ -12,7 +12,7 @@ use super::batcher;
 use super::instance::Instance;
 use super::lane::{Lane, Ticket};
 use super::latency::{Delays, Entry};
-use crate::inference::Shape;
+use crate::inference::RunShape;
 
 /// An element, as the model's workers see it.
 pub(super) struct Owner {
@@ -50,7 +50,7 @@ impl Tally {
 pub(super) struct Request {
     pub ticket: Ticket,
     pub buffer: gst::Buffer,
-    pub shape: Arc<Shape>,
+    pub shape: Arc<RunShape>,
     /// Width and height of the frame.
     pub frame: [usize; 2],
     pub owner: Arc<Owner>,

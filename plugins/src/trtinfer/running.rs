@@ -15,7 +15,7 @@ use super::latency::Latency;
 use super::leaky::Leaky;
 use super::owner::{Owner, Request, ReturnGuard};
 use super::pusher::Pusher;
-use crate::inference::Shape;
+use crate::inference::RunShape;
 use crate::nvtx;
 use crate::sync::lock;
 
@@ -31,7 +31,7 @@ pub(super) struct Running {
 /// What is known with the caps.
 #[derive(Clone)]
 pub(super) struct Negotiated {
-    pub shape: Arc<Shape>,
+    pub shape: Arc<RunShape>,
     /// Width and height of the frames.
     pub frame: [usize; 2],
 }

@@ -4,7 +4,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
 use crate::caps;
-use crate::inference::{Constant, Engine, FrameTensors, Shape};
+use crate::inference::{Constant, Engine, FrameTensors, RunShape};
 use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
 use crate::nick::nick;
 
@@ -12,7 +12,7 @@ use crate::nick::nick;
 ///
 /// # Errors
 /// A sentence that says what was offered and what is needed.
-pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<Shape, String> {
+pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, String> {
     let wanted = &engine.input;
     if !caps::has_tensors(caps) {
         return Err(format!(
@@ -54,7 +54,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<Shape, Strin
         outputs: outputs(engine)?,
         fixed: wanted.batch,
     };
-    Shape::new(tensors, engine.batch).map_err(|e| e.to_string())
+    RunShape::new(tensors, engine.batch).map_err(|e| e.to_string())
 }
 
 /// The outputs' descriptions for a frame alone, as far as the model tells them.

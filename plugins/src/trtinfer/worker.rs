@@ -120,7 +120,7 @@ fn run<J, R: Runner<J>>(runner: &mut R, mut batch: Vec<J>) -> bool {
 }
 
 /// A frame with the tensors that it came with: one set, or one for each of its regions.
-struct Frame {
+struct PendingFrame {
     job: Request,
     sets: Vec<TensorSet>,
     /// Sets that have not been through the model.
@@ -138,7 +138,7 @@ struct Image {
 
 /// Takes the tensors off the frames, and sends those back that have nothing to do for the model: frames without a region, and
 /// with an error those without a tensor.
-fn prepare(jobs: Vec<Request>) -> (Vec<Option<Frame>>, Vec<Image>) {
+fn prepare(jobs: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
     let (mut frames, mut images) = (Vec::new(), Vec::new());
     for mut job in jobs {
         let wanted = &job.shape.image;
@@ -158,7 +158,7 @@ fn prepare(jobs: Vec<Request>) -> (Vec<Option<Frame>>, Vec<Image>) {
             (Some(sets), Some(data)) => {
                 let frame = frames.len();
                 images.extend(data.into_iter().enumerate().map(|(set, data)| Image { frame, set, data }));
-                frames.push(Some(Frame { job, left: sets.len(), sets, failure: None }));
+                frames.push(Some(PendingFrame { job, left: sets.len(), sets, failure: None }));
             }
             _ => {
                 let why = format!("a frame came without a tensor: it should carry {wanted}");
@@ -175,11 +175,11 @@ struct OnSession<'a> {
     session: &'a SharedSession,
     cores: usize,
     /// Those that have not gone back.
-    frames: Vec<Option<Frame>>,
+    frames: Vec<Option<PendingFrame>>,
 }
 
 impl OnSession<'_> {
-    fn frames<'a>(&'a self, batch: &'a [Image]) -> impl Iterator<Item = &'a Frame> {
+    fn frames<'a>(&'a self, batch: &'a [Image]) -> impl Iterator<Item = &'a PendingFrame> {
         batch.iter().filter_map(|image| self.frames.get(image.frame)?.as_ref())
     }
 
@@ -190,7 +190,7 @@ impl OnSession<'_> {
             frame.left -= 1;
             frame.failure = frame.failure.take().or(failure);
         }
-        if let Some(Frame { mut job, sets, failure, .. }) = slot.take_if(|frame| frame.left == 0) {
+        if let Some(PendingFrame { mut job, sets, failure, .. }) = slot.take_if(|frame| frame.left == 0) {
             if failure.is_none() {
                 TensorSet::put(&sets, job.buffer.make_mut());
             }
@@ -215,9 +215,9 @@ impl Runner<Image> for OnSession<'_> {
         let took = nanoseconds(started.elapsed());
         drop(busy);
         let count = batch.len() as u64;
-        for (index, Frame { job, .. }) in self.frames(batch).enumerate() {
+        for (index, PendingFrame { job, .. }) in self.frames(batch).enumerate() {
             let tally = &job.owner.tally;
-            let mine = |other: &Frame| Arc::ptr_eq(&other.job.owner, &job.owner);
+            let mine = |other: &PendingFrame| Arc::ptr_eq(&other.job.owner, &job.owner);
             if !self.frames(batch).take(index).any(mine) {
                 tally.batches.fetch_add(1, Ordering::Relaxed);
                 tally.batched.fetch_add(count, Ordering::Relaxed);
@@ -280,7 +280,7 @@ fn infer(
     Ok((outputs, parts))
 }
 
-fn say_step_down(frame: &Frame, size: usize, why: &InferenceError) {
+fn say_step_down(frame: &PendingFrame, size: usize, why: &InferenceError) {
     let Some(element) = frame.job.owner.element.upgrade() else { return };
     let name = element.name();
     gst::element_warning!(

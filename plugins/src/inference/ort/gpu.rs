@@ -23,7 +23,7 @@ use ort::session::RunOptions;
 use super::binding::Binding;
 use super::session::{CAT, failed};
 use crate::inference::shape::{batch_dims, bytes};
-use crate::inference::{InferenceError, Shape};
+use crate::inference::{InferenceError, RunShape};
 use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 
@@ -58,7 +58,7 @@ pub struct Gpu {
 /// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
 #[derive(Debug)]
 struct ShapeRuns {
-    shape: Arc<Shape>,
+    shape: Arc<RunShape>,
     /// Room for the largest batch.
     input: Memory,
     outputs: Vec<Output>,
@@ -143,7 +143,7 @@ impl Gpu {
     }
 
     /// Rows of a run of so many frames.
-    pub(super) fn rows(&self, shape: &Shape, frames: usize) -> usize {
+    pub(super) fn rows(&self, shape: &RunShape, frames: usize) -> usize {
         let fits = |size: &usize| *size >= frames;
         shape.fixed.or_else(|| self.sizes().into_iter().find(fits)).unwrap_or(frames)
     }
@@ -153,7 +153,7 @@ impl Gpu {
     pub(super) fn run(
         &mut self,
         session: &mut ort::session::Session,
-        shape: &Arc<Shape>,
+        shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError> {
         self.limit(MAX_RUNNING)?;
@@ -164,7 +164,7 @@ impl Gpu {
         done
     }
 
-    fn runs_of(&mut self, shape: &Arc<Shape>) -> Result<ShapeRuns, InferenceError> {
+    fn runs_of(&mut self, shape: &Arc<RunShape>) -> Result<ShapeRuns, InferenceError> {
         if let Some(index) = self.shapes.iter().position(|s| Arc::ptr_eq(&s.shape, shape)) {
             return Ok(self.shapes.remove(index));
         }
@@ -184,7 +184,7 @@ impl Gpu {
     }
 
     /// Memory for runs of a shape.
-    fn allocate(&self, shape: &Arc<Shape>) -> Result<ShapeRuns, InferenceError> {
+    fn allocate(&self, shape: &Arc<RunShape>) -> Result<ShapeRuns, InferenceError> {
         let most = shape.rows(self.batch);
         let input = self.stream.allocate(shape.image_bytes() * most)?;
         // Rows that are run without a frame.
@@ -267,7 +267,7 @@ impl Gpu {
     /// Enqueues the copies of the images to where the model reads them, converted if need be.
     fn gather(
         &mut self,
-        shape: &Shape,
+        shape: &RunShape,
         input: &Memory,
         images: &[&gst::BufferRef],
     ) -> Result<(), InferenceError> {
@@ -316,7 +316,7 @@ impl Gpu {
     fn bind(
         &self,
         session: &ort::session::Session,
-        shape: &Shape,
+        shape: &RunShape,
         input: &Memory,
         outputs: &[Output],
         rows: usize,

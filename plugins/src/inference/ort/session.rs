@@ -16,7 +16,7 @@ use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 use super::gpu::{self, Gpu};
 use crate::inference::cache::{Cache, Graph};
 use crate::inference::shape::Input;
-use crate::inference::{Config, InferenceError, Provider, Session, Shape};
+use crate::inference::{Config, InferenceError, Provider, RunShape, Session};
 use crate::meta::tensor;
 use crate::model::ModelError;
 use crate::nick::nick;
@@ -120,7 +120,7 @@ impl Session for OrtSession {
         self.gpu.as_ref().map_or(1, |_| gpu::WARM_UP + 2)
     }
 
-    fn rows(&self, shape: &Shape, frames: usize) -> usize {
+    fn rows(&self, shape: &RunShape, frames: usize) -> usize {
         match &self.gpu {
             Some(gpu) if shape.is_known() => gpu.rows(shape, frames),
             _ => shape.rows(frames),
@@ -129,7 +129,7 @@ impl Session for OrtSession {
 
     fn run(
         &mut self,
-        shape: &Arc<Shape>,
+        shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         match &mut self.gpu {
@@ -153,7 +153,7 @@ impl Session for OrtSession {
 
     fn run_on_host(
         &mut self,
-        shape: &Shape,
+        shape: &RunShape,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let rows = shape.rows(images.len());
@@ -224,7 +224,7 @@ pub(super) fn load_with<E>(
 fn gather<'a>(
     gathered: &'a mut Vec<u128>,
     images: &[gst::BufferMap<'_, gst::buffer::Readable>],
-    shape: &Shape,
+    shape: &RunShape,
     rows: usize,
 ) -> Result<&'a [u8], InferenceError> {
     let bytes = shape.image_bytes();
