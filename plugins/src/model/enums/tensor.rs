@@ -2,6 +2,8 @@
 
 use cudainfer_kernels::preproc;
 
+use crate::property::Words;
+
 /// How the frame fills the tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferResize")]
@@ -96,6 +98,8 @@ pub enum Layout {
     #[enum_value(name = "Batch, height, width, channel", nick = "nhwc")]
     Nhwc,
 }
+
+impl Words for Layout {}
 
 impl Layout {
     /// The kernels' layout; `None` for `auto`.
