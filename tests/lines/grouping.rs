@@ -142,12 +142,12 @@ fn what_cannot_be_grouped_is_refused_with_a_sentence() {
     };
     let skeleton =
         |points: &str, edges: &str| format!("[skeleton]\npoints = [{points}]\nedges = [{edges}]\n");
-    refused("", "", &["several outputs", "name the one with the confidence maps"]);
+    refused("", "", &["several outputs", "set output to the one with the confidence maps"]);
     refused("", "output=maps grouping=paf", &["grouping=paf", "[skeleton]", "edges"]);
     refused(
         "",
         "output=maps grouping=displacements",
-        &["name the one with the offsets", "offsets in the sidecar"],
+        &["set offsets in the sidecar's [peaks] to the one with the offsets"],
     );
     let three = skeleton("'a', 'b', 'c'", "[0, 1], [1, 2]");
     refused(&three, "grouping=paf", &["several outputs", "confidence maps"]);

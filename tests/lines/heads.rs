@@ -158,7 +158,7 @@ fn a_frame_without_objects_has_coefficients_of_none() {
 #[test]
 fn who_asks_for_tensors_of_a_model_without_masks_is_told() {
     let report = run(&line(SQUARE, &format!("{} ! {WITH_TENSORS}", head("detector"))));
-    report.fails_with(&["decoded as yolov8", "no masks", "yolo-seg"]);
+    report.fails_with(&["an element downstream needs tensors", "decoder yolov8 has no masks", "yolo-seg"]);
 }
 
 #[test]

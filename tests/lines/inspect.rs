@@ -49,8 +49,8 @@ fn names_of_types_are_the_plugins_own() {
 #[test]
 fn elements_that_decode_tensors_share_a_class_and_describe_what_they_count() {
     for (name, counts) in [
-        ("gpunms", "objects, candidates above the threshold"),
-        ("peakfind", "peaks (points), instances"),
+        ("gpunms", "objects, candidates (above the threshold)"),
+        ("peakfind", "peaks, instances"),
         ("classify", "objects (that were given classes)"),
         ("segmask", "masks, non-finite"),
     ] {

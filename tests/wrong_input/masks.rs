@@ -24,7 +24,7 @@ fn elements_that_are_missing_before_it_are_named() {
 
 #[test]
 fn a_tensor_that_is_no_image_is_named() {
-    with("two-inputs", "").fails_with(&["several outputs", "name the one", "property tensor"]);
+    with("two-inputs", "").fails_with(&["several outputs", "set tensor to the one"]);
     with("two-inputs", "tensor=mean").fails_with(&["mean:float32:1x3"]);
     with("two-inputs", "tensor=size_again").fails_with(&["size_again", "float16 or float32"]);
     with("masks-colours", "tensor=classes").fails_with(&["no output 'classes'", "logits:float32:1x3x16x24"]);
@@ -32,7 +32,7 @@ fn a_tensor_that_is_no_image_is_named() {
 
 #[test]
 fn parameters_that_the_tensor_cannot_meet_are_named() {
-    with("masks-colours", "mode=threshold").fails_with(&["3 channels", "property channel"]);
+    with("masks-colours", "mode=threshold").fails_with(&["3 channels", "set channel to the one"]);
     with("masks-colours", "mode=soft channel=3").fails_with(&["channel 3", "3 channels"]);
     with("mask-red", "mode=argmax").fails_with(&["1 channels", "threshold"]);
     with("mask-red", "activation=softmax").fails_with(&["softmax", "sigmoid"]);

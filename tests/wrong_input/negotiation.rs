@@ -207,7 +207,7 @@ fn an_output_that_peakfind_cannot_read_is_named() {
         ))
     };
     line("heat-maps", "output=hot").fails_with(&["no output 'hot'", "heat:float32:1x2x24x32"]);
-    line("two-inputs", "").fails_with(&["several outputs", "name the one", "property output"]);
+    line("two-inputs", "").fails_with(&["several outputs", "set output to the one"]);
     line("two-inputs", "output=mean").fails_with(&["1xCxHxW or 1xHxWxC"]);
     line("two-inputs", "output=size_again").fails_with(&["size_again", "float16 or float32"]);
 }

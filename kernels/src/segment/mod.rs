@@ -31,6 +31,7 @@ mod value;
 pub use cuda::{CudaPrototypes, CudaResize, CudaSegmenter};
 pub use error::SegmentError;
 pub use params::{Activation, Classes, Params};
+pub use plan::MOST_RADIUS;
 pub use prototypes::{Prototypes, Region};
 pub use resize::Resize;
 

@@ -182,7 +182,7 @@ impl Plan {
 }
 
 /// The greatest radius of opening and closing: that of a tile on the GPU.
-const MOST_RADIUS: u32 = 32;
+pub const MOST_RADIUS: u32 = 32;
 
 /// The logit of a probability, so that nothing but a comparison is left to do: -infinity for what everything reaches, NaN
 /// for what nothing does.

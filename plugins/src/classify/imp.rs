@@ -1,6 +1,5 @@
 use std::sync::{LazyLock, Mutex};
 
-use cudainfer_kernels::classify::MOST;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -8,11 +7,10 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::objects::Classes;
-use super::settings::Settings;
+use super::settings::{PROPERTIES, Settings};
+use crate::caps;
 use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
-use crate::model::enums::classes::Activation;
 use crate::sync::lock;
-use crate::{caps, stats};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("classify", gst::DebugColorFlags::empty(), Some("classes from scores"))
@@ -32,67 +30,19 @@ impl ObjectSubclass for Classify {
 
 impl ObjectImpl for Classify {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            vec![
-                glib::ParamSpecString::builder("output")
-                    .nick("Output")
-                    .blurb("The model's output that holds the classes' scores; not set, it is the sidecar's, else the only one there is")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecEnum::builder::<Activation>("activation")
-                    .nick("Activation")
-                    .blurb("What makes the scores probabilities")
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecUInt::builder("top-k")
-                    .nick("Top k")
-                    .blurb("Classes that are kept of an object, the surest first; not set, it is the sidecar's, else 1")
-                    .minimum(1)
-                    .maximum(u32::try_from(MOST).unwrap_or(1))
-                    .default_value(1)
-                    .mutable_ready()
-                    .build(),
-                glib::ParamSpecFloat::builder("threshold")
-                    .nick("Threshold")
-                    .blurb("Classes of a lower confidence are dropped; not set, it is the sidecar's, else none is")
-                    .minimum(-1e6)
-                    .maximum(1e6)
-                    .default_value(0.0)
-                    .mutable_ready()
-                    .build(),
-                stats::param_spec("; objects (that were given classes), non-finite (scores of NaN or infinity)"),
-            ]
-        });
-        &PROPERTIES
+        PROPERTIES.specs()
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !crate::mutability::settable(&*self.obj(), pspec)
-            || !crate::strings::is_text(&*self.obj(), value, pspec)
-        {
-            return;
-        }
-        let mut settings = lock(&self.settings);
-        match pspec.name() {
-            "output" => settings.output = value.get::<Option<String>>().ok().flatten().unwrap_or_default(),
-            "activation" => settings.activation = value.get().unwrap_or_default(),
-            "top-k" => settings.top_k = value.get().ok(),
-            "threshold" => settings.threshold = value.get().ok(),
-            _ => (),
-        }
+        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        let settings = lock(&self.settings);
-        let or_default = |set: Option<glib::Value>| set.unwrap_or_else(|| pspec.default_value().clone());
-        match pspec.name() {
-            "output" => settings.output.to_value(),
-            "activation" => settings.activation.to_value(),
-            "top-k" => or_default(settings.top_k.map(|v| v.to_value())),
-            "threshold" => or_default(settings.threshold.map(|v| v.to_value())),
-            "stats" => self.stats().to_value(),
-            _ => pspec.default_value().clone(),
+        if pspec.name() == "stats" {
+            return self.stats().to_value();
         }
+        let value = PROPERTIES.get(&lock(&self.settings), pspec);
+        value.unwrap_or_else(|| pspec.default_value().clone())
     }
 }
 
@@ -104,7 +54,7 @@ impl ElementImpl for Classify {
             gst::subclass::ElementMetadata::new(
                 "Best classes",
                 "Filter/Analyzer/Video",
-                "Turns a classifier's scores into the best classes of the frame or of its objects",
+                "Finds the best classes of the frame or of its objects in a classifier's scores",
                 "The cudainfer authors",
             )
         });

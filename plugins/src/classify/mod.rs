@@ -1,8 +1,8 @@
 //! SECTION:element-classify
 //!
-//! Turns a classifier's scores into the best classes. Behind `fusedpreproc roi=objects`, where the model saw a region of the
-//! frame for each object, they become the parameter `classification` of that object (see [`crate::meta::object`]); behind a
-//! model that saw the whole frame, that of a region of interest as large as the frame. The classes' names are the labels of
+//! Finds the best classes in a classifier's scores. Behind `fusedpreproc roi=objects`, where the model runs on the region of
+//! each object, they are the parameter `classification` of that object (see [`crate::meta::object`]). If the model runs on
+//! the whole frame, they are put on a region of interest as large as the frame. The names of the classes are the labels in
 //! the model's sidecar.
 //!
 //! ```text

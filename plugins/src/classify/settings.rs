@@ -1,19 +1,59 @@
-//! From properties, sidecar and defaults to the kernel's parameters, and to the tensor that holds the scores.
+//! classify's properties, and what follows from them, the sidecar and the defaults: the kernel's parameters, and the tensor
+//! that holds the scores.
 
-use cudainfer_kernels::classify::Params;
+use std::sync::LazyLock;
+
+use cudainfer_kernels::classify::{MOST, Params};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use crate::model::ModelInfo;
 use crate::model::enums::classes::Activation;
+use crate::property::{Table, property};
+use crate::stats;
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    pub output: String,
-    pub activation: Activation,
-    pub top_k: Option<u32>,
-    pub threshold: Option<f32>,
+    output: String,
+    activation: Activation,
+    top_k: Option<u32>,
+    threshold: Option<f32>,
 }
+
+/// The element's own properties.
+pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
+    let top_k = Params::default().top_k;
+    let count = |n: usize| u32::try_from(n).unwrap_or(1);
+    Table::new([
+        property!(
+            Settings,
+            output,
+            (),
+            "Output",
+            "Name of the model output with the class scores. If not set: the sidecar's, else the only output",
+        ),
+        property!(Settings, activation, (), "Activation", "What turns the scores into probabilities"),
+        property!(
+            Settings,
+            top_k?,
+            1..=count(MOST),
+            count(top_k),
+            "Top k",
+            format!(
+                "Maximum number of classes for each object, the best first. If not set: the sidecar's, else {top_k}"
+            ),
+        ),
+        property!(
+            Settings,
+            threshold?,
+            -1e6..=1e6,
+            0.0,
+            "Threshold",
+            "Minimum confidence of a class, after the activation. If not set: the sidecar's, else there is none",
+        ),
+    ])
+    .with([stats::param_spec("; objects (that were given classes), non-finite (scores that are NaN or infinity)")])
+});
 
 impl Settings {
     /// The kernel's parameters.
@@ -46,7 +86,7 @@ impl Settings {
                 .ok_or_else(|| format!("the model has no output '{name}'; it has {}", list())),
             (None, [_]) => Ok(0),
             (None, _) => Err(format!(
-                "the model has several outputs, {}: name the one with the classes' scores by the property output",
+                "the model has several outputs, {}: set output to the one with the class scores",
                 list()
             )),
         }

@@ -1,4 +1,4 @@
-//! The class of the GObject: where the base class finds what an element adds.
+//! The class structure of the GObject, in which the base class finds the methods of the element.
 
 use std::marker::PhantomData;
 
@@ -23,7 +23,7 @@ pub(super) struct Methods {
     pub tensors_taken: fn(&str) -> String,
 }
 
-/// Nobody calls an element's methods with another one.
+/// A method was called with an element of another class, which the base class never does.
 const OTHER_CLASS: &str = "the element is of another class";
 
 struct MethodsOf<T>(PhantomData<T>);
@@ -46,7 +46,7 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
     };
 }
 
-/// The class's structure; `methods` is zero, which is `None`, in the abstract class itself.
+/// The class structure; `methods` is zero, which is `None`, in the abstract class itself.
 #[repr(C)]
 pub struct Class {
     parent: gst_base::ffi::GstBaseTransformClass,

@@ -1,9 +1,9 @@
-//! What elements count besides the counters that all have.
+//! What these elements count besides the counters of all elements.
 
-/// The most that an element counts.
+/// Maximum number of counts of an element.
 const MOST: usize = 4;
 
-/// The count of values that are no numbers.
+/// The count of NaN and infinity.
 const NON_FINITE: &str = "non-finite";
 
 /// An element's counts, by their names in `stats`.
@@ -29,8 +29,7 @@ impl Counts {
         }
     }
 
-    /// Adds those of a frame. Returns how many values that are no numbers are to be warned of: those of the first frame that has
-    /// any.
+    /// Adds the counts of a frame. Returns how many NaN and infinity to warn about: those of the first frame that has any.
     pub(super) fn add_frame(&mut self, frame: &Self) -> usize {
         let first = self.non_finite() == 0;
         self.values.iter_mut().zip(frame.values).for_each(|(sum, count)| *sum += count);

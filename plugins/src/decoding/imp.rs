@@ -12,20 +12,21 @@ use crate::caps::{self, ModelOutputs};
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
 use crate::model::{ModelInfo, accepts};
+use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{device, meta, notice, stats};
+use crate::{device, meta, names, notice, stats, strings};
 
 #[derive(Default)]
 pub struct DecodingElement {
     pub(super) side: Side,
-    /// What negotiation decided.
+    /// Made for the negotiated caps.
     decoder: Mutex<Option<Box<dyn Decode>>>,
-    /// What has been seen since PAUSED.
+    /// Counts since READY to PAUSED.
     counts: Mutex<Counts>,
 }
 
 impl DecodingElement {
-    /// What the element adds; there is no instance of the abstract class itself.
+    /// What the element adds to this class, which has no instances of its own.
     fn methods(&self) -> Result<&'static Methods, &'static str> {
         self.obj().class().as_ref().methods.ok_or("the base class decodes nothing")
     }
@@ -45,7 +46,7 @@ impl DecodingElement {
         decoder.downcast_mut().map(work)
     }
 
-    /// A decoder for frames of these caps, which go on with `outgoing`.
+    /// A decoder for frames of these caps; `outgoing` are the source caps.
     fn prepare(
         &self,
         caps: &gst::Caps,
@@ -61,7 +62,7 @@ impl DecodingElement {
         (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
     }
 
-    /// Whether the element could work with frames of these caps, and so could what is behind it.
+    /// Whether this element and those downstream could work with frames of these caps.
     fn accepts(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
         let handed_on = || {
             self.prepare(caps, info, None)?;
@@ -96,12 +97,10 @@ impl ObjectImpl for DecodingElement {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !crate::mutability::settable(&*self.obj(), pspec)
-            || !crate::strings::is_text(&*self.obj(), value, pspec)
+        if settable(&*self.obj(), pspec)
+            && strings::is_text(&*self.obj(), value, pspec)
+            && pspec.name() == "device"
         {
-            return;
-        }
-        if pspec.name() == "device" {
             self.side.set_device(value.get().ok().flatten());
         }
     }
@@ -116,7 +115,7 @@ impl ObjectImpl for DecodingElement {
 
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        names::shorten(self.obj().upcast_ref());
         *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
     }
 }

@@ -1,9 +1,9 @@
-//! The base class of the elements that make results of a model's outputs: gpunms, peakfind, classify and segmask.
+//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify and segmask.
 //!
-//! It negotiates, takes the tensors off the frames, decides on which side (GPU or CPU) they are worked on, has a batch decoded
-//! once, counts, warns of values that are no numbers, and answers what a model is asked about. An element adds its settings
-//! and a [`Decode`] that it makes of them in [`DecodingElementImpl::prepare`]. Where that looks at one row of the outputs after
-//! the other, [`Rows`] does the rest.
+//! It negotiates, removes the tensors from the frames, decides whether they are decoded on the GPU or on the CPU, has each
+//! batch decoded once, counts, warns about NaN and infinity, and answers whether another model can be used while frames flow.
+//! An element adds its settings and a [`Decode`], which [`DecodingElementImpl::prepare`] makes from them. [`Rows`] does the
+//! rest for an element that decodes one row of the outputs at a time.
 
 use std::any::Any;
 
@@ -36,17 +36,17 @@ glib::wrapper! {
 pub struct Incoming<'a> {
     /// Their caps.
     pub caps: &'a gst::Caps,
-    /// What the caps say of the model.
+    /// What the caps tell about the model.
     pub model: &'a ModelOutputs,
-    /// What else is known of it.
+    /// What else is known about it.
     pub info: &'a ModelInfo,
-    /// The caps that the frames go on with; `None` where it is only asked whether these tensors could be decoded.
+    /// The source caps; `None` if the question is only whether these tensors could be decoded.
     pub outgoing: Option<&'a gst::Caps>,
 }
 
-/// Makes results of the tensors that negotiated caps announce.
+/// Decodes the tensors that the negotiated caps announce.
 pub trait Decode: Any + Send {
-    /// Puts on the frame what its tensors hold, or those of its regions: there is one set of a frame, or one of each region.
+    /// Puts the results on the frame. `sets` has one set of tensors for the frame, or one for each of its regions.
     ///
     /// # Errors
     /// A sentence, without the element's name.
@@ -61,36 +61,36 @@ pub trait Decode: Any + Send {
 
 /// What an element adds to the base class.
 pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<DecodingElement>> {
-    /// What `stats` counts besides the base class's counters, in this order. The one of values that are no numbers, which are
-    /// warned of, is called `non-finite`.
+    /// What `stats` counts besides the base class's counters, in this order. NaN and infinity, about which there is a warning,
+    /// are counted as `non-finite`.
     const COUNTS: &'static [&'static str];
 
-    /// What values that are no numbers are, as in "12 cells of this frame's maps were dropped".
+    /// Which values were NaN or infinity, as in "12 cells of this frame's maps were dropped".
     const NON_FINITE: &'static str;
 
     /// Where the element logs.
     fn category() -> gst::DebugCategory;
 
-    /// Gets ready for frames of these caps. What is wrong with parameters is to be said here, not with the first frame.
+    /// Makes the decoder for frames of these caps. Wrong parameters must be an error here, not with the first frame.
     ///
     /// # Errors
     /// A sentence, without the element's name.
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String>;
 
-    /// The caps that frames of these caps would go on with, where what is behind may get tensors; `None` where it never does.
+    /// The source caps for frames of these caps, if elements downstream may get tensors; `None` if they never do.
     ///
     /// # Errors
-    /// A sentence, without the element's name: what is behind wants tensors, and there would be none.
+    /// A sentence, without the element's name: an element downstream needs tensors, and there would be none.
     fn hands_on(&self, _caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
         Ok(None)
     }
 
-    /// Whether work that reads a frame may be under way in the element when the frame goes on.
+    /// Whether the element may still be reading a frame when it pushes the frame on.
     fn reads_on(&self) -> bool {
         false
     }
 
-    /// What is said where the element `taker` has taken the tensors before they come here.
+    /// The error if the element `taker` upstream has removed the tensors.
     fn tensors_taken(taker: &str) -> String {
         format!(
             "frames arrive without tensors: '{taker}' has taken them. Take out one of the two elements, or put fusedpreproc \
@@ -107,20 +107,20 @@ pub trait DecodingElementImplExt: DecodingElementImpl {
         element.upcast_ref::<DecodingElement>().imp().stats()
     }
 
-    /// Does something with what [`DecodingElementImpl::prepare`] returned for the frames that come now, if it is a `D`. Frames are not
-    /// decoded meanwhile.
+    /// Calls `work` with the current decoder, which [`DecodingElementImpl::prepare`] made, if it is a `D`. No frame is decoded
+    /// meanwhile.
     fn with_decoder<D: Decode, R>(&self, work: impl FnOnce(&mut D) -> R) -> Option<R> {
         let element = self.obj();
         element.upcast_ref::<DecodingElement>().imp().with_decoder(work)
     }
 
-    /// What counts the element's work on the GPU and copies.
+    /// The counters of the element's work on the GPU and of its copies.
     fn counters(&self) -> std::sync::Arc<cudainfer_kernels::device::Counters> {
         let element = self.obj();
         std::sync::Arc::clone(element.upcast_ref::<DecodingElement>().imp().side.counters())
     }
 
-    /// What is known of the model that made the tensors of these caps.
+    /// What is known about the model that made the tensors of these caps.
     fn ask_model(&self, incaps: &gst::Caps) -> ModelInfo {
         let sink = self.obj().upcast_ref::<gst::Element>().static_pad("sink");
         sink.map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default()

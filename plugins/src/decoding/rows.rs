@@ -1,5 +1,5 @@
-//! Results that follow from one row of the outputs, a frame's or a region's: on the CPU row by row, on the GPU once for all rows of
-//! a batch.
+//! Decodes outputs in which each row is the result of one frame or region: on the CPU row by row, on the GPU all rows of a
+//! batch at once.
 
 use std::sync::Arc;
 
@@ -13,35 +13,35 @@ use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 
 /// The kernels of an element that decodes rows.
 pub trait RowDecoder: Send + 'static {
-    /// What works on the CPU.
+    /// The decoder on the CPU.
     type Cpu: Send;
-    /// What works on the GPU, in one stream.
+    /// The decoder on the GPU, in one stream.
     type Gpu: Send;
     /// The results of a row.
     type Found: Clone + Send + Sync + 'static;
 
-    /// Made with the first tensors in system memory, and to see whether outputs and parameters fit.
+    /// Called with the first tensors in system memory, and earlier to check outputs and parameters.
     ///
     /// # Errors
-    /// They do not.
+    /// They do not fit.
     fn cpu(&self) -> Result<Self::Cpu, Failure>;
 
-    /// Made with the first tensors on the GPU.
+    /// Called with the first tensors on the GPU.
     ///
     /// # Errors
-    /// As `cpu`; what the driver says.
+    /// As `cpu`; an error of the driver.
     fn gpu(&self, stream: &Stream) -> Result<Self::Gpu, Failure>;
 
     /// Decodes a row on the CPU.
     ///
     /// # Errors
-    /// Tensors that are not what was announced.
+    /// Tensors that differ from those announced.
     fn run(cpu: &mut Self::Cpu, tensors: &[TensorView<'_>], row: &Row) -> Result<Self::Found, Failure>;
 
     /// Enqueues the work on all rows of a batch.
     ///
     /// # Errors
-    /// As `run`; what the driver says.
+    /// As `run`; an error of the driver.
     fn start(
         gpu: &mut Self::Gpu,
         stream: &Stream,
@@ -52,44 +52,45 @@ pub trait RowDecoder: Send + 'static {
     /// Waits for the work, and returns the results of each row.
     ///
     /// # Errors
-    /// What the driver says.
+    /// An error of the driver.
     fn finish(gpu: &mut Self::Gpu, stream: &Stream) -> Result<Vec<Self::Found>, Failure>;
 }
 
-/// Decodes rows where their tensors lie.
+/// Decodes rows on the device that has their tensors.
 pub struct Rows<D: RowDecoder> {
     decoder: D,
-    /// The outputs that are read; all, where it is none.
+    /// The outputs that are read; empty for all.
     reads: Vec<TensorDesc>,
-    /// All that the results depend on besides the tensors.
+    /// Everything that the results depend on, except for the tensors.
     key: String,
     /// The frame's width and height.
     frame: [usize; 2],
     made: Option<Made<D>>,
 }
 
-/// What works, known with the first tensors.
+/// The decoder, made with the first tensors.
 enum Made<D: RowDecoder> {
     Cpu(D::Cpu),
-    /// In the stream that it was made for.
+    /// With the stream that it was made for.
     Gpu(D::Gpu, Arc<Stream>),
 }
 
 impl<D: RowDecoder> Rows<D> {
-    /// `key` tells all that the results depend on besides the tensors: who comes with the same one gets the same results of a
-    /// batch. `reads` are the outputs that the decoder reads, in its order; none for all. `frame` is the frame's width and height.
+    /// `key` has everything that the results depend on, except for the tensors: elements with the same key share the results
+    /// of a batch. `reads` are the outputs that the decoder reads, in its order; empty for all. `frame` is the frame's width
+    /// and height.
     ///
     /// # Errors
-    /// What is wrong with outputs and parameters, as far as it can be known before there are tensors.
+    /// Outputs or parameters that do not fit, as far as that is known before the first tensors.
     pub fn new(decoder: D, key: String, reads: Vec<TensorDesc>, frame: [usize; 2]) -> Result<Self, String> {
         decoder.cpu().map_err(|e| e.to_string())?;
         Ok(Self { decoder, reads, key, frame, made: None })
     }
 
-    /// The results of the row that `set` is of its batch.
+    /// The results of the row of its batch that `set` is.
     ///
     /// # Errors
-    /// A sentence: a tensor is missing or not what was announced, or what the driver says.
+    /// A sentence: a tensor is missing or differs from the one announced, or an error of the driver.
     pub fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
         let (batch, number) = set.batch(self.frame);
         let tensors = self.read(batch.tensors())?;
@@ -122,8 +123,8 @@ impl<D: RowDecoder> Rows<D> {
         D::run(cpu, &views, &Row { to_frame: set.to_frame, frame: self.frame })
     }
 
-    /// The one place where the host waits for the GPU: here results become metadata. Whichever row of a batch comes first has
-    /// all of it decoded.
+    /// The only place where the host waits for the GPU, because results become metadata here. The first row of a batch that
+    /// arrives has the whole batch decoded.
     fn on_gpu(
         &mut self,
         batch: &Batch,

@@ -1,4 +1,4 @@
-//! Where an element works that makes results of tensors: where these lie, unless the user wants it otherwise.
+//! Whether tensors are decoded on the GPU or on the CPU: on the device that has them, unless the property `device` differs.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use cudainfer_kernels::device::{Choice, Counters, Stream};
 use crate::meta::tensor::{OnDevice, Tensor};
 use crate::sync::lock;
 
-/// The property `device` and what it comes to.
+/// The property `device`, and what it results in.
 #[derive(Debug, Default)]
 pub struct Side {
     device: Mutex<Option<String>>,
@@ -26,7 +26,7 @@ impl Side {
         lock(&self.device).clone().unwrap_or_else(|| Choice::default().to_string())
     }
 
-    /// What counts the element's work.
+    /// The counters of the element's work.
     pub(super) fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
@@ -37,10 +37,10 @@ impl Side {
         drop(stream);
     }
 
-    /// The tensors to work on where they lie on the GPU, and the stream to do it in; `None` to do it on the CPU.
+    /// The tensors on the GPU and the stream to work in; `None` to work on the CPU.
     ///
     /// # Errors
-    /// A sentence: the GPU is asked for, and the tensors are on the host; or the driver makes no stream.
+    /// A sentence: a GPU is required but the tensors are in system memory, or the driver cannot make a stream.
     pub fn on_device<'a>(
         &self,
         tensors: &'a [Tensor],

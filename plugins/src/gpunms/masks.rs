@@ -1,5 +1,5 @@
-//! What gpunms hands on of a model with a mask head, for segmask to make masks of: the prototypes, and the coefficients of
-//! the objects that it has put on the frame. Caps are negotiated so that only who reads tensors gets them.
+//! The tensors of a model with a mask head that gpunms passes on to segmask: the prototypes, and the coefficients of the
+//! objects that it has put on the frame. Caps are negotiated so that only elements that read tensors get them.
 
 use cudainfer_kernels::detect::{Decoder, Masks};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
@@ -15,7 +15,7 @@ pub(super) fn src_template() -> gst::Caps {
     caps
 }
 
-/// For BaseTransform's `transform_caps`: [`caps::consumed`], and behind it frames with tensors too.
+/// For BaseTransform's `transform_caps`: [`caps::consumed`], and downstream frames with tensors too.
 pub(super) fn transform(
     direction: gst::PadDirection,
     from: &gst::Caps,
@@ -32,8 +32,8 @@ pub(super) fn transform(
     }
 }
 
-/// Of what may come behind, `offered`: frames with the masks' tensors, where `decoder` finds some and who is behind, `peer`,
-/// asks for tensors in as many words or takes nothing else; plain frames otherwise.
+/// Chooses among the caps `offered` downstream: frames with the masks' tensors, if `decoder` has some and the caps of the
+/// `peer` name tensors or allow nothing else; plain frames otherwise.
 pub(super) fn fixate(
     incoming: &gst::Caps,
     offered: &gst::Caps,

@@ -1,32 +1,114 @@
-//! From properties, sidecar and defaults to the kernel's parameters.
+//! gpunms' properties, and the kernel's parameters that follow from them, the sidecar and the defaults.
+
+use std::sync::LazyLock;
 
 use cudainfer_kernels::detect::{DecoderKind, Hints, Nms, Params};
 
 use crate::model::ModelInfo;
 use crate::model::enums::detection::{Decoder, NmsMode};
+use crate::property::{Table, property};
+use crate::stats;
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    pub decoder: Decoder,
-    pub nms: NmsMode,
-    pub confidence: Option<f32>,
-    pub iou: Option<f32>,
-    pub class_confidence: String,
-    pub class_iou: String,
-    pub classes: String,
-    pub sigma: Option<f32>,
-    pub top_k_before: Option<u32>,
-    pub top_k_after: Option<u32>,
-    pub min_width: f32,
-    pub min_height: f32,
+    decoder: Decoder,
+    nms: NmsMode,
+    confidence: Option<f32>,
+    iou: Option<f32>,
+    class_confidence: String,
+    class_iou: String,
+    classes: String,
+    sigma: Option<f32>,
+    top_k_before: Option<u32>,
+    top_k_after: Option<u32>,
+    min_width: f32,
+    min_height: f32,
 }
+
+/// The element's own properties.
+pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
+    let defaults = Params::default();
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Table::new([
+        property!(Settings, decoder, (), "Decoder", "Format of the detector's outputs"),
+        property!(Settings, nms, (), "NMS", "How overlapping boxes are suppressed"),
+        property!(
+            Settings,
+            confidence?,
+            0.0..=1.0,
+            defaults.confidence,
+            "Confidence threshold",
+            "Minimum confidence of a box. If not set: the sidecar's, else the default",
+        ),
+        property!(
+            Settings,
+            iou?,
+            0.0..=1.0,
+            defaults.iou,
+            "IoU threshold",
+            "Maximum overlap (intersection over union) of two boxes; above it, the weaker box is suppressed. If not set: the \
+             sidecar's, else the default",
+        ),
+        property!(
+            Settings,
+            class_confidence,
+            (),
+            "Class confidence",
+            "Minimum confidence for single classes, as in person=0.5,car=0.3; overrides confidence",
+        ),
+        property!(
+            Settings,
+            class_iou,
+            (),
+            "Class IoU",
+            "Maximum overlap for single classes, as in person=0.5,car=0.3; overrides iou, only with nms=class-wise",
+        ),
+        property!(
+            Settings,
+            classes,
+            (),
+            "Classes",
+            "Classes to keep, by name or number, as in person,car. If not set: all",
+        ),
+        property!(
+            Settings,
+            sigma?,
+            f32::MIN_POSITIVE..=100.0,
+            SIGMA,
+            "Sigma",
+            "Width of the Gaussian for nms=soft-gaussian",
+        ),
+        property!(
+            Settings,
+            top_k_before?,
+            1..=1_000_000,
+            count(defaults.top_k_before),
+            "Top k before NMS",
+            "Maximum number of candidates that enter the suppression, the most confident first",
+        ),
+        property!(
+            Settings,
+            top_k_after?,
+            1..=1_000_000,
+            count(defaults.top_k_after),
+            "Top k after NMS",
+            "Maximum number of boxes that are kept in a frame, the most confident first",
+        ),
+        property!(Settings, min_width, 0.0..=1e6, "Minimum width", "Minimum width of a box in frame pixels"),
+        property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
+    ])
+    .with([stats::param_spec(
+        "; objects, candidates (above the threshold), non-finite (dropped because of NaN or infinity), truncated (cut by \
+         top-k-before)",
+    )])
+});
 
 /// Labels that an error lists.
 const MOST_LABELS: usize = 10;
 
-/// Width of the gaussian of soft-NMS: the value of Bodla et al. 2017.
-pub(super) const SIGMA: f32 = 0.5;
+/// Width of the Gaussian of soft-NMS: the value of Bodla et al. 2017.
+const SIGMA: f32 = 0.5;
 
 impl Settings {
     /// The decoder that was asked for, if any.

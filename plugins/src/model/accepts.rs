@@ -1,17 +1,17 @@
-//! Whether the elements behind a model can work with another one: trtinfer asks before it takes a model over while frames flow.
+//! Whether the elements downstream can work with another model: trtinfer asks before it changes models while frames flow.
 //!
-//! The question is a custom query that travels downstream, with the caps of what the model makes. Who can work with them
-//! leaves it unanswered, so that a tee asks its other branches, too; who cannot answers with a refusal. An element that
-//! hands on other caps than it gets asks for these itself, and one that makes tensors of its own ends the question.
+//! The question is a custom query downstream, with the caps of the new model's outputs. An element that can work with them
+//! leaves the query unanswered, so that a tee asks its other branches too; one that cannot answers with a refusal. An
+//! element whose source caps differ asks about those itself, and one that makes new tensors ends the query.
 
 use gst::prelude::*;
 
 use super::ModelInfo;
 
-/// The query's structure; who cannot work with the caps fills in `refusal`.
+/// The name of the query's structure; an element that cannot work with the caps sets the field `refusal`.
 const QUERY: &str = "cudainfer-accepts";
 
-/// Asks what is behind `src` whether it can work with these caps of another model.
+/// Asks the elements downstream of `src` whether they can work with these caps of another model.
 ///
 /// # Errors
 /// The refusal: a sentence that begins with the name of the element that refuses.
@@ -23,14 +23,14 @@ pub(crate) fn ask(src: &gst::Pad, caps: &gst::Caps, info: &ModelInfo) -> Result<
     refusal.filter(|_| answered).map_or(Ok(()), Err)
 }
 
-/// The caps and the model that [`ask`] asks about; `None` where the query asks something else.
+/// The caps and the model that [`ask`] asks about; `None` for any other query.
 pub(crate) fn asked(query: &gst::QueryRef) -> Option<(gst::Caps, ModelInfo)> {
     let gst::QueryView::Custom(custom) = query.view() else { return None };
     let structure = custom.structure().filter(|s| s.name() == QUERY)?;
     Some((structure.get("caps").ok()?, structure.get("info").ok()?))
 }
 
-/// What the query function of an element that was [`asked`] returns: refused in these words, or not answered.
+/// Answers a query that was [`asked`], for the query function to return: refused with this reason, or left unanswered.
 pub(crate) fn answer(query: &mut gst::QueryRef, accepted: Result<(), String>) -> bool {
     let (Err(why), gst::QueryViewMut::Custom(custom)) = (accepted, query.view_mut()) else { return false };
     custom.structure_mut().set("refusal", why);

@@ -1,5 +1,5 @@
-//! What is known of a model besides its tensors. gpunms and peakfind ask the trtinfer before them for it with a
-//! custom query when they negotiate.
+//! What is known about a model besides its tensors. Elements downstream ask trtinfer for it with a custom query when they
+//! negotiate.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,38 +22,37 @@ impl std::ops::Deref for ModelInfo {
     }
 }
 
-/// The query's structure; `info` is filled in by who answers.
+/// The name of the query's structure; the element that answers sets the field `info`.
 const QUERY: &str = "cudainfer-model";
 
 /// The query's field that asks for a model with a skeleton.
 const SKELETON: &str = "skeleton";
 
-/// The query's field for the element that takes the model's tensors off the frames, filled in on the way.
+/// The query's field for the element that removes the model's tensors from the frames, which sets it on the query's way.
 const TAKER: &str = "taken-by";
 
 impl ModelInfo {
-    /// Asks the elements before `sink` for that of the model that made the outputs in `caps`; an empty sidecar where nobody
-    /// knows.
+    /// Asks upstream of `sink` about the model that made the outputs in `caps`; an empty sidecar if no element answers.
     pub fn ask(sink: &gst::Pad, caps: &gst::CapsRef) -> Self {
         let model = caps.structure(0).and_then(|s| s.get::<String>(MODEL).ok());
         Self::asked(sink, gst::Structure::builder(QUERY).field_if_some("model", model).build())
     }
 
-    /// The skeleton of the last model before `sink` that has one; without points where there is none.
+    /// The skeleton of the nearest model upstream of `sink` that has one; without points if there is none.
     pub fn ask_skeleton(sink: &gst::Pad) -> Skeleton {
         Self::asked(sink, gst::Structure::builder(QUERY).field(SKELETON, true).build()).skeleton.clone()
     }
 
-    /// The element that takes the tensors of the model before `sink` off the frames; `None` where no model is before it, or
-    /// nobody takes them.
+    /// The element that removes the tensors of the model upstream of `sink` from the frames; `None` if there is no model, or
+    /// no element removes them.
     pub fn ask_taker(sink: &gst::Pad) -> Option<String> {
         let mut query = gst::query::Custom::new(gst::Structure::new_empty(QUERY));
         let answered = sink.peer_query(&mut query);
         query.structure().filter(|_| answered)?.get(TAKER).ok()
     }
 
-    /// Puts an element down in the query as the one that takes the tensors, on the query's way to the model; the one that is
-    /// nearest to who asks counts.
+    /// Names `element` in the query, on its way to the model, as the one that removes the tensors; the one nearest to the
+    /// element that asks counts.
     pub fn tell_taker(query: &mut gst::QueryRef, element: &str) {
         let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return };
         let structure = custom.structure_mut();
@@ -69,8 +68,8 @@ impl ModelInfo {
         info.filter(|_| answered).unwrap_or_default()
     }
 
-    /// Answers [`ModelInfo::ask`] with what `find` knows of the model, whose name is not given if any will do; false where it
-    /// knows nothing, or the query asks something else.
+    /// Answers [`ModelInfo::ask`] with what `find` knows about the model, whose name is `None` if any model will do; false if
+    /// it knows nothing, or for any other query.
     pub fn answer(query: &mut gst::QueryRef, find: impl FnOnce(Option<&str>) -> Option<Self>) -> bool {
         let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return false };
         let s = custom.structure_mut();
@@ -85,10 +84,10 @@ impl ModelInfo {
         true
     }
 
-    /// Reads the sidecar beside a model, and the labels from `labels` where that is given.
+    /// Reads the sidecar beside a model, and the labels from the file `labels` if it is given.
     ///
     /// # Errors
-    /// A file that cannot be read or is not right.
+    /// A file that cannot be read or is not valid.
     pub fn read(model: &Path, labels: Option<&Path>) -> Result<Self, ModelError> {
         let mut sidecar = Sidecar::beside(model)?;
         let beside = || Some(sidecar_path(model).with_file_name(sidecar.output.labels_file.as_ref()?));
@@ -99,7 +98,7 @@ impl ModelInfo {
         Ok(Self(Arc::new(sidecar)))
     }
 
-    /// The name of class `index`; its number where there is no name.
+    /// The name of class `index`, or its number if it has no name.
     pub fn label(&self, index: u32) -> String {
         name(&self.output.labels, index)
     }

@@ -1,4 +1,4 @@
-//! The image input of a model: which of its inputs it is, and what caps it asks for.
+//! The image input of a model: which of its inputs it is, and the caps that it needs.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::nick::nick;
 /// Largest width and height of a tensor in caps.
 pub const MAX_SIZE: usize = 16384;
 
-/// What the model wants to see.
+/// The input of the model that takes the frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageInput {
     /// The model's name for it.
@@ -21,13 +21,13 @@ pub struct ImageInput {
     pub ty: TensorType,
     /// The order of its dimensions.
     pub layout: Layout,
-    /// Frames of a run; `None` where any number will do.
+    /// Number of frames in a run; `None` if any number is possible.
     pub batch: Option<usize>,
     /// 1 or 3.
     pub channels: usize,
-    /// `None` where any will do.
+    /// In pixels; `None` if any size is possible.
     pub width: Option<usize>,
-    /// `None` where any will do.
+    /// In pixels; `None` if any size is possible.
     pub height: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ impl ImageInput {
     /// 3 channels.
     ///
     /// # Errors
-    /// [`ModelError::Unfit`] lists what the model has and what would serve.
+    /// [`ModelError::Unfit`] lists the model's inputs and what is supported.
     pub fn of(inputs: &[TensorDesc], info: &ModelInfo, model: &Path) -> Result<Self, ModelError> {
         if inputs.is_empty() {
             return Err(ModelError::Unfit(
@@ -137,13 +137,13 @@ impl ImageInput {
         }
     }
 
-    /// Whether frames may bring their tensor in this type: the model's own, and one float for another.
+    /// Whether tensors of frames may have this type: the model's own, or another float type if that is a float type.
     pub fn takes(&self, ty: TensorType) -> bool {
         let is_float = |ty| matches!(ty, TensorType::Float32 | TensorType::Float16);
         ty == self.ty || is_float(ty) && is_float(self.ty)
     }
 
-    /// As [`ImageInput::required`], in the types that are converted.
+    /// As [`ImageInput::required`], in the other types, which are converted.
     pub fn convertible(&self) -> impl Iterator<Item = gst::Structure> {
         let others = TensorType::ALL.into_iter().filter(|ty| *ty != self.ty && self.takes(*ty));
         others.map(|ty| {
@@ -170,7 +170,7 @@ impl ImageInput {
         s
     }
 
-    /// The same with what the sidecar prefers: fusedpreproc follows it where its own properties say nothing.
+    /// The same with the sidecar's values, which fusedpreproc uses where its own properties are not set.
     pub fn preferred(&self, info: &ModelInfo) -> gst::Structure {
         let mut s = self.required();
         let input = &info.input;

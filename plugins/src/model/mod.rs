@@ -1,4 +1,4 @@
-//! What a model is: its inputs and what its sidecar says of them, of its outputs and of its keypoints. Nothing here runs it.
+//! What a model is: its inputs, and what its sidecar tells about them, the outputs and the keypoints. Nothing here runs it.
 
 pub(crate) mod accepts;
 pub mod enums;
@@ -17,7 +17,7 @@ pub use input::ImageInput;
 pub use sidecar::{ConstantValue, Sidecar, SizeOf};
 pub use skeleton::Skeleton;
 
-/// The sidecar that belongs to a model: the same name, ending in `.toml`.
+/// The path of a model's sidecar: the file beside it with the ending `.toml`.
 pub fn sidecar_path(model: &Path) -> PathBuf {
     model.with_extension("toml")
 }

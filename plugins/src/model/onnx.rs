@@ -1,4 +1,4 @@
-//! A look into an ONNX file: of what type its weights are, and which of them lie in other files.
+//! Reads from an ONNX file the type of its weights, and which of them are in other files.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -13,13 +13,13 @@ const TENSOR_DATA_TYPE: u64 = 2;
 const TENSOR_EXTERNAL_DATA: u64 = 13;
 const FLOAT16: u64 = 10;
 
-/// Bytes of a word that says where a tensor lies; the system's longest path.
+/// Maximum length in bytes of the path of a tensor's file: the system's longest path.
 const LONGEST_ENTRY: u64 = 4096;
 
-/// Messages in messages at most; protocol buffers' own readers stop there, too.
+/// Maximum depth of nested messages, which is also that of protocol buffers' own readers.
 const DEEPEST: usize = 100;
 
-/// Whether any of the model's weights are float16; no, where the file cannot be read as ONNX.
+/// Whether any of the model's weights are float16; false if the file cannot be read as ONNX.
 pub(crate) fn has_float16_weights(path: &Path) -> bool {
     let look = || -> io::Result<bool> {
         let file = files::open(path)?;
@@ -29,7 +29,7 @@ pub(crate) fn has_float16_weights(path: &Path) -> bool {
     look().unwrap_or(false)
 }
 
-/// The files beside a model that hold tensors of it.
+/// The files beside a model that contain tensors of it.
 ///
 /// # Errors
 /// It cannot be read as ONNX.
@@ -56,7 +56,7 @@ enum Part {
 }
 
 impl Part {
-    /// What a field holds; `None` where there is no tensor in it.
+    /// The message in a field; `None` if it contains no tensors.
     fn inner(self, field: u64) -> Option<Self> {
         Some(match (self, field) {
             (Self::Model, MODEL_GRAPH) | (Self::Attribute, 6 | 11) => Self::Graph,
@@ -71,7 +71,7 @@ impl Part {
         })
     }
 
-    /// Adds the places of tensors that are not in the file.
+    /// Adds the locations of tensors that are in other files.
     fn walk(self, message: &mut Message<'_>, deepest: usize, found: &mut Vec<String>) -> io::Result<()> {
         let deepest = deepest.checked_sub(1).ok_or(io::ErrorKind::InvalidData)?;
         while let Some((field, value)) = message.next()? {

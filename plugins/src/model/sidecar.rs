@@ -1,5 +1,5 @@
-//! The model's sidecar: a TOML file beside it that says what the ONNX file does not. `docs/model-sidecar.md` is its
-//! description for users.
+//! The model's sidecar: a TOML file beside it with what the ONNX file does not tell. `docs/model-sidecar.md` describes it
+//! for users.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use super::{ModelError, Skeleton, sidecar_path};
 use crate::files;
 use crate::nick::read as nick;
 
-/// The whole file. Everything in it may be left out.
+/// The whole file. All keys are optional.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sidecar {
-    /// How the image input wants to be filled.
+    /// How the image input is filled.
     pub input: Input,
     /// What the outputs are.
     pub output: Output,
     /// How confidence maps are read.
     pub peaks: Peaks,
-    /// What its keypoints are called and how they belong together.
+    /// The names of the keypoints and the edges between them.
     pub skeleton: Skeleton,
     /// How a classifier's scores are read.
     pub classify: Classify,
@@ -38,13 +38,13 @@ pub struct Sidecar {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Input {
-    /// The image input's name, where the model has several that could be it.
+    /// Name of the image input, if several inputs could be it.
     pub name: Option<String>,
     /// Size, where the model leaves it open.
     pub width: Option<u32>,
     /// Size, where the model leaves it open.
     pub height: Option<u32>,
-    /// `nchw` or `nhwc`, where the shape leaves it open.
+    /// `nchw` or `nhwc`, if the shape does not tell.
     #[serde(deserialize_with = "nick")]
     pub layout: Option<Layout>,
     /// `rgb` or `bgr`.
@@ -52,9 +52,9 @@ pub struct Input {
     pub channels: Option<ChannelOrder>,
     /// Factor on the pixel value (0..255).
     pub scale: Option<f32>,
-    /// Subtracted after scaling; one value or one a channel, in the tensor's order.
+    /// Value subtracted after scaling: one value, or one per channel in the tensor's channel order.
     pub mean: Option<Vec<f32>>,
-    /// Divided by after that; one value or one a channel.
+    /// Divisor applied after that: one value, or one per channel.
     pub std: Option<Vec<f32>>,
     /// `letterbox`, `stretch` or `center-crop`.
     #[serde(deserialize_with = "nick")]
@@ -62,15 +62,15 @@ pub struct Input {
     /// `bilinear`, `nearest` or `area`.
     #[serde(deserialize_with = "nick")]
     pub interpolation: Option<Interpolation>,
-    /// Pixel value of what letterboxing adds.
+    /// Pixel value of the letterbox bars.
     pub padding: Option<u8>,
     /// Real value of one step of an integer input.
     pub quant_scale: Option<f32>,
-    /// Integer that stands for 0.
+    /// Integer that represents 0.
     pub zero_point: Option<i32>,
     /// Factor on the width and height of objects' regions.
     pub roi_padding: Option<f32>,
-    /// Frame pixels of the tensor's longer side in objects' regions; 0 goes by the object's box.
+    /// Number of frame pixels along the tensor's longer side in objects' regions; 0 uses the object's box.
     pub roi_size: Option<u32>,
 }
 
@@ -78,39 +78,39 @@ pub struct Input {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Output {
-    /// How detections are written.
+    /// Format of the detector's outputs.
     #[serde(deserialize_with = "nick")]
     pub decoder: Option<Decoder>,
     /// Names of the classes or of the keypoints.
     pub labels: Vec<String>,
-    /// The same, one a line, in a file beside the sidecar.
+    /// File beside the sidecar with the same names, one per line.
     pub labels_file: Option<PathBuf>,
     /// Confidence threshold.
     pub confidence: Option<f32>,
     /// IoU threshold.
     pub iou: Option<f32>,
-    /// What suppresses.
+    /// How overlapping boxes are suppressed.
     #[serde(deserialize_with = "nick")]
     pub nms: Option<NmsMode>,
     /// Strides of the grids, in the order in which the model writes them.
     pub strides: Option<Vec<usize>>,
-    /// Of the boxes-scores decoder.
+    /// Format of the boxes, for the boxes-scores decoder.
     #[serde(deserialize_with = "box_format")]
     pub box_format: Option<BoxFormat>,
-    /// Whether its boxes are in 0..1.
+    /// Whether these boxes are fractions of the input, 0 to 1.
     pub normalized: Option<bool>,
-    /// What makes its scores probabilities.
+    /// What turns the scores into probabilities.
     #[serde(deserialize_with = "activation")]
     pub activation: Option<Activation>,
-    /// Which of its classes is "nothing".
+    /// Which class is the background.
     #[serde(deserialize_with = "background")]
     pub background: Option<Background>,
-    /// Keypoints of an object, where boxes have some.
+    /// Number of keypoints of an object, if boxes have keypoints.
     pub keypoints: Option<usize>,
-    /// Unit of a heat-map's sizes.
+    /// Unit of a heat map's sizes.
     #[serde(deserialize_with = "size_unit")]
     pub size_unit: Option<SizeUnit>,
-    /// Which axis a heat-map's sizes, offsets and landmarks begin with.
+    /// First axis of a heat map's sizes, offsets and landmarks.
     #[serde(deserialize_with = "axis_order")]
     pub axis_order: Option<AxisOrder>,
 }
@@ -133,34 +133,34 @@ pub struct Peaks {
     /// `nchw` or `nhwc`.
     #[serde(deserialize_with = "nick")]
     pub layout: Option<Layout>,
-    /// How the maps' cells lie on the input.
+    /// Position of the maps' cells on the input.
     #[serde(deserialize_with = "nick")]
     pub grid: Option<peaks::Grid>,
-    /// Peaks below it are dropped.
+    /// Minimum value of a peak.
     pub threshold: Option<f32>,
     /// `frame`, `each`, `paf` or `displacements`.
     #[serde(deserialize_with = "nick")]
     pub grouping: Option<peaks::Grouping>,
-    /// What an instance is called.
+    /// Label of an instance.
     pub label: Option<String>,
     /// The output that holds the part affinity fields.
     pub pafs: Option<String>,
     /// `sleap` or `openpose`.
     #[serde(deserialize_with = "nick")]
     pub paf_layout: Option<peaks::PafLayout>,
-    /// The channel of each edge's x.
+    /// Channel of each edge's x.
     pub paf_channels: Option<Vec<usize>>,
-    /// Samples of a line.
+    /// Number of samples on a line.
     pub samples: Option<usize>,
-    /// How long a line may be without a penalty, as a share of the input.
+    /// Maximum length of a line without a penalty, as a fraction of the input.
     pub max_length: Option<f32>,
-    /// How much of that penalty counts.
+    /// Weight of that penalty.
     pub length_weight: Option<f32>,
-    /// The least score of a line.
+    /// Minimum score of a line.
     pub min_line_score: Option<f32>,
-    /// A sample above it is high.
+    /// Value above which a sample is high.
     pub min_sample: Option<f32>,
-    /// The share of a line's samples that must be high.
+    /// Fraction of a line's samples that must be high.
     pub min_share: Option<f32>,
     /// The output that holds PoseNet's offsets.
     pub offsets: Option<String>,
@@ -168,15 +168,15 @@ pub struct Peaks {
     pub forward: Option<String>,
     /// The output that holds those from child to parent.
     pub backward: Option<String>,
-    /// Tensor pixels around an instance's point in which another one's counts as the same.
+    /// Radius in tensor pixels around a point of an instance in which a point of another one is a duplicate.
     pub nms_radius: Option<f32>,
-    /// The most instances of a frame.
+    /// Maximum number of instances in a frame.
     pub max_poses: Option<usize>,
-    /// Points below it are left out.
+    /// Minimum score of a point.
     pub min_point_score: Option<f32>,
-    /// The least points of an instance.
+    /// Minimum number of points of an instance.
     pub min_points: Option<usize>,
-    /// The least score of an instance.
+    /// Minimum score of an instance.
     pub min_score: Option<f32>,
 }
 
@@ -189,9 +189,9 @@ pub struct Classify {
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick")]
     pub activation: Option<classes::Activation>,
-    /// Classes that are kept.
+    /// Maximum number of classes.
     pub top_k: Option<u32>,
-    /// Classes of a lower confidence are dropped.
+    /// Minimum confidence of a class.
     pub threshold: Option<f32>,
 }
 
@@ -199,7 +199,7 @@ pub struct Classify {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Segment {
-    /// The output that holds the logits, or the prototypes of objects' masks.
+    /// Name of the output with the logits, or with the prototypes for masks of objects.
     pub output: Option<String>,
     /// `argmax`, `threshold`, `soft` or `instances`.
     #[serde(deserialize_with = "nick")]
@@ -210,23 +210,23 @@ pub struct Segment {
     /// `nchw` or `nhwc`.
     #[serde(deserialize_with = "nick")]
     pub layout: Option<Layout>,
-    /// Of a channel, from here on it is seen.
+    /// Minimum value inside the mask.
     pub threshold: Option<f32>,
     /// The channel of `threshold` and `soft`.
     pub channel: Option<u32>,
-    /// The class of `argmax` that is nothing, -1 for none.
+    /// Background class of `argmax`, -1 for none.
     pub background: Option<i32>,
-    /// How much of the frames before is kept.
+    /// Weight of the previous frames in temporal smoothing.
     pub smoothing: Option<f32>,
     /// Radius of the opening, in cells.
     pub opening: Option<u32>,
     /// Radius of the closing, in cells.
     pub closing: Option<u32>,
-    /// Smaller areas go.
+    /// Minimum size of a connected area in cells.
     pub min_area: Option<u32>,
 }
 
-/// What an input other than the image is given.
+/// The value of an input other than the image.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(
     untagged,
@@ -239,7 +239,7 @@ pub enum ConstantValue {
     Size(SizeOf),
 }
 
-/// A size that is only known when frames flow.
+/// A size that is known only while frames flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeOf {
@@ -295,10 +295,10 @@ fn axis_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AxisO
 }
 
 impl Sidecar {
-    /// The sidecar of a model; an empty one where there is no file.
+    /// The sidecar of a model; an empty one if there is no file.
     ///
     /// # Errors
-    /// [`ModelError::Sidecar`] names the line that is wrong, [`ModelError::File`] is for one that cannot be read.
+    /// [`ModelError::Sidecar`] names the wrong line; [`ModelError::File`] is for a file that cannot be read.
     pub fn beside(model: &Path) -> Result<Self, ModelError> {
         let path = sidecar_path(model);
         let text = match files::text(&path) {
@@ -371,7 +371,7 @@ impl Sidecar {
     }
 }
 
-/// Labels from a file, one a line; blank lines at the end do not count.
+/// Labels from a file, one per line; blank lines at the end are ignored.
 ///
 /// # Errors
 /// [`ModelError::File`].

@@ -1,23 +1,24 @@
-//! A model's keypoints and how they belong together: the sidecar's section `[skeleton]`.
+//! A model's keypoints and the edges between them: the sidecar's section `[skeleton]`.
 
 use cudainfer_kernels::associate::COCO_SIGMAS;
 use serde::Deserialize;
 
-/// The points that a model finds on an object. Empty where the sidecar names none.
+/// The points that a model finds on an object. Empty if the sidecar has none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Section")]
 pub struct Skeleton {
-    /// The points' names in the order of the model's channels; none occurs twice.
+    /// The points' names in the order of the model's channels; all differ.
     pub points: Vec<String>,
     /// Which points are joined, as numbers of points, each pair once.
     pub edges: Vec<[usize; 2]>,
-    /// Which points change places in a mirrored picture; none is in two pairs.
+    /// Which points change places in a mirrored frame; no point is in two pairs.
     pub symmetric: Vec<[usize; 2]>,
-    /// For each point its spread as a fraction of the object's scale (see [`COCO_SIGMAS`]); empty where the sidecar gives none.
+    /// The standard deviation of each point as a fraction of the object's scale (see [`COCO_SIGMAS`]); empty if the sidecar
+    /// has none.
     pub sigmas: Vec<f32>,
 }
 
-/// `[skeleton]` as it is written.
+/// The section `[skeleton]` as the file has it.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Section {
@@ -36,7 +37,7 @@ enum Point {
     Name(String),
 }
 
-/// The 17 points of COCO's category "person", under its own names and in its order.
+/// The 17 points of COCO's category "person", with its names and in its order.
 const COCO_POINTS: [&str; 17] = [
     "nose",
     "left_eye",
@@ -92,8 +93,8 @@ impl Skeleton {
         }
     }
 
-    /// The edges between the points that an object has, as numbers of places in the list of its points. `present` says for
-    /// each place which point of the skeleton is there; of a point that is there twice, the first counts.
+    /// The edges between the points that an object has, as indices into the list of its points. `present` has the skeleton's
+    /// number of each of them; if a point is there twice, the first counts.
     pub fn edges_among(&self, present: &[usize]) -> Vec<[u32; 2]> {
         let place = |point: usize| {
             let place = present.iter().position(|&p| p == point)?;

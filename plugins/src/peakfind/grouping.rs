@@ -1,6 +1,6 @@
 //! From properties and sidecar to the outputs that are read, and how their points are grouped.
 
-use cudainfer_kernels::group::{DisplacementParams, POSENET_TREE, PafConvention, PafParams};
+use cudainfer_kernels::group::{DisplacementParams, POSENET_TREE, PafParams};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::settings::Settings;
@@ -86,7 +86,7 @@ impl<'a> Outputs<'a> {
 
     fn which(&self, what: &str, field: &str) -> String {
         format!(
-            "the model has the outputs {}: name the one with the {what} by {field} in the sidecar's [peaks]",
+            "the model has the outputs {}: set {field} in the sidecar's [peaks] to the one with the {what}",
             self.list()
         )
     }
@@ -116,7 +116,7 @@ impl<'a> Outputs<'a> {
             (None, [a, b]) if other.is_some_and(|other| other.name == b.name) => Ok(a),
             (None, [a, b]) if other.is_some_and(|other| other.name == a.name) => Ok(b),
             _ => Err(format!(
-                "the model has several outputs, {}: name the one with the confidence maps by the property output",
+                "the model has several outputs, {}: set output to the one with the confidence maps",
                 self.list()
             )),
         }
@@ -132,9 +132,7 @@ impl<'a> Outputs<'a> {
                     .into(),
             );
         }
-        let convention = settings.paf_layout.kernel().or(peaks.paf_layout.and_then(|l| l.kernel()));
-        let convention = convention.unwrap_or(PafConvention::Sleap);
-        let defaults = PafParams::new(convention, skeleton.points.len(), &skeleton.edges);
+        let defaults = PafParams::new(settings.convention(info), skeleton.points.len(), &skeleton.edges);
         Ok(PafParams {
             channels: peaks.paf_channels.clone(),
             samples: peaks.samples.unwrap_or(defaults.samples),

@@ -1,22 +1,25 @@
 //! SECTION:element-peakfind
 //!
-//! Turns confidence maps (heat-maps) into points on the frame, to a fraction of a cell. `mode=global` takes the one
-//! highest peak of each channel (one person or animal in view), `mode=local` every local maximum above the threshold.
+//! Finds keypoints in confidence maps (heat maps), with sub-cell accuracy, and groups them into objects. With `mode=global`,
+//! each channel gives its highest peak (if one person or animal is in view); with `mode=local`, every local maximum above
+//! the threshold.
 //!
-//! `grouping` says which points belong together. With `frame`, all of them: they become one
-//! `GstVideoRegionOfInterestMeta` with a `keypoints` parameter (see [`crate::meta::object`]). With `each`, every point is an
-//! object, whose `detection` is a box of no size: so go centroids to `fusedpreproc roi=objects`. With `paf` and
-//! `displacements`, further outputs of the model say which points are the same person's or animal's, and each of these is
-//! an object. The points' names and the edges between them are the skeleton's of the model's sidecar.
+//! `grouping` is how keypoints become objects:
 //!
-//! Behind `fusedpreproc roi=objects` the points go to the object whose region they were found in.
+//! - `frame`: all are one `GstVideoRegionOfInterestMeta` with a `keypoints` parameter (see [`crate::meta::object`]).
+//! - `each`: every point is an object, whose `detection` is a box of size 0. Centroids go to `fusedpreproc roi=objects` so.
+//! - `paf` and `displacements`: further outputs of the model tell which points belong to the same person or animal, and
+//!   each of these is an object.
+//!
+//! Points have the names and edges of the skeleton in the model's sidecar. Behind `fusedpreproc roi=objects`, the points of
+//! a region belong to the object that the region was made for.
 //!
 //! ```text
 //! gst-launch-1.0 filesrc location=dancer.mp4 ! decodebin ! videoconvert ! fusedpreproc \
 //!   ! trtinfer model=posenet.onnx ! peakfind mode=global ! inferoverlay ! autovideosink
 //! ```
 //!
-//! Coordinates are continuous: a pixel's centre is at its index plus one half.
+//! Coordinates are continuous: the centre of a pixel is at its index plus one half.
 
 use gst::prelude::*;
 

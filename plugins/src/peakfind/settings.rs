@@ -1,28 +1,151 @@
-//! From properties, sidecar and defaults to the search's parameters; grouping.rs has the others.
+//! peakfind's properties, and the search's parameters that follow from them, the sidecar and the defaults; grouping.rs has
+//! the parameters of the grouping.
 
+use std::sync::LazyLock;
+
+use cudainfer_kernels::group::{DisplacementParams, MOST_PEAKS, PafConvention, PafParams};
 use cudainfer_kernels::peaks::Params;
+use gst::prelude::*;
 
 use crate::model::ModelInfo;
 use crate::model::enums::peaks::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
 use crate::model::enums::tensor::Layout;
+use crate::property::{Table, property};
+use crate::stats;
+
+/// The convention of part affinity fields, unless the property or the sidecar has another one.
+const CONVENTION: PafConvention = PafConvention::Sleap;
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub output: String,
-    pub mode: Mode,
-    pub refinement: Refinement,
-    pub activation: Activation,
-    pub layout: Layout,
-    pub grid: Grid,
-    pub threshold: Option<f32>,
-    pub max_peaks: Option<u32>,
+    mode: Mode,
+    refinement: Refinement,
+    activation: Activation,
+    layout: Layout,
+    grid: Grid,
+    threshold: Option<f32>,
+    max_peaks: Option<u32>,
     pub grouping: Grouping,
-    pub pafs: String,
-    pub paf_layout: PafLayout,
+    pafs: String,
+    paf_layout: PafLayout,
     pub min_line_score: Option<f32>,
-    pub min_points: Option<u32>,
+    min_points: Option<u32>,
     pub min_score: Option<f32>,
+}
+
+/// The element's own properties.
+pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
+    let defaults = Params::default();
+    let [sleap, openpose] = [PafConvention::Sleap, PafConvention::OpenPose].map(published);
+    Table::new([
+        property!(
+            Settings,
+            output,
+            (),
+            "Output",
+            "Name of the model output with the confidence maps. If not set: the sidecar's, else the only output",
+        ),
+        property!(Settings, mode, (), "Mode", "Number of peaks for each channel"),
+        property!(Settings, refinement, (), "Refinement", "How the position of a peak between cells is found"),
+        property!(Settings, activation, (), "Activation", "What turns the maps into probabilities"),
+        property!(
+            Settings,
+            layout,
+            (),
+            "Layout",
+            "Order of the maps' dimensions; auto takes the sidecar's, else decides by their shape",
+        ),
+        property!(Settings, grid, (), "Grid", "Position of the maps' cells on the network's input"),
+        property!(
+            Settings,
+            threshold?,
+            -1e6..=1e6,
+            defaults.threshold,
+            "Threshold",
+            "Minimum value of a peak, after the activation. If not set: the sidecar's, else the default",
+        ),
+        property!(
+            Settings,
+            max_peaks?,
+            1..=100_000,
+            count(defaults.top_k),
+            "Maximum peaks",
+            format!(
+                "Maximum number of peaks for each channel with mode=local, the highest first; {MOST_PEAKS} at most with \
+                 grouping=paf"
+            ),
+        ),
+        property!(Settings, grouping, (), "Grouping", "How keypoints are grouped into objects"),
+        property!(
+            Settings,
+            pafs,
+            (),
+            "Part affinity fields",
+            "With grouping=paf: name of the model output with the part affinity fields. If not set: the sidecar's, else the \
+             other output, or the only one",
+        ),
+        property!(
+            Settings,
+            paf_layout,
+            (),
+            "Convention of part affinity fields",
+            "With grouping=paf: convention of the fields, which also decides how points are joined",
+        ),
+        property!(
+            Settings,
+            min_line_score?,
+            -1e6..=1e6,
+            published(CONVENTION).min_line_score,
+            "Minimum line score",
+            format!(
+                "With grouping=paf: minimum score of the line between two points that are joined. If not set: the \
+                 sidecar's, else {} (sleap) or {} (openpose)",
+                sleap.min_line_score, openpose.min_line_score
+            ),
+        )
+        .shown(|settings| settings.fields().min_line_score.to_value()),
+        property!(
+            Settings,
+            min_points?,
+            0..=100_000,
+            count(published(CONVENTION).min_points),
+            "Minimum points",
+            format!(
+                "With grouping=paf and displacements: minimum number of points of an object. If not set: the sidecar's, \
+                 else {}, or {} with paf-layout=openpose",
+                sleap.min_points, openpose.min_points
+            ),
+        )
+        .shown(|settings| count(settings.least().0).to_value()),
+        property!(
+            Settings,
+            min_score?,
+            -1e6..=1e6,
+            published(CONVENTION).min_score,
+            "Minimum score",
+            format!(
+                "With grouping=paf and displacements: minimum score of an object. If not set: the sidecar's, else {}, or {} \
+                 with paf-layout=openpose",
+                sleap.min_score, openpose.min_score
+            ),
+        )
+        .shown(|settings| settings.least().1.to_value()),
+    ])
+    .with([stats::param_spec(
+        "; peaks, instances (objects made by grouping=paf and displacements), non-finite (cells with NaN or infinity), \
+         truncated (cut by max-peaks)",
+    )])
+});
+
+/// The published values for fields of this convention, of any skeleton.
+fn published(convention: PafConvention) -> PafParams {
+    PafParams::new(convention, 0, &[])
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 impl Settings {
@@ -55,8 +178,57 @@ impl Settings {
         Some(self.pafs.as_str()).filter(|name| !name.is_empty())
     }
 
+    /// The convention of part affinity fields.
+    pub fn convention(&self, info: &ModelInfo) -> PafConvention {
+        let of_sidecar = info.peaks.paf_layout.and_then(PafLayout::kernel);
+        self.paf_layout.kernel().or(of_sidecar).unwrap_or(CONVENTION)
+    }
+
+    /// The values for part affinity fields that apply where neither the properties nor the sidecar have others.
+    fn fields(&self) -> PafParams {
+        published(self.paf_layout.kernel().unwrap_or(CONVENTION))
+    }
+
+    /// The number of points and the score of an object that apply likewise.
+    fn least(&self) -> (usize, f32) {
+        if self.grouping == Grouping::Displacements {
+            let defaults = DisplacementParams::default();
+            return (defaults.min_points, defaults.min_score);
+        }
+        let defaults = self.fields();
+        (defaults.min_points, defaults.min_score)
+    }
+
     /// The property, if it is set.
     pub fn min_points(&self) -> Option<usize> {
         self.min_points.and_then(|n| usize::try_from(n).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_set_is_shown_as_it_applies() {
+        gst::init().unwrap();
+        let shown = |settings: &Settings| {
+            let value = |name: &str| {
+                let spec = PROPERTIES.specs().iter().find(|spec| spec.name() == name).unwrap();
+                PROPERTIES.get(settings, spec).unwrap()
+            };
+            let [line, points, score] = ["min-line-score", "min-points", "min-score"].map(value);
+            (line.get::<f32>().unwrap(), points.get::<u32>().unwrap(), score.get::<f32>().unwrap())
+        };
+        let mut settings = Settings::default();
+        assert_eq!(shown(&settings), (0.25, 0, 0.0));
+        settings.paf_layout = PafLayout::OpenPose;
+        assert_eq!(shown(&settings), (0.0, 4, 0.4));
+        settings.grouping = Grouping::Displacements;
+        assert_eq!(shown(&settings), (0.0, 0, 0.0), "there are no fields");
+        settings.min_line_score = Some(0.5);
+        settings.min_points = Some(7);
+        settings.min_score = Some(-1.0);
+        assert_eq!(shown(&settings), (0.5, 7, -1.0));
     }
 }

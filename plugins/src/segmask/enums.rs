@@ -1,27 +1,33 @@
-//! What becomes of masks and frames, as properties name it.
+//! The size of masks and what is done with them: the values of two properties.
 
-/// How large a mask is.
+use crate::property::Words;
+
+/// The size of the mask in the metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferMaskSize")]
 #[allow(missing_docs)]
 pub enum Size {
     #[default]
-    #[enum_value(name = "As the model makes it", nick = "model")]
+    #[enum_value(name = "Size of the model's output", nick = "model")]
     Model,
-    #[enum_value(name = "A sample for each pixel of the frame", nick = "frame")]
+    #[enum_value(name = "Size of the frame", nick = "frame")]
     Frame,
 }
 
-/// What becomes of the frame.
+impl Words for Size {}
+
+/// What is done with the mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferMaskOutput")]
 #[allow(missing_docs)]
 pub enum Output {
     #[default]
-    #[enum_value(name = "It passes, with the masks as metadata", nick = "meta")]
+    #[enum_value(name = "Metadata on the frame", nick = "meta")]
     Meta,
-    #[enum_value(name = "RGBA or BGRA: the mask becomes its alpha channel", nick = "alpha")]
+    #[enum_value(name = "Alpha channel of RGBA or BGRA frames", nick = "alpha")]
     Alpha,
-    #[enum_value(name = "GRAY8 in system memory: the mask takes its place", nick = "gray")]
+    #[enum_value(name = "GRAY8 frames in system memory replace the frame", nick = "gray")]
     Gray,
 }
+
+impl Words for Output {}

@@ -9,10 +9,11 @@ use gst_base::subclass::prelude::*;
 use super::enums::Output;
 use super::instances::Instances;
 use super::masks::{Job, Masks};
+use super::negotiate;
+use super::properties::PROPERTIES;
 use super::settings::{Settings, Work};
 use super::target::Target;
 use super::whole::{Setup, Smoothed, Whole};
-use super::{negotiate, properties};
 use crate::caps;
 use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
 use crate::device::Gpu;
@@ -59,24 +60,19 @@ impl ObjectSubclass for SegMask {
 
 impl ObjectImpl for SegMask {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(properties::all);
-        &PROPERTIES
+        PROPERTIES.specs()
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if !crate::mutability::settable(&*self.obj(), pspec)
-            || !crate::strings::is_text(&*self.obj(), value, pspec)
-        {
-            return;
-        }
-        lock(&self.settings).set(pspec.name(), value);
+        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        match pspec.name() {
-            "stats" => self.stats().to_value(),
-            name => lock(&self.settings).get(name).unwrap_or_else(|| pspec.default_value().clone()),
+        if pspec.name() == "stats" {
+            return self.stats().to_value();
         }
+        let value = PROPERTIES.get(&lock(&self.settings), pspec);
+        value.unwrap_or_else(|| pspec.default_value().clone())
     }
 }
 
@@ -88,7 +84,7 @@ impl ElementImpl for SegMask {
             gst::subclass::ElementMetadata::new(
                 "Segmentation masks",
                 "Filter/Analyzer/Video",
-                "Turns a segmentation network's logits into masks: metadata, the frame's alpha channel, or frames of their own",
+                "Makes masks from a segmentation network's outputs: as metadata, as the frame's alpha channel or as gray frames",
                 "The cudainfer authors",
             )
         });

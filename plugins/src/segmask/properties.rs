@@ -1,145 +1,101 @@
-//! The properties.
+//! The table of properties.
 
-use gst::prelude::*;
+use std::sync::LazyLock;
 
-use super::enums::{Output, Size};
-use super::settings::Settings;
-use crate::model::enums::masks::{Activation, Mode};
-use crate::model::enums::tensor::Layout;
+use cudainfer_kernels::segment::{MOST_RADIUS, Params};
+
+use super::settings::{Settings, THRESHOLD};
+use crate::property::{Table, property};
 use crate::stats;
 
-/// All of the element's own.
-pub(super) fn all() -> Vec<glib::ParamSpec> {
-    let count = |name: &str, nick: &str, blurb: &str, maximum: u32| {
-        glib::ParamSpecUInt::builder(name).nick(nick).blurb(blurb).maximum(maximum).mutable_ready().build()
-    };
-    let number = |name: &str, nick: &str, blurb: &str, [low, high]: [f32; 2], default: f32| {
-        glib::ParamSpecFloat::builder(name)
-            .nick(nick)
-            .blurb(blurb)
-            .minimum(low)
-            .maximum(high)
-            .default_value(default)
-            .mutable_ready()
-            .build()
-    };
-    vec![
-        glib::ParamSpecString::builder("tensor")
-            .nick("Tensor")
-            .blurb(
-                "The model's output that holds the logits, or the prototypes; not set, it is the \
-                 sidecar's, else the only one there is",
-            )
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecEnum::builder::<Mode>("mode")
-            .nick("Mode")
-            .blurb("What a mask is made of")
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecEnum::builder::<Activation>("activation")
-            .nick("Activation")
-            .blurb("What makes the values probabilities")
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecEnum::builder::<Layout>("layout")
-            .nick("Layout")
-            .blurb("Order of the tensor's dimensions; auto reads it off their shape")
-            .mutable_ready()
-            .build(),
-        number(
-            "threshold",
+/// The element's own properties.
+pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
+    let defaults = Params::default();
+    Table::new([
+        property!(
+            Settings,
+            tensor,
+            (),
+            "Tensor",
+            "Name of the model output with the logits, or with the prototypes for masks of objects. If not set: the \
+             sidecar's, else the only output",
+        ),
+        property!(Settings, mode, (), "Mode", "What a mask is made of"),
+        property!(Settings, activation, (), "Activation", "What turns the values into probabilities"),
+        property!(
+            Settings,
+            layout,
+            (),
+            "Layout",
+            "Order of the tensor's dimensions; auto takes the sidecar's, else decides by their shape",
+        ),
+        property!(
+            Settings,
+            threshold?,
+            -1e6..=1e6,
+            THRESHOLD,
             "Threshold",
-            "From this value on, after the activation, a channel counts as seen; not set, it is the \
-             sidecar's, else the default",
-            [-1e6, 1e6],
-            0.5,
+            "Minimum value inside the mask, after the activation. If not set: the sidecar's, else the default",
         ),
-        count(
-            "channel",
+        property!(
+            Settings,
+            channel?,
+            0..=u32::MAX,
+            0,
             "Channel",
-            "The channel of mode=threshold and mode=soft; not set, it is the sidecar's, else the only \
-             one, or the second of two",
-            u32::MAX,
+            "Channel for mode=threshold and mode=soft, from 0. If not set: the sidecar's, else the only one, or the second \
+             of two",
         ),
-        number(
-            "smoothing",
+        property!(
+            Settings,
+            smoothing?,
+            0.0..=0.999,
+            defaults.smoothing,
             "Smoothing",
-            "How much of the frames before is kept; 0 is none; not set, it is the sidecar's",
-            [0.0, 0.999],
-            0.0,
+            format!(
+                "Weight of the previous frames in temporal smoothing; 0 is off. If not set: the sidecar's, else {}",
+                defaults.smoothing
+            ),
         ),
-        count(
-            "opening",
+        property!(
+            Settings,
+            opening?,
+            0..=MOST_RADIUS,
+            defaults.opening,
             "Opening",
-            "What is narrower than twice this and one cell is removed; not set, it is the sidecar's",
-            32,
+            format!(
+                "Radius in cells of the morphological opening, which removes what is narrower than twice the radius plus 1. \
+                 If not set: the sidecar's, else {}",
+                defaults.opening
+            ),
         ),
-        count(
-            "closing",
+        property!(
+            Settings,
+            closing?,
+            0..=MOST_RADIUS,
+            defaults.closing,
             "Closing",
-            "Gaps that are narrower than twice this and one cell are filled; not set, it is the sidecar's",
-            32,
+            format!(
+                "Radius in cells of the morphological closing, which fills gaps narrower than twice the radius plus 1. If \
+                 not set: the sidecar's, else {}",
+                defaults.closing
+            ),
         ),
-        count(
-            "min-area",
+        property!(
+            Settings,
+            min_area?,
+            0..=u32::MAX,
+            defaults.min_area,
             "Minimum area",
-            "Connected areas of fewer cells are removed; not set, it is the sidecar's",
-            u32::MAX,
+            format!(
+                "Minimum size of a connected area in cells; smaller ones are removed. If not set: the sidecar's, else {}",
+                defaults.min_area
+            ),
         ),
-        glib::ParamSpecEnum::builder::<Size>("size")
-            .nick("Size")
-            .blurb("How large the mask in the metadata is")
-            .mutable_ready()
-            .build(),
-        glib::ParamSpecEnum::builder::<Output>("output")
-            .nick("Output")
-            .blurb("What becomes of the frame")
-            .mutable_ready()
-            .build(),
-        stats::param_spec(
-            "; masks, non-finite (values of NaN or infinity; on the GPU those of the last frames \
-             may be missing)",
-        ),
-    ]
-}
-
-impl Settings {
-    /// Sets the property `name`, unless it is none of these.
-    pub fn set(&mut self, name: &str, value: &glib::Value) {
-        match name {
-            "tensor" => self.tensor = value.get::<Option<String>>().ok().flatten().unwrap_or_default(),
-            "mode" => self.mode = value.get().unwrap_or_default(),
-            "activation" => self.activation = value.get().unwrap_or_default(),
-            "layout" => self.layout = value.get().unwrap_or_default(),
-            "threshold" => self.threshold = value.get().ok(),
-            "channel" => self.channel = value.get().ok(),
-            "smoothing" => self.smoothing = value.get().ok(),
-            "opening" => self.opening = value.get().ok(),
-            "closing" => self.closing = value.get().ok(),
-            "min-area" => self.min_area = value.get().ok(),
-            "size" => self.size = value.get().unwrap_or_default(),
-            "output" => self.output = value.get().unwrap_or_default(),
-            _ => (),
-        }
-    }
-
-    /// The property `name`; `None` where it is not set, or none of these.
-    pub fn get(&self, name: &str) -> Option<glib::Value> {
-        Some(match name {
-            "tensor" => self.tensor.to_value(),
-            "mode" => self.mode.to_value(),
-            "activation" => self.activation.to_value(),
-            "layout" => self.layout.to_value(),
-            "threshold" => return self.threshold.map(|v| v.to_value()),
-            "channel" => return self.channel.map(|v| v.to_value()),
-            "smoothing" => return self.smoothing.map(|v| v.to_value()),
-            "opening" => return self.opening.map(|v| v.to_value()),
-            "closing" => return self.closing.map(|v| v.to_value()),
-            "min-area" => return self.min_area.map(|v| v.to_value()),
-            "size" => self.size.to_value(),
-            "output" => self.output.to_value(),
-            _ => return None,
-        })
-    }
-}
+        property!(Settings, size, (), "Size", "Size of the mask in the metadata"),
+        property!(Settings, output, (), "Output", "What is done with the mask"),
+    ])
+    .with([stats::param_spec(
+        "; masks, non-finite (values that are NaN or infinity; on the GPU those of the last frames may be missing)",
+    )])
+});

@@ -28,6 +28,9 @@ pub(super) struct Settings {
     pub output: Output,
 }
 
+/// The value from which on a channel counts as seen, unless the property or the sidecar has another one.
+pub(super) const THRESHOLD: f32 = 0.5;
+
 /// What is done with a model's outputs.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
@@ -128,8 +131,7 @@ impl Settings {
             (None, _, 2) => 1,
             (None, ..) => {
                 return Err(format!(
-                    "'{tensor}' has {channels} channels: say by the property channel which of them is the mask, or set \
-                     mode=argmax"
+                    "'{tensor}' has {channels} channels: set channel to the one that is the mask, or mode=argmax"
                 ));
             }
         };
@@ -137,7 +139,7 @@ impl Settings {
         let params = Params {
             classes: match mode {
                 Mode::Argmax => Classes::Argmax,
-                _ => Classes::Threshold(self.threshold.or(sidecar.threshold).unwrap_or(0.5)),
+                _ => Classes::Threshold(self.threshold.or(sidecar.threshold).unwrap_or(THRESHOLD)),
             },
             channel,
             activation: self
@@ -146,10 +148,10 @@ impl Settings {
                 .or(sidecar.activation.and_then(Activation::kernel))
                 .unwrap_or(defaults.activation),
             layout,
-            smoothing: self.smoothing.or(sidecar.smoothing).unwrap_or(0.0),
-            opening: self.opening.or(sidecar.opening).unwrap_or(0),
-            closing: self.closing.or(sidecar.closing).unwrap_or(0),
-            min_area: self.min_area.or(sidecar.min_area).unwrap_or(0),
+            smoothing: self.smoothing.or(sidecar.smoothing).unwrap_or(defaults.smoothing),
+            opening: self.opening.or(sidecar.opening).unwrap_or(defaults.opening),
+            closing: self.closing.or(sidecar.closing).unwrap_or(defaults.closing),
+            min_area: self.min_area.or(sidecar.min_area).unwrap_or(defaults.min_area),
             soft: mode == Mode::Soft,
         };
         // Wrong parameters are said now, not with the first frame.
@@ -199,7 +201,7 @@ impl Settings {
         match (others.next(), others.next()) {
             (Some(only), None) => Ok(only),
             _ => Err(format!(
-                "the model has several outputs, {}: name the one with the masks by the property tensor",
+                "the model has several outputs, {}: set tensor to the one with the masks",
                 list(outputs)
             )),
         }

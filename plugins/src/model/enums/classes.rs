@@ -1,22 +1,26 @@
-//! How scores become confidences, as properties and sidecars name it.
+//! How scores become confidences: values of properties and of sidecars.
 
 use cudainfer_kernels::detect;
 
-/// What makes the scores probabilities.
+use crate::property::Words;
+
+/// What turns the scores into probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferClassActivation")]
 #[allow(missing_docs)]
 pub enum Activation {
     #[default]
-    #[enum_value(name = "As the sidecar says, else softmax", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else softmax", nick = "auto")]
     Auto,
-    #[enum_value(name = "Nothing: the model has done it", nick = "none")]
+    #[enum_value(name = "None: the model has applied it", nick = "none")]
     None,
-    #[enum_value(name = "A sigmoid of each score: classes do not exclude each other", nick = "sigmoid")]
+    #[enum_value(name = "Sigmoid of each score: several classes may apply", nick = "sigmoid")]
     Sigmoid,
-    #[enum_value(name = "The softmax of all scores: one class is right", nick = "softmax")]
+    #[enum_value(name = "Softmax over all scores: one class applies", nick = "softmax")]
     Softmax,
 }
+
+impl Words for Activation {}
 
 impl Activation {
     pub(crate) fn kernel(self) -> Option<detect::Activation> {

@@ -1,14 +1,16 @@
-//! Decoders and kinds of suppression, as properties and sidecars name them.
+//! Decoders and kinds of suppression: values of properties and of sidecars.
 
 use cudainfer_kernels::detect::DecoderKind;
 
-/// How a detector writes its boxes.
+use crate::property::Words;
+
+/// The format of a detector's outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferDecoder")]
 #[allow(missing_docs)]
 pub enum Decoder {
     #[default]
-    #[enum_value(name = "As the sidecar says, else by the outputs' shapes", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else chosen by the outputs' shapes", nick = "auto")]
     Auto,
     #[enum_value(name = "[1,N,5+C]: box, objectness, classes (v5, v7)", nick = "yolov5")]
     Yolov5,
@@ -18,7 +20,7 @@ pub enum Decoder {
     Yolox,
     #[enum_value(name = "[1,M,6]: corners, confidence, class; needs no NMS (v10, v26)", nick = "end-to-end")]
     EndToEnd,
-    #[enum_value(name = "class scores and DFL boxes over several strides", nick = "nanodet")]
+    #[enum_value(name = "Class scores and distributed boxes (DFL) for several strides", nick = "nanodet")]
     Nanodet,
     #[enum_value(name = "[1,N,4] boxes and [1,N,C] scores (SSD, DETR)", nick = "boxes-scores")]
     BoxesScores,
@@ -26,11 +28,13 @@ pub enum Decoder {
     YoloPose,
     #[enum_value(name = "[1,4+C+M,N] and prototypes [1,M,h,w]: masks (v8-seg, v11-seg)", nick = "yolo-seg")]
     YoloSeg,
-    #[enum_value(name = "class heat-map, sizes, offsets", nick = "centernet")]
+    #[enum_value(name = "Class heat map, sizes, offsets", nick = "centernet")]
     Centernet,
-    #[enum_value(name = "the same of faces, with landmarks", nick = "centerface")]
+    #[enum_value(name = "CenterNet for faces, with landmarks", nick = "centerface")]
     Centerface,
 }
+
+impl Words for Decoder {}
 
 impl Decoder {
     pub(crate) fn kernel(self) -> Option<DecoderKind> {
@@ -50,25 +54,24 @@ impl Decoder {
     }
 }
 
-/// What suppresses overlapping boxes.
+/// How overlapping boxes are suppressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferNms")]
 #[allow(missing_docs)]
 pub enum NmsMode {
     #[default]
-    #[enum_value(
-        name = "As the sidecar says, else class-wise, or nothing for heat-maps' peaks",
-        nick = "auto"
-    )]
+    #[enum_value(name = "As in the sidecar, else class-wise, or none for heat maps", nick = "auto")]
     Auto,
-    #[enum_value(name = "Boxes suppress weaker ones of their own class", nick = "class-wise")]
+    #[enum_value(name = "Boxes suppress weaker boxes of the same class", nick = "class-wise")]
     ClassWise,
-    #[enum_value(name = "Boxes suppress weaker ones of any class", nick = "class-agnostic")]
+    #[enum_value(name = "Boxes suppress weaker boxes of any class", nick = "class-agnostic")]
     Agnostic,
-    #[enum_value(name = "Soft-NMS: overlap lowers the confidence linearly", nick = "soft-linear")]
+    #[enum_value(name = "Soft-NMS: overlap reduces the confidence linearly", nick = "soft-linear")]
     SoftLinear,
-    #[enum_value(name = "Soft-NMS: overlap lowers the confidence by a gaussian", nick = "soft-gaussian")]
+    #[enum_value(name = "Soft-NMS: overlap reduces the confidence by a Gaussian", nick = "soft-gaussian")]
     SoftGaussian,
     #[enum_value(name = "Nothing is suppressed", nick = "none")]
     None,
 }
+
+impl Words for NmsMode {}

@@ -1,6 +1,8 @@
-//! How masks are made and where they go, as properties and sidecars name it.
+//! How masks are made: values of properties and of sidecars.
 
 use cudainfer_kernels::segment;
+
+use crate::property::Words;
 
 /// What a mask is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
@@ -9,38 +11,45 @@ use cudainfer_kernels::segment;
 pub enum Mode {
     #[default]
     #[enum_value(
-        name = "As the sidecar says, else threshold for one channel and argmax for several; instances behind gpunms",
+        name = "As in the sidecar, else threshold for one channel and argmax for several; instances behind gpunms",
         nick = "auto"
     )]
     Auto,
     #[enum_value(name = "The class with the greatest value", nick = "argmax")]
     Argmax,
-    #[enum_value(name = "One where a channel reaches the threshold, else zero", nick = "threshold")]
+    #[enum_value(name = "1 where a channel reaches the threshold, else 0", nick = "threshold")]
     Threshold,
-    #[enum_value(name = "A channel's value itself, 0..1 as 0..255", nick = "soft")]
+    #[enum_value(name = "The channel's value, 0 to 1 as 0 to 255", nick = "soft")]
     Soft,
     #[enum_value(
-        name = "A mask for each detection, of prototypes and the coefficients that gpunms passes on",
+        name = "One mask for each detection, from the prototypes and coefficients that gpunms passes on",
         nick = "instances"
     )]
     Instances,
 }
 
-/// What makes the values probabilities.
+impl Words for Mode {}
+
+/// What turns the values into probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferMaskActivation")]
 #[allow(missing_docs)]
 pub enum Activation {
     #[default]
-    #[enum_value(name = "As the sidecar says, else none", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else none", nick = "auto")]
     Auto,
-    #[enum_value(name = "Nothing: the model has done it", nick = "none")]
+    #[enum_value(name = "None: the model has applied it", nick = "none")]
     None,
-    #[enum_value(name = "Logits, each channel by itself", nick = "sigmoid")]
+    #[enum_value(name = "Sigmoid of each channel: the values are logits", nick = "sigmoid")]
     Sigmoid,
-    #[enum_value(name = "Logits of classes that exclude each other", nick = "softmax")]
+    #[enum_value(
+        name = "Softmax over the channels: the values are logits of classes that exclude each other",
+        nick = "softmax"
+    )]
     Softmax,
 }
+
+impl Words for Activation {}
 
 impl Activation {
     pub(crate) fn kernel(self) -> Option<segment::Activation> {

@@ -1,4 +1,4 @@
-//! The words that sidecars, properties and caps have for what a model takes and gives.
+//! The enums of properties, which sidecars and caps write by their nicks.
 
 pub mod classes;
 pub mod detection;

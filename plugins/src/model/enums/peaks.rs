@@ -1,21 +1,25 @@
-//! How peaks are found, as properties and sidecars name it.
+//! How peaks are found and grouped: values of properties and of sidecars.
 
 use cudainfer_kernels::group::PafConvention;
 use cudainfer_kernels::peaks;
 
-/// How many peaks a channel has.
+use crate::property::Words;
+
+/// The number of peaks of each channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPeakMode")]
 #[allow(missing_docs)]
 pub enum Mode {
     #[default]
-    #[enum_value(name = "As the sidecar says, else local", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else local", nick = "auto")]
     Auto,
-    #[enum_value(name = "The highest peak of each channel", nick = "global")]
+    #[enum_value(name = "One peak for each channel: the highest", nick = "global")]
     Global,
     #[enum_value(name = "Every local maximum above the threshold", nick = "local")]
     Local,
 }
+
+impl Words for Mode {}
 
 impl Mode {
     pub(crate) fn kernel(self) -> Option<peaks::Mode> {
@@ -27,21 +31,23 @@ impl Mode {
     }
 }
 
-/// How a peak is placed between cells.
+/// How the position of a peak between cells is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferRefinement")]
 #[allow(missing_docs)]
 pub enum Refinement {
     #[default]
-    #[enum_value(name = "As the sidecar says, else quadratic", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else quadratic", nick = "auto")]
     Auto,
-    #[enum_value(name = "The cell itself", nick = "none")]
+    #[enum_value(name = "None: the position of the cell", nick = "none")]
     None,
-    #[enum_value(name = "A parabola through three cells on each axis", nick = "quadratic")]
+    #[enum_value(name = "Parabola through three cells on each axis", nick = "quadratic")]
     Quadratic,
-    #[enum_value(name = "The expectation over five by five cells", nick = "integral")]
+    #[enum_value(name = "Centre of mass of 5x5 cells", nick = "integral")]
     Integral,
 }
+
+impl Words for Refinement {}
 
 impl Refinement {
     pub(crate) fn kernel(self) -> Option<peaks::Refinement> {
@@ -54,19 +60,21 @@ impl Refinement {
     }
 }
 
-/// What makes the maps probabilities.
+/// What turns the maps into probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPeakActivation")]
 #[allow(missing_docs)]
 pub enum Activation {
     #[default]
-    #[enum_value(name = "As the sidecar says, else none", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else none", nick = "auto")]
     Auto,
-    #[enum_value(name = "Nothing: the model has done it", nick = "none")]
+    #[enum_value(name = "None: the model has applied it", nick = "none")]
     None,
-    #[enum_value(name = "The maps are logits: a sigmoid", nick = "sigmoid")]
+    #[enum_value(name = "Sigmoid: the maps are logits", nick = "sigmoid")]
     Sigmoid,
 }
+
+impl Words for Activation {}
 
 impl Activation {
     pub(crate) fn kernel(self) -> Option<peaks::Activation> {
@@ -78,13 +86,13 @@ impl Activation {
     }
 }
 
-/// How the maps' cells lie on the network's input.
+/// The position of the maps' cells on the network's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferGrid")]
 #[allow(missing_docs)]
 pub enum Grid {
     #[default]
-    #[enum_value(name = "As the sidecar says, else by the sizes of map and input", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else decided by the sizes of map and input", nick = "auto")]
     Auto,
     #[enum_value(
         name = "Cells tile the input: cell i is centred at (i + 0.5) * stride",
@@ -100,6 +108,8 @@ pub enum Grid {
     Strided,
 }
 
+impl Words for Grid {}
+
 impl Grid {
     pub(crate) fn kernel(self) -> Option<peaks::Grid> {
         match self {
@@ -111,37 +121,41 @@ impl Grid {
     }
 }
 
-/// Which points belong to the same object.
+/// How keypoints are grouped into objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferGrouping")]
 #[allow(missing_docs)]
 pub enum Grouping {
     #[default]
-    #[enum_value(name = "As the sidecar says, else frame", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else frame", nick = "auto")]
     Auto,
-    #[enum_value(name = "All points of a frame, or of a region of it, are one object's", nick = "frame")]
+    #[enum_value(name = "All points of a frame or region are one object", nick = "frame")]
     Frame,
-    #[enum_value(name = "Each point is an object of its own", nick = "each")]
+    #[enum_value(name = "Each point is an object", nick = "each")]
     Each,
-    #[enum_value(name = "By part affinity fields (SLEAP bottom-up, OpenPose)", nick = "paf")]
+    #[enum_value(name = "Part affinity fields (SLEAP bottom-up, OpenPose)", nick = "paf")]
     Paf,
-    #[enum_value(name = "By offsets and displacements (PoseNet)", nick = "displacements")]
+    #[enum_value(name = "Offsets and displacements (PoseNet)", nick = "displacements")]
     Displacements,
 }
 
-/// Whose part affinity fields they are.
+impl Words for Grouping {}
+
+/// The convention of part affinity fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPafLayout")]
 #[allow(missing_docs)]
 pub enum PafLayout {
     #[default]
-    #[enum_value(name = "As the sidecar says, else sleap", nick = "auto")]
+    #[enum_value(name = "As in the sidecar, else sleap", nick = "auto")]
     Auto,
-    #[enum_value(name = "SLEAP's: fields of their own, the best assignment of each edge", nick = "sleap")]
+    #[enum_value(name = "SLEAP: separate fields, optimal assignment of each edge", nick = "sleap")]
     Sleap,
-    #[enum_value(name = "OpenPose's: with background, the best line first", nick = "openpose")]
+    #[enum_value(name = "OpenPose: with background map, greedy assignment", nick = "openpose")]
     OpenPose,
 }
+
+impl Words for PafLayout {}
 
 impl PafLayout {
     pub(crate) fn kernel(self) -> Option<PafConvention> {
