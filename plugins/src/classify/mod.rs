@@ -1,9 +1,9 @@
 //! SECTION:element-classify
 //!
 //! Turns a classifier's scores into the best classes. Behind `fusedpreproc roi=objects`, where the model saw a region of the
-//! frame for each object, they become the parameter `classification` of that object (see [`crate::meta::object`]); behind a
-//! model that saw the whole frame, that of a region of interest as large as the frame. The classes' names are the labels of
-//! the model's sidecar.
+//! frame for each object, they become the parameter `classification` of that object (see [`crate::meta::object`]). If the
+//! model saw the whole frame, they become that of a region of interest as large as the frame. The names of the classes are
+//! the labels of the model's sidecar.
 //!
 //! ```text
 //! gst-launch-1.0 uridecodebin uri=file:///street.avi ! videoconvert ! fusedpreproc ! trtinfer model=nanodet.onnx ! gpunms \

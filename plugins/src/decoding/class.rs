@@ -1,4 +1,4 @@
-//! The class of the GObject: where the base class finds what an element adds.
+//! The GObject class structure: where the base class finds the methods of an element.
 
 use std::marker::PhantomData;
 

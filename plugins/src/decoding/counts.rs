@@ -1,4 +1,4 @@
-//! What elements count besides the counters that all have.
+//! What an element counts besides the counters that all elements have.
 
 /// The most that an element counts.
 const MOST: usize = 4;

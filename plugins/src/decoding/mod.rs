@@ -1,9 +1,9 @@
-//! The base class of the elements that make results of a model's outputs: gpunms, peakfind, classify and segmask.
+//! The abstract base class of the elements that turn a model's outputs into results: gpunms, peakfind, classify and segmask.
 //!
-//! It negotiates, takes the tensors off the frames, decides on which side (GPU or CPU) they are worked on, has a batch decoded
-//! once, counts, warns of values that are no numbers, and answers what a model is asked about. An element adds its settings
-//! and a [`Decode`] that it makes of them in [`DecodingElementImpl::prepare`]. Where that looks at one row of the outputs after
-//! the other, [`Rows`] does the rest.
+//! It negotiates, removes the tensors from the frames, chooses between GPU and CPU, has a batch decoded once, counts, warns
+//! of values that are not finite, and answers queries about the model. An element adds its settings and a [`Decode`] that it
+//! makes from them in [`DecodingElementImpl::prepare`]. If that decodes the rows of the outputs one by one, [`Rows`] does the
+//! rest.
 
 use std::any::Any;
 

@@ -1,5 +1,5 @@
-//! Results that follow from one row of the outputs, a frame's or a region's: on the CPU row by row, on the GPU once for all rows of
-//! a batch.
+//! Results of single rows of the outputs, of a frame or a region: on the CPU row by row, on the GPU once for all rows of a
+//! batch.
 
 use std::sync::Arc;
 

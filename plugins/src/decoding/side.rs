@@ -1,4 +1,4 @@
-//! Where an element works that makes results of tensors: where these lie, unless the user wants it otherwise.
+//! Whether to decode on the GPU or the CPU: where the tensors are, unless the property `device` says otherwise.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! What gpunms hands on of a model with a mask head, for segmask to make masks of: the prototypes, and the coefficients of
-//! the objects that it has put on the frame. Caps are negotiated so that only who reads tensors gets them.
+//! What gpunms passes on of a model with masks, for segmask: the prototypes, and the coefficients of the objects that it has
+//! put on the frame. Caps are negotiated so that only elements that read tensors get them.
 
 use cudainfer_kernels::detect::{Decoder, Masks};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};

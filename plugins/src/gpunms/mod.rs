@@ -1,22 +1,22 @@
 //! SECTION:element-gpunms
 //!
-//! Turns a detector's output tensors into objects on the frame: decode, threshold, top-k and non-maximum suppression.
+//! Turns a detector's output tensors into objects on the frame: decoding, threshold, top-k and non-maximum suppression.
 //! Each object becomes a `GstVideoRegionOfInterestMeta` with a `detection` parameter (see [`crate::meta::object`]).
 //!
-//! How the detector writes its boxes is read off the shapes of its outputs, or named by `decoder`. Shapes that fit
-//! several decoders are an error that lists them.
+//! The decoder is chosen from the shapes of the outputs, or named by `decoder`. Shapes that fit several decoders are an error
+//! that lists them.
 //!
 //! ```text
 //! gst-launch-1.0 filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \
 //!   ! trtinfer model=yolo11n.onnx ! gpunms classes=person,car confidence=0.4 ! inferpublish ! fakesink
 //! ```
 //!
-//! Models that give keypoints (YOLO-pose, CenterFace) have them put on their objects as a `keypoints` parameter, named and
-//! joined as the skeleton in the sidecar says. Of models with masks (YOLO-seg) the prototypes and the objects' coefficients
-//! are handed on as tensors, to whoever asks for tensors in its caps: segmask, also behind a tracker.
-//! Behind `fusedpreproc roi=objects` the objects of every region are found, and put on the frame in its coordinates.
+//! Keypoints (YOLO-pose, CenterFace) are attached to their objects as a `keypoints` parameter, with the names and edges of
+//! the skeleton in the sidecar. With models that have masks (YOLO-seg), the prototypes and the objects' coefficients are
+//! passed on as tensors to elements that accept tensors in their caps: segmask, also behind a tracker. Behind
+//! `fusedpreproc roi=objects`, the objects of every region are put on the frame, in its coordinates.
 //!
-//! A property that is not set is the sidecar's, else the default that gst-inspect shows. Candidates with NaN or
+//! A property that is not set has the sidecar's value, else the default that gst-inspect shows. Candidates with NaN or
 //! infinite values are dropped and counted in `stats`.
 
 use gst::prelude::*;

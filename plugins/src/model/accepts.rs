@@ -1,8 +1,10 @@
-//! Whether the elements behind a model can work with another one: trtinfer asks before it takes a model over while frames flow.
+//! Whether the elements downstream of a model can work with another one: trtinfer asks before it changes models while frames
+//! flow.
 //!
-//! The question is a custom query that travels downstream, with the caps of what the model makes. Who can work with them
-//! leaves it unanswered, so that a tee asks its other branches, too; who cannot answers with a refusal. An element that
-//! hands on other caps than it gets asks for these itself, and one that makes tensors of its own ends the question.
+//! The question is a custom query that travels downstream, with the caps of the new model's outputs. An element that can
+//! work with them leaves it unanswered, so that a tee asks its other branches too; one that cannot answers with a refusal. An
+//! element that passes on other caps than it gets asks with those, and one that makes tensors of its own (fusedpreproc) ends
+//! the question.
 
 use gst::prelude::*;
 

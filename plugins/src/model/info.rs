@@ -1,5 +1,5 @@
-//! What is known of a model besides its tensors. gpunms and peakfind ask the trtinfer before them for it with a
-//! custom query when they negotiate.
+//! What is known of a model besides its tensors. The decoding elements ask the trtinfer upstream for it with a custom query
+//! when they negotiate.
 
 use std::path::Path;
 use std::sync::Arc;

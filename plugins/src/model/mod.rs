@@ -1,4 +1,4 @@
-//! What a model is: its inputs and what its sidecar says of them, of its outputs and of its keypoints. Nothing here runs it.
+//! What a model is: its inputs, and what its sidecar says about them, its outputs and its keypoints. Nothing here runs it.
 
 pub(crate) mod accepts;
 pub mod enums;

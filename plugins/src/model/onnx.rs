@@ -1,4 +1,4 @@
-//! A look into an ONNX file: of what type its weights are, and which of them lie in other files.
+//! Reads from an ONNX file of what type its weights are, and which of them are in other files.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};

@@ -1,19 +1,19 @@
 //! SECTION:element-peakfind
 //!
-//! Turns confidence maps (heat-maps) into points on the frame, to a fraction of a cell. `mode=global` takes the one
-//! highest peak of each channel (one person or animal in view), `mode=local` every local maximum above the threshold.
+//! Turns confidence maps (heat maps) into keypoints on the frame, with sub-cell accuracy. `mode=global` takes the highest
+//! peak of each channel (one person or animal in view), `mode=local` every local maximum above the threshold.
 //!
-//! `grouping` says which points belong together. With `frame`, all of them: they become one
+//! `grouping` decides which points belong together. With `frame`, all of them: they become one
 //! `GstVideoRegionOfInterestMeta` with a `keypoints` parameter (see [`crate::meta::object`]). With `each`, every point is an
-//! object, whose `detection` is a box of no size: so go centroids to `fusedpreproc roi=objects`. With `paf` and
-//! `displacements`, further outputs of the model say which points are the same person's or animal's, and each of these is
-//! an object. The points' names and the edges between them are the skeleton's of the model's sidecar.
+//! object, whose `detection` is a box of no size, for `fusedpreproc roi=objects` with centroids. With `paf` and
+//! `displacements`, further outputs of the model decide which points belong to the same person or animal, and each of these
+//! is an object. The names of the points and the edges between them come from the skeleton in the model's sidecar.
 //!
-//! Behind `fusedpreproc roi=objects` the points go to the object whose region they were found in.
+//! Behind `fusedpreproc roi=objects`, points are attached to the object in whose region they were found.
 //!
 //! ```text
 //! gst-launch-1.0 filesrc location=dancer.mp4 ! decodebin ! videoconvert ! fusedpreproc \
-//!   ! trtinfer model=posenet.onnx ! peakfind mode=global ! inferoverlay ! autovideosink
+//!   ! trtinfer model=posenet.onnx ! peakfind mode=global ! inferoverlay ! videoconvert ! autovideosink
 //! ```
 //!
 //! Coordinates are continuous: a pixel's centre is at its index plus one half.

@@ -1,8 +1,8 @@
 //! SECTION:element-segmask
 //!
-//! Turns a segmentation network's logits into masks: the class of each pixel, or how surely something is seen there. Masks
-//! travel on the frame as `GstCudaInferMaskMeta` (see [`crate::meta::mask`]), or become the frame's alpha channel or the
-//! frame itself. Behind gpunms, with models like YOLO11n-seg, each detection gets a mask of its own.
+//! Turns a segmentation network's logits into masks: the class of each pixel, or the value of one channel. Masks are attached
+//! to the frame as `GstCudaInferMaskMeta` (see [`crate::meta::mask`]), or become the frame's alpha channel or the frame
+//! itself. Behind gpunms, with models such as YOLO11n-seg, each detection gets a mask of its own.
 //!
 //! ```text
 //! gst-launch-1.0 v4l2src ! videoconvert ! fusedpreproc ! trtinfer model=selfie.onnx ! segmask smoothing=0.5 \

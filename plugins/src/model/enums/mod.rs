@@ -1,4 +1,4 @@
-//! The words that sidecars, properties and caps have for what a model takes and gives.
+//! Enums of sidecars, properties and caps for a model's inputs and outputs.
 
 pub mod classes;
 pub mod detection;
