@@ -1,4 +1,4 @@
-"""The bare session loop: the model alone, as often as it runs on the CPU. What `scripts/bench --streams` holds lines against.
+"""The bare session loop: the model alone, as often as it runs on the CPU. `scripts/bench --streams` compares pipelines with it.
 
     bench_session.py MODEL BATCH SESSIONS THREADS SECONDS [--beside LINE FRAME STREAMS]
 

@@ -1,4 +1,4 @@
-"""Compares the points and instances that our lines find with those that the references find. Started by scripts/evaluate.
+"""Compares the points and instances that our pipelines find with those that the references find. Started by scripts/evaluate.
 
     evaluate_pose.py --models DIR --video FILE --reference PYTHON [--sleap-nn WHEEL] [--every N]
 

@@ -4,12 +4,13 @@ what came of it as tables. Started by scripts/bench --gpu.
     gpu_bench.py [--no-peers] [--line-runs N] [--no-lines] [--no-streams | --only-streams] [--rows FILE]...
                  [--pose-model FILE --pose-video FILE] [--results FOLDER]
 
-Whole lines (benches/gpu/lines.py) and many streams into one model (benches/gpu/streams.py) are measured where there are
+Whole pipelines (benches/gpu/lines.py) and many streams into one model (benches/gpu/streams.py) are measured if there are
 GStreamer, ONNX Runtime and the clip that scripts/gpu-bundle makes; their networks are exported by PyTorch first.
 --pose-model is a network that groups points, with its sidecar beside it (default: that of SLEAP's two flies), and
---pose-video what it looks at: a line of poses besides. --rows adds rows from elsewhere: JSON objects, one a line. A row of one operation is
+--pose-video its video: then a pipeline of poses is measured too. --rows adds rows from elsewhere: JSON objects, one a
+line. A row of one operation is
     {"row", "who", "median_us", "p95_us", "bytes", "launches", "goal_us"}       (peers: without the last three)
-and one of a whole line is
+and one of a whole pipeline is
     {"row", "who", "fps", "p95_ms", "bytes_to_host_per_frame", "host_waits_per_frame", "goal"}   (goal: frames/s)
 (or "per_frame", the elements' counters by name, in place of the two before "goal"), those of many streams are as
 streams.py says,
@@ -266,12 +267,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/bench --gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--no-peers", action="store_true", help="ours alone")
-    parser.add_argument("--no-lines", action="store_true", help="operations alone")
-    parser.add_argument("--no-streams", action="store_true", help="one stream alone")
-    parser.add_argument("--only-streams", action="store_true", help="many streams alone")
-    parser.add_argument("--line-runs", type=int, default=3, metavar="N", help="runs of each whole line (default: 3)")
-    parser.add_argument("--pose-model", type=Path, metavar="FILE", help="a network that groups points, for a line of poses")
+    parser.add_argument("--no-peers", action="store_true", help="only ours")
+    parser.add_argument("--no-lines", action="store_true", help="only operations")
+    parser.add_argument("--no-streams", action="store_true", help="only one stream")
+    parser.add_argument("--only-streams", action="store_true", help="only many streams")
+    parser.add_argument("--line-runs", type=int, default=3, metavar="N", help="runs of each whole pipeline (default: 3)")
+    parser.add_argument("--pose-model", type=Path, metavar="FILE", help="a network that groups points, for a pipeline of poses")
     parser.add_argument("--pose-video", type=Path, metavar="FILE", help="H.264 in MP4 for it, of at least 1000 frames")
     parser.add_argument("--rows", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="FOLDER")

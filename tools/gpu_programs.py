@@ -1,4 +1,4 @@
-"""The programs that need a GPU: the tests and benchmarks that have `gpu` in their name, and `load`, which feeds lines.
+"""The programs that need a GPU: the tests and benchmarks that have `gpu` in their name, and `load`, which feeds pipelines.
 
     gpu_programs.py test|bench      prints NAME and PATH of each, built by cargo
 

@@ -107,7 +107,7 @@ def sanitized(tool: str, checker: str, path: Path, filters: list[str], left_out:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/test --gpu", description=__doc__.splitlines()[0])
-    parser.add_argument("--no-sanitizer", action="store_true", help="the tests alone, which is much faster")
+    parser.add_argument("--no-sanitizer", action="store_true", help="only the tests, which is much faster")
     parser.add_argument("--all", action="store_true", help="no test is left out under the sanitizer")
     parser.add_argument("filter", nargs="*", help="a part of the tests' names")
     given = parser.parse_args()

@@ -1,12 +1,12 @@
-"""The launch lines of pipelines/: reading, filling in and starting them. Used by run, demo, evaluate, bench, quantize and
+"""The pipelines of pipelines/: reading, filling in and starting them. Used by run, demo, evaluate, bench, quantize and
 autotune.
 
-A pipelines/NAME.launch file is a header of lines that begin with '#', then one launch line that may be broken anywhere.
-The header's first line says what the pipeline does. A line of it that looks like
+A pipelines/NAME.launch file is a header of lines that begin with '#', then one pipeline that may be broken anywhere.
+The header's first line tells what the pipeline does. A line of it such as
 
     # key=default  what the key is for
 
-declares a placeholder, `{key}` in the launch line; with nothing behind the '=' a value must be given. A default that
+declares a placeholder, `{key}` in the pipeline; with nothing behind the '=' a value must be given. A default that
 begins with './' is a path in the repository. Braces around anything else are left alone: caps lists need them.
 """
 

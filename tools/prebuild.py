@@ -1,11 +1,11 @@
-"""Fills the engine cache for a model, so that its first start is as quick as every other.
+"""Fills the engine cache for a model, so that its first start is as fast as all others.
 
 scripts/prebuild MODEL [--provider auto|tensorrt|tensorrt-rtx|cuda|cpu] [--device auto|cuda|cuda:N|cpu]
                  [--batch-size N] [--cache FOLDER]
 
 It runs the model on one batch, which builds what is kept, and once more, and prints what lies where and how long both
 took.
-Give the options that trtinfer will be given: what is kept for others is of no use to it.
+Give the options that trtinfer will be given: entries for other options are of no use to it.
 """
 
 from __future__ import annotations

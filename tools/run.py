@@ -1,8 +1,8 @@
-"""Runs a pipeline of pipelines/ with gst-launch-1.0, after printing the exact line.
+"""Runs a pipeline of pipelines/ with gst-launch-1.0, after printing it.
 
 scripts/run                         lists the pipelines
 scripts/run NAME KEY=VALUE...       runs one
-scripts/run --print NAME KEY=...    only prints the line
+scripts/run --print NAME KEY=...    only prints it
 scripts/run --help NAME             explains its keys
 """
 

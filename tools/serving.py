@@ -1,4 +1,4 @@
-"""Measures lines around trtinfer with the program `load` (plugins/examples/load.rs). Used by bench and autotune."""
+"""Measures pipelines with trtinfer with the program `load` (plugins/examples/load.rs). Used by bench and autotune."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@
 //! | [`classify`] | a classifier's scores | the best classes of each row |
 //! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
-//! | [`appearance`] | boxes of a frame | what they look like: vectors to compare them by |
+//! | [`appearance`] | boxes of a frame | their appearance: vectors to compare them by |
 //! | [`camera`] | one frame after the other | how the camera has moved in between |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |

@@ -1,7 +1,7 @@
 //! Tensors in caps: the feature `meta:CudaInferTensor` and scalar fields, all of which begin with `tensor-`.
 //!
-//! Behind fusedpreproc the fields describe the network's input, so that the model can speak first: trtinfer answers
-//! a caps query from its model, fusedpreproc fixates to it. Behind trtinfer they describe the network's outputs.
+//! Between fusedpreproc and trtinfer the fields describe the network's input. trtinfer answers a caps query with what its
+//! model needs, and fusedpreproc fixates to it. Downstream of trtinfer they describe the network's outputs.
 //!
 //! | field | type | meaning |
 //! |---|---|---|
@@ -11,9 +11,9 @@
 //! | `tensor-layout` | string | nchw or nhwc |
 //! | `tensor-name` | string | the model's name for its image input |
 //! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |
-//! | `tensor-roi` | string | `objects`: tensors are those of objects' regions, any number a frame |
-//! | `tensor-outputs` | array of string | one `name:type:dims` an output, behind trtinfer |
-//! | `tensor-model` | string | the model that made them, behind trtinfer: its name and, behind a `#`, which loading it was |
+//! | `tensor-roi` | string | `objects`: tensors are those of objects' regions, any number in a frame |
+//! | `tensor-outputs` | array of string | downstream of trtinfer: `name:type:dims` of each output |
+//! | `tensor-model` | string | downstream of trtinfer: the model that made them, a `#`, and the number of its loading |
 
 use cudainfer_kernels::tensor::TensorDesc;
 

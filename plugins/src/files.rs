@@ -1,5 +1,5 @@
-//! Files that a user names. Only regular files are opened: a FIFO would hold its reader for ever, and a device may never end.
-//! Links to regular files are followed, as model stores consist of them.
+//! Opening files that a user names. Only regular files are opened: a FIFO would block its reader for ever, and a device may
+//! never end. Links to regular files are followed, because model stores consist of them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

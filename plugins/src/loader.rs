@@ -1,4 +1,4 @@
-//! What the dynamic loader says.
+//! The dynamic loader's errors.
 
 use std::error::Error as _;
 

@@ -1,4 +1,4 @@
-//! Which properties may be set in which state, as their flags say.
+//! In which states a property may be set, by its flags.
 
 use gst::glib;
 use gst::prelude::*;

@@ -1,4 +1,4 @@
-//! What elements are called that nobody has given a name.
+//! The names of elements that the application has not named.
 
 use gst::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Between enums and the words that launch lines, sidecars and caps write for them.
+//! Converts between enums and their nicks in pipelines, sidecars and caps.
 
 use gst::prelude::*;
 use serde::{Deserialize, Deserializer, de};

@@ -1,4 +1,4 @@
-//! What several elements say on the bus in the same words.
+//! Messages that several elements post.
 
 use gst::glib;
 use gst::prelude::*;

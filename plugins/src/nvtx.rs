@@ -1,6 +1,6 @@
-//! Ranges that NVIDIA's profilers show: which element a thread works in, and which launches and copies are its doing.
+//! Ranges for NVIDIA's profilers: in which element a thread works, and to which one launches and copies belong.
 //!
-//! A profiler (Nsight Systems, Nsight Compute with `--nvtx`) says that it is there by the variable
+//! A profiler (Nsight Systems, Nsight Compute with `--nvtx`) announces itself in the environment variable
 //! NVTX_INJECTION64_PATH, which names its library. Without it nothing is opened and nothing is called.
 
 use std::marker::PhantomData;

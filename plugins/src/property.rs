@@ -1,15 +1,15 @@
-//! Tables of properties: all that there is to say of a property of an element stands in one row.
+//! Tables of properties: everything about a property of an element is in one row.
 //!
-//! A row names the field of the element's settings that holds the property: the property's name is the field's, its type the field's
-//! type, its default what the settings' `Default` has there. From the table come the specifications that GObject is told (and from
-//! those gst-inspect's output and the tables in the documentation), and what sets and gets the properties.
+//! A row names the field of the element's settings that holds the property. The property's name is the field's, its type the
+//! field's type, its default that of the settings' `Default`. The table makes the specifications for GObject (and so the output
+//! of gst-inspect and the tables in the documentation), and sets and gets the properties.
 //!
 //! ```ignore
 //! static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
 //!     Table::new([
 //!         property!(Settings, workers, 0..=1024, "Workers", "Maximum number of batches in flight on the CPU; 0: one per core"),
 //!         property!(Settings, leaky, (), "Leaky", "Which frame to drop when max-in-flight is reached").playing(),
-//!         // Not set, it is left to something else; 114 is what a reader sees then.
+//!         // An Option that is empty until it is set; readers get 114 until then.
 //!         property!(Settings, padding?, 0..=255, 114, "Padding", "Pixel value of a letterbox's bars"),
 //!     ])
 //!     .with([device::param_spec(), stats::param_spec("")])

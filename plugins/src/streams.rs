@@ -1,4 +1,4 @@
-//! What an element remembers of a stream, apart for each that shares it: behind a funnel, streams take turns.
+//! What an element remembers of each stream that shares it: behind a funnel, streams take turns.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Properties that are strings. GObject hands over whatever bytes the application gave it; Rust's strings are UTF-8, and reading
-//! others as such would panic in a setter, which ends the process.
+//! String properties. GObject passes on whatever bytes the application set, but Rust's strings are UTF-8, and converting others
+//! would panic in the setter, which ends the process.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Between GStreamer's video frames and the kernels' plain ones.
+//! Converts GStreamer's video frames to the kernels' plain structs.
 
 use cudainfer_kernels::device::DeviceFrame;
 use cudainfer_kernels::frame::{Frame, FrameError, FrameFormat, FrameMut, Matrix, PixelFormat, Range};

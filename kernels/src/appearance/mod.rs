@@ -1,4 +1,4 @@
-//! What a box looks like, without a model: counts of colours and gradients, as a vector to compare boxes by.
+//! The appearance of a box, without a model: counts of colours and gradients, as a vector to compare boxes by.
 //!
 //! # What every implementation computes
 //!
@@ -6,7 +6,7 @@
 //!
 //! 1. **Part of the frame.** A box is the pixels that it touches, inside the frame. One without any (outside of the frame,
 //!    without area, not finite) has no counts.
-//! 2. **Grid.** At most 32 columns and 64 rows of pixels are looked at, however large the box: all of them where it has
+//! 2. **Grid.** At most 32 columns and 64 rows of pixels are used, however large the box: all of them where it has
 //!    fewer, otherwise those in the middle of as many equal parts. So the work is bounded, and far and near are alike.
 //! 3. **Colour.** Pixels become Y'CbCr of limited range in 8 bits, by the frame's matrix and range; of ten bits the upper
 //!    eight are taken. Luma has 8 levels, Cb and Cr 5 each, divided at 6 and 18 from grey: clothes and cars are mostly

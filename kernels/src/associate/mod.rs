@@ -1,8 +1,8 @@
-//! Who belongs to whom: how well two sets of objects fit, and the best one-to-one pairing of them.
+//! How similar two sets of objects are, and the best one-to-one assignment between them.
 //!
-//! A tracker calls both once or twice per frame: [`iou_pairs`] between what it expects and what was detected, then
-//! [`assign`] on the result. [`rotated_iou_pairs`] compares rotated boxes, [`oks_pairs`] objects by their keypoints;
-//! [`Costs`] computes that on the GPU where it is faster, which takes crowds.
+//! A tracker calls both once or twice per frame: [`iou_pairs`] between its predictions and the detections, then [`assign`]
+//! on the result. [`rotated_iou_pairs`] compares rotated boxes, [`oks_pairs`] objects by their keypoints; [`Costs`] computes
+//! that on the GPU where it is faster, in crowds.
 
 mod assign;
 mod choose;

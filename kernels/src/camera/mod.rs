@@ -1,7 +1,7 @@
-//! How the camera has moved from one frame to the next, so that objects can move along before they are compared.
+//! The camera's motion from one frame to the next, so that objects can move along before they are compared.
 //!
-//! As in BoT-SORT (Aharon et al., arXiv:2206.14651, section 3.2): corners of the background are followed from the frame
-//! before to this one, and the similarity transform that most of them agree on is the camera's motion.
+//! As in BoT-SORT (Aharon et al., arXiv:2206.14651, section 3.2): corners of the background are tracked from the previous
+//! frame to this one, and the similarity transform that most of them agree on is the camera's motion.
 //!
 //! # What is computed
 //!
@@ -17,7 +17,7 @@
 //!
 //! Nothing is random, and nothing depends on threads: the same pictures and boxes give the same bits.
 //!
-//! # What is believed
+//! # When there is an answer
 //!
 //! There is no answer for the first picture and the first of another size; where fewer than 10 corners agree, or less than
 //! two in five of those that could be followed; where their scatter lets expect an error of more than half a pixel in a

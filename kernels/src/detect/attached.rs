@@ -1,5 +1,5 @@
-//! What a model says of an object besides its box: keypoints, or the coefficients of its mask. It is read of the
-//! detections that are left only.
+//! What a model gives for an object besides its box: keypoints, or the coefficients of its mask. It is read only for the
+//! detections that remain after the suppression.
 
 use half::f16;
 

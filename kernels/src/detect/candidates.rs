@@ -1,4 +1,4 @@
-//! What a decoder hands on: thresholds it asks, candidates it leaves.
+//! The thresholds that a decoder applies, and the candidates that it keeps.
 
 use std::cmp::Ordering;
 

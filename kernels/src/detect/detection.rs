@@ -1,4 +1,4 @@
-//! What is found, and what became of the rest.
+//! Detections, and the counts of what was dropped.
 
 use crate::geometry::Rect;
 

@@ -1,4 +1,4 @@
-//! What can go wrong between a model's outputs and its boxes.
+//! Errors between a model's outputs and its boxes.
 
 use crate::device::DeviceError;
 

@@ -1,4 +1,4 @@
-//! What a user or a sidecar file knows about a model that its tensors' shapes do not say.
+//! What the sidecar knows about a model that the shapes of its tensors do not show.
 
 use super::{DecoderKind, DetectError};
 

@@ -1,4 +1,4 @@
-//! What a model offers: its outputs as matrices, and how well a decoder fits them.
+//! A model's outputs as matrices, and how well a decoder fits them.
 
 use crate::tensor::{TensorDesc, TensorType};
 

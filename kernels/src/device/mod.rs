@@ -1,7 +1,7 @@
-//! The GPU: is there one, which one a user asked for, its primary context, a stream, and copies to and from it.
+//! The GPU: whether there is one, which one the user asked for, its primary context, streams, and copies to and from it.
 //!
 //! CUDA's driver library is opened when [`probe`] is first called and never linked, so everything here can be called
-//! on a machine that has neither driver nor GPU: the answer is then a [`DeviceError`] that says what is missing.
+//! on a machine that has neither driver nor GPU: the answer is then a [`DeviceError`] that names what is missing.
 //!
 //! | type | what it is |
 //! |---|---|

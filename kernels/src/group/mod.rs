@@ -1,7 +1,7 @@
 //! From peaks to instances: which points belong to the same person or animal.
 //!
-//! A bottom-up pose network finds the points of everybody in the frame at once ([`crate::peaks`]) and says in further
-//! outputs what belongs together. Two ways of saying it are read:
+//! A bottom-up pose network finds the points of all instances in the frame at once ([`crate::peaks`]); further outputs
+//! tell which belong together. Two encodings are read:
 //!
 //! | | the network's further outputs | what is done |
 //! |---|---|---|

@@ -1,7 +1,7 @@
 //! From confidence maps to sub-pixel points in the frame.
 //!
-//! A pose network answers with one small image a body part: the higher a cell, the surer it is that the part lies
-//! there. [`PeakFinder`] looks for the maxima, refines them to a fraction of a cell and maps them to the frame.
+//! A pose network gives a confidence map for each body part: the higher a cell, the more probable is the part there.
+//! [`PeakFinder`] finds the maxima, refines them to a fraction of a cell and maps them to the frame.
 //!
 //! # What counts as a maximum
 //! With [`Mode::Local`] a cell is a peak if it reaches the threshold, is *strictly* greater than those of its eight
@@ -9,7 +9,7 @@
 //! later ones. So a plateau that is a rectangle, or a line along a row, a column or a diagonal, gives exactly one peak,
 //! its first cell. A ragged plateau gives one for each of its rows that begins beyond the reach of the row above.
 //! Neighbours outside the map, and those that are NaN or infinite, count as -infinity. With [`Mode::Global`] the
-//! first of several equal maxima wins.
+//! first of several equal maxima is taken.
 //!
 //! Maxima are found on the map as it is. The threshold, the score and the refinement use the activated values.
 //!

@@ -1,4 +1,4 @@
-//! How objects look: embeddings, which are close for similar appearances.
+//! The appearance of objects: embeddings, which are close for similar appearances.
 
 /// The embeddings of a frame's detections, from a model or from [`crate::appearance`].
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,9 +1,9 @@
-//! What measured best on detectors' output (`scripts/evaluate mot`), put together of the others.
+//! The combination of the other algorithms that measured best on detectors' output (`scripts/evaluate mot`).
 //!
 //! ByteTrack's associations ([`super::bytetrack`]); BoT-SORT's filter, which trusts its own prediction a little more
 //! (process noise of 0.7 times the paper's deviation); OC-SORT's momentum, with the direction of the filter's velocity;
 //! and thresholds from the detector's own confidences ([`super::confidence`]). Chosen on three of MOT15's sequences
-//! (ADL-Rundle-6, KITTI-13, TUD-Campus); the others are reported apart.
+//! (ADL-Rundle-6, KITTI-13, TUD-Campus); the others are reported separately.
 
 use super::Params;
 use super::bytetrack::cascade;

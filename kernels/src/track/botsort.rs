@@ -4,7 +4,7 @@
 //! ByteTrack, and three things: a filter over width and height ([`super::motion::WidthHeight`], section 3.1), objects that
 //! move with the camera before they are compared (3.2: [`super::TrackerInput::camera`], estimated by [`crate::camera`]), and
 //! appearance, which counts where boxes are near each other ([`super::matching::AppearanceRule`], 3.3). Written from the paper.
-//! The last two are at the service of the other algorithms, too.
+//! The other algorithms can use the last two as well.
 
 use super::Params;
 use super::bytetrack::cascade;

@@ -1,10 +1,10 @@
 //! C-BIoU: F. Yang, S. Odashima, S. Masui, S. Jiang, "Hard to track objects with irregular motions and similar appearances?
 //! Make it easier by buffering the matching space", WACV 2023.
 //!
-//! Boxes grow by a share of their size on each side before they are compared (section 3.2), so that objects match that
-//! have moved by more than their width: by a little in a first association, by more in a second one of who is left over
+//! Boxes grow by a fraction of their size on each side before they are compared (section 3.2), so that objects match that
+//! have moved by more than their width: by a little in a first association, by more in a second one of the remaining tracks
 //! (3.3). Written from the paper, with three things of ByteTrack's in place of its own: the filter instead of the mean of
-//! the last movements (HOTA on MOT15's detections 40.4 instead of 39.2), scores that are weighed by the detections'
+//! the last movements (HOTA on MOT15's detections 40.4 instead of 39.2), scores that are weighted by the detections'
 //! confidences, and weak detections that keep objects alive.
 
 use super::Params;

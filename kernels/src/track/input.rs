@@ -1,4 +1,4 @@
-//! What a tracker is told of a frame.
+//! The input of a tracker for one frame.
 
 use super::Embeddings;
 use crate::detect::Detection;

@@ -1,4 +1,4 @@
-//! Followed objects, from their first detection to their loss: what all trackers share.
+//! The life cycle of tracked objects, from their first detection to their loss: what all trackers share.
 
 use super::appearance::Appearance;
 use super::matching::{Matcher, Rule};

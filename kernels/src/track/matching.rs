@@ -1,4 +1,4 @@
-//! One round of association: some of the followed objects against some of the detections.
+//! One round of association: some of the tracked objects against some of the detections.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a frame shows: boxes, and the keypoints of those that have some.
+//! The observations of a frame: boxes, and the keypoints of those that have some.
 
 use super::{Poses, TrackerInput};
 use crate::detect::Detection;

@@ -1,4 +1,4 @@
-//! Which tracker, and how it decides.
+//! The algorithm and its parameters.
 
 use std::fmt;
 use std::str::FromStr;

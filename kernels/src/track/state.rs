@@ -1,4 +1,4 @@
-//! What is known of a followed object.
+//! The state of a tracked object.
 
 use crate::geometry::Rect;
 

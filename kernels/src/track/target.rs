@@ -1,4 +1,4 @@
-//! A followed object.
+//! A tracked object.
 
 use super::appearance::Appearance;
 use super::motion::{Heading, Motion};

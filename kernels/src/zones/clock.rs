@@ -1,4 +1,4 @@
-//! The time that passes from frame to frame, also where frames do not say it.
+//! The time that passes from frame to frame, also if frames have no timestamps.
 
 use super::FrameTime;
 

@@ -1,20 +1,20 @@
 //! Zones and lines: which objects are where, which came and went, and which crossed a line in which direction.
 //!
-//! A [`Counter`] is told of each frame when it was and where the objects with identities are; it says what happened. Only one
-//! point of an object counts, its [`Anchor`].
+//! A [`Counter`] gets the time of each frame and the positions of the objects with identities, and returns what happened. Only
+//! one point of an object counts, its [`Anchor`].
 //!
 //! # What counts
-//! - A *polygon* may be concave. Its outline has one rule, that of pixels: left and upper edges belong to it, right and lower ones
+//! - A *polygon* may be concave. Its outline has the rule of pixels: left and upper edges belong to it, right and lower ones
 //!   do not. So of two zones that share an edge, exactly one has a point on it. An anchor at or beyond the frame's border counts
-//!   as half a pixel inside of it.
-//! - A *line* leads from its first point to its second. Whoever walks along it has `in` crossings come from the left and `out`
-//!   crossings from the right. An object crosses where its anchor's way, straight from each frame to the next, passes between
-//!   the line's ends. The line itself belongs to its right side and its first point to the line, the second not: so a way through
-//!   the end that two lines share crosses one of them, and a way cut into pieces crosses as often as the whole.
+//!   as half a pixel inside it.
+//! - A *line* leads from its first point to its second. Seen in that direction, `in` crossings come from the left and `out`
+//!   crossings from the right. An object crosses if its anchor's way, straight from each frame to the next, passes between
+//!   the line's ends. The line itself belongs to its right side; its first point belongs to the line, the second does not. So a
+//!   way through the end that two lines share crosses one of them, and a way cut into pieces crosses as often as the whole.
 //! - *Jitter* does not count: an object enters, leaves or crosses when it has been on the other side for `min_frames` frames in a
 //!   row, and leaves or crosses only when it is `margin` away then.
-//! - *Lost* objects keep their place for `patience`: who comes back in that time has gone straight from there to here. Then they
-//!   leave the zones that they were in, as of when they were last seen, and are forgotten.
+//! - *Lost* objects keep their position for `patience`: one that returns in that time has gone straight from there to here.
+//!   Others leave the zones that they were in, as of when they were last seen, and are forgotten.
 //! - An object keeps the class with which it entered until it leaves.
 
 mod clock;

@@ -1,4 +1,4 @@
-//! The zones as they are asked for, and whether they can be.
+//! The zones, and the checks of their geometry.
 
 use super::geometry::{Point, crossing_edges, orientation};
 use crate::geometry::Rect;

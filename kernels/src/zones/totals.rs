@@ -1,4 +1,4 @@
-//! What a zone has counted.
+//! The counts of a zone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

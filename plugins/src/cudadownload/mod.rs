@@ -2,16 +2,15 @@
 //!
 //! See also: cudainferupload, cudadownload.
 //!
-//! Takes frames from the GPU to system memory, with all their metadata: GStreamer's own downloader drops regions of
-//! interest, analytics and tensors. So elements that only know system memory can follow, as encoders on the CPU do, and
-//! whatever draws or prints results.
+//! Copies frames from GPU memory to system memory, with all their metadata: GStreamer's own downloader drops regions of
+//! interest, analytics and tensors. Elements that know only system memory can follow, such as encoders on the CPU.
 //!
-//! Frames that already lie in system memory go through untouched, so the same line runs on a machine without a GPU.
-//! Frames stay in CUDA memory where what follows takes nothing else.
+//! Frames in system memory pass through unchanged, so the same pipeline runs on a machine without a GPU. Frames stay in
+//! CUDA memory if the elements downstream accept nothing else.
 //!
-//! Each frame is copied by the GPU into a pool of pinned memory, and waited for: the one time per frame that this element
-//! makes its thread wait. In contrast, mapping CUDA memory for the CPU would copy it with its padding, and into memory
-//! that is allocated anew for each frame that has not been mapped before.
+//! The GPU copies each frame into a pool of pinned memory, and the element waits for the copy, once for each frame. Mapping
+//! CUDA memory for the CPU would instead copy it with its padding, into memory that is allocated anew for each frame that
+//! has not been mapped before.
 //!
 //! ## Example
 //! ```text
@@ -19,9 +18,10 @@
 //! ```
 //!
 //! ## Properties
-//! - `device` (string, default `auto`): the GPU whose copies these are: `auto`, `cuda`, `cuda:N` or `cpu` (frames go
-//!   through as they are). Anything else is an error at NULL->READY. Frames of another GPU are copied over.
-//! - `stats` (structure, read only): what all elements count; `host-waits` grows by one a frame.
+//! - `device` (string, default `auto`): the GPU that copies: `auto`, `cuda`, `cuda:N` or `cpu` (frames pass through).
+//!   Anything else is an error at NULL->READY. Frames of another GPU are copied over.
+//! - `stats` (structure, read only): what all elements count, and `failed`, frames that could not be copied. `host-waits`
+//!   grows by one for each frame.
 
 use gst::{glib, prelude::*};
 

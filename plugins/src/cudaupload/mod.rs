@@ -2,15 +2,15 @@
 //!
 //! See also: cudainferdownload, cudaconvert.
 //!
-//! Takes frames from system memory to the GPU, as GStreamer's own CUDA memory, so that every element which reads
+//! Copies frames from system memory to GPU memory, as GStreamer's own CUDA memory, so that every element that reads
 //! `video/x-raw(memory:CUDAMemory)` can follow: fusedpreproc, cudaconvert, nvh264enc, cudadownload.
 //!
-//! Frames that already lie in CUDA memory go through untouched, and so does everything when there is no GPU, when
-//! `device=cpu`, or when what follows only takes system memory: the same line runs on every machine. With `device=auto`
-//! and no GPU that can be used, one warning on the bus says why.
+//! Frames in CUDA memory pass through unchanged, and so do all frames if there is no GPU, with `device=cpu`, or if the
+//! elements downstream accept only system memory: the same pipeline runs on every machine. With `device=auto` and no GPU
+//! that can be used, one WARNING on the bus gives the reason.
 //!
-//! In contrast to GStreamer's own uploader, all metadata stays on the frames (regions of interest, analytics). The
-//! element is also registered as `cudaupload` if GStreamer's own is not there, as on machines without an NVIDIA driver.
+//! Unlike GStreamer's own uploader, it keeps all metadata on the frames (regions of interest, analytics). The element is
+//! also registered as `cudaupload` if GStreamer's own is missing, as on machines without an NVIDIA driver.
 //!
 //! ## Example
 //! ```text
@@ -19,14 +19,14 @@
 //!
 //! ## Properties
 //! - `device` (string, default `auto`): `auto`, `cuda`, `cuda:N` or `cpu`. Anything else is an error at NULL->READY.
-//! - `stats` (structure, read only): what all elements count, since READY->PAUSED. `host-waits` grows only where what
-//!   follows does not order its work on the GPU by events, as foreign elements; `fallbacks` are frames that were not in
-//!   pinned memory, or a start without a GPU.
+//! - `stats` (structure, read only): what all elements count, since READY->PAUSED, and `failed`, frames that could not be
+//!   copied. `host-waits` grows only if the element downstream does not order its work on the GPU by events, as foreign
+//!   elements; `fallbacks` counts frames that were not in pinned memory, and a start without a GPU.
 //!
 //! ## Speed
 //! The element proposes a pool of pinned memory: decoders and sources that use it write straight to where the GPU copies
 //! from by itself. Other frames are copied into pinned memory first. Either way the copy to the GPU is enqueued, and the
-//! thread goes on: it waits only where a foreign element follows, which would not know when the copy is done.
+//! thread goes on. It waits only if a foreign element follows, which would not know when the copy is done.
 
 use gst::{glib, prelude::*};
 

@@ -1,4 +1,4 @@
-//! Makes a frame's tensors, where the frame lies: one of the whole frame, or one of each region, all of them in one piece of
+//! Makes the tensors of a frame where the frame is: one of the whole frame, or one for each region, all in one piece of
 //! memory.
 
 use std::collections::HashMap;

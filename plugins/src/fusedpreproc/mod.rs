@@ -1,20 +1,19 @@
 //! SECTION:element-fusedpreproc
 //!
 //! Makes the network's input tensor from a video frame in one pass over the pixels: colour conversion by the caps'
-//! colorimetry, resize, normalisation, channel order and layout. The tensor is attached to the frame; the frame
-//! itself goes through untouched, so that what is behind can draw on it or encode it.
+//! colorimetry, resize, normalisation, channel order and layout. The tensor is attached to the frame. The frame itself is
+//! not changed, so that elements downstream can draw on it or encode it.
 //!
-//! Size, layout, type and normalisation come from the model through caps negotiation (trtinfer says what its model
-//! and its sidecar want), so the line usually needs no property here. A property that is set wins over the model's
-//! wish.
+//! Size, layout, type and normalisation come from the model by caps negotiation with trtinfer, so a pipeline usually needs
+//! no property here. A property that is set overrides the model's sidecar.
 //!
 //! ```text
 //! gst-launch-1.0 videotestsrc num-buffers=100 ! fusedpreproc ! trtinfer model=yolo11n.onnx ! gpunms ! fakesink
 //! ```
 //!
-//! With `roi=objects` it makes a tensor of each object that was found before, for a second model that looks at objects
-//! one by one: a classifier, or a network that finds the points of one person. All regions of a frame are cut out in one launch
-//! and go through the model as one batch; what it finds is added to the objects.
+//! With `roi=objects` it makes a tensor for each object that was found upstream, for a second model that works on single
+//! objects: a classifier, or a network that finds the keypoints of one person. All regions of a frame are cut out in one
+//! launch and go through the model as one batch. Its results are added to the objects.
 //!
 //! ```text
 //! ... ! gpunms ! fusedpreproc roi=objects classes=person ! trtinfer model=pose.onnx batch-size=8 ! peakfind mode=global ! ...

@@ -1,4 +1,4 @@
-//! From properties and the neighbour's caps to the tensor that is made.
+//! From the properties and the neighbours' caps to the tensor that is made.
 
 use cudainfer_kernels::preproc::{self, MAX_SIDE, Params};
 use cudainfer_kernels::tensor::TensorType;

@@ -1,4 +1,4 @@
-//! Which of a frame's objects are looked at by the next model, and where their regions lie.
+//! Which of a frame's objects the next model gets, and where their regions are.
 
 use std::collections::HashMap;
 

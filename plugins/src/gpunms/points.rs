@@ -1,4 +1,4 @@
-//! An object's keypoints, named and joined as the sidecar says.
+//! An object's keypoints, with the names and edges of the sidecar.
 
 use crate::meta::object::KeypointsParam;
 use crate::model::ModelInfo;

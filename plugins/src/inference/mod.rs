@@ -1,5 +1,6 @@
-//! Running models: a [`Session`] is a model that is ready to run, whatever runs it, and an [`Engine`] all that is made of one
-//! model. [`ort`] makes sessions by ONNX Runtime; another runtime would be a folder beside it and a line in [`Runtime`].
+//! Running models: a [`Session`] is a model that is ready to run, whatever library runs it, and an [`Engine`] all sessions
+//! of one model. [`ort`] makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of
+//! [`Runtime`].
 
 mod cache;
 mod config;

@@ -1,4 +1,4 @@
-//! Word of work that takes long: a model that loads, an engine that is built.
+//! Progress of work that takes long: a model that loads, an engine that is built.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Where models run and in which numbers, as properties name it.
+//! Providers and precisions, as the properties name them.
 
 use crate::property::Words;
 

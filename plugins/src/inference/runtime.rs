@@ -1,4 +1,4 @@
-//! Which libraries can run a model, and what each has to be able to do.
+//! Which libraries can run a model, and what each has to offer.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a runtime makes of a model: the seam between those who run models and what they are run by.
+//! A model that is ready to run: the interface between trtinfer, which runs models, and the libraries that do it.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};

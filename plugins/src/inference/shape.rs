@@ -1,4 +1,4 @@
-//! What a run of the model is fed and what comes out, of frames whose tensors are all alike.
+//! The inputs and outputs of a run, for frames whose tensors have the same shapes.
 
 use std::borrow::Cow;
 use std::ops::Deref;

@@ -1,6 +1,6 @@
 //! SECTION:element-inferoverlay
 //!
-//! Draws what is known of a frame on it, in place: masks, zones, boxes with labels, confidences and track identities, the trails
+//! Draws the results on the frame, in place: masks, zones, boxes with labels, confidences and track identities, the trails
 //! of tracks, and keypoints. Each track keeps its colour. Frames in CUDA memory are drawn on there, with the same pixels.
 //!
 //! ```text

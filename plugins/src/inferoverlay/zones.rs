@@ -1,4 +1,4 @@
-//! How zones look: their outlines and lines, an arrow to the side that is `in`, and what they have counted.
+//! How zones are drawn: their outlines and lines, an arrow to the side that is `in`, and their counts.
 
 use cudainfer_kernels::draw::{Rgb, Shape};
 use cudainfer_kernels::zones::Kind;

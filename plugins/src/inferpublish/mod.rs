@@ -1,11 +1,10 @@
 //! SECTION:element-inferpublish
 //!
-//! Passes frames through and writes what is known of each as one line of JSON, to a file, a FIFO or the standard output.
+//! Writes the results of each frame as one line of JSON to a file, a FIFO or the standard output, and passes the frame on.
 //! docs/schema.md describes the lines, docs/schema.json is their JSON Schema.
 //!
-//! A thread of its own writes the lines, so frames do not wait for the destination unless `queue-size` of them are waiting to
-//! be written. Then frames wait, or with `leaky` a line is dropped and counted. At the end of the stream everything has been
-//! written before EOS is passed on.
+//! A thread of the element writes the lines. Frames wait for the destination only while `queue-size` lines are queued; with
+//! `leaky`, a line is dropped and counted instead. EOS is passed on when all lines are written.
 //!
 //! ```text
 //! gst-launch-1.0 -q filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \

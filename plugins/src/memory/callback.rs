@@ -1,4 +1,4 @@
-//! What GStreamer's C calls of ours.
+//! Functions that GStreamer calls from C.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

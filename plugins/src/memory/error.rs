@@ -1,4 +1,4 @@
-//! What can be wrong with GPU memory in GStreamer.
+//! Errors of frames and tensors in GStreamer's memory.
 
 use cudainfer_kernels::device::DeviceError;
 

@@ -1,4 +1,4 @@
-//! Frames in CUDA memory of another context: an application's own, or that of an element which found none to share.
+//! Frames in CUDA memory of another context: an application's own, or that of an element that found none to share.
 
 use std::{
     ffi::c_void,

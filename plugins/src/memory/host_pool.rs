@@ -1,5 +1,5 @@
-//! Pools of system memory for tensors and masks, whose sizes caps and models ask for: where there is not enough memory, that is an
-//! error of who wants a buffer. GStreamer's own allocator would end the process.
+//! Pools of system memory for tensors and masks, whose sizes follow from caps and models. If memory is short, asking for a
+//! buffer fails; GStreamer's own allocator would end the process.
 
 use gst::glib::{self, subclass::prelude::*, translate::*};
 use gst::prelude::*;

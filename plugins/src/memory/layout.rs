@@ -1,7 +1,7 @@
-//! Where the planes of a frame lie in its memory, whatever kind of memory that is, and whether they are within it.
+//! Where the planes of a frame are in its memory, of whatever kind that is, and whether they are within it.
 //!
-//! Offsets and strides come with the buffer, from whoever made it, so nothing is read by them before they have been
-//! checked here: for the CPU by [`super::MappedHostFrame`], for the GPU by [`super::MappedCudaFrame`].
+//! Offsets and strides come with the buffer, from the element that made it. They are checked here before anything is read
+//! by them: for the CPU by [`super::MappedHostFrame`], for the GPU by [`super::MappedCudaFrame`].
 
 use gst_video::VideoInfo;
 

@@ -1,20 +1,22 @@
-//! Video in GPU memory: GStreamer's own `GstCudaMemory`, through libgstcuda opened at run time.
+//! Video in GPU memory: GStreamer's own `GstCudaMemory`, through libgstcuda opened at run time. Also what the CPU reads
+//! frames and allocates tensors by.
 //!
 //! | what | for |
 //! |---|---|
-//! | [`caps`] | which caps say that a frame lies in GPU memory, and which formats can |
+//! | [`caps`] | which caps mean GPU memory, and which formats it can hold |
 //! | [`GpuSession`] | the GPU as an element holds it: the shared context, a stream, buffer pools, context queries |
-//! | [`ChosenDevice`] | what the property `device` of an element comes to |
+//! | [`ChosenDevice`] | where an element works, from its property `device` |
 //! | [`tensor`] | tensors in device memory, as buffers hold them |
-//! | [`MappedCudaFrame`] | where the planes of such a frame lie on the device, for work in one stream |
-//! | [`MappedHostFrame`], [`MappedHostFrameMut`] | where they lie in system memory, for the CPU |
+//! | [`MappedCudaFrame`] | the planes of a frame on the device, for work in one stream |
+//! | [`MappedHostFrame`], [`MappedHostFrameMut`] | the planes of a frame in system memory, for the CPU |
+//! | [`host_pool`] | system memory for tensors and masks, whose allocation can fail without ending the process |
 //! | [`order`] | how work of several elements on a frame is kept in order without the host |
 //! | [`PinnedAllocator`] | system memory that the device copies to and from by itself |
-//! | [`HeldBuffers`] | buffers that work under way still reads |
+//! | [`HeldBuffers`] | buffers that work in flight still reads |
 //!
 //! libgstcuda is never linked: this plugin loads and registers its elements on machines without it. It has the same
-//! soname in every version, so [`library`] takes only functions whose signature never changed, and tells the versions
-//! apart by the symbols that are present.
+//! soname in every version, so [`library`] takes only functions whose signature never changed, and distinguishes the
+//! versions by the symbols that are present.
 
 mod callback;
 pub mod caps;

@@ -2,14 +2,14 @@
 //!
 //! Every element enqueues its work in a stream of its own and goes on. What keeps the work in order:
 //!
-//! - **Memory knows who used it last.** [`super::MappedCudaFrame`] leaves events on the `GstMemory` itself, so they survive
-//!   copies of the buffer and come again with pooled memory, and makes the stream that uses it next wait for them.
-//! - **Memory that somebody else made** has been waited for by its producer (GStreamer 1.22), or carries the stream in
-//!   which it is filled (from 1.24 on), which is then waited for on the device.
-//! - **An element that hands CUDA memory on** asks in the ALLOCATION query who is behind it. Those that order by these
-//!   events [`promise`] it; where it is not [`promised`], the producer calls [`wait_written`] before it pushes.
-//! - **A pool must not hand memory out that is still read.** An element that reads a frame and passes it on calls
-//!   [`guard`]; one that lets go of it keeps it in [`super::HeldBuffers`].
+//! - **Memory knows its last users.** [`super::MappedCudaFrame`] leaves events on the `GstMemory` itself, so they survive
+//!   copies of the buffer and return with pooled memory, and makes the next stream that uses the memory wait for them.
+//! - **Memory of foreign elements** has been waited for by its producer (GStreamer 1.22), or carries the stream in which it
+//!   is filled (from 1.24 on), which is then waited for on the device.
+//! - **An element that passes CUDA memory on** asks in the ALLOCATION query whether the elements downstream order by these
+//!   events. Ours [`promise`] it; if it is not [`promised`], the producer calls [`wait_written`] before it pushes.
+//! - **A pool must not hand out memory that is still read.** An element that reads a frame and passes it on calls
+//!   [`guard`]; one that releases it keeps it in [`super::HeldBuffers`].
 
 use std::{
     ffi::{CStr, c_void},

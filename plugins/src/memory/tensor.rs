@@ -1,8 +1,9 @@
 //! Tensors in device memory, as GStreamer's buffers hold them.
 //!
-//! The allocator's memory is [`SharedMemory`]: whoever maps it for reading, in any language, gets the bytes on the host,
-//! downloaded when they are first asked for. `GST_MAP_CUDA` gives the address on the device, once what was
-//! written there is there; whoever maps it like that for writing has to have written when it unmaps. Our own elements take neither way: they order their work by [`SharedMemory`]'s events.
+//! The allocator's memory is [`SharedMemory`]. Mapping it for reading, in any language, gives the bytes on the host,
+//! downloaded on first access. `GST_MAP_CUDA` gives the address on the device, once what was written there is complete;
+//! whoever maps it so for writing must have finished writing when it unmaps. Our own elements do neither: they order their
+//! work by [`SharedMemory`]'s events.
 
 use std::sync::{Arc, Mutex, OnceLock};
 

@@ -1,4 +1,4 @@
-//! A batch's outputs, shared by its frames, so that whoever comes first makes results of all of them at once.
+//! The outputs of a batch, shared by its frames, so that the first of them to be decoded decodes all.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex};

@@ -5,13 +5,13 @@
 //!
 //! | field | type | what it is |
 //! |---|---|---|
-//! | `kind` | string | `classes`: each byte is the number of a class. `alpha`: how surely it is seen there, 0..255 for 0..1. `instance`: 1 where an object is, 0 elsewhere |
-//! | `width`, `height` | int | samples in a row, and rows |
-//! | `data` | `GstBuffer` | a byte a sample, dense, row-major. In device memory: mapped for reading, it is downloaded |
-//! | `x`, `y`, `w`, `h` | double | the rectangle that the mask covers, in pixels of the frame; it may reach beyond it |
-//! | `labels` | array of string | of `classes`: their names by number; of `alpha`: what is seen |
-//! | `background` | int | of `classes`: the one that is nothing, -1 if there is none |
-//! | `object` | int | of `instance`: the `id` of the region of interest that the mask belongs to |
+//! | `kind` | string | `classes`: each byte is the number of a class. `alpha`: the value of a channel, 0..255 for 0..1. `instance`: 1 inside the object, 0 elsewhere |
+//! | `width`, `height` | int | samples in a row, and number of rows |
+//! | `data` | `GstBuffer` | one byte for each sample, dense, row-major. On a GPU it is downloaded when it is first mapped for reading |
+//! | `x`, `y`, `w`, `h` | double | the rectangle that the mask covers, in frame pixels; it may reach beyond the frame |
+//! | `labels` | array of string | `classes`: names by number. `alpha`: the name of the channel |
+//! | `background` | int | `classes`: the number of the background, -1 if there is none |
+//! | `object` | int | `instance`: the `id` of the region of interest that the mask belongs to |
 
 use cudainfer_kernels::geometry::Rect;
 use gst::prelude::*;

@@ -1,4 +1,4 @@
-//! What travels on a buffer: tensors between the elements, objects, masks and zones to whoever is behind.
+//! Metadata on buffers: tensors between the elements; objects, masks and zones for elements and applications downstream.
 
 pub mod batch;
 pub mod mask;

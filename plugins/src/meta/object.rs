@@ -1,14 +1,14 @@
-//! Results on a video buffer: one `GstVideoRegionOfInterestMeta` an object, readable from every language.
+//! Results on a video buffer: one `GstVideoRegionOfInterestMeta` for each object, readable from every language.
 //!
 //! `roi_type` is the label, `x`, `y`, `w`, `h` the box rounded to whole pixels, `id` counts from 0 in each frame.
-//! What is known lies in the meta's parameters, each a `GstStructure`:
+//! The results are parameters of the meta, each a `GstStructure`:
 //!
 //! | parameter | fields |
 //! |---|---|
-//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise about the centre) where the box is rotated |
-//! | `tracking` | `id` (uint64), `age` (uint, frames), `hits` (uint, detections so far), `state` (string: `tracked`, or `lost` where it is expected and was not detected), `x`, `y`, `w`, `h` (double: the filter's box), `velocity-x`, `velocity-y` (double: of its centre, frame pixels per second) |
-//! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's lines) |
-//! | `classification` | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the surest first |
+//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise about the centre) if the box is rotated |
+//! | `tracking` | `id` (uint64), `age` (uint, frames), `hits` (uint, detections so far), `state` (string: `tracked`, or `lost` if it was not detected in this frame), `x`, `y`, `w`, `h` (double: the filter's box), `velocity-x`, `velocity-y` (double: of its centre, frame pixels per second) |
+//! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's edges) |
+//! | `classification` | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the best class first |
 //! | `zones` | `names` (array of string), `dwell` (array of uint64, ns): see [`super::zone`] |
 
 #![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]

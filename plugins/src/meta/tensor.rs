@@ -7,11 +7,11 @@
 //! | `tensors` | `GstValueArray` of structures | `name` (string), `type` (string), `dims` (array of int), `data` (`GstBuffer`, dense, row-major) |
 //! | `input-width`, `input-height` | int | size of the network's input tensor |
 //! | `scale-x`, `scale-y`, `offset-x`, `offset-y` | double | the map to the frame: `frame = scale * tensor + offset`, in pixels |
-//! | `batch`, `batch-row` | boxed, uint | behind trtinfer: the whole run's outputs, for the elements of this plugin, and which row is this frame's |
+//! | `batch`, `batch-row` | boxed, uint | downstream of trtinfer: the outputs of the whole run, for the elements of this plugin, and the row of this frame |
 //!
-//! Where `fusedpreproc roi=objects` has cut regions out of the frame, there is one field instead: `regions`, a `GstValueArray`
-//! of structures, one a region and none where there was no object, each with the fields above and with `object` (int), the
-//! `id` of the object whose region it is, and `skew-x`, `skew-y` (double), because regions may be rotated:
+//! With `fusedpreproc roi=objects` there is one field instead: `regions`, a `GstValueArray` of structures, one for each
+//! region and none if there was no object, each with the fields above and with `object` (int), the `id` of the object whose
+//! region it is, and `skew-x`, `skew-y` (double), because regions may be rotated:
 //! `frame.x = scale-x * tensor.x + skew-x * tensor.y + offset-x`, and `frame.y` likewise.
 
 use std::sync::Arc;

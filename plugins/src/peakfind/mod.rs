@@ -16,7 +16,7 @@
 //!
 //! ```text
 //! gst-launch-1.0 filesrc location=dancer.mp4 ! decodebin ! videoconvert ! fusedpreproc \
-//!   ! trtinfer model=posenet.onnx ! peakfind mode=global ! inferoverlay ! autovideosink
+//!   ! trtinfer model=posenet.onnx ! peakfind mode=global ! inferoverlay ! videoconvert ! autovideosink
 //! ```
 //!
 //! Coordinates are continuous: the centre of a pixel is at its index plus one half.

@@ -1,6 +1,6 @@
-//! How results leave the pipeline: what is written of a frame, the queue that it waits in, and where it goes.
+//! How results leave the pipeline: the record of a frame, the queue of records, and their destination.
 //!
-//! Another destination is one more file in [`sink`]; nothing else has to know of it.
+//! Another destination is another file in [`sink`]; nothing else has to change for it but the property that selects it.
 
 mod queue;
 mod record;

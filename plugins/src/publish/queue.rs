@@ -1,5 +1,4 @@
-//! Records on their way to their destination, which a thread of its own writes: frames do not wait for it unless the queue
-//! is full.
+//! The queue of records and the thread that writes them to their destination. Frames wait only if the queue is full.
 
 use std::collections::VecDeque;
 use std::io;

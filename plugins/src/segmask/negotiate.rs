@@ -1,4 +1,4 @@
-//! What the frames are before and behind the element.
+//! The caps of the frames on both pads.
 
 use gst_video::VideoFormat;
 

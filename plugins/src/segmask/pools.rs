@@ -1,4 +1,4 @@
-//! Memory for masks, on the host or on the device, used again.
+//! Pools of memory for masks, on the host or on the device.
 
 use gst::prelude::*;
 

@@ -1,7 +1,7 @@
 //! SECTION:tracer-cudainfer
 //!
-//! Where a line's time goes: prints, when a pipeline ends, one row an element with its buffers and what one of them
-//! took. A pipeline ends with the end of its stream, with its first error, or by leaving PAUSED.
+//! Shows where a pipeline's time goes: prints, when a pipeline ends, one row for each element with its buffers and what one
+//! of them took. A pipeline ends with EOS, with its first error, or by leaving PAUSED.
 //!
 //! ```text
 //! GST_TRACERS=cudainfer gst-launch-1.0 videotestsrc num-buffers=100 ! videoconvert ! fakesink
@@ -10,15 +10,15 @@
 //!
 //! | option | writes |
 //! |---|---|
-//! | `json=FILE` | the same and the elements' counts, when a pipeline ends; of several pipelines the last one's |
+//! | `json=FILE` | the same and the elements' counts, when a pipeline ends; with several pipelines those of the last one |
 //! | `trace=FILE` | every call of an element's chain function, for chrome://tracing or ui.perfetto.dev |
 //!
-//! Milliseconds are CPU time of the thread that calls an element's chain function, without what the elements behind
-//! it take; waiting costs nothing. What an element does in threads of its own is not seen, except that of trtinfer's
-//! workers: the time that they spent in ONNX Runtime, by the clock, which the property `stats` reports as `busy-ns`.
-//! The other columns are the property `stats` of our elements, a frame.
+//! Milliseconds are CPU time of the thread that calls an element's chain function, without the elements downstream;
+//! waiting does not count. Time in an element's own threads is not seen, except that of trtinfer's workers: the time that
+//! they spent in ONNX Runtime, by the clock, which the property `stats` reports as `busy-ns`. The other columns are the
+//! elements' `stats`, divided by their frames.
 //!
-//! In a trace, a call lasts as long as the clock says, waiting and the elements behind it included, which lie inside it.
+//! In a trace, a call lasts by the clock, including waiting, and calls of elements downstream are nested in it.
 
 use gst::prelude::*;
 

@@ -1,4 +1,4 @@
-//! How what has been measured is shown.
+//! How the measurements are printed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What has been measured, element by element.
+//! The measurements of each element.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

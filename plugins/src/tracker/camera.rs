@@ -1,4 +1,4 @@
-//! How the camera moves, where the tracker asks.
+//! The camera's motion, if the tracker uses it.
 
 use std::sync::Arc;
 

@@ -1,26 +1,26 @@
 //! SECTION:element-tracker
 //!
 //! Gives detected objects identities that last from frame to frame: a `tracking` parameter on each
-//! object's `GstVideoRegionOfInterestMeta` (see [`crate::meta::object`]). SORT is simple and quick; ByteTrack also
-//! follows weak detections and comes through occlusions.
+//! object's `GstVideoRegionOfInterestMeta` (see [`crate::meta::object`]). The algorithms are SORT, ByteTrack, OC-SORT,
+//! BoT-SORT, C-BIoU, and `auto`, which combines what measured best.
 //!
 //! ```text
 //! gst-launch-1.0 filesrc location=street.mp4 ! decodebin ! videoconvert ! fusedpreproc \
-//!   ! trtinfer model=yolo11n.onnx ! gpunms classes=person ! tracker algorithm=sort ! inferpublish ! fakesink
+//!   ! trtinfer model=yolo11n.onnx ! gpunms classes=person ! tracker ! inferpublish ! fakesink
 //! ```
 //!
-//! `similarity` says what is compared: boxes, or keypoints, which tell objects apart that share a box. Then objects that
-//! have points and no detection are followed, too.
+//! `similarity` selects what is compared: boxes, or keypoints, which distinguish objects that share a box. With keypoints,
+//! objects without a detection are tracked too.
 //!
-//! Appearance is compared where it is known: `appearance=histogram` compares the boxes' colours and gradients, and a second
-//! model between gpunms and this element makes embeddings, which this element takes off the frame:
+//! Appearance is compared if it is known: `appearance=histogram` compares the boxes' colours and gradients, and a second
+//! model between gpunms and this element makes embeddings, which this element removes from the frame:
 //!
 //! ```text
 //! … ! gpunms ! fusedpreproc roi=objects ! trtinfer model=reid.onnx ! tracker ! …
 //! ```
 //!
 //! Identities count up from 1 in each stream and are never given twice. A flush, or a new start of the stream, forgets
-//! the objects. Streams that share the element, behind a funnel, are followed apart, by their `stream-id`. Results depend
+//! the objects. Streams that share the element behind a funnel are tracked separately, by their `stream-id`. Results depend
 //! on the frames and their timestamps alone, never on threads.
 
 use gst::prelude::*;

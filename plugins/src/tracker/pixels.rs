@@ -1,4 +1,4 @@
-//! The frames' pixels, for what looks at them: on the CPU or on the GPU, wherever they lie.
+//! The frames' pixels, for appearance and camera motion: on the CPU or on the GPU, wherever they are.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How far each point strays, for OKS.
+//! The standard deviation of each keypoint, for OKS.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! The queue in front of a model: frames of all the elements that share it wait here until a batch is due.
+//! The queue of an instance: frames of all elements that share it wait here until a batch is due.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};

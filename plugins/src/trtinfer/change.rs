@@ -1,4 +1,4 @@
-//! Another model while frames flow: it is loaded beside the one in use, and taken over between two frames.
+//! Another model while frames flow: it is loaded beside the one in use, and takes over between two frames.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;

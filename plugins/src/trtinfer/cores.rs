@@ -1,5 +1,5 @@
-//! The machine's cores, shared by all models that run on the CPU: several streams together do not run more threads than there are
-//! cores.
+//! The machine's cores, shared by all models that run on the CPU, so that they do not run more threads together than there
+//! are cores.
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;

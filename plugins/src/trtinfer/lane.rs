@@ -1,5 +1,5 @@
-//! An element's frames and events on their way: frames go in, are inferred elsewhere in any order, and leave in order,
-//! with the events between them where they were.
+//! The frames and events of an element that are in flight: frames enter, are inferred elsewhere in any order, and leave in
+//! order, with the events in their places between them.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What an element adds to a live pipeline's latency: what is known beforehand, and more while frames are measured to take longer.
+//! The latency that an element announces: what is known beforehand, and more if frames are measured to take longer.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! What a live source loses when the model is too slow for it.
+//! Which frame is dropped if the model is too slow for a live source.
 
 use gst::{FlowError, glib};
 

@@ -1,18 +1,18 @@
 //! SECTION:element-trtinfer
 //!
-//! Runs an ONNX model with ONNX Runtime on the tensor that fusedpreproc attached, and replaces it by the model's
-//! outputs. The frame goes through untouched.
+//! Runs an ONNX model with ONNX Runtime on the tensor that fusedpreproc attached, and replaces the tensor by the model's
+//! outputs. The frame is not changed.
 //!
-//! A sidecar, a small TOML file of the model's name beside it, says what the ONNX file does not: normalisation,
-//! channel order, decoder, labels. With it a line needs only `model=`.
+//! A sidecar, a small TOML file beside the model with the same name, describes what the ONNX file does not: normalisation,
+//! channel order, decoder, labels. With it, a pipeline needs only `model=`.
 //!
 //! ```text
 //! gst-launch-1.0 videotestsrc num-buffers=100 ! fusedpreproc ! trtinfer model=yolo11n.onnx ! gpunms ! fakesink
 //! ```
 //!
-//! The element takes frames in, has them inferred in batches and pushes them on in order from a thread of its own, so that
-//! decoding, inference and what is behind run at the same time. Elements that name the same `instance` share the model, and
-//! their frames fill batches together:
+//! Frames are inferred in batches, and a thread of the element pushes them on in order, so that decoding, inference and the
+//! elements downstream run in parallel. Elements that name the same `instance` share the model, and their frames fill
+//! batches together:
 //!
 //! ```text
 //! frames -> lane (order, max-in-flight) -> the instance's queue -> batch -> worker -> lane -> next element

@@ -1,4 +1,4 @@
-//! What an element and the model that it uses share: where frames come back to, and what is counted for it.
+//! What an element shares with its instance: the lane to which frames return, and the element's counters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! The thread that pushes on the source pad what leaves an element's lane.
 //!
-//! It is not a `GstTask`: where the system has no thread to give, GStreamer 1.22 takes the task for running all the same, so that
-//! whoever stops the pad waits for it for ever.
+//! It is not a `GstTask`: if the system has no thread for it, GStreamer 1.22 takes the task for running all the same, and
+//! stopping the pad then waits for it for ever.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Frames on their way: in by the sink pad, through the model's workers, out by the thread that pushes.
+//! The way of a frame: in by the sink pad, through the instance's workers, out by the thread that pushes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! trtinfer's properties, and what they ask for.
+//! trtinfer's properties, and the setup of an instance that follows from them.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What caps say of a stream's frames, checked against the model.
+//! The caps of a stream's frames, checked against the model.
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;

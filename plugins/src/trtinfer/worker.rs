@@ -1,4 +1,4 @@
-//! A worker's life: take frames, run the model on them or on their regions in batches, bring the frames back.
+//! A worker: takes batches from the queue, runs the model on the frames or their regions, and returns the frames.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;

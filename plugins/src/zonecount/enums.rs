@@ -1,4 +1,4 @@
-//! What properties and files choose from.
+//! Enums of the properties and of zone files.
 
 use cudainfer_kernels::zones;
 

@@ -1,4 +1,4 @@
-//! How many messages may be posted.
+//! The limit on the rate of messages.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What is probably not meant: zones off the frame, classes that do not exist, objects without identities.
+//! Warnings about what is probably a mistake: zones outside the frame, classes that do not exist, objects without identities.
 
 use cudainfer_kernels::zones::{Counter, Kind, Units};
 

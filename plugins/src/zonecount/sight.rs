@@ -1,4 +1,4 @@
-//! An object, as the counter wants to see it.
+//! An object as the counter needs it: its box, class and identity.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::zones::Sighting;

@@ -1,4 +1,4 @@
-//! What is counted in one stream: identities of two streams are not the same objects.
+//! The counter of one stream: equal identities in two streams are not the same object.
 
 use cudainfer_kernels::zones::{Counter, Params, ZoneError};
 

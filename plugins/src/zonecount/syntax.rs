@@ -1,4 +1,4 @@
-//! Zones as a launch line writes them: `door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570:classes=person:dwell=30`.
+//! Zones as the property writes them: `door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570:classes=person:dwell=30`.
 
 use cudainfer_kernels::zones::{Kind, Zone};
 

@@ -1,5 +1,5 @@
-//! The folder that the cache works in. It is marked as its own (CACHEDIR.TAG, see <https://bford.info/cachedir/>), and what is
-//! written aside in it has names that nobody else would choose: only that is ever removed.
+//! The directory that the cache works in. It is marked as a cache (CACHEDIR.TAG, see <https://bford.info/cachedir/>), and
+//! temporary files in it have random names. Only what the cache has made is ever removed.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};

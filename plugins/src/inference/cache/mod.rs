@@ -1,12 +1,13 @@
-//! What makes the next start quicker, in a folder: an entry for everything that it depends on (`key`), which is there as a whole
-//! or not at all, and is used only as it was written (`entry`). Whatever goes wrong with it, the model is loaded without it.
+//! The engine cache, which makes the next start faster: a directory with an entry for everything that a model's engine depends
+//! on (`key`). An entry is complete or absent, and is used only if it is undamaged (`entry`). Whatever goes wrong with it,
+//! the model is loaded without it.
 //!
 //! | provider | what is kept |
 //! |---|---|
 //! | CPU | the graph as ONNX Runtime has optimised it, of models of 1 to 256 MB |
 //! | TensorRT | its engines and timings |
 //!
-//! The CPU's starts, with a session for each of two workers (medians of 9 in ms, ONNX Runtime 1.31, two cores of a Xeon at
+//! Starts on the CPU, with a session for each of two workers (medians of 9 in ms, ONNX Runtime 1.31, two cores of a Xeon at
 //! 2.8 GHz, files in the page cache). Results are the same to the bit.
 //!
 //! | model | without | filling | from the cache |
@@ -15,11 +16,11 @@
 //! | posenet, 5 MB | 17 | 46 | 10 |
 //! | 48 convolutions, 134 MB | 548 | 1000 | 161 |
 //!
-//! Smaller models load in a few milliseconds anyhow. Of larger ones most of the time goes into reading: a vision transformer of
-//! 340 MB loads in 428 ms, its optimised graph in 387. A graph cannot go to another machine, as it is laid out for the CPU's
-//! vectors. CUDA has no entry: it could save no more than this work on the graph, of a start that loads CUDA's libraries too, and
-//! whether its graph, which has the copies to the GPU in it, can be loaded again has not been tried. TensorRT RTX writes its own
-//! cache when a session ends, which has not been tried either.
+//! Smaller models load in a few milliseconds anyway. With larger ones most of the time goes into reading: a vision transformer
+//! of 340 MB loads in 428 ms, its optimised graph in 387. A graph cannot go to another machine, because it is laid out for the
+//! CPU's vectors. CUDA has no entry: it could save only this work on the graph, in a start that loads CUDA's libraries too,
+//! and whether its graph, which contains the copies to the GPU, can be loaded again has not been tried. TensorRT RTX writes
+//! its own cache when a session ends, which has not been tried either.
 
 mod checksum;
 mod entry;

@@ -1,13 +1,13 @@
-//! A session's side on the GPU: runs are enqueued in a stream, on memory of its own at fixed addresses.
+//! A session on the GPU: runs are enqueued in a stream, on memory of its own at fixed addresses.
 //!
-//! A run gathers the frames' tensors, which may lie on the GPU or on the host and be of another float type, runs the model, and
-//! copies its outputs to pooled memory, which is the frames' as long as they want it. The copies take some microseconds; for
-//! them, it does not matter to the model where tensors lie, so that its run is recorded as a CUDA graph once for each number of
-//! rows, where the model allows it, and from then on launched as one and not waited for.
+//! A run gathers the frames' tensors, which may be on the GPU or on the host and of another float type, runs the model, and
+//! copies its outputs to pooled memory, which belongs to the frames from then on. The copies take some microseconds. Because
+//! of them, the model always runs at the same addresses, so that its run is recorded as a CUDA graph once for each number of
+//! rows, if the model permits it, and is launched as a whole from then on and not waited for.
 //!
-//! After a run of another number of rows ONNX Runtime prepares every convolution anew, which takes a second for a small detector.
-//! So only powers of two are run (and the largest batch), all of them recorded when warming up; a batch in between is padded. Without recording,
-//! every run has the largest batch's rows.
+//! After a run of another number of rows ONNX Runtime prepares every convolution anew, which takes a second for a small
+//! detector. So only powers of two are run (and the largest batch), all of them recorded during warm-up; a batch in between is
+//! padded. Without recording, every run has the largest batch's rows.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};

@@ -1,7 +1,7 @@
 //! The shared libraries that ONNX Runtime's GPU providers need: cuDNN, cuBLAS, CUDA's runtime.
 //!
-//! The loader finds those on its path by itself. Those in a CUDA toolkit or in Python packages it does not: when ONNX
-//! Runtime reports which library it misses, that one is looked for here and opened, so that the next try finds it.
+//! The loader finds those on its path by itself, but not those in a CUDA toolkit or in Python packages. If ONNX Runtime
+//! reports that a library is missing, it is searched for here and opened, so that the next attempt finds it.
 
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;

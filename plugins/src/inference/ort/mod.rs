@@ -1,8 +1,8 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
-//! The `ort` crate speaks to the library. `unsafe` is only where libraries are looked at or opened (`library`, `libraries`)
-//! and where addresses on the device and a stream are handed over (`binding`, `provider`). Nothing outside this folder names
-//! ONNX Runtime's types.
+//! The `ort` crate calls the library. `unsafe` is only where libraries are examined or opened (`library`, `libraries`,
+//! `unwinder`) and where device addresses and a stream are handed over (`binding`, `provider`). Nothing outside this folder
+//! names ONNX Runtime's types.
 
 mod binding;
 mod gpu;

@@ -1,11 +1,12 @@
-//! Libraries in C++ opened so that their exceptions can be caught, whatever the process has loaded before.
+//! Opens C++ libraries so that their exceptions can be caught, whatever the process has loaded before.
 //!
-//! An exception is raised by libstdc++ and handed on by the landing pads of the library that it passes, both by functions
-//! `_Unwind_…`, which have to be of one unwinder. libgcc_s has them, and so has libunwind, which GStreamer is linked with. A library
-//! gets those that the process's global scope has first when it is loaded. Where libstdc++ was loaded before GStreamer (by NumPy, say),
-//! it is bound to libgcc_s, and ONNX Runtime, loaded later, would be bound to libunwind: its first exception, even one that it
-//! catches itself, would end the process. So a library is opened with `RTLD_DEEPBIND`, by which it prefers its own dependences,
-//! libgcc_s among them, where libstdc++ is bound to another unwinder than the global scope's; and as usual everywhere else.
+//! libstdc++ raises an exception, and the landing pads of the libraries that it passes hand it on, both by functions
+//! `_Unwind_…`, which must belong to one unwinder. libgcc_s has them, and so has libunwind, with which GStreamer is linked. A
+//! library is bound to those that come first in the process's global scope when it is loaded. If libstdc++ was loaded before
+//! GStreamer (by NumPy, for example), it is bound to libgcc_s, and ONNX Runtime, loaded later, would be bound to libunwind:
+//! its first exception, even one that it catches itself, would end the process. So if libstdc++ is bound to another unwinder
+//! than that of the global scope, a library is opened with `RTLD_DEEPBIND`, with which it prefers its own dependencies,
+//! libgcc_s among them. Otherwise it is opened as usual.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::size_of;

@@ -1,4 +1,4 @@
-//! What a tensor can be, as properties, sidecars and caps name it. `auto` leaves it to the model.
+//! Properties of a tensor, as elements, sidecars and caps name them. `auto` leaves them to the model.
 
 use cudainfer_kernels::preproc;
 

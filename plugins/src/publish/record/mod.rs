@@ -1,4 +1,4 @@
-//! A frame's line: what docs/schema.md describes. A change here is a new version of the schema.
+//! The record of a frame, as docs/schema.md describes it. A change here is a new version of the schema.
 
 use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The part of a frame's line that zonecount's results are: `zones` and `events`, and an object's `zones`.
+//! The part of a record that comes from zonecount: `zones` and `events`, and an object's `zones`.
 
 use cudainfer_kernels::zones::{Counts, Kind};
 use serde::Serialize;

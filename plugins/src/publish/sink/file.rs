@@ -1,4 +1,4 @@
-//! A file, a FIFO or the standard output: one record a line.
+//! A file, a FIFO or the standard output, with one line for each record.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice, Write};

@@ -1,4 +1,4 @@
-//! Where records go.
+//! Destinations of records.
 
 use std::io;
 
