@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use cudainfer_kernels::appearance::{CudaDescriber, Describer, LENGTH, Variant};
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
@@ -26,7 +26,7 @@ fn people(count: usize) -> Vec<Rect> {
     (0..count).map(&mut rect).collect()
 }
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     let format = FrameFormat {
         pixels: PixelFormat::Nv12,
         width: 1920,

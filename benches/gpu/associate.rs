@@ -5,14 +5,14 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use cudainfer_kernels::associate::{COCO_SIGMAS, CudaCosts, Pose, oks_pairs};
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::track::AREA_OF_BOX;
 
 use crate::measure::{Times, row, row_of};
 
 const COUNTS: [usize; 11] = [5, 10, 15, 20, 30, 50, 75, 100, 200, 500, 1000];
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     let mut costs = CudaCosts::new(stream).unwrap();
     let mut numbers = (1u32..).map(|i| (i.wrapping_mul(2_654_435_761) >> 16) as f32 / 65536.0);
     let mut unit = || numbers.next().unwrap();

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cudainfer_kernels::detect::{CudaDetector, Decoder, DecoderKind, Hints, Nms, Params, choose};
-use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
@@ -19,7 +19,7 @@ const OBJECTS: usize = 320;
 /// Frames of a batch.
 const BATCH: usize = 16;
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     let params = Params { top_k_before: 2048, ..Params::default() };
     for (candidates, goal) in [(400, 25.0), (1600, 40.0)] {
         let model = Model::yolov8(stream, candidates);
@@ -56,7 +56,7 @@ struct Model {
 
 impl Model {
     fn new(
-        stream: &Stream,
+        stream: &CudaStream,
         kind: DecoderKind,
         dims: &[&[usize]],
         input: usize,
@@ -72,7 +72,7 @@ impl Model {
     }
 
     /// `[1, 4 + 80, 8400]` at 640x640.
-    fn yolov8(stream: &Stream, candidates: usize) -> Self {
+    fn yolov8(stream: &CudaStream, candidates: usize) -> Self {
         let (n, mut scene) = (8400, Scene::new(640.0, &[8, 16, 32], 1, candidates));
         let bytes = n * 80 * 4 + candidates * (16 + 28);
         Self::new(stream, DecoderKind::Yolov8, &[&[1, 84, n]], 640, bytes, || {
@@ -87,7 +87,7 @@ impl Model {
     }
 
     /// `[1, 25200, 5 + 80]` at 640x640. Of what is no candidate only the objectness (and the 32 bytes around it) moves.
-    fn yolov5(stream: &Stream, candidates: usize) -> Self {
+    fn yolov5(stream: &CudaStream, candidates: usize) -> Self {
         let (n, mut scene) = (25200, Scene::new(640.0, &[8, 16, 32], 3, candidates));
         let bytes = n * 32 + candidates * (85 * 4 + 28);
         Self::new(stream, DecoderKind::Yolov5, &[&[1, n, 85]], 640, bytes, || {
@@ -103,7 +103,7 @@ impl Model {
     }
 
     /// Scores and 4 x 11 logits for each of three strides at 416x416, as NanoDet-m writes them.
-    fn nanodet(stream: &Stream, candidates: usize) -> Self {
+    fn nanodet(stream: &CudaStream, candidates: usize) -> Self {
         let cells = [2704, 676, 169];
         let mut scene = Scene::new(416.0, &[8, 16, 32], 1, candidates);
         let dims: Vec<[usize; 3]> = cells.iter().flat_map(|n| [[1, *n, 80], [1, *n, 44]]).collect();
@@ -139,7 +139,7 @@ impl Model {
             .collect()
     }
 
-    fn time(&self, stream: &Stream, name: &str, params: &Params, goal: Option<f64>) {
+    fn time(&self, stream: &CudaStream, name: &str, params: &Params, goal: Option<f64>) {
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = self.outputs();
         let mut found = vec![];
@@ -155,7 +155,7 @@ impl Model {
     }
 
     /// A frame's share of a batch, of models of one output. Batches follow one another in turn, as frames do.
-    fn time_batch(&self, stream: &Stream, name: &str, params: &Params) {
+    fn time_batch(&self, stream: &CudaStream, name: &str, params: &Params) {
         let dims = [&[BATCH], &self.dims[0][1..]].concat();
         let bytes = 4 * dims.iter().product::<usize>();
         let batches: Vec<Memory> = (0..self.frames.len() / BATCH)
@@ -184,7 +184,7 @@ impl Model {
     }
 
     /// By the wall clock: from handing over the tensors to having the detections.
-    fn time_with_wait(&self, stream: &Stream, name: &str, params: &Params) {
+    fn time_with_wait(&self, stream: &CudaStream, name: &str, params: &Params) {
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = self.outputs();
         let mut found = vec![];
@@ -202,7 +202,7 @@ impl Model {
     }
 }
 
-fn upload(stream: &Stream, values: &[f32]) -> Memory {
+fn upload(stream: &CudaStream, values: &[f32]) -> Memory {
     let mut pinned = stream.pin(4 * values.len()).unwrap();
     for (bytes, v) in pinned.as_mut_slice().chunks_exact_mut(4).zip(values) {
         bytes.copy_from_slice(&v.to_le_bytes());

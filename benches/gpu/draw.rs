@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, DeviceSlice, Event, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Event, Memory};
 use cudainfer_kernels::draw::{CudaCanvas, Shape, color_of, default_scale, draw};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
@@ -14,7 +14,7 @@ const SIZE: [usize; 2] = [1920, 1080];
 /// Frames drawn on by turns: 3 MB each, so that they do not stay in the 50 MB of L2 cache.
 const FRAMES: usize = 32;
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     let scale = default_scale(SIZE[1]);
     let texts: Vec<String> = (0..20).map(|i| format!("person {i} 0.{}", 50 + i)).collect();
     let labelled: Vec<Shape<'_>> = (0_u8..)
@@ -43,7 +43,7 @@ pub fn run(stream: &Stream) {
     }
 }
 
-fn one(stream: &Stream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>]) {
+fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>]) {
     let [width, height] = SIZE;
     let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
     let sizes: Vec<_> =

@@ -1,7 +1,7 @@
 //! What nothing can be faster than on this machine: copying on the device and over the bus, and launching as good as
 //! nothing. `scripts/bench --gpu` holds every other row against these.
 
-use cudainfer_kernels::device::{Graph, Stream};
+use cudainfer_kernels::device::{CudaStream, Graph};
 
 use super::measure::{measure, row};
 
@@ -12,12 +12,12 @@ const UPLOADED: usize = 1 << 25;
 /// Nodes of the graph, to divide by.
 const NODES: usize = 20;
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     copies(stream);
     launches(stream);
 }
 
-fn copies(stream: &Stream) {
+fn copies(stream: &CudaStream) {
     let memory = [(); 2].map(|()| stream.allocate(COPIED).unwrap());
     memory.iter().for_each(|memory| stream.fill(memory.slice(), 0x5a).unwrap());
     let times = measure(stream, |i| {
@@ -36,7 +36,7 @@ fn copies(stream: &Stream) {
 }
 
 /// Setting one byte stands for an empty kernel: the driver's own, one block of it, next to nothing to do.
-fn launches(stream: &Stream) {
+fn launches(stream: &CudaStream) {
     let memory = stream.allocate(1).unwrap();
     let byte = memory.slice();
     let times = measure(stream, |i| stream.fill(byte, i.to_le_bytes()[0]).unwrap());

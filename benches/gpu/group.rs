@@ -3,7 +3,7 @@
 //! as many fields of noise as edges, half as wide and high. The bytes are the maps', read once; of the fields, little is
 //! read.
 
-use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::group::{CudaPafGrouper, PafConvention, PafParams};
 use cudainfer_kernels::peaks::{Grid, Params, Refinement};
@@ -13,7 +13,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use super::measure::{measure, row};
 use super::peaks::{BEYOND_CACHE, blobs, upload};
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     for (name, convention, frames, points, noise) in [
         ("peaks + PAF lines 2x192x192, 1 edge", PafConvention::Sleap, 1, 2, 0.1),
         ("peaks + PAF lines 13x192x192, 12 edges", PafConvention::Sleap, 1, 13, 0.1),

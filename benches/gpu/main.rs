@@ -16,7 +16,7 @@ mod upload;
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Choice, Context, Resolved, Stream};
+use cudainfer_kernels::device::{Choice, Context, CudaStream, Resolved};
 
 fn main() {
     let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else {
@@ -24,9 +24,9 @@ fn main() {
         eprintln!("benches/gpu: no CUDA device: nothing is measured");
         return;
     };
-    let stream = Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
+    let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    type Run = fn(&Stream);
+    type Run = fn(&CudaStream);
     let operations: [(&str, Run); 10] = [
         ("floor", floor::run),
         ("preproc", preproc::run),

@@ -1,6 +1,6 @@
 //! How a row is measured, the same way for every operation (and by peers.py for what users would call instead).
 
-use cudainfer_kernels::device::{Event, Stream};
+use cudainfer_kernels::device::{CudaStream, Event};
 
 /// Calls between two time stamps: short work is timed in runs, so that the time stamps cost nothing.
 const CALLS: usize = 20;
@@ -15,7 +15,7 @@ pub struct Times {
 
 /// Times `work(i)`, which enqueues one call on input number `i` (count up and take it modulo the inputs at hand: more
 /// than the cache holds, or say so).
-pub fn measure(stream: &Stream, mut work: impl FnMut(usize)) -> Times {
+pub fn measure(stream: &CudaStream, mut work: impl FnMut(usize)) -> Times {
     let [start, end] = [(); 2].map(|()| Event::with_time(stream.context()).unwrap());
     let mut call = 0;
     let mut run = |n: usize| {

@@ -2,7 +2,7 @@
 //! over noise below the threshold; every call takes another map, and together they are larger than the cache. The bytes
 //! are the map's, read once.
 
-use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::peaks::{CudaPeaks, Mode, Params, Refinement};
 use cudainfer_kernels::preproc::Layout;
@@ -14,7 +14,7 @@ use super::measure::{measure, row};
 /// More than the H200's second-level cache of 60 MB.
 pub(super) const BEYOND_CACHE: usize = 100 << 20;
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     use {Layout::*, Mode::*, TensorType::*};
     for (name, mode, frames, dims, layout, ty, goal, noise) in [
         // What a launch and an event cost, with nothing to read.
@@ -59,7 +59,7 @@ pub fn run(stream: &Stream) {
     }
 }
 
-pub(super) fn upload(stream: &Stream, data: &[u8]) -> Memory {
+pub(super) fn upload(stream: &CudaStream, data: &[u8]) -> Memory {
     let mut pinned = stream.pin(data.len()).unwrap();
     pinned.as_mut_slice().copy_from_slice(data);
     let memory = stream.allocate(data.len()).unwrap();

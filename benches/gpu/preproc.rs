@@ -3,7 +3,7 @@
 //!
 //! 1080p is three times 640 pixels wide, so that a bilinear sample is one pixel; 720p is twice, so that it is four.
 
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{CudaPreproc, Interpolation, Params};
 use cudainfer_kernels::tensor::TensorType;
@@ -14,7 +14,7 @@ use crate::measure::{Times, measure, row};
 const ROTATION: usize = 256 << 20;
 
 /// The planes of a frame, rows at multiples of 256 bytes as decoders lay them.
-pub fn planes(stream: &Stream, format: &FrameFormat, state: &mut u32) -> Vec<(Memory, usize)> {
+pub fn planes(stream: &CudaStream, format: &FrameFormat, state: &mut u32) -> Vec<(Memory, usize)> {
     (0..format.pixels.planes())
         .map(|plane| {
             let stride = format.pixels.row_bytes(plane, format.width).next_multiple_of(256);
@@ -51,7 +51,7 @@ struct Case {
     goal: Option<f64>,
 }
 
-fn bench(stream: &Stream, case: Case) {
+fn bench(stream: &CudaStream, case: Case) {
     let Case { name, pixels, size: (width, height), params, share, batch, goal } = case;
     let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
     let frame_bytes: usize =
@@ -70,7 +70,7 @@ fn bench(stream: &Stream, case: Case) {
     row(name, &times, (frame_bytes as f64 * share) as usize + preproc.bytes(), 1.0 / batch as f64, goal);
 }
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     let nv12 = |name, size, params, share, batch, goal| Case {
         name,
         pixels: PixelFormat::Nv12,

@@ -2,7 +2,7 @@
 //! of 64x64 cells; every call takes other ones, and together they are larger than the cache. The bytes are the logits', read
 //! once, the state's, read and written, and the mask's.
 
-use cudainfer_kernels::device::{DevicePlane, DeviceTensor, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DevicePlane, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::segment::{Activation, CudaPrototypes, CudaResize, CudaSegmenter, Params, Resize};
@@ -14,13 +14,13 @@ use super::measure::{measure, row};
 /// More than the H200's second-level cache of 60 MB.
 const BEYOND_CACHE: usize = 100 << 20;
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     logits(stream);
     to_frame(stream);
     objects(stream);
 }
 
-fn logits(stream: &Stream) {
+fn logits(stream: &CudaStream) {
     use {Layout::*, TensorType::*};
     let argmax = Params::default();
     let smooth = Params { smoothing: 0.7, ..argmax };
@@ -58,7 +58,7 @@ fn logits(stream: &Stream) {
     }
 }
 
-fn to_frame(stream: &Stream) {
+fn to_frame(stream: &CudaStream) {
     let taker = CudaResize::new(stream).unwrap();
     let mask = upload(stream, &(0..512 * 512).map(|i| (i / 64 % 8 + i / 32_768) as u8).collect::<Vec<_>>());
     let out = stream.allocate(1920 * 1080).unwrap();
@@ -72,7 +72,7 @@ fn to_frame(stream: &Stream) {
     }
 }
 
-fn objects(stream: &Stream) {
+fn objects(stream: &CudaStream) {
     let dims = [1, 32, 160, 160];
     let desc = TensorDesc::fixed("protos", TensorType::Float16, &dims);
     let memory = upload(stream, &scene(7, [32, 160, 160], Layout::Nchw, TensorType::Float16));
@@ -95,7 +95,7 @@ fn objects(stream: &Stream) {
     }
 }
 
-fn upload(stream: &Stream, data: &[u8]) -> Memory {
+fn upload(stream: &CudaStream, data: &[u8]) -> Memory {
     let mut pinned = stream.pin(data.len()).unwrap();
     pinned.as_mut_slice().copy_from_slice(data);
     let memory = stream.allocate(data.len()).unwrap();

@@ -90,7 +90,7 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
 }
 
 /// Random values like those of a normalised picture.
-fn fill(stream: &cudainfer_kernels::device::Stream, image: &gst::Buffer, ty: TensorType) {
+fn fill(stream: &cudainfer_kernels::device::CudaStream, image: &gst::Buffer, ty: TensorType) {
     let memory = device_memory(image).unwrap();
     let mut pinned = stream.pin(memory.slice().bytes()).unwrap();
     let mut state = 1u64;

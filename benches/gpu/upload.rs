@@ -2,7 +2,7 @@
 //! that one is the floor. A call uses other memory than the calls before it. Noise, so that nothing on the way could
 //! compress it.
 
-use cudainfer_kernels::device::{DevicePlane, Download, Memory, Pinned, Stream, Upload};
+use cudainfer_kernels::device::{CudaStream, DevicePlane, Download, Memory, Pinned, Upload};
 
 use super::measure::{Times, measure, row};
 
@@ -16,7 +16,7 @@ struct Frame {
 
 /// An NV12 frame: rows without padding on the host, as most sources lay them, and at a multiple of `pitch` bytes on the
 /// device, as GStreamer's CUDA memory does.
-fn bench(stream: &Stream, name: &str, (width, height): (usize, usize), pitch: usize, goal: f64) {
+fn bench(stream: &CudaStream, name: &str, (width, height): (usize, usize), pitch: usize, goal: f64) {
     let (stride, rows) = (width.next_multiple_of(pitch), height + height / 2);
     let mut state = 0x2545_f491_u32;
     let mut frames: Vec<Frame> = (0..FRAMES)
@@ -71,7 +71,7 @@ fn bench(stream: &Stream, name: &str, (width, height): (usize, usize), pitch: us
     eprintln!("{name}: up at {:.0} % of one piece's speed", 100.0 * floor.median / median);
 }
 
-pub fn run(stream: &Stream) {
+pub fn run(stream: &CudaStream) {
     // 66 us is what one piece took on an H200 of PCIe 5 (47 GB/s); nine tenths of that speed are aimed for.
     bench(stream, "1080p NV12", (1920, 1080), 512, 66.0 / 0.9);
     bench(stream, "2160p NV12", (3840, 2160), 512, 4.0 * 66.0 / 0.9);

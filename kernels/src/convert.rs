@@ -7,7 +7,7 @@
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
-use crate::device::{DeviceError, DeviceSlice, Kernel, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceSlice, Kernel};
 use crate::tensor::{TensorType, TensorView};
 
 /// Threads of a block, values that a thread takes at a time, and the most blocks.
@@ -118,7 +118,7 @@ impl CudaConvert {
     ///
     /// # Errors
     /// [`ConvertError::Device`].
-    pub fn new(stream: &Stream) -> Result<Self, ConvertError> {
+    pub fn new(stream: &CudaStream) -> Result<Self, ConvertError> {
         let load = |name| Kernel::load(stream.context(), "convert", name);
         Ok(Self { halve: load("halve")?, widen: load("widen")? })
     }
@@ -130,7 +130,7 @@ impl CudaConvert {
     /// As [`convert`], and [`ConvertError::Device`].
     pub fn start(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         from: DeviceSlice<'_>,
         from_type: TensorType,
         to: DeviceSlice<'_>,

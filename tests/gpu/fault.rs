@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Choice, Context, DeviceFrame, DevicePlane, DeviceSlice, Resolved, Stream};
+use cudainfer_kernels::device::{
+    Choice, Context, CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Resolved,
+};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{CudaPreproc, Params};
 use cudainfer_tests::{Line, model, until};
@@ -13,7 +15,7 @@ use gst::prelude::*;
 /// Makes the GPU write where there is no memory: the context is lost to everybody in this process.
 fn fault() {
     let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else { panic!("needs a CUDA device") };
-    let stream = Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
+    let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let (pixels, matrix, range) = (PixelFormat::Rgba, Matrix::Bt601, Range::Full);
     let format = FrameFormat { pixels, width: 64, height: 64, matrix, range };
     let preproc =

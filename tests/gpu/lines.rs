@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use cudainfer_kernels::device::{Choice, Context, DeviceError, Memory, Resolved, Stream};
+use cudainfer_kernels::device::{Choice, Context, CudaStream, DeviceError, Memory, Resolved};
 use cudainfer_tests::{Line, buffers, fetched, model, run};
 use gst::prelude::*;
 use gstcudainfer::meta::mask;
@@ -290,7 +290,7 @@ fn ten_thousand_frames_allocate_nothing_after_the_first() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_gpu_without_memory_gives_an_error_and_then_works_again() {
-    let stream = Stream::new(&context(), &Arc::default()).unwrap();
+    let stream = CudaStream::new(&context(), &Arc::default()).unwrap();
     let line = format!(
         "{} ! fusedpreproc ! trtinfer model={} provider=cuda ! gpunms ! fakesink",
         decoded(30),

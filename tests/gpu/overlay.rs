@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Choice, Context, Download, Resolved, Stream};
+use cudainfer_kernels::device::{Choice, Context, CudaStream, Download, Resolved};
 use cudainfer_kernels::geometry::Rect;
 use gst::prelude::*;
 use gst_check::Harness;
@@ -21,9 +21,9 @@ fn init() {
     });
 }
 
-fn stream() -> Stream {
+fn stream() -> CudaStream {
     let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else { panic!("needs a CUDA device") };
-    Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap()
+    CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap()
 }
 
 fn harness(element: &str, caps_in: &gst::Caps, caps_out: &gst::Caps) -> Harness {
@@ -108,7 +108,7 @@ fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
 }
 
 /// The same of a frame in CUDA memory.
-fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
+fn device_pixels(stream: &CudaStream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
     let frame = MappedCudaFrame::read(buffer, info, stream).unwrap();
     rows(info, |plane, _, row_bytes, rows| {
         let mut bytes = vec![0; row_bytes * rows];

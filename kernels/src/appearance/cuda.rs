@@ -2,7 +2,7 @@
 
 use super::plan::{Mode, Part, Plan};
 use super::{AppearanceError, LENGTH, embed};
-use crate::device::{DeviceFrame, Event, Kernel, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceFrame, Event, Kernel, Memory, Pinned};
 use crate::frame::FrameFormat;
 use crate::geometry::Rect;
 
@@ -76,7 +76,7 @@ impl CudaDescriber {
     ///
     /// # Errors
     /// As [`super::Describer::new`], and [`AppearanceError::Device`].
-    pub fn new(format: FrameFormat, stream: &Stream) -> Result<Self, AppearanceError> {
+    pub fn new(format: FrameFormat, stream: &CudaStream) -> Result<Self, AppearanceError> {
         Self::with_variant(format, Variant::default(), stream)
     }
 
@@ -87,7 +87,7 @@ impl CudaDescriber {
     pub fn with_variant(
         format: FrameFormat,
         variant: Variant,
-        stream: &Stream,
+        stream: &CudaStream,
     ) -> Result<Self, AppearanceError> {
         let plan = Plan::new(format)?;
         let mode = match plan.color.mode {
@@ -129,7 +129,7 @@ impl CudaDescriber {
     /// As [`super::Describer::run`], and [`AppearanceError::Device`].
     pub fn start(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         frame: &DeviceFrame<'_>,
         boxes: &[Rect],
     ) -> Result<(), AppearanceError> {
@@ -172,7 +172,7 @@ impl CudaDescriber {
     ///
     /// # Errors
     /// [`AppearanceError::Device`], also for faults of earlier work.
-    pub fn finish(&mut self, stream: &Stream, embeddings: &mut Vec<f32>) -> Result<(), AppearanceError> {
+    pub fn finish(&mut self, stream: &CudaStream, embeddings: &mut Vec<f32>) -> Result<(), AppearanceError> {
         embeddings.clear();
         embed(self.finish_counts(stream)?, embeddings);
         Ok(())
@@ -182,7 +182,7 @@ impl CudaDescriber {
     ///
     /// # Errors
     /// As [`CudaDescriber::finish`].
-    pub fn finish_counts(&mut self, stream: &Stream) -> Result<&[u16], AppearanceError> {
+    pub fn finish_counts(&mut self, stream: &CudaStream) -> Result<&[u16], AppearanceError> {
         let pending = std::mem::take(&mut self.pending);
         if pending > 0 {
             stream.wait_on_host(&self.done)?;
@@ -193,7 +193,7 @@ impl CudaDescriber {
 }
 
 /// For so many boxes' counts, and their sums and tickets, which are 0.
-fn room(stream: &Stream, boxes: usize) -> Result<(Pinned, Memory), AppearanceError> {
+fn room(stream: &CudaStream, boxes: usize) -> Result<(Pinned, Memory), AppearanceError> {
     let sums = stream.allocate(boxes * (BYTES + size_of::<u32>()))?;
     stream.fill(sums.slice(), 0)?;
     Ok((stream.pin(boxes * BYTES)?, sums))

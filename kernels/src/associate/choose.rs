@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::oks::near_pairs;
 use super::overlap::keep_best;
 use super::{CudaCosts, Pair, Pose, oks_pairs};
-use crate::device::{DeviceError, Stream};
+use crate::device::{CudaStream, DeviceError};
 
 /// Pairs that are near each other, times keypoints, from which on [`Costs::oks`] goes to the GPU. On an H200 and its Xeon, an
 /// idle GPU, which takes 17 us with copies and the wait, is faster from 5,000 on (`benches/gpu/associate.rs`). But the GPU of a
@@ -16,7 +16,7 @@ pub const GPU_OKS_DISTANCES: usize = 1 << 18;
 /// Similarity matrices, computed by the GPU where there is one and it is faster. The results are the same.
 #[derive(Debug, Default)]
 pub struct Costs {
-    gpu: Option<(Arc<Stream>, CudaCosts)>,
+    gpu: Option<(Arc<CudaStream>, CudaCosts)>,
     failure: Option<DeviceError>,
 }
 
@@ -30,7 +30,7 @@ impl Costs {
     ///
     /// # Errors
     /// Those of [`CudaCosts::new`].
-    pub fn with_gpu(stream: &Arc<Stream>) -> Result<Self, DeviceError> {
+    pub fn with_gpu(stream: &Arc<CudaStream>) -> Result<Self, DeviceError> {
         Ok(Self { gpu: Some((Arc::clone(stream), CudaCosts::new(stream)?)), ..Self::default() })
     }
 

@@ -2,7 +2,7 @@
 
 use super::Pose;
 use super::oks::{is_scale, lay_out, spread};
-use crate::device::{DeviceError, Event, Kernel, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceError, Event, Kernel, Memory, Pinned};
 
 /// Threads of a block.
 const THREADS: u32 = 128;
@@ -43,7 +43,7 @@ impl CudaCosts {
     ///
     /// # Errors
     /// [`DeviceError`] if the GPU has no memory left or refuses the kernels.
-    pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
+    pub fn new(stream: &CudaStream) -> Result<Self, DeviceError> {
         let context = stream.context();
         Ok(Self {
             oks: Kernel::load(context, "associate", "oks")?,
@@ -60,7 +60,7 @@ impl CudaCosts {
     /// [`DeviceError`].
     pub fn oks(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         a: &[Pose<'_>],
         b: &[Pose<'_>],
         sigmas: &[f32],
@@ -97,7 +97,12 @@ impl CudaCosts {
     }
 
     /// Room for so many floats to be uploaded, which is returned, and so many of the matrix.
-    fn room(&mut self, stream: &Stream, objects: usize, matrix: usize) -> Result<&mut [f32], DeviceError> {
+    fn room(
+        &mut self,
+        stream: &CudaStream,
+        objects: usize,
+        matrix: usize,
+    ) -> Result<&mut [f32], DeviceError> {
         let bytes = |floats: usize| floats.saturating_mul(size_of::<f32>());
         let more = |bytes: usize| bytes.checked_next_power_of_two().unwrap_or(bytes);
         // The last call has waited for its work, so that nothing is in use.
@@ -111,7 +116,7 @@ impl CudaCosts {
         Ok(&mut bytemuck::cast_slice_mut(self.objects.as_mut_slice())[..objects])
     }
 
-    fn launch(&self, stream: &Stream, floats: usize, params: &Params) -> Result<(), DeviceError> {
+    fn launch(&self, stream: &CudaStream, floats: usize, params: &Params) -> Result<(), DeviceError> {
         let [rows, cols] = TILE;
         let uploaded = self.uploaded.slice().first(size_of::<f32>() * floats);
         // SAFETY: the objects are written by the next call, and `result` waits in this one.
@@ -123,7 +128,7 @@ impl CudaCosts {
         stream.record(&self.done)
     }
 
-    fn result(&self, stream: &Stream, pairs: usize) -> Result<&[f32], DeviceError> {
+    fn result(&self, stream: &CudaStream, pairs: usize) -> Result<&[f32], DeviceError> {
         stream.wait_on_host(&self.done)?;
         stream.counters().device_to_host.add_size(size_of::<f32>() * pairs);
         Ok(&bytemuck::cast_slice(self.matrix.as_slice())[..pairs])

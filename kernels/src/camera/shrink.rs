@@ -1,7 +1,7 @@
 //! From a frame to its picture: [`crate::preproc`], with its area interpolation.
 
 use super::{CameraError, Picture, picture_size};
-use crate::device::{DeviceFrame, Event, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceFrame, Event, Memory, Pinned};
 use crate::frame::{Frame, FrameFormat};
 use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, Params, Preproc, Resize};
 use crate::tensor::TensorType;
@@ -68,7 +68,7 @@ impl CudaShrink {
     ///
     /// # Errors
     /// As [`Shrink::new`], and [`CameraError::Device`].
-    pub fn new(format: FrameFormat, stream: &Stream) -> Result<Self, CameraError> {
+    pub fn new(format: FrameFormat, stream: &CudaStream) -> Result<Self, CameraError> {
         let params = params(&format);
         let size = [params.width, params.height];
         let preproc = CudaPreproc::new(format, params, stream)?;
@@ -88,7 +88,7 @@ impl CudaShrink {
     ///
     /// # Errors
     /// As [`Shrink::run`], and [`CameraError::Device`].
-    pub fn start(&mut self, stream: &Stream, frame: &DeviceFrame<'_>) -> Result<(), CameraError> {
+    pub fn start(&mut self, stream: &CudaStream, frame: &DeviceFrame<'_>) -> Result<(), CameraError> {
         self.pending = false;
         self.preproc.run(stream, std::slice::from_ref(frame), self.small.slice())?;
         // SAFETY: only `finish` looks at them, which waits for `done`.
@@ -103,7 +103,7 @@ impl CudaShrink {
     ///
     /// # Errors
     /// [`CameraError::Device`], also for faults of earlier work.
-    pub fn finish(&mut self, stream: &Stream) -> Result<Option<Picture<'_>>, CameraError> {
+    pub fn finish(&mut self, stream: &CudaStream) -> Result<Option<Picture<'_>>, CameraError> {
         if !std::mem::take(&mut self.pending) {
             return Ok(None);
         }

@@ -2,7 +2,7 @@
 
 use super::{Announced, Class, ClassifyError, MOST, Params, classes_of};
 use crate::detect::Activation;
-use crate::device::{DeviceTensor, Event, Kernel, Pinned, Stream};
+use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Pinned};
 use crate::tensor::TensorDesc;
 
 /// Threads of a block.
@@ -50,7 +50,7 @@ impl CudaClassifier {
     ///
     /// # Errors
     /// As [`super::Classifier::new`], and [`ClassifyError::Device`].
-    pub fn new(output: &TensorDesc, params: Params, stream: &Stream) -> Result<Self, ClassifyError> {
+    pub fn new(output: &TensorDesc, params: Params, stream: &CudaStream) -> Result<Self, ClassifyError> {
         let announced = Announced::new(output, params)?;
         let kernel = format!("classify_{}", output.ty);
         Ok(Self {
@@ -69,7 +69,7 @@ impl CudaClassifier {
     /// As [`super::Classifier::run`], and [`ClassifyError::Rows`] or [`ClassifyError::Device`].
     pub fn start(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         scores: &DeviceTensor<'_>,
         rows: usize,
     ) -> Result<(), ClassifyError> {
@@ -107,7 +107,7 @@ impl CudaClassifier {
     /// [`ClassifyError::Device`], also for faults of earlier work.
     pub fn finish(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         classes: &mut Vec<Vec<Class>>,
     ) -> Result<Vec<usize>, ClassifyError> {
         let pending = std::mem::take(&mut self.pending);

@@ -15,7 +15,7 @@ use super::{Context, DeviceError};
 const AWAKE: Duration = Duration::from_micros(100);
 const ASLEEP: Duration = Duration::from_micros(20);
 
-/// A mark in a stream. A new one counts as reached. See [`super::Stream::record`] and [`super::Stream::wait`].
+/// A mark in a stream. A new one counts as reached. See [`super::CudaStream::record`] and [`super::CudaStream::wait`].
 #[derive(Debug)]
 pub struct Event {
     context: Arc<Context>,
@@ -75,7 +75,7 @@ impl Event {
         }
     }
 
-    /// The calling thread waits until the mark is reached. [`super::Stream::wait_on_host`] counts it, too. At first it looks again
+    /// The calling thread waits until the mark is reached. [`super::CudaStream::wait_on_host`] counts it, too. At first it looks again
     /// and again, because short work is over before a thread could fall asleep; then it sleeps between two looks, and leaves
     /// its core to others. (An event that wakes the thread by itself would cost 2 us on the device each time.)
     ///

@@ -4,7 +4,7 @@ use std::{ptr, sync::Arc};
 
 use cudarc::driver::sys::{self, CUstreamCaptureMode};
 
-use super::{Context, DeviceError, Stream};
+use super::{Context, CudaStream, DeviceError};
 
 /// A recorded piece of a stream. It uses the addresses that were used when it was recorded.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Graph {
 }
 
 // SAFETY: the driver's executable graphs may be launched from every thread, one at a time, which `&mut` in
-// `Stream::launch_graph` ensures.
+// `CudaStream::launch_graph` ensures.
 unsafe impl Send for Graph {}
 // SAFETY: as above.
 unsafe impl Sync for Graph {}
@@ -25,7 +25,7 @@ impl Graph {
     /// # Errors
     /// What `work` says, or [`DeviceError::Call`] if it did what cannot be recorded, such as waiting for the device.
     pub fn record<E: From<DeviceError>>(
-        stream: &Stream,
+        stream: &CudaStream,
         work: impl FnOnce() -> Result<(), E>,
     ) -> Result<Self, E> {
         let context = stream.context();

@@ -15,7 +15,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// [`super::Stream::allocate`] counts it. The bytes are undefined.
+    /// [`super::CudaStream::allocate`] counts it. The bytes are undefined.
     pub(super) fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
         let mut pointer = 0;
@@ -69,7 +69,7 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// [`super::Stream::pin`] counts it. The bytes are zero.
+    /// [`super::CudaStream::pin`] counts it. The bytes are zero.
     pub(super) fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
         let mut pointer = ptr::null_mut();

@@ -9,7 +9,7 @@
 //! | [`Resolved`] | what that means on this machine |
 //! | [`Device`] | a GPU that can be used, as found by [`probe`] |
 //! | [`Context`] | the device's primary context, retained |
-//! | [`Stream`] | a non-blocking stream in it: launches, copies, allocation, all counted in [`Counters`] |
+//! | [`CudaStream`] | a non-blocking stream in it: launches, copies, allocation, all counted in [`Counters`] |
 //! | [`Event`] | a mark in a stream that other streams, or the host, wait for |
 //! | [`Memory`], [`Pinned`] | device memory, and host memory that the device reaches |
 //! | [`Order`], [`SharedMemory`] | the use of memory by several streams in turn, ordered by events |
@@ -46,5 +46,5 @@ pub use planes::{Download, Upload};
 pub use probe::{Device, probe};
 pub use sample::SAMPLE_EVERY;
 pub use shared::SharedMemory;
-pub use stream::Stream;
+pub use stream::CudaStream;
 pub use view::{DeviceFrame, DevicePlane, DeviceSlice, DeviceTensor};

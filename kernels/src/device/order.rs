@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{DeviceError, Event, Stream};
+use super::{CudaStream, DeviceError, Event};
 
 /// The events of the last writer of some memory and of those that have read it since: whoever writes next waits for
 /// them, whoever reads waits for the writer, both on the device. So memory may go back to its pool while work on it is
@@ -37,7 +37,7 @@ impl Order {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn begin_write(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn begin_write(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         let marks = self.lock();
         let others = marks.written.iter().chain(&marks.read).filter(|mark| mark.stream != stream.id());
         others.map(|mark| &mark.event).try_for_each(|event| stream.wait(event))
@@ -47,7 +47,7 @@ impl Order {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn end_write(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn end_write(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         // Reading had to be over before writing began; its events are kept for the next time.
         let slot = &mut self.lock().written;
         // An event can be recorded in its own context only.
@@ -65,7 +65,7 @@ impl Order {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn begin_read(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn begin_read(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         match &self.lock().written {
             Some(mark) if mark.stream != stream.id() => stream.wait(&mark.event),
             _ => Ok(()),
@@ -76,7 +76,7 @@ impl Order {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn end_read(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn end_read(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         let read = &mut self.lock().read;
         if let Some(mark) = read.iter().find(|mark| mark.stream == stream.id()) {
             return stream.record(&mark.event);
@@ -89,7 +89,7 @@ impl Order {
     ///
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.
-    pub fn wait_written(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn wait_written(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         match &self.lock().written {
             Some(mark) if !mark.event.done()? => stream.wait_on_host(&mark.event),
             _ => Ok(()),
@@ -108,7 +108,7 @@ impl Order {
 }
 
 impl Mark {
-    fn new(stream: &Stream) -> Result<Self, DeviceError> {
+    fn new(stream: &CudaStream) -> Result<Self, DeviceError> {
         let event = Event::new(stream.context())?;
         stream.record(&event)?;
         Ok(Self { stream: stream.id(), event })

@@ -4,7 +4,7 @@ use std::{ffi::c_void, ptr};
 
 use cudarc::driver::sys::{self, CUDA_MEMCPY2D, CUmemorytype, CUpointer_attribute};
 
-use super::{DeviceError, DevicePlane, Stream};
+use super::{CudaStream, DeviceError, DevicePlane};
 
 /// One plane to copy from the host to the device.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub struct Download<'a> {
     pub rows: usize,
 }
 
-impl Stream {
+impl CudaStream {
     /// Whether the device reaches all of `bytes` by itself, so that copies do not hold the host up.
     pub fn is_pinned(&self, bytes: &[u8]) -> bool {
         let Ok(_entered) = self.context().enter() else { return false };
@@ -86,7 +86,7 @@ impl Stream {
     /// source is what [`super::DeviceSlice::from_raw`] was promised.
     ///
     /// # Errors
-    /// As [`Stream::start_upload_plane`].
+    /// As [`CudaStream::start_upload_plane`].
     pub unsafe fn start_download_plane(&self, copy: Download<'_>) -> Result<(), DeviceError> {
         let Download { source, target, target_stride, row_bytes, rows } = copy;
         check("device", rows, row_bytes, source.bytes(), source.stride())?;
@@ -107,7 +107,7 @@ impl Stream {
     /// Enqueues the copy of a plane on the device.
     ///
     /// # Errors
-    /// As [`Stream::start_upload_plane`].
+    /// As [`CudaStream::start_upload_plane`].
     pub fn copy_plane(
         &self,
         source: DevicePlane<'_>,

@@ -1,6 +1,6 @@
 //! Time on the device, taken now and then and never waited for.
 
-use super::{DeviceError, Event, Stream};
+use super::{CudaStream, DeviceError, Event};
 
 /// One call in so many is timed.
 pub const SAMPLE_EVERY: u64 = 16;
@@ -15,7 +15,7 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Collects what the last sample came to, if that is known by now, and begins a new one when it is time.
-    pub fn begin(&mut self, stream: &Stream) -> Result<bool, DeviceError> {
+    pub fn begin(&mut self, stream: &CudaStream) -> Result<bool, DeviceError> {
         let turn = self.calls.is_multiple_of(SAMPLE_EVERY);
         self.calls += 1;
         if !turn {
@@ -40,7 +40,7 @@ impl Sampler {
     }
 
     /// Ends what [`Sampler::begin`] began.
-    pub fn end(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn end(&mut self, stream: &CudaStream) -> Result<(), DeviceError> {
         if let Some([_, end]) = &self.events {
             stream.record(end)?;
             self.pending = true;

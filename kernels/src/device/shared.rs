@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Context, DeviceError, DeviceSlice, Memory, Order, Pinned, Stream};
+use super::{Context, CudaStream, DeviceError, DeviceSlice, Memory, Order, Pinned};
 
 /// Device memory with an [`Order`], and a copy of it on the host for whoever wants one.
 ///
@@ -27,7 +27,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
-    pub fn new(stream: &Stream, bytes: usize) -> Result<Self, DeviceError> {
+    pub fn new(stream: &CudaStream, bytes: usize) -> Result<Self, DeviceError> {
         Ok(Self { memory: stream.allocate(bytes)?, order: Order::default(), host: Mutex::default() })
     }
 
@@ -45,7 +45,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn begin_write(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn begin_write(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         self.order.begin_write(stream)
     }
 
@@ -53,7 +53,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn end_write(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn end_write(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner).valid = false;
         self.order.end_write(stream)
     }
@@ -62,7 +62,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn begin_read(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn begin_read(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         self.order.begin_read(stream)
     }
 
@@ -70,7 +70,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn end_read(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn end_read(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         self.order.end_read(stream)
     }
 
@@ -78,7 +78,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.
-    pub fn wait_written(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn wait_written(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         self.order.wait_written(stream)
     }
 
@@ -86,7 +86,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
-    pub fn to_host(&self, stream: &Stream) -> Result<Arc<Pinned>, DeviceError> {
+    pub fn to_host(&self, stream: &CudaStream) -> Result<Arc<Pinned>, DeviceError> {
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         if let (true, Some(copy)) = (host.valid, &host.copy) {
             return Ok(Arc::clone(copy));

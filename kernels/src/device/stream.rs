@@ -15,9 +15,9 @@ use super::sample::Sampler;
 use super::{Context, Counters, DeviceError, DeviceSlice, Event, Graph, Kernel, Memory, Pinned};
 
 /// A non-blocking stream: it does not wait for the legacy default stream nor the other way round. An element has one,
-/// and what it enqueues there is counted in [`Stream::counters`].
+/// and what it enqueues there is counted in [`CudaStream::counters`].
 #[derive(Debug)]
-pub struct Stream {
+pub struct CudaStream {
     context: Arc<Context>,
     raw: sys::CUstream,
     id: usize,
@@ -26,11 +26,11 @@ pub struct Stream {
 }
 
 // SAFETY: the driver's streams may be used from every thread; `raw` is only ever handed to the driver.
-unsafe impl Send for Stream {}
+unsafe impl Send for CudaStream {}
 // SAFETY: as above; the driver orders calls made at the same time.
-unsafe impl Sync for Stream {}
+unsafe impl Sync for CudaStream {}
 
-impl Stream {
+impl CudaStream {
     /// A new stream in `context`, which counts in `counters`.
     ///
     /// # Errors
@@ -339,7 +339,7 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
+impl Drop for CudaStream {
     fn drop(&mut self) {
         let _entered = self.context.enter();
         // SAFETY: created by us, destroyed once. Work that is still under way finishes before the driver frees it.

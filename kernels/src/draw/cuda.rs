@@ -5,7 +5,7 @@ use super::mask::{Mask, MaskData, Piece, palette};
 use super::record::{MOST, Recorded, Recorder};
 use super::uploads::Uploads;
 use super::{DrawError, Shape, paint};
-use crate::device::{DeviceError, DeviceFrame, DeviceSlice, Kernel, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceFrame, DeviceSlice, Kernel};
 use crate::frame::FrameFormat;
 
 /// What room for commands begins with, in bytes: twenty labelled boxes take a third of it.
@@ -51,7 +51,7 @@ impl CudaCanvas {
     ///
     /// # Errors
     /// [`DeviceError`] if the GPU has no memory left or refuses the kernel.
-    pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
+    pub fn new(stream: &CudaStream) -> Result<Self, DeviceError> {
         let kernel = |name| Kernel::load(stream.context(), name, name);
         Ok(Self {
             draw: kernel("draw")?,
@@ -69,7 +69,7 @@ impl CudaCanvas {
     /// [`DrawError`]. Nothing is drawn then.
     pub fn draw(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         format: &FrameFormat,
         frame: &DeviceFrame<'_>,
         shapes: &[Shape<'_>],
@@ -107,7 +107,7 @@ impl CudaCanvas {
     /// [`DrawError`]. Nothing is painted then.
     pub fn paint_masks(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         format: &FrameFormat,
         frame: &DeviceFrame<'_>,
         masks: &[Mask<MaskData<'_>>],

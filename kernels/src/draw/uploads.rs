@@ -1,6 +1,6 @@
 //! What the host tells the kernels of each frame, uploaded without waiting.
 
-use crate::device::{DeviceError, DeviceSlice, Event, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceSlice, Event, Memory, Pinned};
 
 /// Frames whose uploads may be under way at the same time.
 const IN_FLIGHT: usize = 4;
@@ -22,7 +22,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    fn new(stream: &Stream, bytes: usize) -> Result<Self, DeviceError> {
+    fn new(stream: &CudaStream, bytes: usize) -> Result<Self, DeviceError> {
         let (host, device) = (stream.pin(bytes)?, stream.allocate(bytes)?);
         Ok(Self { host, device, read: Event::new(stream.context())? })
     }
@@ -36,7 +36,7 @@ impl Slot {
     ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn done(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub fn done(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         stream.record(&self.read)
     }
 }
@@ -46,7 +46,7 @@ impl Uploads {
     ///
     /// # Errors
     /// [`DeviceError`] if there is no memory left.
-    pub fn new(stream: &Stream, bytes: usize) -> Result<Self, DeviceError> {
+    pub fn new(stream: &CudaStream, bytes: usize) -> Result<Self, DeviceError> {
         let slots = (0..IN_FLIGHT).map(|_| Slot::new(stream, bytes)).collect::<Result<_, _>>()?;
         Ok(Self { slots, next: 0 })
     }
@@ -58,7 +58,7 @@ impl Uploads {
     /// [`DeviceError`].
     pub fn start(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         bytes: usize,
         fill: impl FnOnce(&mut [u8], u64),
     ) -> Result<&Slot, DeviceError> {

@@ -3,7 +3,7 @@
 use super::color::Color;
 use super::plan::Plan;
 use super::{Layout, Params, PreprocError, samples};
-use crate::device::{DeviceFrame, DeviceSlice, Kernel, Stream};
+use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Kernel};
 use crate::frame::PixelFormat;
 use crate::tensor::TensorType;
 
@@ -25,7 +25,7 @@ impl Kernels {
     /// # Errors
     /// [`PreprocError::Device`].
     pub fn load(
-        stream: &Stream,
+        stream: &CudaStream,
         operation: &'static str,
         plan: &Plan,
         mode: &str,

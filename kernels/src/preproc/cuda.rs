@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::samples::Columns;
 use super::taps::Taps;
 use super::{Interpolation, Params, PreprocError, placement};
-use crate::device::{DeviceFrame, DeviceSlice, Stream};
+use crate::device::{CudaStream, DeviceFrame, DeviceSlice};
 use crate::frame::FrameFormat;
 use crate::geometry::Affine;
 
@@ -31,7 +31,7 @@ impl CudaPreproc {
     ///
     /// # Errors
     /// As [`super::Preproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(source: FrameFormat, params: Params, stream: &Stream) -> Result<Self, PreprocError> {
+    pub fn new(source: FrameFormat, params: Params, stream: &CudaStream) -> Result<Self, PreprocError> {
         let plan = Plan::new(source, params)?;
         let mode = Mode::new(&plan);
         let kernels = Kernels::load(stream, "preproc", &plan, mode.name)?;
@@ -72,7 +72,7 @@ impl CudaPreproc {
     /// type; a frame whose planes are too short for the format given to [`CudaPreproc::new`].
     pub fn run(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         frames: &[DeviceFrame<'_>],
         tensor: DeviceSlice<'_>,
     ) -> Result<(), PreprocError> {

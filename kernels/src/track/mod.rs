@@ -51,7 +51,7 @@ use std::sync::Arc;
 
 use crate::associate::Costs;
 use crate::detect::Detection;
-use crate::device::{DeviceError, Stream};
+use crate::device::{CudaStream, DeviceError};
 use confidence::{Confidences, Thresholds};
 use lifecycle::Targets;
 use motion::Motion;
@@ -159,7 +159,7 @@ impl Tracker {
     ///
     /// # Errors
     /// The GPU has no memory left, or refuses the kernels.
-    pub fn use_gpu(&mut self, stream: &Arc<Stream>) -> Result<(), DeviceError> {
+    pub fn use_gpu(&mut self, stream: &Arc<CudaStream>) -> Result<(), DeviceError> {
         self.costs = Costs::with_gpu(stream)?;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! From the scores to classes on the frame.
 
 use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Params};
-use cudainfer_kernels::device::{DeviceTensor, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Rect, Row};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
@@ -90,7 +90,7 @@ impl RowDecoder for Scores {
         Ok(Box::new(Classifier::new(&self.announced, self.params)?))
     }
 
-    fn gpu(&self, stream: &Stream) -> Result<Self::Gpu, Failure> {
+    fn gpu(&self, stream: &CudaStream) -> Result<Self::Gpu, Failure> {
         Ok(Box::new(CudaClassifier::new(&self.announced, self.params, stream)?))
     }
 
@@ -107,7 +107,7 @@ impl RowDecoder for Scores {
 
     fn start(
         classifier: &mut Self::Gpu,
-        stream: &Stream,
+        stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
         rows: &[Row],
     ) -> Result<(), Failure> {
@@ -115,7 +115,7 @@ impl RowDecoder for Scores {
         Ok(classifier.start(stream, scores, rows.len())?)
     }
 
-    fn finish(classifier: &mut Self::Gpu, stream: &Stream) -> Result<Vec<Self::Found>, Failure> {
+    fn finish(classifier: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Self::Found>, Failure> {
         let mut found = Vec::new();
         let non_finite = classifier.finish(stream, &mut found)?;
         Ok(found.into_iter().zip(non_finite).collect())

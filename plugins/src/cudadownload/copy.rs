@@ -1,6 +1,6 @@
 //! Copies of frames from the GPU.
 
-use cudainfer_kernels::device::{DeviceError, Download, Event, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceError, Download, Event};
 use gst_video::VideoInfo;
 
 use crate::memory::{GpuSession, MappedCudaFrame, MappedHostFrameMut};
@@ -41,7 +41,7 @@ impl Downloader {
         Ok(foreign)
     }
 
-    fn wait(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+    fn wait(&mut self, stream: &CudaStream) -> Result<(), DeviceError> {
         let done = match &mut self.done {
             Some(done) => done,
             none => none.insert(Event::new(stream.context())?),
@@ -52,7 +52,7 @@ impl Downloader {
 }
 
 fn enqueue(
-    stream: &Stream,
+    stream: &CudaStream,
     source: &MappedCudaFrame<'_>,
     target: &mut MappedHostFrameMut<'_>,
 ) -> Result<(), DeviceError> {

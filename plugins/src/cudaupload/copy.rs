@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cudainfer_kernels::device::{DeviceError, Event, Pinned, Stream, Upload};
+use cudainfer_kernels::device::{CudaStream, DeviceError, Event, Pinned, Upload};
 use gst_video::VideoInfo;
 
 use crate::memory::{GpuSession, HeldBuffers, MappedCudaFrame, MappedHostFrame, order};
@@ -78,8 +78,8 @@ fn planes<'a>(
 }
 
 /// # Safety
-/// As [`Stream::start_upload_plane`].
-unsafe fn enqueue(stream: &Stream, planes: &[Option<Upload<'_>>; 4]) -> Result<(), DeviceError> {
+/// As [`CudaStream::start_upload_plane`].
+unsafe fn enqueue(stream: &CudaStream, planes: &[Option<Upload<'_>>; 4]) -> Result<(), DeviceError> {
     stream.sampled(|| {
         planes.iter().flatten().try_for_each(|plane| {
             // SAFETY: the caller's promise.
@@ -100,7 +100,7 @@ impl Staging {
     const SLOTS: usize = 4;
 
     /// Copies the planes here now, and enqueues their copy to the device.
-    fn upload(&mut self, stream: &Stream, planes: &[Option<Upload<'_>>; 4]) -> Result<(), DeviceError> {
+    fn upload(&mut self, stream: &CudaStream, planes: &[Option<Upload<'_>>; 4]) -> Result<(), DeviceError> {
         let used = |plane: &Upload<'_>| {
             let rows = plane.source_stride.saturating_mul(plane.rows.saturating_sub(1));
             plane.source.len().min(rows.saturating_add(plane.row_bytes))
@@ -122,7 +122,7 @@ impl Staging {
     }
 
     /// At least `bytes` that no copy reads any more.
-    fn slot(&mut self, stream: &Stream, bytes: usize) -> Result<(Pinned, Event), DeviceError> {
+    fn slot(&mut self, stream: &CudaStream, bytes: usize) -> Result<(Pinned, Event), DeviceError> {
         let idle = match self.slots.front() {
             Some((_, event)) => event.done()?,
             None => false,

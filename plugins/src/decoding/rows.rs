@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{DeviceTensor, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
@@ -30,7 +30,7 @@ pub trait RowDecoder: Send + 'static {
     ///
     /// # Errors
     /// As `cpu`; an error of the driver.
-    fn gpu(&self, stream: &Stream) -> Result<Self::Gpu, Failure>;
+    fn gpu(&self, stream: &CudaStream) -> Result<Self::Gpu, Failure>;
 
     /// Decodes a row on the CPU.
     ///
@@ -44,7 +44,7 @@ pub trait RowDecoder: Send + 'static {
     /// As `run`; an error of the driver.
     fn start(
         gpu: &mut Self::Gpu,
-        stream: &Stream,
+        stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
         rows: &[Row],
     ) -> Result<(), Failure>;
@@ -53,7 +53,7 @@ pub trait RowDecoder: Send + 'static {
     ///
     /// # Errors
     /// An error of the driver.
-    fn finish(gpu: &mut Self::Gpu, stream: &Stream) -> Result<Vec<Self::Found>, Failure>;
+    fn finish(gpu: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Self::Found>, Failure>;
 }
 
 /// Decodes rows on the device that has their tensors.
@@ -72,7 +72,7 @@ pub struct Rows<D: RowDecoder> {
 enum Made<D: RowDecoder> {
     Cpu(D::Cpu),
     /// With the stream that it was made for.
-    Gpu(D::Gpu, Arc<Stream>),
+    Gpu(D::Gpu, Arc<CudaStream>),
 }
 
 impl<D: RowDecoder> Rows<D> {
@@ -130,7 +130,7 @@ impl<D: RowDecoder> Rows<D> {
         batch: &Batch,
         number: usize,
         tensors: &OnDevice<'_>,
-        stream: &Arc<Stream>,
+        stream: &Arc<CudaStream>,
     ) -> Result<D::Found, Failure> {
         let Self { decoder, key, made, .. } = self;
         let found = batch.once(key, || {

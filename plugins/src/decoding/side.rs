@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use cudainfer_kernels::device::{Choice, Counters, Stream};
+use cudainfer_kernels::device::{Choice, Counters, CudaStream};
 
 use crate::meta::tensor::{OnDevice, Tensor};
 use crate::sync::lock;
@@ -11,7 +11,7 @@ use crate::sync::lock;
 #[derive(Debug, Default)]
 pub struct Side {
     device: Mutex<Option<String>>,
-    stream: Mutex<Option<Arc<Stream>>>,
+    stream: Mutex<Option<Arc<CudaStream>>>,
     counters: Arc<Counters>,
 }
 
@@ -44,7 +44,7 @@ impl Side {
     pub fn on_device<'a>(
         &self,
         tensors: &'a [Tensor],
-    ) -> Result<Option<(OnDevice<'a>, Arc<Stream>)>, String> {
+    ) -> Result<Option<(OnDevice<'a>, Arc<CudaStream>)>, String> {
         let device = self.device();
         let tensors = if device == "cpu" { None } else { OnDevice::of(tensors) };
         let Some((tensors, context)) = tensors.and_then(|t| t.context().cloned().map(|context| (t, context)))
@@ -61,7 +61,7 @@ impl Side {
         if let Some(stream) = stream.as_ref().filter(|stream| stream.context().handle() == context.handle()) {
             return Ok(Some((tensors, Arc::clone(stream))));
         }
-        let made = Arc::new(Stream::new(&context, &self.counters).map_err(|e| e.to_string())?);
+        let made = Arc::new(CudaStream::new(&context, &self.counters).map_err(|e| e.to_string())?);
         *stream = Some(Arc::clone(&made));
         Ok(Some((tensors, made)))
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
@@ -44,7 +44,7 @@ enum TensorSource {
 /// Where the frames lie, and so where tensors are made.
 enum Side {
     Cpu(Kind<Preproc, RegionPreproc>),
-    Gpu(Kind<CudaPreproc, CudaRegionPreproc>, Arc<Stream>),
+    Gpu(Kind<CudaPreproc, CudaRegionPreproc>, Arc<CudaStream>),
 }
 
 enum Kind<F, R> {
@@ -62,7 +62,7 @@ impl Maker {
         params: Params,
         rules: Option<Rules>,
         name: &str,
-        stream: Option<Arc<Stream>>,
+        stream: Option<Arc<CudaStream>>,
     ) -> Result<Self, String> {
         let format = video::frame_format(&info)
             .ok_or_else(|| format!("frames of format {} are not read", info.format()))?;

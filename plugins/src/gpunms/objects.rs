@@ -1,7 +1,7 @@
 //! From the outputs to objects on the frame.
 
 use cudainfer_kernels::detect::{Attached, CudaDetector, Decoder, Detection, Detector, Outcome, Params};
-use cudainfer_kernels::device::{DeviceTensor, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::tensor::TensorView;
 
@@ -109,7 +109,7 @@ impl RowDecoder for Detections {
         Ok(Box::new(Detector::new(self.decoder.clone(), self.params.clone())?))
     }
 
-    fn gpu(&self, stream: &Stream) -> Result<Self::Gpu, Failure> {
+    fn gpu(&self, stream: &CudaStream) -> Result<Self::Gpu, Failure> {
         Ok(Box::new(CudaDetector::new(self.decoder.clone(), self.params.clone(), stream)?))
     }
 
@@ -121,14 +121,14 @@ impl RowDecoder for Detections {
 
     fn start(
         detector: &mut Self::Gpu,
-        stream: &Stream,
+        stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
         rows: &[Row],
     ) -> Result<(), Failure> {
         Ok(detector.start(stream, tensors, rows)?)
     }
 
-    fn finish(detector: &mut Self::Gpu, stream: &Stream) -> Result<Vec<Found>, Failure> {
+    fn finish(detector: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Found>, Failure> {
         let mut found = Vec::new();
         let outcomes = detector.finish(stream, &mut found)?;
         let rows = found.into_iter().zip(detector.attached().iter().cloned()).zip(outcomes);

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::{InferenceError, RunShape};
@@ -18,7 +18,7 @@ pub trait Session: Debug + Send {
     fn outputs(&self) -> &[TensorDesc];
 
     /// The stream that it works in, if that is a GPU's; the stream's counters say what it has done there.
-    fn stream(&self) -> Option<&Arc<Stream>>;
+    fn stream(&self) -> Option<&Arc<CudaStream>>;
 
     /// Says how many frames a run has at most.
     fn reserve(&mut self, batch: usize);

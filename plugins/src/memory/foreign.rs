@@ -6,12 +6,12 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use cudainfer_kernels::device::{SharedMemory, Stream};
+use cudainfer_kernels::device::{CudaStream, SharedMemory};
 
 use super::{MemoryError, library, order::Uses};
 
 /// The context of `memory`, which must be CUDA memory, if that is not the one of `stream`.
-pub(super) fn context(memory: &gst::MemoryRef, stream: &Stream) -> Option<*mut c_void> {
+pub(super) fn context(memory: &gst::MemoryRef, stream: &CudaStream) -> Option<*mut c_void> {
     let functions = library::opened()?;
     // SAFETY: CUDA memory begins like this in every version, and has a context as long as it lives.
     let handle = unsafe {
@@ -35,7 +35,7 @@ impl CopiedFrame {
         uses: &Uses,
         original: (u64, *mut c_void),
         bytes: usize,
-        stream: &Stream,
+        stream: &CudaStream,
     ) -> Result<Self, MemoryError> {
         let memory = {
             let mut copies = uses.copies.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ impl CopiedFrame {
     }
 
     /// Ends the use of the copy by `stream`; what was `written` to it goes back into the original.
-    pub(super) fn end(&self, written: bool, stream: &Stream) -> Result<(), MemoryError> {
+    pub(super) fn end(&self, written: bool, stream: &CudaStream) -> Result<(), MemoryError> {
         if written {
             let bytes = self.memory.slice().bytes();
             let ((address, context), own) = (self.original, stream.context().handle());

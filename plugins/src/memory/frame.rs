@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use cudainfer_kernels::device::{DevicePlane, DeviceSlice, Stream};
+use cudainfer_kernels::device::{CudaStream, DevicePlane, DeviceSlice};
 use gst_video::VideoInfo;
 
 use super::{
@@ -32,7 +32,7 @@ pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
 #[derive(Debug)]
 pub struct MappedCudaFrame<'a> {
     memory: &'a gst::MemoryRef,
-    stream: &'a Stream,
+    stream: &'a CudaStream,
     access: Access,
     /// Whether the stream has been made to wait, so that the use must be marked.
     begun: bool,
@@ -57,7 +57,7 @@ impl<'a> MappedCudaFrame<'a> {
     pub fn read(
         buffer: &'a gst::BufferRef,
         info: &VideoInfo,
-        stream: &'a Stream,
+        stream: &'a CudaStream,
     ) -> Result<Self, MemoryError> {
         Self::map(buffer, info, stream, Access::Read)
     }
@@ -69,7 +69,7 @@ impl<'a> MappedCudaFrame<'a> {
     pub fn write(
         buffer: &'a mut gst::BufferRef,
         info: &VideoInfo,
-        stream: &'a Stream,
+        stream: &'a CudaStream,
     ) -> Result<Self, MemoryError> {
         Self::map(buffer, info, stream, Access::Write)
     }
@@ -77,7 +77,7 @@ impl<'a> MappedCudaFrame<'a> {
     fn map(
         buffer: &'a gst::BufferRef,
         info: &VideoInfo,
-        stream: &'a Stream,
+        stream: &'a CudaStream,
         access: Access,
     ) -> Result<Self, MemoryError> {
         let memory = single(buffer)?;

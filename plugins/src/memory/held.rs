@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cudainfer_kernels::device::{DeviceError, Event, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceError, Event};
 
 use super::{CAT, MemoryError};
 
@@ -24,7 +24,7 @@ impl HeldBuffers {
     ///
     /// # Errors
     /// [`MemoryError::Device`], also for faults of earlier work. The buffer is then held, too.
-    pub fn keep(&mut self, stream: &Stream, buffer: gst::Buffer) -> Result<(), MemoryError> {
+    pub fn keep(&mut self, stream: &CudaStream, buffer: gst::Buffer) -> Result<(), MemoryError> {
         let released = self.release();
         let event = match self.spare.pop().map_or_else(|| Event::new(stream.context()), Ok) {
             Ok(event) => event,
@@ -62,7 +62,7 @@ impl HeldBuffers {
     ///
     /// # Errors
     /// [`MemoryError::Device`] for faults on the device.
-    pub fn drain(&mut self, stream: &Stream) -> Result<(), MemoryError> {
+    pub fn drain(&mut self, stream: &CudaStream) -> Result<(), MemoryError> {
         self.release()?;
         while !self.buffers.is_empty() {
             self.release_oldest(|event| stream.wait_on_host(event))?;

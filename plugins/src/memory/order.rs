@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
 };
 
-use cudainfer_kernels::device::{Event, Order, SharedMemory, Stream};
+use cudainfer_kernels::device::{CudaStream, Event, Order, SharedMemory};
 use gst::{
     glib::{self, translate::*},
     prelude::*,
@@ -90,7 +90,7 @@ pub(super) fn uses(memory: &gst::MemoryRef) -> &Uses {
 pub(super) fn wait_for_producer(
     memory: &gst::MemoryRef,
     uses: &Uses,
-    stream: &Stream,
+    stream: &CudaStream,
 ) -> Result<(), MemoryError> {
     if !needs_sync(memory) {
         return Ok(());
@@ -117,7 +117,7 @@ pub(super) fn wait_for_producer(
 }
 
 /// The same for memory of any context, by making the calling thread wait.
-pub(super) fn wait_for_producer_on_host(memory: &gst::MemoryRef, stream: &Stream) {
+pub(super) fn wait_for_producer_on_host(memory: &gst::MemoryRef, stream: &CudaStream) {
     let Some(sync) = library::opened().and_then(|functions| functions.memory_sync) else { return };
     if needs_sync(memory) {
         stream.counters().host_waits.add(1);
@@ -138,7 +138,7 @@ fn needs_sync(memory: &gst::MemoryRef) -> bool {
 ///
 /// # Errors
 /// [`MemoryError::Device`], also for faults of earlier work.
-pub fn wait_written(buffer: &gst::BufferRef, stream: &Stream) -> Result<(), MemoryError> {
+pub fn wait_written(buffer: &gst::BufferRef, stream: &CudaStream) -> Result<(), MemoryError> {
     let known = buffer.iter_memories().filter_map(known);
     Ok(known.into_iter().try_for_each(|uses| uses.order.wait_written(stream))?)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cudainfer_kernels::device::{Pinned, Stream};
+use cudainfer_kernels::device::{CudaStream, Pinned};
 use gst::glib::{self, prelude::*, subclass::prelude::*, translate::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -19,7 +19,7 @@ glib::wrapper! {
 
 impl PinnedAllocator {
     /// Memory for copies by work in `stream`, and any other of its device.
-    pub(super) fn new(stream: &Arc<Stream>) -> Self {
+    pub(super) fn new(stream: &Arc<CudaStream>) -> Self {
         let allocator = glib::Object::new::<Self>();
         // The object is new, so nothing was set yet.
         let _ = allocator.imp().stream.set(Arc::clone(stream));
@@ -65,7 +65,7 @@ mod imp {
 
     #[derive(Default)]
     pub struct PinnedAllocator {
-        pub(super) stream: OnceLock<Arc<Stream>>,
+        pub(super) stream: OnceLock<Arc<CudaStream>>,
     }
 
     #[glib::object_subclass]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Context, Counters, Device, Stream};
+use cudainfer_kernels::device::{Context, Counters, CudaStream, Device};
 use gst::{
     glib::{self, translate::*},
     prelude::*,
@@ -20,7 +20,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct GpuSession {
     context: CudaContext,
-    stream: Arc<Stream>,
+    stream: Arc<CudaStream>,
 }
 
 impl GpuSession {
@@ -36,7 +36,7 @@ impl GpuSession {
         counters: &Arc<Counters>,
     ) -> Result<Self, MemoryError> {
         let context = CudaContext::of(device, element, offered)?;
-        let stream = Arc::new(Stream::new(context.primary(), counters)?);
+        let stream = Arc::new(CudaStream::new(context.primary(), counters)?);
         gst::info!(CAT, obj = element, "using GPU {}: {}", device.ordinal, device.name);
         Ok(Self { context, stream })
     }
@@ -47,7 +47,7 @@ impl GpuSession {
     }
 
     /// This element's stream.
-    pub fn stream(&self) -> &Arc<Stream> {
+    pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 

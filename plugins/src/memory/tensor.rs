@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cudainfer_kernels::device::{DeviceError, DeviceSlice, Pinned, SharedMemory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceError, DeviceSlice, Pinned, SharedMemory};
 use gst::glib::{self, translate::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -28,7 +28,7 @@ struct TensorMemory {
     /// Where in it this memory begins.
     offset: usize,
     /// For downloads: a stream apart, because the producer's may be recording a graph at any time.
-    stream: Arc<Stream>,
+    stream: Arc<CudaStream>,
     /// The host's copy while it is mapped, and how many times.
     mapped: Mutex<(usize, Option<Arc<Pinned>>)>,
 }
@@ -43,8 +43,8 @@ impl TensorAllocator {
     ///
     /// # Errors
     /// The driver makes no further stream.
-    pub fn new(stream: &Stream) -> Result<Self, DeviceError> {
-        let downloads = Stream::new(stream.context(), stream.counters())?;
+    pub fn new(stream: &CudaStream) -> Result<Self, DeviceError> {
+        let downloads = CudaStream::new(stream.context(), stream.counters())?;
         let allocator: Self = glib::Object::new();
         let _ = allocator.imp().stream.set(Arc::new(downloads));
         let raw = allocator.upcast_ref::<gst::Allocator>().as_ptr();
@@ -67,7 +67,7 @@ impl TensorAllocator {
     fn wrap(
         &self,
         shared: Arc<SharedMemory>,
-        stream: Arc<Stream>,
+        stream: Arc<CudaStream>,
         offset: usize,
         bytes: usize,
     ) -> gst::Buffer {
@@ -165,7 +165,7 @@ mod imp {
 
     #[derive(Default)]
     pub struct TensorAllocator {
-        pub(super) stream: OnceLock<Arc<Stream>>,
+        pub(super) stream: OnceLock<Arc<CudaStream>>,
     }
 
     #[glib::object_subclass]
@@ -179,7 +179,7 @@ mod imp {
         pub(super) fn make(
             &self,
             shared: Arc<SharedMemory>,
-            stream: Arc<Stream>,
+            stream: Arc<CudaStream>,
             offset: usize,
             size: usize,
         ) -> *mut gst::ffi::GstMemory {

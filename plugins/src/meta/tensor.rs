@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Context, DeviceTensor, Stream};
+use cudainfer_kernels::device::{Context, CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::tensor::{TensorDesc, TensorError, TensorType, TensorView};
 use gst::prelude::*;
@@ -144,7 +144,7 @@ impl<'a> OnDevice<'a> {
     /// What `work` says; a tensor that is not as long as its dimensions say; the driver's words.
     pub fn read<T>(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         work: impl FnOnce(&[DeviceTensor<'_>]) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let views = self.0.iter().map(|(tensor, dims, memory)| {

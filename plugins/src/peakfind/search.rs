@@ -1,6 +1,6 @@
 //! The kernels that the element drives: peaks alone or grouped, on the CPU or the GPU.
 
-use cudainfer_kernels::device::{DeviceTensor, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::group::{
     CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, PafGrouper, Pose,
@@ -73,7 +73,7 @@ impl RowDecoder for Search {
         }
     }
 
-    fn gpu(&self, stream: &Stream) -> Result<OnGpu, Failure> {
+    fn gpu(&self, stream: &CudaStream) -> Result<OnGpu, Failure> {
         let Self { input, params, .. } = *self;
         match (&self.plan, &self.outputs[..]) {
             (Plan::Frame | Plan::Each, [maps, ..]) => {
@@ -116,7 +116,7 @@ impl RowDecoder for Search {
 
     fn start(
         gpu: &mut OnGpu,
-        stream: &Stream,
+        stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
         rows: &[Row],
     ) -> Result<(), Failure> {
@@ -124,7 +124,7 @@ impl RowDecoder for Search {
         gpu.start(stream, tensors, &to_frame)
     }
 
-    fn finish(gpu: &mut OnGpu, stream: &Stream) -> Result<Vec<(Found, Outcome)>, Failure> {
+    fn finish(gpu: &mut OnGpu, stream: &CudaStream) -> Result<Vec<(Found, Outcome)>, Failure> {
         gpu.finish(stream)
     }
 }
@@ -132,7 +132,7 @@ impl RowDecoder for Search {
 impl OnGpu {
     fn start(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         views: &[DeviceTensor<'_>],
         to_frame: &[Affine],
     ) -> Result<(), Failure> {
@@ -149,7 +149,7 @@ impl OnGpu {
         Ok(())
     }
 
-    fn finish(&mut self, stream: &Stream) -> Result<Vec<(Found, Outcome)>, Failure> {
+    fn finish(&mut self, stream: &CudaStream) -> Result<Vec<(Found, Outcome)>, Failure> {
         let (mut peaks, mut poses) = (Vec::new(), Vec::new());
         let outcomes = match self {
             Self::Peaks(finder) => finder.finish(stream, &mut peaks)?,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::segment::{CudaPrototypes, Prototypes, Region};
@@ -32,7 +32,7 @@ pub(super) struct Instances {
 enum Side {
     Cpu(Box<Prototypes>, Pools),
     /// In the stream that it was made for.
-    Gpu(Box<CudaPrototypes>, Pools, Arc<Stream>),
+    Gpu(Box<CudaPrototypes>, Pools, Arc<CudaStream>),
 }
 
 impl Instances {
@@ -129,7 +129,7 @@ impl Instances {
         tensors: &OnDevice<'_>,
         boxes: &[Rect],
         coefficients: &[f32],
-        stream: &Arc<Stream>,
+        stream: &Arc<CudaStream>,
     ) -> Result<(Option<gst::Buffer>, [usize; 2]), Failure> {
         if !matches!(&self.side, Some(Side::Gpu(_, _, made_for)) if Arc::ptr_eq(made_for, stream)) {
             let made = CudaPrototypes::new(&self.prototypes, self.input, self.layout, stream)?;

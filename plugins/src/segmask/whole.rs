@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{DevicePlane, Stream};
+use cudainfer_kernels::device::{CudaStream, DevicePlane};
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::segment::{CudaResize, CudaSegmenter, Params, Resize, Segmenter};
 use cudainfer_kernels::tensor::TensorDesc;
@@ -39,7 +39,7 @@ enum Memory {
     Device {
         pools: Pools,
         resize: Box<CudaResize>,
-        stream: Arc<Stream>,
+        stream: Arc<CudaStream>,
     },
 }
 
@@ -57,7 +57,7 @@ enum SideSegmenter {
     Gpu {
         segmenter: Box<CudaSegmenter>,
         /// That of the GPU that it was made for.
-        stream: Arc<Stream>,
+        stream: Arc<CudaStream>,
         /// How many values that are no numbers have been told of.
         non_finite: u64,
     },
@@ -173,7 +173,7 @@ fn on_gpu(
     smoothed: &mut Smoothed,
     tensors: &OnDevice<'_>,
     wanted: &Wanted,
-    stream: &Arc<Stream>,
+    stream: &Arc<CudaStream>,
 ) -> Result<Made, Failure> {
     let (segmenter, told) = smoothed.on_gpu(setup, stream)?;
     if !matches!(memory, Some(Memory::Device { stream: made_for, .. }) if Arc::ptr_eq(made_for, stream)) {
@@ -238,7 +238,7 @@ impl Smoothed {
     fn on_gpu(
         &mut self,
         setup: &Setup,
-        stream: &Arc<Stream>,
+        stream: &Arc<CudaStream>,
     ) -> Result<(&mut CudaSegmenter, &mut u64), Failure> {
         let known = matches!(&self.segmenter, Some((made_for, SideSegmenter::Gpu { stream: of, .. }))
             if made_for == setup && Arc::ptr_eq(of, stream));

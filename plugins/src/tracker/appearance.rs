@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudainfer_kernels::appearance::{self, AppearanceError, CudaDescriber, Describer};
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_kernels::track::Embeddings;
@@ -29,7 +29,7 @@ enum Source {
     #[default]
     None,
     Cpu(Pixels, Box<Describer>),
-    Gpu(Pixels, Box<CudaDescriber>, Arc<Stream>),
+    Gpu(Pixels, Box<CudaDescriber>, Arc<CudaStream>),
     /// A second model: the name of its output.
     Model(String),
 }
@@ -63,7 +63,7 @@ impl Embedder {
         caps: &gst::Caps,
         appearance: Appearance,
         output: Option<&str>,
-        stream: impl FnOnce() -> Result<Arc<Stream>, String>,
+        stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<Option<&EmbeddingKind>, String> {
         self.source = if has_embeddings(caps) {
             Source::Model(embedding(&outputs(caps), output)?)
@@ -153,7 +153,7 @@ fn embedding(outputs: &[TensorDesc], wanted: Option<&str>) -> Result<String, Str
 
 fn histogram(
     caps: &gst::Caps,
-    stream: impl FnOnce() -> Result<Arc<Stream>, String>,
+    stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
 ) -> Result<Source, String> {
     let pixels = Pixels::of(caps, "appearance=histogram", stream)?;
     let format = pixels.format;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudainfer_kernels::camera::{CameraError, CudaShrink, Estimator, Shrink};
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::geometry::{Affine, Rect};
 
 use super::pixels::Pixels;
@@ -17,7 +17,7 @@ pub(super) struct Camera {
 
 enum Shrinker {
     Cpu(Box<Shrink>),
-    Gpu(Box<CudaShrink>, Arc<Stream>),
+    Gpu(Box<CudaShrink>, Arc<CudaStream>),
 }
 
 impl Camera {
@@ -26,7 +26,7 @@ impl Camera {
         &mut self,
         caps: &gst::Caps,
         wanted: bool,
-        stream: impl FnOnce() -> Result<Arc<Stream>, String>,
+        stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<(), String> {
         self.shrinker = None;
         if !wanted {

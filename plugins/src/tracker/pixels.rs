@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{DeviceFrame, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceFrame};
 use cudainfer_kernels::frame::{Frame, FrameFormat};
 use gst_video::VideoInfo;
 
@@ -16,7 +16,7 @@ pub(super) struct Pixels {
     info: VideoInfo,
     pub format: FrameFormat,
     /// Where frames on the GPU are looked at.
-    pub stream: Option<Arc<Stream>>,
+    pub stream: Option<Arc<CudaStream>>,
 }
 
 impl Pixels {
@@ -24,7 +24,7 @@ impl Pixels {
     pub fn of(
         caps: &gst::Caps,
         property: &str,
-        stream: impl FnOnce() -> Result<Arc<Stream>, String>,
+        stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<Self, String> {
         let info = VideoInfo::from_caps(caps).map_err(|e| e.to_string())?;
         let format = video::frame_format(&info).ok_or_else(|| {
@@ -56,7 +56,7 @@ impl Pixels {
     pub fn on_device<T>(
         &self,
         buffer: &gst::BufferRef,
-        stream: &Stream,
+        stream: &CudaStream,
         work: impl FnOnce(&DeviceFrame<'_>) -> Result<T, String>,
     ) -> Result<T, String> {
         let mapped = MappedCudaFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;

@@ -1,7 +1,7 @@
 //! The operation `appearance`: the CPU's counts and embeddings bit for bit, by every variant, from every format.
 
 use cudainfer_kernels::appearance::{AppearanceError, CudaDescriber, Describer, LENGTH, Variant};
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
@@ -51,7 +51,7 @@ fn boxes(random: &mut Random, format: &FrameFormat, count: usize) -> Vec<Rect> {
 }
 
 /// Memory for each plane, and not a byte more.
-fn uploaded(stream: &Stream, owned: &Owned) -> Vec<(Memory, usize)> {
+fn uploaded(stream: &CudaStream, owned: &Owned) -> Vec<(Memory, usize)> {
     owned.planes.iter().map(|(data, stride)| (upload(stream, data), *stride)).collect()
 }
 
@@ -62,7 +62,7 @@ fn frame<'a>(format: &FrameFormat, memory: &'a [(Memory, usize)]) -> DeviceFrame
 }
 
 #[track_caller]
-fn assert_equals_cpu(stream: &Stream, gpu: &mut CudaDescriber, owned: &Owned, boxes: &[Rect]) {
+fn assert_equals_cpu(stream: &CudaStream, gpu: &mut CudaDescriber, owned: &Owned, boxes: &[Rect]) {
     let cpu = Describer::new(owned.format).unwrap();
     let (mut wanted, mut got) = (Vec::new(), vec![1.0]);
     let mut counts = Vec::new();

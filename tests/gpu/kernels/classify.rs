@@ -3,7 +3,7 @@
 
 use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, MOST, Params};
 use cudainfer_kernels::detect::Activation;
-use cudainfer_kernels::device::{DeviceTensor, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 
@@ -51,7 +51,7 @@ fn twin(data: &[u8], desc: &TensorDesc, params: Params) -> Vec<(Vec<Class>, usiz
 
 #[track_caller]
 fn assert_equals_twin(
-    stream: &Stream,
+    stream: &CudaStream,
     classifier: &mut CudaClassifier,
     data: &[u8],
     desc: &TensorDesc,

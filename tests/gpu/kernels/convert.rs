@@ -1,7 +1,7 @@
 //! The conversion between float types.
 
 use cudainfer_kernels::convert::{ConvertError, CudaConvert, convert};
-use cudainfer_kernels::device::Stream;
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::{TensorType, TensorView};
 use half::f16;
 
@@ -30,7 +30,7 @@ fn values(ty: TensorType, count: usize) -> Vec<u8> {
 }
 
 /// Compares with the CPU, with so many elements left out in front of each.
-fn check(stream: &Stream, from: TensorType, to: TensorType, count: usize, [before, ahead]: [usize; 2]) {
+fn check(stream: &CudaStream, from: TensorType, to: TensorType, count: usize, [before, ahead]: [usize; 2]) {
     let data = values(from, count);
     let mut wanted = vec![0; count * to.size()];
     convert(&TensorView::new("x", from, &[count], &data).unwrap(), to, &mut wanted).unwrap();

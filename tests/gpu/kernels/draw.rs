@@ -1,6 +1,6 @@
 //! The operation `draw`: the same bytes as the CPU's, padding included.
 
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, DeviceSlice, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Memory};
 use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, Rgb, Shape, draw, paint_masks};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
@@ -77,7 +77,7 @@ impl Picture {
     }
 
     /// Draws on both sides and compares.
-    fn check(mut self, stream: &Stream, canvas: &mut CudaCanvas, shapes: &[Shape<'_>]) {
+    fn check(mut self, stream: &CudaStream, canvas: &mut CudaCanvas, shapes: &[Shape<'_>]) {
         let memory = upload(stream, &self.bytes);
         canvas.draw(stream, &self.format, &self.frame(&memory), shapes).unwrap();
         let got = download(stream, memory.slice());

@@ -3,7 +3,7 @@
 mod displacements;
 mod paf;
 
-use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::group::Pose;
 use cudainfer_kernels::peaks::Outcome;
@@ -27,7 +27,7 @@ struct Output {
 impl Output {
     /// `data` is `[frames, c, h, w]`.
     fn new(
-        stream: &Stream,
+        stream: &CudaStream,
         name: &'static str,
         data: &[f32],
         [c, h, w]: [usize; 3],

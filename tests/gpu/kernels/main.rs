@@ -20,16 +20,16 @@ mod segment;
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Choice, Context, DeviceSlice, Memory, Resolved, Stream};
+use cudainfer_kernels::device::{Choice, Context, CudaStream, DeviceSlice, Memory, Resolved};
 
 /// A stream of the first GPU.
-fn stream() -> Stream {
+fn stream() -> CudaStream {
     let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else { panic!("needs a CUDA device") };
-    Stream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap()
+    CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap()
 }
 
 /// Device memory that holds `data`.
-fn upload(stream: &Stream, data: &[u8]) -> Memory {
+fn upload(stream: &CudaStream, data: &[u8]) -> Memory {
     let mut pinned = stream.pin(data.len()).unwrap();
     pinned.as_mut_slice().copy_from_slice(data);
     let memory = stream.allocate(data.len()).unwrap();
@@ -38,7 +38,7 @@ fn upload(stream: &Stream, data: &[u8]) -> Memory {
 }
 
 /// What device memory holds, once the stream's work is done.
-fn download(stream: &Stream, memory: DeviceSlice<'_>) -> Vec<u8> {
+fn download(stream: &CudaStream, memory: DeviceSlice<'_>) -> Vec<u8> {
     let mut pinned = stream.pin(memory.bytes()).unwrap();
     stream.download(memory, &mut pinned).unwrap();
     pinned.as_slice().to_vec()

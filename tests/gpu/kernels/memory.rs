@@ -1,6 +1,6 @@
 //! Streams, events and memory.
 
-use cudainfer_kernels::device::{Graph, SharedMemory, Stream};
+use cudainfer_kernels::device::{CudaStream, Graph, SharedMemory};
 
 use super::{download, stream, upload};
 
@@ -43,7 +43,7 @@ fn a_host_copy_is_made_once_for_each_time_of_writing() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_recorded_graph_does_the_work_again() {
-    let stream: Stream = stream();
+    let stream: CudaStream = stream();
     let (source, target) = (upload(&stream, &[7; 1000]), upload(&stream, &[0; 1000]));
     let mut graph = Graph::record(&stream, || stream.copy_on_device(source.slice(), target.slice())).unwrap();
     assert_eq!(download(&stream, target.slice()), [0; 1000], "recording runs nothing");

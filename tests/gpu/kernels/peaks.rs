@@ -2,7 +2,7 @@
 
 mod batch;
 
-use cudainfer_kernels::device::{DeviceSlice, DeviceTensor, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceSlice, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::peaks::{
     Activation, CudaPeaks, Grid, Mode, Outcome, Params, Peak, PeakFinder, PeaksError, Refinement,
@@ -91,7 +91,7 @@ impl Map {
     fn on_gpu(
         &self,
         finder: &mut CudaPeaks,
-        stream: &Stream,
+        stream: &CudaStream,
         memory: &Memory,
     ) -> Result<(Vec<Peak>, Outcome), PeaksError> {
         alone(finder, stream, &self.on_device(memory), &LETTERBOX)
@@ -113,7 +113,7 @@ impl Map {
 /// What a batch of one gives.
 fn alone(
     finder: &mut CudaPeaks,
-    stream: &Stream,
+    stream: &CudaStream,
     map: &DeviceTensor<'_>,
     to_frame: &Affine,
 ) -> Result<(Vec<Peak>, Outcome), PeaksError> {
@@ -156,7 +156,7 @@ fn every_mode(mut check: impl FnMut(Params)) {
     }
 }
 
-fn compare(stream: &Stream, dims: [usize; 3], fills: &[(&str, Fill)]) {
+fn compare(stream: &CudaStream, dims: [usize; 3], fills: &[(&str, Fill)]) {
     let mut random = Random::new(dims.iter().fold(7, |seed, d| seed * 1000 + *d as u64));
     let input = [4 * dims[2], 4 * dims[1]];
     for (name, fill) in fills {

@@ -5,7 +5,7 @@ pub mod reference;
 
 use std::cell::RefCell;
 
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, DeviceSlice, Memory, Pinned, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Memory, Pinned};
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{
     ChannelOrder, CudaPreproc, Interpolation, Layout, MAX_BATCH, MAX_SIDE, Params, Preproc, PreprocError,
@@ -60,7 +60,7 @@ fn params((width, height): (usize, usize), ty: TensorType) -> Params {
 
 /// Device memory that is made once: planes and tensors at any address in it.
 struct Room {
-    stream: Stream,
+    stream: CudaStream,
     planes: Memory,
     tensor: Memory,
     host: RefCell<Pinned>,
@@ -282,7 +282,7 @@ fn a_batch_equals_its_frames_one_by_one() {
 }
 
 /// Memory for each plane, and not a byte more.
-fn exact(stream: &Stream, owned: &Owned) -> Vec<Memory> {
+fn exact(stream: &CudaStream, owned: &Owned) -> Vec<Memory> {
     owned.planes.iter().map(|(data, _)| upload(stream, data)).collect()
 }
 

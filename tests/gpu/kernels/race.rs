@@ -1,13 +1,13 @@
 //! Streams that are held up at random: what comes out stays the same.
 
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, Memory, SharedMemory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory, SharedMemory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{CudaPreproc, Params};
 
 use super::{Random, download, stream, upload};
 
 /// Up to some 50 us of work that nobody needs, as often as not none.
-fn hold_up(stream: &Stream, ballast: &Memory, random: &mut Random) {
+fn hold_up(stream: &CudaStream, ballast: &Memory, random: &mut Random) {
     for _ in 0..random.below(4).saturating_sub(1) {
         stream.fill(ballast.slice().first(random.below(ballast.bytes())), 0).unwrap();
     }

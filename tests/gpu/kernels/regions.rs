@@ -1,7 +1,7 @@
 //! The operation `preproc`, regions of interest: equal to the CPU twin bit by bit, which the crate's own tests compare with
 //! a reference in f64.
 
-use cudainfer_kernels::device::{DeviceFrame, DevicePlane, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
@@ -44,12 +44,12 @@ fn map(random: &mut Random, (width, height): (usize, usize), size: (usize, usize
 }
 
 /// Each plane `shift` bytes behind an aligned address.
-fn planes(stream: &Stream, owned: &Owned, shift: usize) -> Vec<Memory> {
+fn planes(stream: &CudaStream, owned: &Owned, shift: usize) -> Vec<Memory> {
     let shifted = |data: &[u8]| [&vec![POISON; shift], data].concat();
     owned.planes.iter().map(|(data, _)| upload(stream, &shifted(data))).collect()
 }
 
-fn run(stream: &Stream, owned: &Owned, params: &Params, maps: &[Affine], shift: usize) -> Vec<u8> {
+fn run(stream: &CudaStream, owned: &Owned, params: &Params, maps: &[Affine], shift: usize) -> Vec<u8> {
     let regions = CudaRegionPreproc::new(owned.format, params.clone(), stream).unwrap();
     let memories = planes(stream, owned, shift);
     let planes: Vec<_> = memories
@@ -75,7 +75,7 @@ fn twin(owned: &Owned, params: &Params, maps: &[Affine]) -> Vec<u8> {
 }
 
 #[track_caller]
-fn assert_equals_twin(stream: &Stream, owned: &Owned, params: &Params, maps: &[Affine], shift: usize) {
+fn assert_equals_twin(stream: &CudaStream, owned: &Owned, params: &Params, maps: &[Affine], shift: usize) {
     let (ours, theirs) = (run(stream, owned, params, maps, shift), twin(owned, params, maps));
     let wrong = ours.iter().zip(&theirs).filter(|(a, b)| a != b).count();
     let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);

@@ -4,7 +4,7 @@ mod clean;
 mod frame;
 mod objects;
 
-use cudainfer_kernels::device::{DeviceSlice, DeviceTensor, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceSlice, DeviceTensor};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::segment::{Activation, Classes, CudaSegmenter, Params, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
@@ -41,7 +41,14 @@ fn value(random: &mut Random) -> f32 {
 
 /// Runs `frames` frames on both sides. `skipped` elements and bytes lie before logits and mask, so that nothing is aligned
 /// where it is odd. The stream is reset before the last frame but one.
-fn same(stream: &Stream, dims: [usize; 3], layout: Layout, ty: TensorType, params: Params, skipped: usize) {
+fn same(
+    stream: &CudaStream,
+    dims: [usize; 3],
+    layout: Layout,
+    ty: TensorType,
+    params: Params,
+    skipped: usize,
+) {
     let what = format!("{dims:?} {layout:?} {ty} {params:?} {skipped}");
     let params = Params { layout: Some(layout), ..params };
     let (n, cells) = (dims.iter().product::<usize>(), dims[1] * dims[2]);

@@ -9,7 +9,7 @@ mod upload;
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Choice, Context, Device, Download, Resolved, Stream};
+use cudainfer_kernels::device::{Choice, Context, CudaStream, Device, Download, Resolved};
 use gst::prelude::*;
 use gst_video::{VideoFormat, VideoFrameExt, VideoFrameRef, VideoInfo};
 use gstcudainfer::memory::{MappedCudaFrame, plane_extent};
@@ -32,8 +32,8 @@ fn device() -> Device {
 }
 
 /// A stream with counters of its own.
-fn stream() -> Stream {
-    Stream::new(&Context::new(&device()).unwrap(), &Arc::default()).unwrap()
+fn stream() -> CudaStream {
+    CudaStream::new(&Context::new(&device()).unwrap(), &Arc::default()).unwrap()
 }
 
 /// Bytes of device memory that nobody has.
@@ -118,7 +118,7 @@ fn pixels(buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
 }
 
 /// The same of a frame in CUDA memory, read back through the plugin's own map, not through GStreamer's download.
-fn device_pixels(stream: &Stream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
+fn device_pixels(stream: &CudaStream, buffer: &gst::BufferRef, info: &VideoInfo) -> Vec<Vec<u8>> {
     let frame = MappedCudaFrame::read(buffer, info, stream).unwrap();
     let download = |plane| {
         let (row_bytes, rows) = frame.extent(plane);

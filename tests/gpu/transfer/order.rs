@@ -168,11 +168,11 @@ impl Bench {
         Self { session, info, delay, random: 1 }
     }
 
-    fn stream(&self) -> Stream {
-        Stream::new(self.session.context(), &Arc::<Counters>::default()).unwrap()
+    fn stream(&self) -> CudaStream {
+        CudaStream::new(self.session.context(), &Arc::<Counters>::default()).unwrap()
     }
 
-    fn delay(&mut self, stream: &Stream) {
+    fn delay(&mut self, stream: &CudaStream) {
         self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         for _ in 0..(self.random >> 28) {
             stream.fill(self.delay.slice(), 0).unwrap();
@@ -191,7 +191,7 @@ impl Bench {
     }
 
     /// Fills a frame with `value`, as one of our elements does.
-    fn write(&self, buffer: &mut gst::BufferRef, stream: &Stream, value: u8) {
+    fn write(&self, buffer: &mut gst::BufferRef, stream: &CudaStream, value: u8) {
         let frame = MappedCudaFrame::write(buffer, &self.info, stream).unwrap();
         let plane = frame.plane(0).unwrap();
         // SAFETY: the map's bytes, in the stream that it was mapped for.
@@ -201,7 +201,7 @@ impl Bench {
     }
 
     /// Copies the first bytes of a frame to `target`, as one of our elements does.
-    fn read(&self, buffer: &gst::BufferRef, stream: &Stream, target: &Memory) {
+    fn read(&self, buffer: &gst::BufferRef, stream: &CudaStream, target: &Memory) {
         let frame = MappedCudaFrame::read(buffer, &self.info, stream).unwrap();
         let plane = frame.plane(0).unwrap();
         // SAFETY: as above.
@@ -210,7 +210,7 @@ impl Bench {
         stream.copy_on_device(bytes, target.slice()).unwrap();
     }
 
-    fn check(&self, stream: &Stream, results: &[Memory]) {
+    fn check(&self, stream: &CudaStream, results: &[Memory]) {
         for (number, result) in results.iter().enumerate() {
             let mut host = stream.pin(result.bytes()).unwrap();
             stream.download(result.slice(), &mut host).unwrap();
@@ -251,7 +251,7 @@ fn writers_and_readers_in_streams_of_their_own_never_overtake_each_other() {
 
 /// A producer that knows nothing of our order: it writes into memory as soon as its pool gives it out, and waits for its
 /// own work, as GStreamer 1.22's elements do.
-fn foreign_write(bench: &Bench, buffer: &gst::BufferRef, stream: &Stream, value: u8) {
+fn foreign_write(bench: &Bench, buffer: &gst::BufferRef, stream: &CudaStream, value: u8) {
     // A raw map, so that no mark is left.
     let memory = buffer.peek_memory(0);
     let address = {
@@ -426,8 +426,8 @@ fn a_process_has_one_context_a_device_and_streams_that_count_for_themselves() {
     let contexts = [(); 3].map(|()| Context::new(&device()).unwrap());
     assert!(contexts.iter().all(|context| Arc::ptr_eq(context, &contexts[0])));
     let [one, two] = [(); 2].map(|()| Arc::<Counters>::default());
-    let first = Stream::new(&contexts[0], &one).unwrap();
-    let _second = Stream::new(&contexts[1], &two).unwrap();
+    let first = CudaStream::new(&contexts[0], &one).unwrap();
+    let _second = CudaStream::new(&contexts[1], &two).unwrap();
     let _memory = first.allocate(1).unwrap();
     assert_eq!((one.allocations.get(), two.allocations.get()), (1, 0));
 }

@@ -1,7 +1,7 @@
 //! What the kernels keep between them, in one piece of device memory, and the report to the host: a block of each for
 //! every row of a batch, one behind the other.
 
-use crate::device::{DeviceError, DeviceSlice, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceSlice, Memory, Pinned};
 
 use super::params::{COUNTS_BYTES, Candidates, DETECTION_BYTES, FRAME_IN_ROW, ROW_BYTES};
 
@@ -58,7 +58,7 @@ pub struct Buffers {
 
 impl Buffers {
     /// With room for so much; `stream` counts the allocations.
-    pub fn new(stream: &Stream, capacity: Capacity) -> Result<Self, DeviceError> {
+    pub fn new(stream: &CudaStream, capacity: Capacity) -> Result<Self, DeviceError> {
         let Capacity { rows, anchors, ranked, found, extra } = capacity;
         let window = capacity.window();
         let mut places = Places::default();

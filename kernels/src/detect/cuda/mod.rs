@@ -10,7 +10,7 @@ mod table;
 
 use std::mem;
 
-use crate::device::{DeviceTensor, Event, Kernel, Stream};
+use crate::device::{CudaStream, DeviceTensor, Event, Kernel};
 use crate::geometry::{Rect, Row};
 
 use super::candidates::Gate;
@@ -69,7 +69,7 @@ impl CudaDetector {
     ///
     /// # Errors
     /// [`DetectError::Param`] names the first parameter that is out of range; [`DetectError::Device`] if the GPU fails.
-    pub fn new(decoder: Decoder, params: Params, stream: &Stream) -> Result<Self, DetectError> {
+    pub fn new(decoder: Decoder, params: Params, stream: &CudaStream) -> Result<Self, DetectError> {
         params.validate()?;
         let context = stream.context();
         let gate = Gate::new(&params);
@@ -100,7 +100,7 @@ impl CudaDetector {
     /// Theirs; there are then no detections.
     pub fn run(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         outputs: &[DeviceTensor<'_>],
         rows: &[Row],
         found: &mut Vec<Vec<Detection>>,
@@ -124,7 +124,7 @@ impl CudaDetector {
     /// GPU fails.
     pub fn start(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         outputs: &[DeviceTensor<'_>],
         rows: &[Row],
     ) -> Result<(), DetectError> {
@@ -194,7 +194,7 @@ impl CudaDetector {
     /// [`DetectError::Device`] if the GPU failed; there are then no detections.
     pub fn finish(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         found: &mut Vec<Vec<Detection>>,
     ) -> Result<Vec<Outcome>, DetectError> {
         let rows = mem::take(&mut self.pending);
@@ -234,7 +234,7 @@ impl CudaDetector {
     /// Makes room for so many rows and anchors, and so many bytes of each detection besides its box.
     fn reserve(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         rows: usize,
         anchors: usize,
         extra: usize,

@@ -1,6 +1,6 @@
 //! Everything behind decoding: ranking, and what suppresses.
 
-use crate::device::{Kernel, Stream};
+use crate::device::{CudaStream, Kernel};
 
 use super::super::candidates::Gate;
 use super::super::{DetectError, Nms, Params};
@@ -50,7 +50,7 @@ enum Steps {
 
 impl Suppressor {
     /// Suppression as `nms` says, which is that of `params` or none.
-    pub fn new(nms: Nms, params: &Params, gate: &Gate, stream: &Stream) -> Result<Self, DetectError> {
+    pub fn new(nms: Nms, params: &Params, gate: &Gate, stream: &CudaStream) -> Result<Self, DetectError> {
         let load = |name| Kernel::load(stream.context(), "nms", name);
         let soften = || Kernel::load(stream.context(), "soft_nms", "soften");
         let steps = match nms {
@@ -91,7 +91,7 @@ impl Suppressor {
     /// Enqueues all of it, for so many frames of so many anchors.
     pub fn start(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         buffers: &Buffers,
         rows: usize,
         anchors: usize,

@@ -1,6 +1,6 @@
 //! A value by class, on the device.
 
-use crate::device::{Memory, Stream};
+use crate::device::{CudaStream, Memory};
 
 use super::super::DetectError;
 use super::params::ClassTable;
@@ -16,7 +16,7 @@ pub struct Table {
 
 impl Table {
     /// `by_class` is sorted; `other` is the value of all other classes. Waits for the device.
-    pub fn new(stream: &Stream, by_class: &[(u32, f32)], other: f32) -> Result<Self, DetectError> {
+    pub fn new(stream: &CudaStream, by_class: &[(u32, f32)], other: f32) -> Result<Self, DetectError> {
         let mut table =
             Self { entries: None, length: u32::try_from(by_class.len()).unwrap_or(u32::MAX), other };
         if !by_class.is_empty() {

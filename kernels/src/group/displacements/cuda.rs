@@ -9,7 +9,7 @@ use super::params::MOST_PARTS;
 use super::plan::Plan;
 use super::suppress::Suppression;
 use super::{DisplacementOutputs, DisplacementParams};
-use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};
 use crate::peaks::{CudaPeaks, MapShape, Outcome, Params, Records};
@@ -74,7 +74,7 @@ impl CudaDisplacementGrouper {
         input: [usize; 2],
         peaks: Params,
         params: &DisplacementParams,
-        stream: &Stream,
+        stream: &CudaStream,
     ) -> Result<Self, GroupError> {
         let plan = Plan::new(outputs, input, peaks, params)?;
         let ty: TensorType = outputs.maps.ty;
@@ -103,7 +103,7 @@ impl CudaDisplacementGrouper {
     /// As [`CudaPeaks::start`] for each output, and what [`CudaDisplacementGrouper::new`] would have said.
     pub fn start(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         outputs: &DisplacementOutputs<DeviceTensor<'_>>,
         to_frame: &[Affine],
     ) -> Result<(), GroupError> {
@@ -135,7 +135,7 @@ impl CudaDisplacementGrouper {
     /// [`GroupError::Device`], also for faults of earlier work; there are then no instances.
     pub fn finish(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         poses: &mut Vec<Vec<Pose>>,
     ) -> Result<Vec<Outcome>, GroupError> {
         let frames = self.peaks.under_way();
@@ -187,7 +187,7 @@ impl CudaDisplacementGrouper {
     /// As they say; there are then no instances.
     pub fn run(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         outputs: &DisplacementOutputs<DeviceTensor<'_>>,
         to_frame: &[Affine],
         poses: &mut Vec<Vec<Pose>>,
@@ -199,7 +199,7 @@ impl CudaDisplacementGrouper {
 
     fn launch(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         outputs: &DisplacementOutputs<DeviceTensor<'_>>,
         (shape, further): (&MapShape, &[MapShape]),
         records: Records,
@@ -244,7 +244,7 @@ impl CudaDisplacementGrouper {
     }
 
     /// Makes room for so many bytes.
-    fn fit(&mut self, stream: &Stream, near: usize, far: usize) -> Result<(), DeviceError> {
+    fn fit(&mut self, stream: &CudaStream, near: usize, far: usize) -> Result<(), DeviceError> {
         if self.near.bytes() < near {
             self.near = stream.pin(near)?;
         }

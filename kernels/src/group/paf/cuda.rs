@@ -8,7 +8,7 @@
 use super::lines::{Line, Scale};
 use super::plan::Plan;
 use super::{MOST_EDGES, MOST_SAMPLES, PafConvention, PafParams, Parts, assemble, of_points};
-use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};
 use crate::peaks::{Announced, CudaPeaks, MapShape, Outcome, Params, Records};
@@ -89,7 +89,7 @@ impl CudaPafGrouper {
         input: [usize; 2],
         peaks: Params,
         paf: &PafParams,
-        stream: &Stream,
+        stream: &CudaStream,
     ) -> Result<Self, GroupError> {
         let plan = Plan::new(paf, maps.name == fields.name)?;
         let peaks = of_points(peaks, paf);
@@ -118,7 +118,7 @@ impl CudaPafGrouper {
     /// As [`CudaPeaks::start`] for either output, and what [`CudaPafGrouper::new`] would have said.
     pub fn start(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         maps: &DeviceTensor<'_>,
         fields: &DeviceTensor<'_>,
         to_frame: &[Affine],
@@ -142,7 +142,7 @@ impl CudaPafGrouper {
     /// [`GroupError::Device`], also for faults of earlier work; there are then no instances.
     pub fn finish(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         poses: &mut Vec<Vec<Pose>>,
     ) -> Result<Vec<Outcome>, GroupError> {
         let frames = self.peaks.under_way();
@@ -166,7 +166,7 @@ impl CudaPafGrouper {
     /// As they say; there are then no instances.
     pub fn run(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         maps: &DeviceTensor<'_>,
         fields: &DeviceTensor<'_>,
         to_frame: &[Affine],
@@ -184,7 +184,7 @@ impl CudaPafGrouper {
 
     fn launch(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         (map, of_maps): (&str, &MapShape),
         records: Records,
         (fields, shape): (&DeviceTensor<'_>, &MapShape),
@@ -235,7 +235,7 @@ impl CudaPafGrouper {
     }
 
     /// Makes room for so many frames.
-    fn fit(&mut self, stream: &Stream, frames: usize) -> Result<(), DeviceError> {
+    fn fit(&mut self, stream: &CudaStream, frames: usize) -> Result<(), DeviceError> {
         let [near, far] = [NEAR, self.far_size()].map(|lines| frames * lines * LINE);
         if self.near.bytes() < near {
             self.near = stream.pin(near)?;
@@ -250,7 +250,7 @@ impl CudaPafGrouper {
     /// Makes instances of what the kernel wrote of a frame; returns the samples that are not finite.
     fn assemble(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         frame: usize,
         poses: &mut Vec<Pose>,
     ) -> Result<usize, DeviceError> {

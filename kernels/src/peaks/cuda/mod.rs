@@ -17,7 +17,7 @@ use super::announced::Announced;
 use super::choose::{Candidate, TensorPeak, choose};
 use super::grid::MapShape;
 use super::{Activation, Mode, Outcome, Params, Peak, PeaksError};
-use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Event, Kernel};
 use crate::geometry::Affine;
 use crate::tensor::TensorDesc;
 
@@ -41,7 +41,7 @@ impl CudaPeaks {
         map: &TensorDesc,
         input: [usize; 2],
         params: Params,
-        stream: &Stream,
+        stream: &CudaStream,
     ) -> Result<Self, PeaksError> {
         Self::with_records(map, input, params, stream, false)
     }
@@ -51,7 +51,7 @@ impl CudaPeaks {
         map: &TensorDesc,
         input: [usize; 2],
         params: Params,
-        stream: &Stream,
+        stream: &CudaStream,
         for_kernel: bool,
     ) -> Result<Self, PeaksError> {
         let announced = Announced::new(map, input, params)?;
@@ -103,7 +103,7 @@ impl CudaPeaks {
     /// [`PeaksError::TooLarge`] or [`PeaksError::Device`].
     pub fn start(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         map: &DeviceTensor<'_>,
         to_frame: &[Affine],
     ) -> Result<(), PeaksError> {
@@ -117,7 +117,7 @@ impl CudaPeaks {
     /// else is enqueued. How the map's dimensions are read, and where the records are; `None` if there is no frame.
     pub(crate) fn launch(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         map: &DeviceTensor<'_>,
         to_frame: &[Affine],
     ) -> Result<Option<(MapShape, Records)>, PeaksError> {
@@ -142,7 +142,7 @@ impl CudaPeaks {
     }
 
     /// See [`CudaPeaks::launch`].
-    pub(crate) fn mark(&self, stream: &Stream) -> Result<(), DeviceError> {
+    pub(crate) fn mark(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         stream.record(&self.done)
     }
 
@@ -160,7 +160,7 @@ impl CudaPeaks {
     /// [`PeaksError::Device`], also for faults of earlier work; there are then no peaks.
     pub fn finish(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         peaks: &mut Vec<Vec<Peak>>,
     ) -> Result<Vec<Outcome>, PeaksError> {
         peaks.resize_with(self.under_way(), Vec::new);
@@ -176,7 +176,7 @@ impl CudaPeaks {
     /// [`CudaPeaks::finish`], which hands over each peak with its frame, its place in the tensor and its record's number.
     pub(crate) fn finish_with(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         mut emit: impl FnMut(usize, Peak, TensorPeak, usize),
     ) -> Result<Vec<Outcome>, PeaksError> {
         let frames = self.under_way();
@@ -214,7 +214,7 @@ impl CudaPeaks {
     /// As they say; there are then no peaks.
     pub fn run(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         map: &DeviceTensor<'_>,
         to_frame: &[Affine],
         peaks: &mut Vec<Vec<Peak>>,
@@ -225,7 +225,7 @@ impl CudaPeaks {
     }
 
     /// Makes room for all records that so many maps of this shape can give.
-    fn fit(&mut self, stream: &Stream, shape: &MapShape, frames: usize) -> Result<(), PeaksError> {
+    fn fit(&mut self, stream: &CudaStream, shape: &MapShape, frames: usize) -> Result<(), PeaksError> {
         let MapShape { channels, width, height, .. } = *shape;
         let values = width.checked_mul(height).and_then(|cells| cells.checked_mul(channels));
         let of_all = values.filter(|values| *values <= MOST_VALUES).and_then(|v| v.checked_mul(frames));
@@ -294,7 +294,7 @@ impl CudaPeaks {
     }
 
     /// Fetches what did not fit into the pinned memory; returns the number of values that are not finite, by frame.
-    fn fetch(&mut self, stream: &Stream, shape: &MapShape) -> Result<Vec<u32>, DeviceError> {
+    fn fetch(&mut self, stream: &CudaStream, shape: &MapShape) -> Result<Vec<u32>, DeviceError> {
         // SAFETY: waited for just below, before anybody looks.
         unsafe { stream.start_download(self.headers.slice(), &mut self.header)? };
         stream.record(&self.done)?;

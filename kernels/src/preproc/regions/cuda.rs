@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::{grids, plan};
-use crate::device::{DeviceFrame, DeviceSlice, Stream};
+use crate::device::{CudaStream, DeviceFrame, DeviceSlice};
 use crate::frame::FrameFormat;
 use crate::geometry::Affine;
 use crate::preproc::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
@@ -30,7 +30,7 @@ impl CudaRegionPreproc {
     ///
     /// # Errors
     /// As [`super::RegionPreproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(source: FrameFormat, params: Params, stream: &Stream) -> Result<Self, PreprocError> {
+    pub fn new(source: FrameFormat, params: Params, stream: &CudaStream) -> Result<Self, PreprocError> {
         let plan = plan(source, params)?;
         let nearest = plan.params.interpolation == Interpolation::Nearest;
         let kernels = Kernels::load(stream, "regions", &plan, if nearest { "point" } else { "linear" })?;
@@ -65,7 +65,7 @@ impl CudaRegionPreproc {
     /// As [`super::RegionPreproc::run`]; a tensor that is not aligned to its element type; [`PreprocError::Device`].
     pub fn run(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         frame: &DeviceFrame<'_>,
         to_frame: &[Affine],
         tensor: DeviceSlice<'_>,

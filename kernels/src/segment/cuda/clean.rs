@@ -2,7 +2,7 @@
 
 use super::super::Params;
 use super::super::plan::number;
-use crate::device::{DeviceError, DeviceSlice, Kernel, Memory, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceSlice, Kernel, Memory};
 
 /// Cells of a block: of spreading, and of the kernels that join areas.
 const TILE: usize = 32;
@@ -57,7 +57,7 @@ pub(super) struct CudaCleaner {
 
 impl CudaCleaner {
     /// None where there is nothing to clean.
-    pub fn new(size: [usize; 2], params: &Params, stream: &Stream) -> Result<Option<Self>, DeviceError> {
+    pub fn new(size: [usize; 2], params: &Params, stream: &CudaStream) -> Result<Option<Self>, DeviceError> {
         let (spreads, measures) = (params.opening > 0 || params.closing > 0, params.min_area > 1);
         if !spreads && !measures {
             return Ok(None);
@@ -76,7 +76,7 @@ impl CudaCleaner {
     }
 
     /// Enqueues the clean-up of `mask`, which has `size`.
-    pub fn run(&self, stream: &Stream, mask: DeviceSlice<'_>) -> Result<(), DeviceError> {
+    pub fn run(&self, stream: &CudaStream, mask: DeviceSlice<'_>) -> Result<(), DeviceError> {
         let Params { opening, closing, min_area, soft, .. } = self.params;
         if opening > 0 {
             let end = if soft { NEITHER } else { OPENING };
@@ -108,7 +108,7 @@ impl CudaCleaner {
     /// Enqueues both kernels, the second of which writes the mask.
     fn spread(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         [first, second]: [&Kernel; 2],
         mask: DeviceSlice<'_>,
         radius: u32,

@@ -9,7 +9,7 @@ pub use resize::CudaResize;
 
 use super::plan::{Plan, Task, TensorShape, number};
 use super::{Activation, Params, SegmentError};
-use crate::device::{DeviceSlice, DeviceTensor, Kernel, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 use clean::CudaCleaner;
@@ -71,7 +71,7 @@ impl CudaSegmenter {
         logits: &TensorDesc,
         input: [usize; 2],
         params: Params,
-        stream: &Stream,
+        stream: &CudaStream,
     ) -> Result<Self, SegmentError> {
         let plan = Plan::new(logits, input, params)?;
         let TensorShape { width, height, .. } = plan.announced.shape;
@@ -117,7 +117,7 @@ impl CudaSegmenter {
     /// As [`super::Segmenter::run`], and [`SegmentError::Device`].
     pub fn run(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         logits: &DeviceTensor<'_>,
         mask: DeviceSlice<'_>,
     ) -> Result<(), SegmentError> {

@@ -2,7 +2,7 @@
 
 use super::super::plan::{TensorShape, number};
 use super::super::{Prototypes, Region, SegmentError};
-use crate::device::{DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Memory, Pinned, Stream};
+use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Event, Kernel, Memory, Pinned};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 
@@ -40,7 +40,7 @@ struct Slot {
 }
 
 impl Slot {
-    fn new(stream: &Stream, bytes: usize) -> Result<Self, DeviceError> {
+    fn new(stream: &CudaStream, bytes: usize) -> Result<Self, DeviceError> {
         let copied = Event::new(stream.context())?;
         Ok(Self { host: stream.pin(bytes)?, device: stream.allocate(bytes)?, copied })
     }
@@ -64,7 +64,7 @@ impl CudaPrototypes {
         prototypes: &TensorDesc,
         input: [usize; 2],
         layout: Option<Layout>,
-        stream: &Stream,
+        stream: &CudaStream,
     ) -> Result<Self, SegmentError> {
         let plan = Prototypes::new(prototypes, input, layout)?;
         let kernel = format!("combine_{}", prototypes.ty);
@@ -86,7 +86,7 @@ impl CudaPrototypes {
     /// As [`Prototypes::run`], and [`SegmentError::Device`].
     pub fn run(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         prototypes: &DeviceTensor<'_>,
         coefficients: &[f32],
         regions: &[Region],

@@ -2,7 +2,7 @@
 
 use super::super::plan::number;
 use super::super::{Resize, SegmentError};
-use crate::device::{DevicePlane, DeviceSlice, Kernel, Stream};
+use crate::device::{CudaStream, DevicePlane, DeviceSlice, Kernel};
 
 /// Threads of a block, across and down, and the pixels that one of them makes.
 const THREADS: [usize; 2] = [32, 8];
@@ -35,7 +35,7 @@ impl CudaResize {
     ///
     /// # Errors
     /// [`SegmentError::Device`].
-    pub fn new(stream: &Stream) -> Result<Self, SegmentError> {
+    pub fn new(stream: &CudaStream) -> Result<Self, SegmentError> {
         Ok(Self { kernel: Kernel::load(stream.context(), "segment_resize", "resize")? })
     }
 
@@ -45,7 +45,7 @@ impl CudaResize {
     /// As [`Resize::run`], and [`SegmentError::Device`].
     pub fn run(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         resize: &Resize,
         mask: DeviceSlice<'_>,
         out: DevicePlane<'_>,

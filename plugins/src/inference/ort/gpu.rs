@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use cudainfer_kernels::convert::CudaConvert;
 use cudainfer_kernels::device::{
-    Context, Counters, Device, DeviceSlice, Event, Graph, Memory, Pinned, SharedMemory, Stream,
+    Context, Counters, CudaStream, Device, DeviceSlice, Event, Graph, Memory, Pinned, SharedMemory,
 };
 use cudainfer_kernels::tensor::TensorDesc;
 use ort::session::RunOptions;
@@ -39,7 +39,7 @@ const BUSY: usize = 2;
 /// The stream that a session works in.
 #[derive(Debug)]
 pub struct Gpu {
-    stream: Arc<Stream>,
+    stream: Arc<CudaStream>,
     allocator: TensorAllocator,
     /// Frames of a run, at most.
     batch: usize,
@@ -97,7 +97,7 @@ impl Gpu {
     /// The driver's words.
     pub fn open(device: &Device, counters: &Arc<Counters>) -> Result<Self, String> {
         let context = Context::new(device).map_err(|e| e.to_string())?;
-        let stream = Arc::new(Stream::new(&context, counters).map_err(|e| e.to_string())?);
+        let stream = Arc::new(CudaStream::new(&context, counters).map_err(|e| e.to_string())?);
         Ok(Self {
             allocator: TensorAllocator::new(&stream).map_err(|e| e.to_string())?,
             batch: 1,
@@ -113,7 +113,7 @@ impl Gpu {
     }
 
     /// The stream.
-    pub fn stream(&self) -> &Arc<Stream> {
+    pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 
@@ -368,7 +368,7 @@ impl Gpu {
 
 impl Output {
     /// Enqueues the copy of the first `bytes` to memory of that size that nobody else has.
-    fn keep(&mut self, stream: &Stream, bytes: usize) -> Result<Arc<SharedMemory>, InferenceError> {
+    fn keep(&mut self, stream: &CudaStream, bytes: usize) -> Result<Arc<SharedMemory>, InferenceError> {
         let fits = |memory: &&Arc<SharedMemory>| memory.slice().bytes() == bytes;
         let free = self.pool.iter().filter(fits).find(|memory| Arc::strong_count(memory) == 1);
         let kept = match free {
@@ -388,7 +388,7 @@ impl Output {
 }
 
 /// The memory of an image that lies on the stream's GPU. One on another GPU comes by way of the host, as from there.
-fn near<'a>(stream: &Stream, image: &'a gst::BufferRef) -> Option<DeviceMemory<'a>> {
+fn near<'a>(stream: &CudaStream, image: &'a gst::BufferRef) -> Option<DeviceMemory<'a>> {
     let near = |memory: &DeviceMemory<'_>| memory.context().handle() == stream.context().handle();
     device_memory(image).filter(near)
 }
@@ -397,7 +397,7 @@ impl Staging {
     /// Enqueues the copy of a tensor to the device.
     fn upload(
         &mut self,
-        stream: &Stream,
+        stream: &CudaStream,
         data: &gst::BufferRef,
         target: DeviceSlice<'_>,
     ) -> Result<(), InferenceError> {

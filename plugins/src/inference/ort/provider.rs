@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Choice, Counters, Device, Resolved, Stream};
+use cudainfer_kernels::device::{Choice, Counters, CudaStream, Device, Resolved};
 use ort::environment::Environment;
 use ort::ep::cuda::ConvAlgorithmSearch;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
@@ -74,7 +74,7 @@ impl Provider {
     fn registrations(
         self,
         config: &Config,
-        stream: &Stream,
+        stream: &CudaStream,
         graphs: bool,
         engines: Option<&Path>,
         profile: Option<&Profile>,

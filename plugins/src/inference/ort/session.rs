@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use cudainfer_kernels::convert::convert;
-use cudainfer_kernels::device::{Device, Stream};
+use cudainfer_kernels::device::{CudaStream, Device};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 use ort::environment::Environment;
@@ -40,7 +40,7 @@ pub(super) struct OrtSession {
     /// Where a batch's tensors are put together on the host; 16 bytes each, so that every type is aligned.
     gathered: Vec<u128>,
     /// The stream that the session works in, and must not outlive.
-    _stream: Option<Arc<Stream>>,
+    _stream: Option<Arc<CudaStream>>,
 }
 
 impl OrtSession {
@@ -101,7 +101,7 @@ impl Session for OrtSession {
         &self.outputs
     }
 
-    fn stream(&self) -> Option<&Arc<Stream>> {
+    fn stream(&self) -> Option<&Arc<CudaStream>> {
         self.gpu.as_ref().map(Gpu::stream)
     }
 

@@ -1,7 +1,7 @@
 //! Batches: every row as if it were alone, in the launches and with the wait of one frame.
 
 use cudainfer_kernels::detect::{CudaDetector, DecoderKind, DetectError, Detection, Outcome, Params};
-use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Row};
 
 use super::{Case, MODES, Nms, Random, Scene, Tensor, alone, bits, cases, device, single, stream, upload};
@@ -24,7 +24,7 @@ struct Frames {
 impl Frames {
     const PADDING: usize = 2;
 
-    fn new(stream: &Stream, cases: Vec<Case>) -> Self {
+    fn new(stream: &CudaStream, cases: Vec<Case>) -> Self {
         let memories = (0..cases[0].tensors.len())
             .map(|t| {
                 let mut bytes: Vec<u8> =
@@ -48,12 +48,12 @@ impl Frames {
             .collect()
     }
 
-    fn detector(&self, stream: &Stream, params: &Params) -> CudaDetector {
+    fn detector(&self, stream: &CudaStream, params: &Params) -> CudaDetector {
         CudaDetector::new(self.cases[0].decoder.clone(), params.clone(), stream).unwrap()
     }
 
     /// What each frame gives by itself.
-    fn alone(&self, stream: &Stream, params: &Params) -> Vec<(Vec<Detection>, Outcome)> {
+    fn alone(&self, stream: &CudaStream, params: &Params) -> Vec<(Vec<Detection>, Outcome)> {
         let mut detector = self.detector(stream, params);
         let frame = |i| alone(&mut detector, stream, &self.outputs(i, 1), &row(i)).unwrap();
         (0..self.cases.len()).map(frame).collect()
@@ -62,7 +62,7 @@ impl Frames {
     /// Runs a batch of frames and compares it with them.
     fn check(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         detector: &mut CudaDetector,
         (first, rows, padding): (usize, usize, usize),
         wanted: &[(Vec<Detection>, Outcome)],

@@ -3,7 +3,7 @@
 use cudainfer_kernels::detect::{
     CudaDetector, Decoder, DecoderKind, DetectError, Detection, Detector, Hints, Nms, Outcome, Params, choose,
 };
-use cudainfer_kernels::device::{DeviceTensor, Memory, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
@@ -37,7 +37,7 @@ impl Tensor {
         TensorView::new(self.name, self.ty, &self.dims, &self.bytes).unwrap()
     }
 
-    pub fn upload(&self, stream: &Stream) -> Memory {
+    pub fn upload(&self, stream: &CudaStream) -> Memory {
         if self.bytes.is_empty() { stream.allocate(0).unwrap() } else { upload(stream, &self.bytes) }
     }
 }
@@ -50,7 +50,7 @@ pub fn device<'a>(tensors: &'a [Tensor], memories: &'a [Memory]) -> Vec<DeviceTe
 /// One frame's detections: a batch of one.
 pub fn alone(
     detector: &mut CudaDetector,
-    stream: &Stream,
+    stream: &CudaStream,
     outputs: &[DeviceTensor<'_>],
     row: &Row,
 ) -> Result<(Vec<Detection>, Outcome), DetectError> {
@@ -98,7 +98,7 @@ impl Case {
         Self { name: format!("{}, float16", self.name), tensors, ..self }
     }
 
-    pub fn gpu(&self, stream: &Stream, params: &Params) -> (Vec<Detection>, Outcome) {
+    pub fn gpu(&self, stream: &CudaStream, params: &Params) -> (Vec<Detection>, Outcome) {
         let memories: Vec<_> = self.tensors.iter().map(|t| t.upload(stream)).collect();
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = device(&self.tensors, &memories);
@@ -111,7 +111,7 @@ impl Case {
     }
 
     /// Computes on both and compares; returns what was found.
-    pub fn check(&self, stream: &Stream, params: &Params) -> (Vec<Detection>, Outcome) {
+    pub fn check(&self, stream: &CudaStream, params: &Params) -> (Vec<Detection>, Outcome) {
         let gpu = self.gpu(stream, params);
         self.compare(&gpu, &self.cpu(params, &ROW), params);
         gpu

@@ -20,7 +20,7 @@ struct Scene {
 
 impl Scene {
     fn new(
-        stream: &Stream,
+        stream: &CudaStream,
         random: &mut Random,
         (frames, [h, w]): (usize, [usize; 2]),
         format: (Layout, TensorType),
@@ -50,7 +50,11 @@ impl Scene {
         }
     }
 
-    fn run(&self, stream: &Stream, grouper: &mut CudaDisplacementGrouper) -> (Vec<Vec<Pose>>, Vec<Outcome>) {
+    fn run(
+        &self,
+        stream: &CudaStream,
+        grouper: &mut CudaDisplacementGrouper,
+    ) -> (Vec<Vec<Pose>>, Vec<Outcome>) {
         let DisplacementOutputs { maps, offsets, forward, backward } = &self.outputs;
         let to_frame: Vec<Affine> = (0..maps.frames).map(to_frame).collect();
         let outputs = DisplacementOutputs {
@@ -69,7 +73,7 @@ impl Scene {
         [maps, offsets, forward, backward].map(Output::desc)
     }
 
-    fn on_gpu(&self, stream: &Stream) -> Result<CudaDisplacementGrouper, GroupError> {
+    fn on_gpu(&self, stream: &CudaStream) -> Result<CudaDisplacementGrouper, GroupError> {
         let [maps, offsets, forward, backward] = &self.descs();
         let outputs = DisplacementOutputs { maps, offsets, forward, backward };
         CudaDisplacementGrouper::new(&outputs, self.input, self.peaks, &self.params, stream)

@@ -22,7 +22,7 @@ impl Scene {
     /// So many peaks a channel and frame, or noise all over where that is 0, on random fields, in which every 97th value is
     /// not finite.
     fn new(
-        stream: &Stream,
+        stream: &CudaStream,
         random: &mut Random,
         (frames, [h, w], count): (usize, [usize; 2], usize),
         format: (Layout, TensorType),
@@ -69,12 +69,12 @@ impl Scene {
         }
     }
 
-    fn on_gpu(&self, stream: &Stream) -> CudaPafGrouper {
+    fn on_gpu(&self, stream: &CudaStream) -> CudaPafGrouper {
         let (maps, fields) = (self.maps.desc(), self.fields.desc());
         CudaPafGrouper::new(&maps, &fields, self.input, self.peaks, &self.paf, stream).unwrap()
     }
 
-    fn run(&self, stream: &Stream, grouper: &mut CudaPafGrouper) -> (Vec<Vec<Pose>>, Vec<Outcome>) {
+    fn run(&self, stream: &CudaStream, grouper: &mut CudaPafGrouper) -> (Vec<Vec<Pose>>, Vec<Outcome>) {
         let to_frame: Vec<Affine> = (0..self.maps.frames).map(to_frame).collect();
         let mut poses = vec![vec![Pose::default()]; 3];
         let (maps, fields) = (self.maps.on_device(), self.fields.on_device());

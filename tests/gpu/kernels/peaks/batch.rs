@@ -19,7 +19,7 @@ impl Frames {
     const PADDING: usize = 2;
 
     fn new(
-        stream: &Stream,
+        stream: &CudaStream,
         dims: [usize; 3],
         layout: Layout,
         ty: TensorType,
@@ -32,7 +32,7 @@ impl Frames {
         Self { maps, input: [4 * dims[2], 4 * dims[1]], memory: upload(stream, &bytes) }
     }
 
-    fn finder(&self, stream: &Stream, params: Params) -> CudaPeaks {
+    fn finder(&self, stream: &CudaStream, params: Params) -> CudaPeaks {
         CudaPeaks::new(&self.maps[0].desc(), self.input, params, stream).unwrap()
     }
 
@@ -44,7 +44,7 @@ impl Frames {
     }
 
     /// What each frame gives by itself.
-    fn alone(&self, stream: &Stream, params: Params) -> Vec<(Vec<Peak>, Outcome)> {
+    fn alone(&self, stream: &CudaStream, params: Params) -> Vec<(Vec<Peak>, Outcome)> {
         let mut finder = self.finder(stream, params);
         let frame = |i| alone(&mut finder, stream, &self.tensor(i, 1), &to_frame(i)).unwrap();
         (0..self.maps.len()).map(frame).collect()
@@ -53,7 +53,7 @@ impl Frames {
     /// Runs a batch of frames and compares it with them.
     fn check(
         &self,
-        stream: &Stream,
+        stream: &CudaStream,
         finder: &mut CudaPeaks,
         (first, frames, padding): (usize, usize, usize),
         wanted: &[(Vec<Peak>, Outcome)],

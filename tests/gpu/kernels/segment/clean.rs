@@ -1,6 +1,6 @@
 //! Clean-up.
 
-use cudainfer_kernels::device::{DeviceTensor, Stream};
+use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::segment::{CudaSegmenter, Params, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 
@@ -8,7 +8,7 @@ use super::super::{Random, download, stream, upload};
 
 /// The mask of `classes` cells, cleaned: as logits of 4 classes of which each cell's is 1; or as a soft mask, whose levels
 /// are 64 times the classes.
-fn same(stream: &Stream, classes: &[usize], [h, w]: [usize; 2], params: Params, what: &str) {
+fn same(stream: &CudaStream, classes: &[usize], [h, w]: [usize; 2], params: Params, what: &str) {
     let (dims, values): (_, Vec<f32>) = if params.soft {
         ([1, 1, h, w], classes.iter().map(|class| *class as f32 * 0.25).collect())
     } else {
