@@ -170,7 +170,7 @@ impl ImageInput {
         s
     }
 
-    /// The same with what the sidecar prefers: fusedpreproc follows it where its own properties say nothing.
+    /// The same with what the sidecar prefers: fusedpreproc follows it where its own properties are not set.
     pub fn preferred(&self, info: &ModelInfo) -> gst::Structure {
         let mut s = self.required();
         let input = &info.input;
