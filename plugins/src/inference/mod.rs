@@ -1,5 +1,5 @@
 //! Running models: a [`Session`] is a model that is ready to run, whatever library runs it, and an [`Engine`] all sessions
-//! of one model. [`ort`] makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of
+//! of one model. `ort` makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of
 //! [`Runtime`].
 
 mod cache;
