@@ -61,7 +61,7 @@ impl DecodingElement {
         (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
     }
 
-    /// Whether the element, and the elements downstream, could work with frames of these caps.
+    /// Whether the element could work with frames of these caps, and so could what is behind it.
     fn accepts(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
         let handed_on = || {
             self.prepare(caps, info, None)?;

@@ -36,7 +36,7 @@ glib::wrapper! {
 pub struct Incoming<'a> {
     /// Their caps.
     pub caps: &'a gst::Caps,
-    /// What the caps tell about the model.
+    /// What the caps say of the model.
     pub model: &'a ModelOutputs,
     /// What else is known of it.
     pub info: &'a ModelInfo,
@@ -71,16 +71,16 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// Where the element logs.
     fn category() -> gst::DebugCategory;
 
-    /// Gets ready for frames of these caps. Wrong parameters must be found here, not with the first frame.
+    /// Gets ready for frames of these caps. What is wrong with parameters is to be said here, not with the first frame.
     ///
     /// # Errors
     /// A sentence, without the element's name.
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String>;
 
-    /// The caps that frames of these caps would leave with, if elements downstream may get tensors; `None` if they never do.
+    /// The caps that frames of these caps would go on with, where what is behind may get tensors; `None` where it never does.
     ///
     /// # Errors
-    /// A sentence, without the element's name: an element downstream wants tensors, and there would be none.
+    /// A sentence, without the element's name: what is behind wants tensors, and there would be none.
     fn hands_on(&self, _caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
         Ok(None)
     }
@@ -90,7 +90,7 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
         false
     }
 
-    /// The error if the element `taker` upstream has taken the tensors.
+    /// What is said where the element `taker` has taken the tensors before they come here.
     fn tensors_taken(taker: &str) -> String {
         format!(
             "frames arrive without tensors: '{taker}' has taken them. Take out one of the two elements, or put fusedpreproc \

@@ -40,7 +40,7 @@ impl GpuNms {
         })
     }
 
-    /// What frames of these caps, decoded so, leave with: tensors only if an element downstream asks for them.
+    /// What frames of these caps, decoded so, go on with: tensors only where whoever is behind asks for them.
     fn outgoing(&self, caps: &gst::Caps, offered: &gst::Caps, info: &ModelInfo) -> gst::Caps {
         let peer = self.obj().static_pad("src").map(|src| src.peer_query_caps(None));
         masks::fixate(caps, offered, peer.as_ref(), || self.choose(caps, info).ok())

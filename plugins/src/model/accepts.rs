@@ -10,10 +10,10 @@ use gst::prelude::*;
 
 use super::ModelInfo;
 
-/// The query's structure; an element that cannot work with the caps fills in `refusal`.
+/// The query's structure; who cannot work with the caps fills in `refusal`.
 const QUERY: &str = "cudainfer-accepts";
 
-/// Asks the elements downstream of `src` whether they can work with these caps of another model.
+/// Asks what is behind `src` whether it can work with these caps of another model.
 ///
 /// # Errors
 /// The refusal: a sentence that begins with the name of the element that refuses.

@@ -22,38 +22,38 @@ impl std::ops::Deref for ModelInfo {
     }
 }
 
-/// The query's structure; the element that answers fills in `info`.
+/// The query's structure; `info` is filled in by who answers.
 const QUERY: &str = "cudainfer-model";
 
 /// The query's field that asks for a model with a skeleton.
 const SKELETON: &str = "skeleton";
 
-/// The query's field for the element that removes the model's tensors from the frames, filled in on the way.
+/// The query's field for the element that takes the model's tensors off the frames, filled in on the way.
 const TAKER: &str = "taken-by";
 
 impl ModelInfo {
-    /// Asks the elements upstream of `sink` for the sidecar of the model that made the outputs in `caps`; an empty one if none
-    /// of them knows it.
+    /// Asks the elements before `sink` for that of the model that made the outputs in `caps`; an empty sidecar where nobody
+    /// knows.
     pub fn ask(sink: &gst::Pad, caps: &gst::CapsRef) -> Self {
         let model = caps.structure(0).and_then(|s| s.get::<String>(MODEL).ok());
         Self::asked(sink, gst::Structure::builder(QUERY).field_if_some("model", model).build())
     }
 
-    /// The skeleton of the last model upstream of `sink` that has one; without points if there is none.
+    /// The skeleton of the last model before `sink` that has one; without points where there is none.
     pub fn ask_skeleton(sink: &gst::Pad) -> Skeleton {
         Self::asked(sink, gst::Structure::builder(QUERY).field(SKELETON, true).build()).skeleton.clone()
     }
 
-    /// The element that removes the tensors of the model upstream of `sink` from the frames; `None` if there is no model
-    /// upstream, or no element that removes them.
+    /// The element that takes the tensors of the model before `sink` off the frames; `None` where no model is before it, or
+    /// nobody takes them.
     pub fn ask_taker(sink: &gst::Pad) -> Option<String> {
         let mut query = gst::query::Custom::new(gst::Structure::new_empty(QUERY));
         let answered = sink.peer_query(&mut query);
         query.structure().filter(|_| answered)?.get(TAKER).ok()
     }
 
-    /// Enters an element in the query as the one that takes the tensors, on the query's way to the model; the one nearest to
-    /// the asking element counts.
+    /// Puts an element down in the query as the one that takes the tensors, on the query's way to the model; the one that is
+    /// nearest to who asks counts.
     pub fn tell_taker(query: &mut gst::QueryRef, element: &str) {
         let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return };
         let structure = custom.structure_mut();

@@ -170,7 +170,7 @@ impl ImageInput {
         s
     }
 
-    /// The same with what the sidecar prefers: fusedpreproc follows it where its own properties are not set.
+    /// The same with what the sidecar prefers: fusedpreproc follows it where its own properties say nothing.
     pub fn preferred(&self, info: &ModelInfo) -> gst::Structure {
         let mut s = self.required();
         let input = &info.input;

@@ -83,7 +83,7 @@ pub struct Output {
     pub decoder: Option<Decoder>,
     /// Names of the classes or of the keypoints.
     pub labels: Vec<String>,
-    /// The same, one per line, in a file beside the sidecar.
+    /// The same, one a line, in a file beside the sidecar.
     pub labels_file: Option<PathBuf>,
     /// Confidence threshold.
     pub confidence: Option<f32>,
@@ -371,7 +371,7 @@ impl Sidecar {
     }
 }
 
-/// Labels from a file, one per line; blank lines at the end do not count.
+/// Labels from a file, one a line; blank lines at the end do not count.
 ///
 /// # Errors
 /// [`ModelError::File`].

@@ -18,7 +18,7 @@ use crate::inference::Shape;
 use crate::model::accepts;
 use crate::sync::lock;
 
-/// Frames that may still come with the old model's tensors after others were asked for upstream: more than a queue holds.
+/// Frames that may still come with the old model's tensors after what is before was asked for others: more than a queue holds.
 const PATIENCE: usize = 256;
 
 /// An instance that is to replace the one in use.
@@ -27,7 +27,7 @@ pub(super) struct Next {
     instance: Option<Arc<Instance>>,
     /// Keeps what the instance was warmed up for.
     _shape: Option<Arc<Shape>>,
-    /// Frames since other tensors were asked for upstream.
+    /// Frames since what is before was asked for other tensors.
     waited: Option<usize>,
     /// Whose tensors those are: they may still come when something else is to replace the one in use by then.
     asked: Option<Arc<Instance>>,
@@ -279,14 +279,14 @@ impl TrtInfer {
         taken(self.next()) || taken(self.belated(incoming))
     }
 
-    /// The instance for which these tensors were asked for upstream, if they are not for the one in use.
+    /// The instance that what is before was asked to make these tensors for, where they are not for the one in use.
     fn belated(&self, incoming: &gst::CapsRef) -> Option<Arc<Instance>> {
         let in_use = lock(&self.instance).clone()?;
         let strange = shape::shape(incoming, &in_use.engine).is_err();
         lock(&self.next).asked.clone().filter(|_| strange)
     }
 
-    /// Whether the instance, and the elements downstream, could work with frames of these caps: the shape, and the caps of what
+    /// Whether the instance could work with frames of these caps, and so could what is behind: the shape, and the caps of what
     /// it makes.
     fn suits(&self, next: &Instance, incoming: &gst::CapsRef) -> Result<(Arc<Shape>, gst::Caps), Refusal> {
         let wanted = shape::shape(incoming, &next.engine).map_err(Refusal::Input)?;

@@ -11,7 +11,7 @@ use crate::nick::nick;
 /// What frames with these caps bring and what comes of them; the outputs' sizes may still be open.
 ///
 /// # Errors
-/// A sentence with what was offered and what is needed.
+/// A sentence that says what was offered and what is needed.
 pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<Shape, String> {
     let wanted = &engine.input;
     if !caps::has_tensors(caps) {
