@@ -17,7 +17,7 @@ pub trait Session: Debug + Send {
     /// The model's outputs that are tensors of numbers.
     fn outputs(&self) -> &[TensorDesc];
 
-    /// The stream that it works in, if it runs on a GPU; the stream's counters count its work there.
+    /// The stream that it works in, if that is a GPU's; the stream's counters say what it has done there.
     fn stream(&self) -> Option<&Arc<Stream>>;
 
     /// Says how many frames a run has at most.
