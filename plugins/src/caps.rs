@@ -160,7 +160,7 @@ pub fn outputs_value(outputs: &[TensorDesc]) -> gst::Array {
     gst::Array::new(outputs.iter().map(ToString::to_string))
 }
 
-/// What caps behind trtinfer say of its model.
+/// What the caps downstream of trtinfer tell about its model.
 #[derive(Clone, Debug)]
 pub struct ModelOutputs {
     /// The outputs, in the model's order.
@@ -173,7 +173,7 @@ impl ModelOutputs {
     /// Reads them from the caps that an element behind trtinfer gets.
     ///
     /// # Errors
-    /// A sentence that says which element is missing before it.
+    /// A sentence that names the element that is missing upstream.
     pub fn of(caps: &gst::CapsRef) -> Result<Self, &'static str> {
         if !has_tensors(caps) {
             return Err("frames arrive without tensors: put fusedpreproc and trtinfer before this element");

@@ -2,8 +2,8 @@
 
 use std::error::Error as _;
 
-/// Why a library could not be opened, in the loader's words, which name the file that it misses: `libloading` itself only says
-/// which of its functions failed.
+/// Why a library could not be opened, in the loader's words, which name the missing file: `libloading` itself only tells which of
+/// its functions failed.
 pub fn reason(error: &libloading::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }

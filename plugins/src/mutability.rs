@@ -3,8 +3,8 @@
 use gst::glib;
 use gst::prelude::*;
 
-/// For `set_property`, first of all: whether `property` of `element` may be set now. If not, a WARNING on the bus says so, and
-/// the value that is in use stays.
+/// Whether `property` of `element` may be set now; `set_property` asks this first. If not, a WARNING is posted, and the property
+/// keeps its value.
 pub fn settable(element: &impl IsA<gst::Element>, property: &glib::ParamSpec) -> bool {
     let element = element.upcast_ref::<gst::Element>();
     let (state, flags) = (element.current_state(), property.flags());

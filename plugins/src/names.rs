@@ -2,8 +2,8 @@
 
 use gst::prelude::*;
 
-/// For `constructed`: GStreamer names an element after its type, `cudainfertracker0`; pipelines know it as `tracker0`, after what
-/// they call the element. A name that somebody has given stays.
+/// For `constructed`: GStreamer names an element after its type, `cudainfertracker0`; pipelines know it as `tracker0`, after its
+/// factory. A name that the application has given stays.
 pub(crate) fn shorten(element: &gst::Element) {
     let ty = element.type_();
     let Some(own) = ty.name().strip_prefix("GstCudaInfer").map(str::to_lowercase) else { return };

@@ -3,7 +3,7 @@
 use gst::prelude::*;
 use serde::{Deserialize, Deserializer, de};
 
-/// The nick of a property's enum value, as caps, sidecars and launch lines write it.
+/// The nick of a property's enum value, as caps, sidecars and pipelines write it.
 pub fn nick<T: ToValue + StaticType>(value: T) -> String {
     let value = value.to_value();
     glib::EnumValue::from_value(&value).map_or_else(String::new, |(_, v)| v.nick().to_owned())
@@ -26,7 +26,7 @@ where
     T: StaticType + for<'a> glib::value::FromValue<'a>,
 {
     let text = String::deserialize(deserializer)?;
-    // `auto` is a property's word for "as the sidecar says".
+    // `auto` is a property's word for "as in the sidecar".
     from_nick(&text)
         .filter(|_| text != "auto")
         .map(Some)

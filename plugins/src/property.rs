@@ -42,7 +42,7 @@ pub(crate) struct Property<S> {
 
 /// The type of a field that holds a property.
 pub(crate) trait Field: Clone + Send + Sync + 'static {
-    /// What a row says of the values that are allowed.
+    /// How a row states the values that are allowed.
     type Range: Clone + Send + Sync + 'static;
 
     /// Whether any bytes will do for a string.
@@ -58,7 +58,7 @@ pub(crate) trait Field: Clone + Send + Sync + 'static {
     fn read(value: &glib::Value) -> Option<Self>;
 }
 
-/// What is said of every property.
+/// The texts and flags of a property.
 pub(crate) struct About<'a> {
     name: &'a str,
     nick: &'a str,

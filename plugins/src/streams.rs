@@ -82,7 +82,7 @@ impl<T: PerStream> Streams<T> {
         }
     }
 
-    /// The `stream-id` of the stream whose turn it is; none where it has not been said.
+    /// The `stream-id` of the stream whose turn it is; none if it is not known.
     pub fn id(&self) -> Option<&str> {
         self.current.id.as_deref()
     }

@@ -141,7 +141,7 @@ impl<'a> Collector<'a> {
         Self { gate, map, frame, min_size, kept, outcome: Outcome::default() }
     }
 
-    /// No class's threshold is lower: an anchor below it needs no closer look.
+    /// No class's threshold is lower: an anchor below it can be skipped.
     pub fn lowest(&self) -> f32 {
         self.gate.lowest
     }

@@ -57,7 +57,7 @@ impl Grid {
 }
 
 /// Whether `cells` are those of some usual pyramid: neighbouring strides of 4, 8, ... 128 (P2 to P7), two at least.
-/// Decoders that need no strides may thus recognise a model whose strides nobody told.
+/// Decoders that need no strides may thus recognise a model whose strides are not set.
 pub(super) fn is_pyramid(cells: usize, input: [usize; 2]) -> bool {
     const STRIDES: [usize; 6] = [4, 8, 16, 32, 64, 128];
     (0..STRIDES.len())

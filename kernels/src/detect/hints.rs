@@ -74,9 +74,9 @@ pub struct Hints {
     pub background: Option<Background>,
     /// Number of keypoints of an object (yolo-pose, centerface).
     pub keypoints: Option<usize>,
-    /// Unit of the sizes: cells if not said, their logarithm for centerface (centernet, centerface).
+    /// Unit of the sizes: cells if not set, their logarithm for centerface (centernet, centerface).
     pub size_unit: Option<SizeUnit>,
-    /// Order of the axes: x first if not said, y first for centerface (centernet, centerface).
+    /// Order of the axes: x first if not set, y first for centerface (centernet, centerface).
     pub axis_order: Option<AxisOrder>,
 }
 

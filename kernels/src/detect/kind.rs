@@ -70,7 +70,7 @@ impl DecoderKind {
         }
     }
 
-    /// What suppresses overlapping boxes where nobody says: nothing where only peaks are candidates.
+    /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates.
     pub fn usual_nms(self) -> Nms {
         if self.has_centers() { Nms::None } else { Nms::ClassWise }
     }

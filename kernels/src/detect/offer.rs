@@ -10,9 +10,9 @@ use super::grid::{Grid, is_pyramid};
 pub(super) struct Plane {
     /// Index among the outputs.
     pub output: usize,
-    /// Rows, where the model says.
+    /// Rows, if the model fixes them.
     pub rows: Option<usize>,
-    /// Columns, where the model says.
+    /// Columns, if the model fixes them.
     pub columns: Option<usize>,
 }
 

@@ -3,7 +3,7 @@
 /// The embeddings of a frame's detections, from a model or from [`crate::appearance`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Embeddings<'a> {
-    /// Row-major `[detections, length]`. A row that is cut off, is zero, or has a value that is not finite says nothing.
+    /// Row-major `[detections, length]`. A row that is cut off, is zero, or has a value that is not finite is ignored.
     pub values: &'a [f32],
     /// Values of one. An object's appearance is forgotten when that changes.
     pub length: usize,

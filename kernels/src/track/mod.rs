@@ -182,7 +182,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// Frames after which nobody is known any more, see [`TrackerInput::elapsed`]: `max_lost`, 30 at least, and one.
+    /// Frames after which no object is known any more, see [`TrackerInput::elapsed`]: `max_lost`, 30 at least, and one.
     pub fn longest_gap(&self) -> f64 {
         lifecycle::longest_gap(self.params.max_lost)
     }

@@ -85,7 +85,7 @@ fn centre(rect: &Rect) -> (f32, f32) {
     (rect.x + rect.w / 2.0, rect.y + rect.h / 2.0)
 }
 
-/// The keypoints of a followed object.
+/// The keypoints of a tracked object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Posture {
     /// Those that were there when any were last seen, relative to the centre that the filter's box had then.

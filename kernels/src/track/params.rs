@@ -97,7 +97,7 @@ pub struct Params {
     pub momentum_frames: u32,
     /// C-BIoU: by how much of its width and height a box grows on each side before the first association.
     pub buffer: f32,
-    /// C-BIoU: the same before the second association, of who is left over.
+    /// C-BIoU: the same before the second association, of the remaining objects.
     pub buffer_wide: f32,
     /// Lowest similarity of two boxes, or poses, at which appearance counts.
     pub proximity: f32,

@@ -7,7 +7,7 @@ use super::{State, Track};
 use crate::associate::Oriented;
 use crate::geometry::Rect;
 
-/// A followed object.
+/// A tracked object.
 #[derive(Clone, Debug)]
 pub(super) struct Target<M> {
     motion: M,

@@ -2,7 +2,7 @@
 
 use super::FrameTime;
 
-/// What a frame lasts where nobody says it: only `patience` goes by this.
+/// How long a frame lasts if that is not known: only `patience` uses this.
 const GUESS: u64 = 33_333_333;
 
 /// Counts the time since the first frame. It never goes back: between two frames of which the second is earlier than the
@@ -19,7 +19,7 @@ pub(super) struct Clock {
 pub(super) struct Moment {
     /// Ns since the first frame.
     now: u64,
-    /// Steps until now whose length nobody knew.
+    /// Steps until now whose length was not known.
     guesses: u64,
 }
 

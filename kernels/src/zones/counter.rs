@@ -76,7 +76,7 @@ impl Counter {
         self.zones.get(zone).map_or(&[], |ground| &ground.points)
     }
 
-    /// What [`Counter::update`] said last.
+    /// The last report of [`Counter::update`].
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -151,7 +151,7 @@ impl Counter {
         }
     }
 
-    /// Counts anew from now on. Who is inside stays so.
+    /// Counts anew from now on. Objects that are inside stay inside.
     pub fn clear(&mut self) {
         self.zones.iter_mut().for_each(|ground| ground.totals.clear());
     }

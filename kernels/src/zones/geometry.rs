@@ -3,7 +3,7 @@
 /// A point: x, y.
 pub(super) type Point = [f64; 2];
 
-/// Twice the area of the triangle `a`, `b`, `p`: above 0 where `p` is to the right of whoever looks from `a` to `b`. Its sign
+/// Twice the area of the triangle `a`, `b`, `p`: above 0 where `p` is to the right, seen from `a` to `b`. Its sign
 /// is exact for coordinates that are single-precision numbers of frames' size.
 pub(super) fn orientation(a: Point, b: Point, p: Point) -> f64 {
     (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])

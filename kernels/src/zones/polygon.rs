@@ -29,7 +29,7 @@ pub(super) struct Visit {
     until: Moment,
     /// The class that it came with.
     pub label: Arc<str>,
-    /// Whether it has been said that it is long.
+    /// Whether the event that it is long has been reported.
     pub told: bool,
 }
 

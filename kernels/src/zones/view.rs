@@ -19,7 +19,7 @@ pub(super) struct Ground {
     pub(super) totals: Totals,
     /// The classes of the objects without an identity that were in it in the last frame.
     pub(super) shown: Vec<Arc<str>>,
-    /// Whether it was said that it is full.
+    /// Whether the event that it is full was reported.
     pub(super) full: bool,
 }
 

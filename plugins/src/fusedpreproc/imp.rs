@@ -213,7 +213,7 @@ impl BaseTransformImpl for FusedPreproc {
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
         if accepts::asked(query).is_some() {
-            // Who is behind gets the tensors made here, whatever the model before.
+            // Elements downstream get the tensors made here, whatever the model upstream is.
             return accepts::answer(query, Ok(()));
         }
         self.gpu.answer(self.obj().upcast_ref(), &self.counters, query)

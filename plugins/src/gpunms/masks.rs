@@ -53,7 +53,7 @@ pub(super) fn fixate(
     };
     let plain = only(false);
     let wanted = plain.is_empty() || peer.is_some_and(names_tensors);
-    // A region's masks lie in the region: nobody puts them together.
+    // A region's masks are in the region: nothing puts them together.
     let whole = incoming.structure(0).is_some_and(|s| !s.has_field(ROI));
     let fields = if wanted && whole { decoder().and_then(|d| fields(incoming, d.masks()?)) } else { None };
     match fields {
@@ -63,7 +63,7 @@ pub(super) fn fixate(
     }
 }
 
-/// What caps say of them.
+/// Their description in caps.
 fn fields(incoming: &gst::Caps, masks: Masks) -> Option<gst::Structure> {
     let model = ModelOutputs::of(incoming).ok()?;
     let prototypes = model.outputs.get(masks.prototypes)?.clone();

@@ -11,7 +11,7 @@ use super::{Precision, Provider};
 pub struct Config {
     /// The ONNX file.
     pub model: PathBuf,
-    /// A file with one label a line; beats the sidecar's labels.
+    /// A file with one label per line; overrides the sidecar's labels.
     pub labels: Option<PathBuf>,
     /// Where inference runs.
     pub provider: Provider,

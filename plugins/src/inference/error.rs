@@ -31,7 +31,7 @@ pub enum InferenceError {
     /// The GPU that was asked for cannot be used.
     #[error("device={device}: {reason}")]
     Gpu {
-        /// As the property says it.
+        /// As the property names it.
         device: String,
         /// Why not.
         reason: String,

@@ -1,5 +1,5 @@
 //! Running models: a [`Session`] is a model that is ready to run, whatever library runs it, and an [`Engine`] all sessions
-//! of one model. [`ort`] makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of
+//! of one model. `ort` makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of
 //! [`Runtime`].
 
 mod cache;
@@ -45,7 +45,7 @@ pub struct Engine {
     pub input: ImageInput,
     /// Its outputs, in the model's order.
     pub outputs: Vec<TensorDesc>,
-    /// What the sidecar says.
+    /// The sidecar.
     pub info: ModelInfo,
     /// Where it runs.
     pub provider: Provider,
@@ -132,7 +132,7 @@ fn check_files(model: &Path) -> Result<(), ModelError> {
     let unreadable =
         |what, path: &Path, e: std::io::Error| ModelError::File(what, path.to_owned(), e.to_string());
     files::open(model).map_err(|e| unreadable("model", model, e))?;
-    // What is no model, and what is missing that is needed, is better said by ONNX Runtime.
+    // ONNX Runtime reports better what is not a model, and which files are missing.
     for weights in external_files(model).unwrap_or_default() {
         match files::open(&weights) {
             Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
@@ -153,7 +153,8 @@ impl Engine {
 
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
     /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that; those that
-    /// come out empty depend on the picture and stay open. Others' batches run in between. Returns the shape, complete, and how long a run of a whole batch takes.
+    /// come out empty depend on the picture and stay open. Others' batches run in between. Returns the shape, complete, and how
+    /// long a run of a whole batch takes.
     ///
     /// # Errors
     /// The model does not run, or its outputs are not told apart by frame.
@@ -219,7 +220,7 @@ impl Engine {
 /// Frames that a run may have; as many as batch-size takes.
 const MOST_FRAMES: usize = 1024;
 
-/// Frames of a run at most: what the user says, else what the model is fixed to, else 1.
+/// Frames of a run at most: the property, else the fixed batch of the model, else 1.
 fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceError> {
     if let Some(fixed) = input.batch.filter(|fixed| *fixed > MOST_FRAMES) {
         let why = format!(

@@ -34,7 +34,7 @@ pub(super) trait Backend {
     fn version(&self) -> String;
 
     /// Opens the model on the provider that `config` asks for, or on the best that works. What it does on a GPU is counted in
-    /// `counters`; what takes long is said to `progress`.
+    /// `counters`; work that takes long is reported to `progress`.
     ///
     /// # Errors
     /// What is missing, or why the model is refused.
@@ -62,7 +62,7 @@ pub(super) struct Opened {
     pub refused: Vec<String>,
 }
 
-/// What is said of a load that takes more than a second.
+/// The progress message of a load that takes more than a second.
 pub(super) fn loading(config: &Config, provider: Provider) -> String {
     let model = config.model.file_name().unwrap_or_default().to_string_lossy();
     let verb = if provider == Provider::TensorRt { "building" } else { "loading" };

@@ -15,7 +15,7 @@ pub(crate) struct Artist {
     canvas: CudaCanvas,
     /// For copies of frames that others hold, too.
     pool: gst::BufferPool,
-    /// Whether who is behind orders by events.
+    /// Whether the elements downstream order by events.
     pub promised: bool,
 }
 
@@ -32,7 +32,7 @@ impl Artist {
         Ok(Self { session, canvas, pool, promised: false })
     }
 
-    /// A frame with the same pixels, and none of the metadata, that nobody else holds.
+    /// A frame with the same pixels, without the metadata, that has no other owner.
     ///
     /// # Errors
     /// What cannot be mapped, or has no room.
@@ -53,7 +53,7 @@ impl Artist {
         Ok(copy)
     }
 
-    /// Waits until a frame has been written, unless who is behind orders by events.
+    /// Waits until a frame has been written, unless the elements downstream order by events.
     ///
     /// # Errors
     /// What went wrong on the GPU.

@@ -41,7 +41,7 @@ fn figure(zone: &Zone, settings: &Settings, thickness: u32) -> Option<Figure> {
     Some(Figure { strokes, caption, at, color: color_of_name(&zone.name) })
 }
 
-/// From the middle of a line to the side that is right of whoever walks along it.
+/// From the middle of a line to its right side, as seen in its direction.
 fn arrow(a: (f32, f32), b: (f32, f32), thickness: u32) -> Vec<Vec<(f32, f32)>> {
     let (along, length) = ((b.0 - a.0, b.1 - a.1), (b.0 - a.0).hypot(b.1 - a.1));
     let along = (along.0 / length, along.1 / length);

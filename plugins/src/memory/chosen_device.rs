@@ -20,7 +20,7 @@ pub enum ChosenDevice {
 }
 
 impl ChosenDevice {
-    /// Reads the `device` property and looks for what it asks for. The second value is why it is the CPU
+    /// Reads the `device` property and finds the device that it asks for. The second value is why it is the CPU
     /// although the user left it open. `offered` is the CUDA context that `element` was last given, if any.
     ///
     /// # Errors

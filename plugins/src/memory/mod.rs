@@ -9,7 +9,7 @@
 //! | [`tensor`] | tensors in device memory, as buffers hold them |
 //! | [`MappedCudaFrame`] | the planes of a frame on the device, for work in one stream |
 //! | [`MappedHostFrame`], [`MappedHostFrameMut`] | the planes of a frame in system memory, for the CPU |
-//! | [`host_pool`] | system memory for tensors and masks, whose allocation can fail without ending the process |
+//! | `host_pool` | system memory for tensors and masks, whose allocation can fail without ending the process |
 //! | [`order`] | how work of several elements on a frame is kept in order without the host |
 //! | [`PinnedAllocator`] | system memory that the device copies to and from by itself |
 //! | [`HeldBuffers`] | buffers that work in flight still reads |

@@ -39,7 +39,7 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    /// The memory is about to be freed, or used by somebody who does not know of this order.
+    /// The memory is about to be freed, or used by an element that does not know this order.
     fn end(&self) {
         if let Err(error) = self.order.wait_unused() {
             gst::warning!(CAT, "memory goes although its last use failed: {error}");
@@ -134,7 +134,7 @@ fn needs_sync(memory: &gst::MemoryRef) -> bool {
 }
 
 /// The calling thread waits until the frame in `buffer` has been written, counted in `stream` if that took waiting.
-/// Call it before a frame goes to somebody who has not [`promised`] to order by events.
+/// Call it before a frame goes to an element that has not [`promised`] to order by events.
 ///
 /// # Errors
 /// [`MemoryError::Device`], also for faults of earlier work.
@@ -170,7 +170,7 @@ pub fn promised(query: &gst::query::Allocation) -> bool {
     query.find_allocation_meta::<Promise>().is_some()
 }
 
-/// Promises what whoever is behind `source` promises: for elements that pass frames on while work on them is under way.
+/// Promises what the elements downstream of `source` promise: for elements that pass frames on while work on them is under way.
 pub fn promise_for(source: &gst::Pad, query: &mut gst::query::Allocation) {
     let Some(caps) = source.current_caps() else { return };
     let mut behind = gst::query::Allocation::new(Some(&caps), false);

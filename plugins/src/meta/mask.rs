@@ -30,7 +30,7 @@ pub fn register() {
     }
 }
 
-/// What a mask's bytes say.
+/// The meaning of a mask's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The number of a class.
@@ -55,7 +55,7 @@ pub enum Kind {
 /// A mask, and where it lies on the frame.
 #[derive(Clone, Debug)]
 pub struct Mask {
-    /// What its bytes say.
+    /// The meaning of its bytes.
     pub kind: Kind,
     /// Samples in a row.
     pub width: usize,

@@ -21,7 +21,7 @@ use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta
 
 use super::zone::ZonesParam;
 
-/// What a detector says of an object.
+/// A detector's result for an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetectionParam {
     /// Box in frame pixels.
@@ -32,7 +32,7 @@ pub struct DetectionParam {
     pub label_id: u32,
 }
 
-/// What a tracker says of an object.
+/// A tracker's result for an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrackingParam {
     /// Identity, unique in the stream, from 1.
@@ -64,7 +64,7 @@ pub struct KeypointsParam {
     pub edges: Vec<[u32; 2]>,
 }
 
-/// What a classifier says of an object, the surest class first.
+/// A classifier's result for an object, the best class first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassificationParam {
     /// The classes' names.
@@ -101,7 +101,7 @@ pub struct Object {
     pub keypoints: Option<KeypointsParam>,
     /// Set by classify.
     pub classification: Option<ClassificationParam>,
-    /// Set by zonecount, of all of them in the line.
+    /// Set by zonecount, of all that are in the pipeline.
     pub zones: Option<ZonesParam>,
 }
 
@@ -349,7 +349,7 @@ fn is_ours(param: &gst::StructureRef) -> bool {
 }
 
 /// The objects on a buffer that carry one of our parameters, in the order in which they were put there.
-/// Regions of other elements (face detectors of OpenCV, say) are left alone.
+/// Regions of other elements (face detectors of OpenCV, for example) are left alone.
 pub fn objects(buffer: &gst::BufferRef) -> Vec<Object> {
     buffer.iter_meta::<Roi>().map(|meta| Object::of(&meta)).filter(Object::is_ours).collect()
 }
@@ -367,7 +367,7 @@ pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool 
     true
 }
 
-/// Adds what a tracker says to the objects, one entry for each in the order of [`objects`].
+/// Adds a tracker's results to the objects, one entry for each in the order of [`objects`].
 pub fn add_tracking(buffer: &mut gst::BufferRef, tracks: impl IntoIterator<Item = Option<TrackingParam>>) {
     add(buffer, tracks.into_iter().map(|track| Some(track?.to_structure())));
 }

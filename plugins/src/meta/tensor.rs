@@ -70,7 +70,7 @@ impl MappedTensor<'_> {
     /// The view that the kernels read.
     ///
     /// # Errors
-    /// The data are not as long as the dimensions say.
+    /// The data does not have the length that its dimensions ask for.
     pub fn view(&self) -> Result<TensorView<'_>, TensorError> {
         TensorView::new(self.name, self.ty, &self.dims, self.map.as_slice())
     }

@@ -112,7 +112,7 @@ pub fn words(what: &EventKind) -> (&'static str, Option<&'static str>, Option<&'
     }
 }
 
-/// How long the object was inside, in ns, where the event says it.
+/// How long the object was inside, in ns, if the event has it.
 pub fn dwell_of(what: &EventKind) -> Option<u64> {
     match what {
         EventKind::Leave { dwell, .. } => *dwell,
@@ -205,7 +205,7 @@ impl Zone {
 }
 
 impl ZoneEvent {
-    /// As the meta and the element's messages say it, under a name.
+    /// Its name in the meta and in the element's messages.
     pub fn to_structure(&self, name: &str) -> gst::Structure {
         let (event, cause, direction) = words(&self.what);
         let of_object = self.track.map(|_| self.label.as_str());
@@ -294,7 +294,7 @@ pub fn any(buffer: &gst::BufferRef) -> bool {
 }
 
 /// The zones on a buffer and this frame's events, in the order in which they were put there; none where no zonecount
-/// was in the line.
+/// was in the pipeline.
 pub fn zones(buffer: &gst::BufferRef) -> Option<(Vec<Zone>, Vec<ZoneEvent>)> {
     let meta = gst::meta::CustomMeta::from_buffer(buffer, NAME).ok()?;
     let array = |name| meta.structure().get::<gst::ArrayRef>(name);

@@ -20,7 +20,7 @@ pub(super) enum Plan {
     Displacements(DisplacementParams),
 }
 
-/// The model's outputs, and what was said of them.
+/// The model's outputs, and what properties and sidecar set about them.
 pub(super) struct Outputs<'a> {
     outputs: &'a [TensorDesc],
     settings: &'a Settings,

@@ -123,7 +123,7 @@ impl Instances {
         Ok((Some(masks), plan.size()))
     }
 
-    /// Nothing here waits: whoever reads the masks does.
+    /// Nothing here waits: readers of the masks do.
     fn on_gpu(
         &mut self,
         tensors: &OnDevice<'_>,

@@ -154,7 +154,7 @@ impl Settings {
             min_area: self.min_area.or(sidecar.min_area).unwrap_or(defaults.min_area),
             soft: mode == Mode::Soft,
         };
-        // Wrong parameters are said now, not with the first frame.
+        // Wrong parameters are reported now, not with the first frame.
         Segmenter::new(tensor, input, params).map_err(said)?;
 
         let labels = &info.output.labels;

@@ -166,7 +166,7 @@ fn on_cpu(
     Ok(wanted.made(mask, size, setup.input, outcome.non_finite as u64))
 }
 
-/// Nothing here waits: whoever reads the mask does.
+/// Nothing here waits: readers of the mask do.
 fn on_gpu(
     setup: &Setup,
     memory: &mut Option<Memory>,

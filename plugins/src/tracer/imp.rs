@@ -108,7 +108,7 @@ impl CudaInferTracer {
         }
     }
 
-    /// Says what is wrong with the tracer: it has no bus to say it on.
+    /// Prints what is wrong with the tracer: it has no bus to post it on.
     fn complain(&self, what: &str) {
         gst::error!(CAT, imp = self, "{what}");
         eprintln!("cudainfer: {what}");

@@ -44,7 +44,7 @@ pub(super) enum EmbeddingKind {
     Model(Option<String>, String),
 }
 
-/// Whether these caps say that frames carry a second model's outputs, of objects' regions.
+/// Whether frames of these caps carry a second model's outputs, of objects' regions.
 pub(super) fn has_embeddings(caps: &gst::CapsRef) -> bool {
     caps.iter_with_features().any(|(s, features)| {
         features.contains(caps::FEATURE) && s.has_field(caps::ROI) && s.has_field(caps::OUTPUTS)
@@ -121,7 +121,7 @@ impl Embedder {
         Ok(())
     }
 
-    /// Whether the frames' tensors are embeddings, which nobody behind needs.
+    /// Whether the frames' tensors are embeddings, which no element downstream needs.
     pub fn used_up_tensors(&self) -> bool {
         matches!(self.source, Source::Model(_))
     }

@@ -395,7 +395,7 @@ impl BaseTransformImpl for Tracker {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        // Of other tensors, which pass, whoever is behind is asked.
+        // Other tensors pass: the elements downstream are asked about them.
         if let Some((caps, _)) = accepts::asked(query).filter(|(caps, _)| has_embeddings(caps)) {
             let why = refusal(&caps, lock(&self.settings).embedding_output());
             let refused = |why| Err(format!("{}: {why}", self.obj().name()));
@@ -435,7 +435,7 @@ impl BaseTransformImpl for Tracker {
     }
 }
 
-/// What metadata say of a track in a video of so many frames a second.
+/// A track as metadata has it, in a video of so many frames per second.
 fn param(track: &Track, rate: f64) -> TrackingParam {
     TrackingParam {
         id: track.id,

@@ -4,7 +4,7 @@ use gst::ClockTime;
 
 use crate::caps;
 
-/// Frames a second where caps do not say.
+/// Frames per second if the caps have no rate.
 const USUAL_RATE: f64 = 30.0;
 /// Times are rounded to this part of a frame: nanoseconds that were rounded, and cameras' clocks, are no changes of pace.
 const STEPS: f64 = 16.0;

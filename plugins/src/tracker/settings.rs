@@ -30,7 +30,7 @@ pub(super) struct Settings {
     pub proximity: Option<f32>,
     pub appearance: Appearance,
     pub appearance_distance: Option<f32>,
-    /// The second model's output that holds embeddings; empty where it is not said.
+    /// The second model's output that holds embeddings; empty if it is not set.
     pub embedding_output: String,
     pub camera_motion: Option<bool>,
     pub publish_lost: bool,

@@ -15,7 +15,7 @@ pub(super) struct Rules {
     pub min: usize,
     /// How long a frame waits for more. Without any, a batch is what is there when the model is free.
     pub timeout: Duration,
-    /// Frames under way that keep the model busy, of all elements together.
+    /// Frames in flight that keep the model busy, of all elements together.
     pub in_flight: usize,
 }
 
@@ -29,8 +29,8 @@ pub(super) trait Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Client(u64);
 
-/// When a frame goes, among those of its priority. Each element has one turn a round, so that who has many frames here gets no more
-/// done than who has few: start-time fair queueing (Goyal, Vin and Cheng 1996) with frames that all cost the same.
+/// When a frame goes, among those of its priority. Each element has one turn a round, so that one with many frames here gets no larger
+/// share than one with few: start-time fair queueing (Goyal, Vin and Cheng 1996) with frames that all cost the same.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     round: u64,
@@ -72,9 +72,9 @@ struct Inner<J> {
 
 #[derive(Debug, Default)]
 struct Seat {
-    /// Frames that the element has under way at most, if it says so.
+    /// Frames that the element has in flight at most, if it is limited.
     limit: Option<usize>,
-    /// It sends nothing more for now, so that nobody needs to wait for it.
+    /// It sends nothing more for now, so that no batch needs to wait for it.
     done: bool,
     /// The priority and the round of its last frame.
     last: Option<(i32, u64)>,
@@ -163,7 +163,7 @@ impl<J: Job> Batcher<J> {
         self.changed.notify_all();
     }
 
-    /// The element sends nothing more until what it has sent is done: nobody waits for more of it.
+    /// The element sends nothing more until what it has sent is done: no batch waits for more of it.
     pub fn hurry(&self, client: Client) {
         if let Some(seat) = self.lock().clients.get_mut(&client) {
             seat.done = true;

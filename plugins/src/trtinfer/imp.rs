@@ -39,7 +39,7 @@ pub struct TrtInfer {
     /// From PAUSED on.
     pub(super) running: Mutex<Option<Running>>,
     pub(super) negotiated: Mutex<Option<Negotiated>>,
-    /// What is known of the latest models, by their names in the caps: who is behind may ask for one when another is in use.
+    /// What is known of the latest models, by their names in the caps: elements downstream may ask for one when another is in use.
     pub(super) infos: Mutex<VecDeque<(String, ModelInfo)>>,
     /// What this element adds to the pipeline's; known with the caps.
     pub(super) latency: Mutex<Latency>,

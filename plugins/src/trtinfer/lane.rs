@@ -48,7 +48,7 @@ struct Inner<F> {
     gap: bool,
     flushing: bool,
     stopped: bool,
-    /// What downstream said last.
+    /// The last flow return from downstream.
     flow: Result<FlowSuccess, FlowError>,
 }
 
@@ -135,7 +135,7 @@ impl<F> Lane<F> {
     /// A place for a frame that comes in; waits while there are as many as `limit` says. [`Lane::finish`] or [`Lane::give_up`] must follow.
     ///
     /// # Errors
-    /// Flushing, or what downstream said.
+    /// Flushing, or the flow return from downstream.
     pub fn enter(&self, limit: impl Fn() -> usize) -> Result<Ticket, FlowError> {
         let mut inner = self.lock();
         loop {

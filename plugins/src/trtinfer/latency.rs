@@ -19,8 +19,8 @@ const WINDOWS: usize = 4;
 /// No change of the announced latency is less: each makes a live pipeline's sinks wait anew.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// How long frames take in an element, from their arrival to the end of their run. What the element cannot help does not count: time
-/// in PAUSED, and time that a frame waits to come in while what is behind the element blocks the frame before it.
+/// How long frames take in an element, from their arrival to the end of their run. What the element does not cause does not count: time
+/// in PAUSED, and time that a frame waits to come in while the elements downstream block the frame before it.
 ///
 /// Every method that needs the time is told it.
 #[derive(Debug, Default)]
@@ -148,7 +148,7 @@ impl Measured {
     }
 }
 
-/// What an element says of its latency.
+/// What an element announces of its latency.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latency {
     /// What is known beforehand: how long a frame waits for others, a run that it may have to wait for, and its own.
@@ -197,7 +197,7 @@ impl Latency {
 }
 
 impl TrtInfer {
-    /// Says what this element adds to the pipeline's latency with these caps.
+    /// Announces what this element adds to the pipeline's latency with these caps.
     pub(super) fn update_latency(&self, incoming: &gst::CapsRef) {
         let Some(running) = self.running() else { return };
         let run = Duration::from_nanos(running.instance.run_ns.load(Ordering::Relaxed));
@@ -212,7 +212,7 @@ impl TrtInfer {
         }
     }
 
-    /// Says so if frames of a live stream have lately taken longer than was announced, or much shorter.
+    /// Announces another latency if frames of a live stream have lately taken longer than was announced, or much shorter.
     pub(super) fn announce_latency(&self) {
         if !self.live.load(Ordering::Relaxed) {
             return;

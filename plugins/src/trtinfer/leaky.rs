@@ -5,11 +5,11 @@ use gst::{FlowError, glib};
 use super::batcher::{self, Batcher, Client};
 use super::lane::{Lane, Ticket};
 
-/// Which frame goes when `max-in-flight` are inside.
+/// Which frame is dropped when `max-in-flight` is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferLeaky")]
 pub enum Leaky {
-    /// None: what is before this element waits.
+    /// None: the elements upstream wait.
     #[default]
     #[enum_value(name = "Lose nothing: what is before this element waits", nick = "no")]
     No,

@@ -24,7 +24,7 @@ impl TrtInfer {
         if self.follow_with(incoming) {
             return true;
         }
-        // Stopped meanwhile, which is nobody's mistake.
+        // Stopped meanwhile, which is not an error.
         let Some(running) = self.running() else { return false };
         let prepared = (|| -> Result<_, String> {
             let wanted = shape::shape(incoming, &running.instance.engine)?;
@@ -135,7 +135,7 @@ impl TrtInfer {
         model.and_then(named).or_else(in_use)
     }
 
-    /// What this element accepts: what is behind it accepts, with the model's input tensor. The model's wishes come
+    /// What this element accepts: what the elements downstream accept, with the model's input tensor. The model's wishes come
     /// first, then its needs; then anything, so that what does not fit is refused by a sentence in `caps_event`.
     pub(super) fn sink_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
         let frames = caps::without_tensors(&self.src.peer_query_caps(None));
@@ -164,7 +164,7 @@ impl TrtInfer {
     }
 
     pub(super) fn sink_query(&self, query: &mut gst::QueryRef) -> bool {
-        // Answered by what is behind, which must have seen everything that came before.
+        // Answered downstream, where everything that came before must have arrived.
         if query.is_serialized() {
             return self.drain() && self.src.peer_query(query) && self.reserve(query);
         }
@@ -178,7 +178,7 @@ impl TrtInfer {
         }
     }
 
-    /// Asks whoever makes the frames for as many as are under way in this element.
+    /// Asks the element that allocates the frames for as many as are in flight in this element.
     fn reserve(&self, query: &mut gst::QueryRef) -> bool {
         let gst::QueryViewMut::Allocation(allocation) = query.view_mut() else { return true };
         let held = self.running().map_or(0, |running| running.limit());

@@ -98,7 +98,7 @@ impl batcher::Job for Request {
 }
 
 impl Request {
-    /// Its frame, which is given up: nobody waits for it any more.
+    /// Its frame, which is given up: nothing waits for it any more.
     pub fn give_up(mut self) -> (Ticket, gst::Buffer) {
         self.guard.owner = None;
         (self.ticket, self.buffer)

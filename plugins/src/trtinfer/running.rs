@@ -66,7 +66,7 @@ impl TrtInfer {
         Ok(())
     }
 
-    /// Frames that this element holds at most, if the user says so.
+    /// Frames that this element holds at most, if the user has set it.
     pub(super) fn in_flight(&self) -> Option<usize> {
         usize::try_from(lock(&self.settings).max_in_flight).ok().filter(|n| *n > 0)
     }
@@ -145,7 +145,7 @@ impl TrtInfer {
         );
     }
 
-    /// Hands a frame over and returns; it waits only while `max-in-flight` frames are inside.
+    /// Hands a frame over and returns; it waits only while `max-in-flight` frames are in flight.
     pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _range = nvtx::range(&*self.obj());
         let arrival = self.tally.delays.arrive(Instant::now());
@@ -194,7 +194,7 @@ impl TrtInfer {
         leaky.enter(lane, queue, running.client, Request::give_up, |buffer| self.drop_frame(&buffer))
     }
 
-    /// Counts a frame that is lost, and says so.
+    /// Counts a frame that is dropped, and posts a QOS message.
     fn drop_frame(&self, buffer: &gst::BufferRef) {
         let dropped = self.tally.dropped.fetch_add(1, Ordering::Relaxed) + 1;
         let segment = self.sink.sticky_event::<gst::event::Segment>(0);
@@ -234,7 +234,7 @@ impl Running {
         self.instance.batcher.limit(self.client)
     }
 
-    /// Takes back all frames that wait: nobody wants them any more.
+    /// Takes back all frames that wait, because they are not wanted any more.
     pub fn take_back(&self) {
         while let Some(job) = self.instance.batcher.take_back(self.client) {
             drop(job);

@@ -70,7 +70,7 @@ impl Entry {
     }
 }
 
-/// Reads a file of zones, and what its coordinates are, if it says so.
+/// Reads a file of zones, and the units of its coordinates, if it has them.
 ///
 /// # Errors
 /// A sentence that names the file and, where its text is wrong, the line.
@@ -90,7 +90,7 @@ fn read(path: &Path) -> Result<(Option<Units>, Vec<Zone>), String> {
 #[derive(Clone, Debug)]
 pub(super) struct ZonesFile {
     pub path: PathBuf,
-    /// What its coordinates are, if it says so, and its zones; or a sentence about what is wrong with it.
+    /// The units of its coordinates, if it has them, and its zones; or a sentence about what is wrong with it.
     pub content: Result<(Option<Units>, Vec<Zone>), String>,
 }
 

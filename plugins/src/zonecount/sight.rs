@@ -11,13 +11,13 @@ pub(super) fn is_seen(object: &Object) -> bool {
     object.tracking.as_ref().is_none_or(|track| !matches!(track.state.as_str(), "lost" | "tentative"))
 }
 
-/// An object's identity, where a tracker says that it sees it.
+/// An object's identity, if a tracker has it and it is seen.
 pub(super) fn identity(object: &Object) -> Option<u64> {
     object.tracking.as_ref().filter(|_| is_seen(object)).map(|track| track.id)
 }
 
 /// The object with its detector's box, which is the one that is drawn; else with its tracker's, else with that around its
-/// points. Of a rotated box, the upright one around it. Who is not seen is nowhere.
+/// points. Of a rotated box, the upright one around it. An object that is not seen has no position.
 pub(super) fn sighting(object: &Object) -> Sighting<'_> {
     let detected = object.detection.as_ref().map(|detection| upright(&detection.rect, object.angle));
     let tracked = || object.tracking.as_ref().map(|track| track.rect);

@@ -87,12 +87,12 @@ fn in_layout(kind: DecoderKind, offer: &Offer<'_>, channels_last: bool) -> Optio
     readings.reduce(|best, next| if next.reads > best.reads { next } else { best })
 }
 
-/// Whether the map's name says that it holds offsets.
+/// Whether the map's name is one of offsets.
 fn is_offset(offer: &Offer<'_>, map: &Map) -> bool {
     map.channels == 2 && named(offer, map, &["off", "reg"])
 }
 
-/// Whether the map's name says that it holds sizes.
+/// Whether the map's name is one of sizes.
 fn is_size(offer: &Offer<'_>, map: &Map) -> bool {
     matches!(map.channels, 2 | 4) && named(offer, map, &["wh", "size", "scale"])
 }

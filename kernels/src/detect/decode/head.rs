@@ -23,7 +23,7 @@ pub enum Head {
 pub type Reading = (Head, Evidence, Option<usize>);
 
 impl Head {
-    /// `plane` as `[4 + classes + more, N]`, one class if nobody says how many.
+    /// `plane` as `[4 + classes + more, N]`, one class if their number is not set.
     pub fn columns(kind: DecoderKind, offer: &Offer<'_>, plane: &Plane, more: usize) -> Option<Reading> {
         let rows = plane.rows?;
         let classes = rows.checked_sub(yolov8::BEFORE_CLASSES + more).filter(|c| *c > 0)?;

@@ -13,7 +13,7 @@ pub struct Matrix<'a> {
     pub data: Cow<'a, [f32]>,
 }
 
-/// What a tensor says of itself, wherever its elements lie.
+/// A tensor's description, wherever its elements are.
 pub trait Shaped {
     fn name(&self) -> &str;
     fn dims(&self) -> &[usize];
@@ -87,7 +87,7 @@ pub fn is_tall(anchors: Option<usize>, channels: Option<usize>) -> bool {
     !matches!((anchors, channels), (Some(anchors), Some(channels)) if anchors <= channels)
 }
 
-/// The planes that one-output decoders look at.
+/// The planes that one-output decoders read.
 pub fn single<P>(offer: &Offer<'_>, fit: impl Fn(&Plane) -> Option<Fit<P>>) -> Vec<Fit<P>> {
     offer.planes.iter().filter_map(fit).collect()
 }

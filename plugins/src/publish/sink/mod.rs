@@ -11,7 +11,7 @@ pub(crate) use file::{FileSink, STDOUT};
 /// The queue calls it from one thread, with all records in the order of their frames, so those of each source are in order,
 /// too. A record stays with the queue until it has been accepted and is offered again until then: a destination that
 /// acknowledges what it gets accepts a record when the acknowledgement is there, and so gets each at least once. What is
-/// accepted needs no flush. Whoever has to say goodbye does so in `Drop`.
+/// accepted needs no flush. A destination that must be closed does that in `Drop`.
 ///
 /// No call takes longer than [`CALL_LIMIT_MS`], so that the queue can be stopped at any time.
 pub(crate) trait Sink: Send {
