@@ -3,6 +3,7 @@
 
 mod cache;
 mod classes;
+mod exit;
 mod grouping;
 mod heads;
 mod inspect;

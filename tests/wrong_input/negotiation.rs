@@ -307,5 +307,5 @@ fn a_refusal_behind_the_last_frame_is_not_lost() {
         gst::PadProbeReturn::Handled
     });
     line.pipeline.set_state(gst::State::Playing).unwrap();
-    line.wait().fails_with(&["what is behind it refused the frames' caps"]);
+    line.wait().fails_with(&["an element downstream refused the frames' caps"]);
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cudainfer_kernels::device::{CudaStream, DeviceError, Event, Pinned, Upload};
 use gst_video::VideoInfo;
 
-use crate::memory::{GpuSession, HeldBuffers, MappedCudaFrame, MappedHostFrame, order};
+use crate::memory::{GpuSession, HeldBuffers, MappedCudaFrame, MappedHostFrame, MemoryError, order};
 
 /// Takes the frames of one caps to the GPU.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Uploader {
     ) -> Result<(), String> {
         let stream = session.stream();
         let source = MappedHostFrame::read(from, &self.info).map_err(|error| error.to_string())?;
-        let target = MappedCudaFrame::write(to, &self.info, stream).map_err(|error| error.to_string())?;
+        let target = MappedCudaFrame::write(to, &self.info, stream).map_err(|error| self.refused(&error))?;
         let planes = planes(&source, &target)?;
         let pinned = planes.iter().flatten().all(|plane| stream.is_pinned(plane.source));
         let enqueued = if pinned {
@@ -58,6 +58,21 @@ impl Uploader {
             self.held.release().map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+
+    /// Why a frame of GStreamer's CUDA memory cannot be written: GStreamer 1.26 makes that of NV21 frames of odd height a row of
+    /// chroma too short, for instance.
+    fn refused(&self, error: &MemoryError) -> String {
+        match error {
+            MemoryError::ShortPlane { plane, wanted, bytes, .. } => format!(
+                "this GStreamer's CUDA memory is too small for {}x{} {}: plane {plane} needs {wanted} bytes beyond its offset, of \
+                 {bytes} in all. Put videoconvert and videoscale before this element, for another format or an even height",
+                self.info.width(),
+                self.info.height(),
+                self.info.format()
+            ),
+            _ => error.to_string(),
+        }
     }
 }
 

@@ -129,11 +129,11 @@ impl TrtInfer {
     pub(super) fn report(&self, flow: gst::FlowError) {
         let why = match flow {
             gst::FlowError::NotLinked => {
-                "nothing that takes the frames is linked behind it; end the line with a sink, fakesink for example"
+                "nothing that takes the frames is linked downstream; end the pipeline with a sink, fakesink for example"
             }
-            gst::FlowError::NotNegotiated => "what is behind it refused the frames' caps",
+            gst::FlowError::NotNegotiated => "an element downstream refused the frames' caps",
             gst::FlowError::Error | gst::FlowError::NotSupported => {
-                "this element or one behind it failed, as the error before says"
+                "this element or one downstream failed, as the error before says"
             }
             _ => return,
         };

@@ -31,7 +31,7 @@ fn every_format_lies_in_cuda_memory_with_every_byte_in_place() {
     init();
     let stream = stream();
     for format in caps::CUDA_FORMATS {
-        for size in SIZES {
+        for size in SIZES.into_iter().filter(|size| holds(format, *size)) {
             let path = "cudainferupload device=cuda name=upload ! video/x-raw(memory:CUDAMemory)";
             let pipeline = run(&source(format, size, 4), path, |sample, original| {
                 let [buffer, wanted] = [sample, original].map(|s| s.buffer().unwrap());

@@ -4,10 +4,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
+use libloading::os::unix::{RTLD_GLOBAL, RTLD_LOCAL};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
-use super::unwinder;
+use super::{exit, unwinder};
 use crate::files;
 use crate::inference::InferenceError;
 use crate::loader;
@@ -50,7 +51,7 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
     let (path, version) = find(library)?;
     // `ort` gets the same, as long as it is open.
     // SAFETY: as in `check`, which has opened it before.
-    let opened = unsafe { unwinder::open(&path) };
+    let opened = unsafe { unwinder::open(&path, RTLD_LOCAL) };
     let environment = ort::init_from(&path)
         .map_err(|e| {
             InferenceError::Library(format!(
@@ -76,6 +77,7 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
     environment.set_log_level(LogLevel::Warning);
     gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
     std::mem::forget(opened);
+    exit::register();
     Ok(&ENVIRONMENT.get_or_init(|| (environment, path, version)).0)
 }
 
@@ -86,8 +88,10 @@ pub(super) fn open_providers() {
     let Some(folder) = folder.filter(|_| unwinder::differs()) else { return };
     for name in ["shared", "cuda", "tensorrt", "nv_tensorrt_rtx"] {
         let path = folder.join(format!("libonnxruntime_providers_{name}.so"));
+        // The others find their host's functions in the global scope, where ONNX Runtime puts this one, too.
+        let scope = if name == "shared" { RTLD_GLOBAL } else { RTLD_LOCAL };
         // SAFETY: ONNX Runtime's own libraries, which it would open itself.
-        match unsafe { unwinder::open(&path) } {
+        match unsafe { unwinder::open(&path, scope) } {
             // ONNX Runtime uses them to the end of the process.
             Ok(library) => std::mem::forget(library),
             Err(e) => gst::debug!(CAT, "'{}' is left to ONNX Runtime: {e}", path.display()),
@@ -190,7 +194,7 @@ fn check(path: &Path) -> Result<String, String> {
     }
     // SAFETY: opening a library runs its initialisers; this is the library that the user named or installed as
     // ONNX Runtime, whose initialisers are meant for this.
-    let library = unsafe { unwinder::open(path) }.map_err(|e| loader::reason(&e))?;
+    let library = unsafe { unwinder::open(path, RTLD_LOCAL) }.map_err(|e| loader::reason(&e))?;
     // SAFETY: the type is the one that every release of ONNX Runtime exports under this name.
     let base =
         unsafe { library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase") };

@@ -5,6 +5,7 @@
 //! names ONNX Runtime's types.
 
 mod binding;
+mod exit;
 mod gpu;
 mod libraries;
 mod library;
@@ -48,10 +49,12 @@ impl Backend for OnnxRuntime {
         cache: &mut Cache,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Opened, InferenceError> {
+        let _call = exit::begin()?;
         provider::open(self.0, config, counters, cache, progress)
     }
 
     fn open_another(&self, config: &Config, cache: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
+        let _call = exit::begin()?;
         let session = OrtSession::open(self.0, config, Provider::Cpu, None, cache)?;
         Ok(Box::new(session))
     }

@@ -1,6 +1,7 @@
 //! One ONNX Runtime session: opened on one provider, described in our terms, run on mapped tensors.
 
 use std::borrow::Cow;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -13,6 +14,7 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
+use super::exit;
 use super::gpu::{self, Gpu};
 use crate::inference::cache::{Cache, Graph};
 use crate::inference::shape::Input;
@@ -34,7 +36,7 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 pub(super) struct OrtSession {
     /// Where it runs on a GPU. What it has bound keeps ONNX Runtime's session, so it goes first.
     pub(super) gpu: Option<Gpu>,
-    session: ort::session::Session,
+    session: ManuallyDrop<ort::session::Session>,
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
     /// Where a batch's tensors are put together on the host; 16 bytes each, so that every type is aligned.
@@ -88,7 +90,27 @@ impl OrtSession {
             describe(session.outputs().iter().map(|o| (o.name(), o.dtype()))),
         );
         let stream = gpu.as_ref().map(|gpu| Arc::clone(gpu.stream()));
-        Self { gpu, session, inputs, outputs, gathered: Vec::new(), _stream: stream }
+        Self {
+            gpu,
+            session: ManuallyDrop::new(session),
+            inputs,
+            outputs,
+            gathered: Vec::new(),
+            _stream: stream,
+        }
+    }
+}
+
+impl Drop for OrtSession {
+    fn drop(&mut self) {
+        // At the end of the process, what it would be given back to may be gone.
+        let Ok(_call) = exit::begin() else {
+            std::mem::forget(self.gpu.take());
+            return;
+        };
+        drop(self.gpu.take());
+        // SAFETY: it is not used any more.
+        unsafe { ManuallyDrop::drop(&mut self.session) };
     }
 }
 
@@ -132,6 +154,7 @@ impl Session for OrtSession {
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
+        let _call = exit::begin()?;
         match &mut self.gpu {
             Some(gpu) if shape.is_known() => gpu.run(&mut self.session, shape, images),
             Some(gpu) => {
@@ -156,6 +179,7 @@ impl Session for OrtSession {
         shape: &RunShape,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
+        let _call = exit::begin()?;
         let rows = shape.rows(images.len());
         let maps = images
             .iter()

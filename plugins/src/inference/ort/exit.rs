@@ -1,0 +1,68 @@
+//! ONNX Runtime at the end of the process. The C library calls the destructors of its library while other threads still load and run
+//! models, which then crash in what is gone. So calls into it are counted: before its destructors come, those under way are
+//! waited for, and no other begins.
+
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
+
+use super::session::CAT;
+use crate::inference::InferenceError;
+
+/// How long the end of the process waits for calls under way: longer than a model of usual size takes to load.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Calls {
+    under_way: usize,
+    /// No other may begin.
+    ending: bool,
+}
+
+static CALLS: Mutex<Calls> = Mutex::new(Calls { under_way: 0, ending: false });
+static IDLE: Condvar = Condvar::new();
+
+fn calls() -> MutexGuard<'static, Calls> {
+    CALLS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call into ONNX Runtime, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Call(());
+
+/// Begins a call.
+///
+/// # Errors
+/// The process is ending.
+pub(super) fn begin() -> Result<Call, InferenceError> {
+    let mut calls = calls();
+    if calls.ending {
+        return Err(InferenceError::Run("the process is ending".into()));
+    }
+    calls.under_way += 1;
+    Ok(Call(()))
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut calls = calls();
+        calls.under_way = calls.under_way.saturating_sub(1);
+        IDLE.notify_all();
+    }
+}
+
+/// To be called when ONNX Runtime's library is open: what is registered later is called earlier.
+pub(super) fn register() {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        // SAFETY: the function is there as long as the process: GStreamer never unloads plugins.
+        if unsafe { libc::atexit(end) } != 0 {
+            gst::warning!(CAT, "the end of the process will not wait for models that load or run then");
+        }
+    });
+}
+
+extern "C" fn end() {
+    let mut calls = calls();
+    calls.ending = true;
+    let idle = IDLE.wait_timeout_while(calls, PATIENCE, |calls| calls.under_way > 0);
+    drop(idle);
+}
