@@ -321,7 +321,37 @@ def gpu(results: Path) -> list[str]:
         "live sources at 80 % of the highest frame rate.",
         *gpu_bench.streams(rows),
         "",
+        *again(results, rows),
+        "",
         *tests(results),
+    ]
+
+
+def again(results: Path, former: list[dict]) -> list[str]:
+    """How far a later run without peers is from the tables."""
+    file = newest(results, "gpu-again-*.json")
+    told = json.loads(file.read_text())
+
+    def ours(rows: list[dict]) -> dict[tuple, dict]:
+        keys = ("row", "who", "batch", "streams", "source")
+        return {tuple(row.get(key) for key in keys): row for row in rows if row["who"].startswith("cudainfer")}
+
+    before, after = ours(former), ours(told["rows"])
+    pairs = [(before[key], after[key]) for key in before if key in after]
+    rates = [b["fps"] / a["fps"] for a, b in pairs if "fps" in a]
+    times = [b["median_us"] / a["median_us"] for a, b in pairs if a.get("median_us") and a["who"] == "cudainfer" and a.get("goal_us")]
+
+    def spread(ratios: list[float]) -> str:
+        return f"{statistics.median(ratios):.2f} times (median; {min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} rows)"
+
+    return [
+        "### Measured again",
+        "",
+        f"{told['date'][:10]}, commit {told['commit']}, on a machine of the same kind, without peers:",
+        f"the pipelines' frames per second are {spread(rates)} those of the tables, the times of the operations that have",
+        f"a goal {spread(times)}.",
+        "",
+        source(file, script="scripts/bench --gpu --no-peers"),
     ]
 
 
