@@ -56,7 +56,7 @@ const MOST_FRAMES: u32 = 1_000_000;
 /// All there are. `device` is set and got by the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     Table::new([
-        property!(Settings, algorithm, (), "Algorithm", "Tracking algorithm"),
+        property!(Settings, algorithm, (), "Algorithm", "Algorithm that associates detections with tracks"),
         property!(
             Settings,
             similarity,
