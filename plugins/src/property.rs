@@ -36,9 +36,14 @@ pub(crate) struct Property<S> {
     flags: glib::ParamFlags,
     /// Whether any bytes will do for it, as for names of files; other strings are UTF-8.
     any_bytes: bool,
-    get: Box<dyn Fn(&S) -> Option<glib::Value> + Send + Sync>,
-    set: Box<dyn Fn(&mut S, &glib::Value) + Send + Sync>,
+    get: Getter<S>,
+    set: Setter<S>,
 }
+
+/// Gets the value from the settings; `None` where it is not set.
+type Getter<S> = Box<dyn Fn(&S) -> Option<glib::Value> + Send + Sync>;
+/// Sets the value, of which GObject has checked type and range, in the settings.
+type Setter<S> = Box<dyn Fn(&mut S, &glib::Value) + Send + Sync>;
 
 /// The type of a field that holds a property.
 pub(crate) trait Field: Clone + Send + Sync + 'static {

@@ -26,11 +26,11 @@ fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
         ),
         (
             format!("{SOURCE} ! fusedpreproc ! peakfind ! fakesink"),
-            ["a network's input but not with its outputs", "put trtinfer before"],
+            ["a network's input but not its outputs", "put trtinfer before"],
         ),
         (
             format!("{SOURCE} ! fusedpreproc width=64 height=64 ! gpunms ! fakesink"),
-            ["a network's input but not with its outputs", "put trtinfer before"],
+            ["a network's input but not its outputs", "put trtinfer before"],
         ),
         (
             format!("{SOURCE} ! trtinfer model={detector} ! fakesink"),

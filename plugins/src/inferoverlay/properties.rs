@@ -14,9 +14,9 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             property!(Settings, labels, (), "Labels", "Draw the labels of objects"),
             property!(Settings, confidences, (), "Confidences", "Draw the confidences in percent"),
             property!(Settings, ids, (), "Identities", "Draw the identities of tracks"),
-            property!(Settings, points, (), "Keypoints", "Draw keypoints"),
+            property!(Settings, points, (), "Keypoints", "Draw the keypoints of objects"),
             property!(Settings, skeleton, (), "Skeleton", "Draw the edges between keypoints"),
-            property!(Settings, masks, (), "Masks", "Draw masks"),
+            property!(Settings, masks, (), "Masks", "Draw masks over the frame"),
             property!(
                 Settings,
                 zones,

@@ -56,7 +56,7 @@ const MOST_FRAMES: u32 = 1_000_000;
 /// All there are. `device` is set and got by the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     Table::new([
-        property!(Settings, algorithm, (), "Algorithm", "Tracking algorithm"),
+        property!(Settings, algorithm, (), "Algorithm", "Algorithm that associates detections with tracks"),
         property!(
             Settings,
             similarity,
@@ -145,14 +145,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             0.0..=1.0,
             &[Auto, OcSort],
             "Momentum",
-            "auto, OC-SORT: weight of the direction of motion; a match straight ahead gains half of it",
+            "OC-SORT and auto: weight of the direction of motion; a match straight ahead gains half of it",
         ),
         tuned!(
             momentum_frames,
             1..=MOST_MOMENTUM_FRAMES,
             &[OcSort, Auto],
             "Momentum frames",
-            "auto, OC-SORT: frames between the two observations that give the direction of motion",
+            "OC-SORT and auto: frames between the two observations that give the direction of motion",
         ),
         tuned!(
             buffer,
