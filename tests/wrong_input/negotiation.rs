@@ -283,7 +283,7 @@ fn an_element_that_leads_nowhere_ends_with_an_error() {
             model("detector")
         ));
         if frames == 1 {
-            report.fails_with(&["linked behind it", "end the line with a sink"]);
+            report.fails_with(&["linked downstream", "end the pipeline with a sink"]);
         } else {
             report.fails_with(&[]);
         }

@@ -108,7 +108,8 @@ impl Engine {
                 Ok::<(), InferenceError>(())
             })?;
         }
-        let warnings = cache.warnings();
+        let mut warnings = cache.warnings();
+        warnings.extend(backend.warning(provider));
         let cache = Mutex::new(cache);
         Ok(Self {
             input,

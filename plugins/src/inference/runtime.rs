@@ -46,6 +46,9 @@ pub(super) trait Backend {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Opened, InferenceError>;
 
+    /// What the user should know before models run on this provider: a sentence or two.
+    fn warning(&self, provider: Provider) -> Option<String>;
+
     /// Opens another session of the same model on the CPU.
     ///
     /// # Errors

@@ -4,7 +4,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-use libloading::os::unix::{RTLD_GLOBAL, RTLD_LOCAL};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
@@ -51,7 +50,7 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
     let (path, version) = find(library)?;
     // `ort` gets the same, as long as it is open.
     // SAFETY: as in `check`, which has opened it before.
-    let opened = unsafe { unwinder::open(&path, RTLD_LOCAL) };
+    let opened = unsafe { unwinder::open(&path) };
     let environment = ort::init_from(&path)
         .map_err(|e| {
             InferenceError::Library(format!(
@@ -79,24 +78,6 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
     std::mem::forget(opened);
     exit::register();
     Ok(&ENVIRONMENT.get_or_init(|| (environment, path, version)).0)
-}
-
-/// Opens the libraries of ONNX Runtime's GPU providers before ONNX Runtime does, where that makes a difference to their exceptions. One
-/// that cannot be opened is left to ONNX Runtime, which says why.
-pub(super) fn open_providers() {
-    let folder = ENVIRONMENT.get().and_then(|(_, path, _)| path.parent());
-    let Some(folder) = folder.filter(|_| unwinder::differs()) else { return };
-    for name in ["shared", "cuda", "tensorrt", "nv_tensorrt_rtx"] {
-        let path = folder.join(format!("libonnxruntime_providers_{name}.so"));
-        // The others find their host's functions in the global scope, where ONNX Runtime puts this one, too.
-        let scope = if name == "shared" { RTLD_GLOBAL } else { RTLD_LOCAL };
-        // SAFETY: ONNX Runtime's own libraries, which it would open itself.
-        match unsafe { unwinder::open(&path, scope) } {
-            // ONNX Runtime uses them to the end of the process.
-            Ok(library) => std::mem::forget(library),
-            Err(e) => gst::debug!(CAT, "'{}' is left to ONNX Runtime: {e}", path.display()),
-        }
-    }
 }
 
 /// The library to open, and its version. One that is named must serve; the others are tried in turn.
@@ -194,7 +175,7 @@ fn check(path: &Path) -> Result<String, String> {
     }
     // SAFETY: opening a library runs its initialisers; this is the library that the user named or installed as
     // ONNX Runtime, whose initialisers are meant for this.
-    let library = unsafe { unwinder::open(path, RTLD_LOCAL) }.map_err(|e| loader::reason(&e))?;
+    let library = unsafe { unwinder::open(path) }.map_err(|e| loader::reason(&e))?;
     // SAFETY: the type is the one that every release of ONNX Runtime exports under this name.
     let base =
         unsafe { library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase") };

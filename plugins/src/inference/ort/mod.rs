@@ -23,6 +23,7 @@ use self::session::OrtSession;
 use super::cache::Cache;
 use super::runtime::{Backend, Opened};
 use super::{Config, InferenceError, Progress, Provider, Session};
+use crate::nick::nick;
 
 /// ONNX Runtime, opened.
 pub(super) struct OnnxRuntime(&'static Environment);
@@ -51,6 +52,16 @@ impl Backend for OnnxRuntime {
     ) -> Result<Opened, InferenceError> {
         let _call = exit::begin()?;
         provider::open(self.0, config, counters, cache, progress)
+    }
+
+    fn warning(&self, provider: Provider) -> Option<String> {
+        (provider != Provider::Cpu && unwinder::differs()).then(|| {
+            format!(
+                "an error inside of ONNX Runtime's {} provider would end this process, because C++ libraries (NumPy's, for \
+                 example) were loaded before GStreamer. Load GStreamer first, or start the process with LD_PRELOAD=libgcc_s.so.1",
+                nick(provider)
+            )
+        })
     }
 
     fn open_another(&self, config: &Config, cache: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {

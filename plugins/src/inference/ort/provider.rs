@@ -11,7 +11,6 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use super::gpu::Gpu;
 use super::libraries::open_missing;
-use super::library::open_providers;
 use super::profile::Profile;
 use super::session::{OrtSession, describe, load_with, words};
 use crate::inference::cache::Cache;
@@ -54,7 +53,6 @@ impl Provider {
     ) -> Result<SessionBuilder, String> {
         for registration in registrations {
             loop {
-                open_providers();
                 match registration.clone().error_on_failure().register(&mut builder) {
                     Ok(()) => break,
                     Err(e) => {

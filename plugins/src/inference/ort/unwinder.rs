@@ -7,30 +7,33 @@
 //! its first exception, even one that it catches itself, would end the process. So if libstdc++ is bound to another unwinder
 //! than that of the global scope, a library is opened with `RTLD_DEEPBIND`, with which it prefers its own dependencies,
 //! libgcc_s among them. Otherwise it is opened as usual.
+//!
+//! ONNX Runtime itself opens the libraries of its GPU providers, which cannot be opened before it has given them its own functions. They
+//! stay with the global scope's unwinder; where that differs, users are warned.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::size_of;
 use std::path::Path;
 use std::ptr;
 
-use libloading::os::unix::{Library, RTLD_NOW};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use super::session::CAT;
 
 /// What raises an exception.
 const RAISE: &CStr = c"_Unwind_RaiseException";
 
-/// Opens a library in C++, in the global scope or not (`RTLD_GLOBAL`, `RTLD_LOCAL`).
+/// Opens a library in C++.
 ///
 /// # Errors
 /// The loader's words.
 ///
 /// # Safety
 /// As for [`Library::open`]: the library's initialisers run.
-pub(super) unsafe fn open(path: &Path, scope: c_int) -> Result<Library, libloading::Error> {
+pub(super) unsafe fn open(path: &Path) -> Result<Library, libloading::Error> {
     let deep = if differs() { libc::RTLD_DEEPBIND } else { 0 };
     // SAFETY: as this function's callers promise.
-    unsafe { Library::open(Some(path), RTLD_NOW | scope | deep) }
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | deep) }
 }
 
 /// Whether exceptions are raised by another unwinder than the one that a library loaded now would hand them on by.
@@ -175,8 +178,8 @@ mod tests {
     #[test]
     fn what_libstdcpp_raises_exceptions_by_is_found_among_its_relocations() {
         // SAFETY: libstdc++'s and libgcc_s's initialisers are meant for any process.
-        let [_cpp, gcc] = ["libstdc++.so.6", "libgcc_s.so.1"]
-            .map(|name| unsafe { open(Path::new(name), libc::RTLD_LOCAL) }.unwrap());
+        let [_cpp, gcc] =
+            ["libstdc++.so.6", "libgcc_s.so.1"].map(|name| unsafe { open(Path::new(name)) }.unwrap());
         // SAFETY: the addresses are not called.
         let (own, global) = unsafe {
             let own = gcc.get::<unsafe extern "C" fn()>(RAISE.to_bytes_with_nul()).unwrap();
