@@ -80,6 +80,21 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
     Ok(&ENVIRONMENT.get_or_init(|| (environment, path, version)).0)
 }
 
+/// Opens the library of a GPU provider, `cuda` for example, with its own unwinder, where that makes a difference. ONNX Runtime must have
+/// given the providers its own functions before: their initialisers call them.
+///
+/// # Errors
+/// The loader's words.
+pub(super) fn open_provider(name: &str) -> Result<(), String> {
+    let folder = ENVIRONMENT.get().and_then(|(_, path, _)| path.parent());
+    let path = folder.unwrap_or(Path::new("")).join(format!("libonnxruntime_providers_{name}.so"));
+    // SAFETY: ONNX Runtime's own library, which it would open itself.
+    let library = unsafe { unwinder::open(&path) }.map_err(|e| loader::reason(&e))?;
+    // ONNX Runtime uses it to the end of the process.
+    std::mem::forget(library);
+    Ok(())
+}
+
 /// The library to open, and its version. One that is named must serve; the others are tried in turn.
 fn find(library: Option<&Path>) -> Result<(PathBuf, String), InferenceError> {
     let named = library.map(|p| ("the property onnxruntime", p.to_owned())).or_else(|| {

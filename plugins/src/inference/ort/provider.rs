@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cudainfer_kernels::device::{Choice, Counters, CudaStream, Device, Resolved};
 use ort::environment::Environment;
@@ -11,8 +12,10 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use super::gpu::Gpu;
 use super::libraries::open_missing;
+use super::library::open_provider;
 use super::profile::Profile;
-use super::session::{OrtSession, describe, load_with, words};
+use super::session::{CAT, OrtSession, describe, load_with, words};
+use super::unwinder;
 use crate::inference::cache::Cache;
 use crate::inference::progress::{Progress, watched};
 use crate::inference::runtime::{Opened, loading};
@@ -20,6 +23,14 @@ use crate::inference::{Config, InferenceError, Precision, Provider};
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
 use crate::nick::nick;
+
+/// Whether a provider's library was left to ONNX Runtime although its exceptions cannot be caught then.
+static LEFT: AtomicBool = AtomicBool::new(false);
+
+/// Whether an exception of a GPU provider's would end the process.
+pub(super) fn has_uncaught() -> bool {
+    LEFT.load(Ordering::Relaxed)
+}
 
 impl Provider {
     /// Opens the model in ONNX Runtime on this provider, in the stream of `gpu`, from the cache where it has it. `graphs`
@@ -39,11 +50,34 @@ impl Provider {
         let new = || builder().map_err(|e| e.to_string());
         let profile = if self == Self::TensorRt { profile(new()?, config)? } else { None };
         let prepare = |engines: Option<&Path>| {
+            if unwinder::differs() {
+                self.open_own(new()?);
+            }
             let registrations =
                 self.registrations(config, gpu.stream(), graphs, engines, profile.as_ref())?;
             self.register(new()?, &registrations)
         };
         load_with(cache, config, self, Some(device), prepare, words)
+    }
+
+    /// Opens the provider's library before ONNX Runtime does, so that its exceptions can be caught.
+    fn open_own(self, mut scratch: SessionBuilder) {
+        // Whatever comes of it: before ONNX Runtime looks for TensorRT's library, it gives all providers its own functions.
+        let dispatch: ExecutionProviderDispatch = ep::TensorRT::default().into();
+        if let Err(e) = dispatch.error_on_failure().register(&mut scratch) {
+            gst::debug!(CAT, "TensorRT was only asked for: {e}");
+        }
+        let names: &[&str] = match self {
+            Self::TensorRt => &["tensorrt", "cuda"],
+            Self::TensorRtRtx => &["nv_tensorrt_rtx"],
+            Self::Cuda | Self::Cpu | Self::Auto => &["cuda"],
+        };
+        for name in names {
+            if let Err(why) = open_provider(name) {
+                gst::debug!(CAT, "{name} is left to ONNX Runtime: {why}");
+                LEFT.store(true, Ordering::Relaxed);
+            }
+        }
     }
 
     fn register(

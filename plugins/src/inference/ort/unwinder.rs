@@ -8,8 +8,8 @@
 //! than that of the global scope, a library is opened with `RTLD_DEEPBIND`, with which it prefers its own dependencies,
 //! libgcc_s among them. Otherwise it is opened as usual.
 //!
-//! ONNX Runtime itself opens the libraries of its GPU providers, which cannot be opened before it has given them its own functions. They
-//! stay with the global scope's unwinder; where that differs, users are warned.
+//! The libraries of its GPU providers are opened in the same way, after ONNX Runtime has given them its own functions, which their
+//! initialisers call (`provider`). Where one cannot be, users are warned.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::size_of;
