@@ -112,7 +112,7 @@ impl Decoder {
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
 ///
 /// # Errors
-/// [`DetectError::NoFit`], [`DetectError::Classifier`], [`DetectError::Labels`],
+/// [`DetectError::NoFit`], [`DetectError::Classifier`], [`DetectError::Maps`], [`DetectError::Labels`],
 /// [`DetectError::Keypoints`], [`DetectError::Ambiguous`], with `requested`
 /// [`DetectError::Unfit`] or [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use
 /// to the decoder.
@@ -125,6 +125,10 @@ pub fn choose(
     hints.validate()?;
     let offer = Offer::new(outputs, input, hints);
     let offered = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    // Of one channel, its rows would be taken for boxes and scores.
+    if requested.is_none() && is_map(&offer) {
+        return Err(DetectError::Maps { offered: offered() });
+    }
     let decoder = match (<[_; 1]>::try_from(fits(&offer, requested)), requested) {
         (Ok([(kind, fit)]), _) => {
             // With an anchor count that does not match, a grid decoder has fitted in shape only.
@@ -206,6 +210,26 @@ fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) ->
 fn is_row_of_scores(output: &TensorDesc) -> bool {
     matches!(&output.dims[..], [None | Some(1), classes, rest @ ..]
         if *classes != Some(1) && rest.iter().all(|d| *d == Some(1)))
+}
+
+/// Whether the only output has the input's height and width in four dimensions, both divided by the same number, as masks and
+/// confidence maps have.
+fn is_map(offer: &Offer<'_>) -> bool {
+    let [width, height] = offer.input;
+    let is_reduced = |rows: usize, columns: usize| {
+        columns > 1
+            && rows > 1
+            && width.is_multiple_of(columns)
+            && height.is_multiple_of(rows)
+            && width / columns == height / rows
+    };
+    match (offer.outputs, &offer.maps[..]) {
+        ([_], [maps]) => {
+            let [a, b, c] = maps.dims;
+            is_reduced(b, c) || is_reduced(a, b)
+        }
+        _ => false,
+    }
 }
 
 /// The fits of `kinds` with the best evidence.

@@ -24,17 +24,27 @@ pub enum DetectError {
     },
     /// The outputs are a classifier's.
     #[error(
-        "no decoder fits the model's outputs {offered}, which look like a classifier's scores: put classify in place of \
+        "no decoder fits the model's outputs {offered}, which look like a classifier's scores. Put classify in place of \
          gpunms"
     )]
     Classifier {
         /// The outputs.
         offered: String,
     },
+    /// The output is one of masks or confidence maps.
+    #[error(
+        "no decoder fits the model's output {offered}, which looks like masks or confidence maps. Put segmask in place of \
+         gpunms for masks, or peakfind for the points of confidence maps"
+    )]
+    Maps {
+        /// The output.
+        offered: String,
+    },
     /// A decoder would fit with another number of classes.
     #[error(
-        "{labels} labels are given, but the model's outputs {offered} hold {found}: give a label for each class, in the sidecar's \
-         [output] or by trtinfer's property labels"
+        "{labels} {} given, but the model's outputs {offered} have {found}. Give one label for each class, in the sidecar's \
+         [output] or by trtinfer's property labels",
+        if *labels == 1 { "label is" } else { "labels are" }
     )]
     Labels {
         /// The outputs.
@@ -46,8 +56,9 @@ pub enum DetectError {
     },
     /// A decoder would fit with another number of keypoints.
     #[error(
-        "{keypoints} keypoints are expected of an object, but the model's outputs {offered} hold {found}: correct keypoints in \
-         the sidecar's [output], or the points of its [skeleton]"
+        "{keypoints} {} expected for each object, but the model's outputs {offered} have {found}. Correct keypoints in the \
+         sidecar's [output], or the points of its [skeleton]",
+        if *keypoints == 1 { "keypoint is" } else { "keypoints are" }
     )]
     Keypoints {
         /// The outputs.
@@ -59,8 +70,8 @@ pub enum DetectError {
     },
     /// The shapes do not say which decoder it is.
     #[error(
-        "the model's outputs {offered} are ambiguous at an input of {}x{}: they fit the decoders {candidates}; \
-         set decoder= to the right one, or give the model's labels, which count its classes",
+        "the model's outputs {offered} are ambiguous at an input of {}x{}: they fit the decoders {candidates}. \
+         Set decoder= to the right one, or give the model's labels, whose number is that of its classes",
         input[0], input[1]
     )]
     Ambiguous {
@@ -73,8 +84,8 @@ pub enum DetectError {
     },
     /// Several outputs would do for the requested decoder.
     #[error(
-        "several of the model's outputs {offered} fit decoder {kind}: say how many classes the model has, or \
-         export the model with only the one to decode"
+        "several of the model's outputs {offered} fit decoder {kind}. Give one label for each class, or export the model with \
+         only the output to decode"
     )]
     SeveralOutputs {
         /// The decoder asked for.
@@ -84,7 +95,8 @@ pub enum DetectError {
     },
     /// The requested decoder cannot read these outputs.
     #[error(
-        "decoder {kind} does not fit the model's outputs {offered} at an input of {}x{}: it needs {wanted}",
+        "decoder {kind} does not fit the model's outputs {offered} at an input of {}x{}: it needs {wanted}. Set decoder= to the \
+         one that the model was made for, or remove it",
         input[0], input[1]
     )]
     Unfit {
@@ -106,7 +118,7 @@ pub enum DetectError {
         wanted: String,
     },
     /// A parameter out of range.
-    #[error("the detection parameter {name} is {value}; it must be {wanted}")]
+    #[error("the detection parameter {name} is {value}, but it must be {wanted}")]
     Param {
         /// The parameter.
         name: String,
@@ -117,8 +129,7 @@ pub enum DetectError {
     },
     /// Another number of tensors than the decoder was chosen for.
     #[error(
-        "{given} output tensors arrived, but the decoder was chosen for {wanted}: pass all outputs of the model, \
-         in its order"
+        "{given} output tensors arrived, but the decoder was chosen for {wanted}. Pass all outputs of the model, in its order"
     )]
     Outputs {
         /// The tensors that arrived.
@@ -127,7 +138,10 @@ pub enum DetectError {
         wanted: usize,
     },
     /// A tensor whose actual shape the decoder cannot read.
-    #[error("output '{name}' has the shape {dims:?}, but decoder {kind} needs {wanted}")]
+    #[error(
+        "output '{name}' has the shape {dims:?}, but decoder {kind} needs {wanted}. Set decoder= to the one that the model was \
+         made for"
+    )]
     Shape {
         /// The decoder.
         kind: DecoderKind,

@@ -202,7 +202,7 @@ impl BaseTransformImpl for DecodingElement {
         let done = {
             let mut decoder = lock(&self.decoder);
             let decoder = decoder.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-            let sets = TensorSet::take(buffer).ok_or_else(|| "a frame came without its tensors".to_owned());
+            let sets = TensorSet::take(buffer).ok_or_else(|| "a frame came without its tensors. Put the element that removes metadata from frames before fusedpreproc".to_owned());
             sets.and_then(|sets| decoder.decode(&sets, buffer, &self.side, &mut counts))
         };
         let non_finite = lock(&self.counts).add_frame(&counts);

@@ -18,6 +18,7 @@ use crate::model::ModelInfo;
 
 mod class;
 mod counts;
+mod detector;
 mod imp;
 mod rows;
 mod side;

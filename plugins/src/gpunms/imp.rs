@@ -29,9 +29,10 @@ impl GpuNms {
         let model = ModelOutputs::of(incaps)?;
         let settings = lock(&self.settings);
         choose(&model.outputs, model.input, settings.decoder(info), &settings.hints(info)).map_err(|e| {
+            use kernels::DetectError::{Classifier, Keypoints, Maps};
             match (info.output.keypoints, info.skeleton.points.len()) {
-                (None, points @ 1..) if !matches!(e, kernels::DetectError::Keypoints { .. }) => {
-                    format!("{e} (the skeleton in the model's sidecar has {points} points: so many keypoints are expected)")
+                (None, points @ 1..) if !matches!(e, Keypoints { .. } | Classifier { .. } | Maps { .. }) => {
+                    format!("{e} (the sidecar's [skeleton] has {points} points, so as many keypoints are expected)")
                 }
                 _ => e.to_string(),
             }
@@ -108,6 +109,9 @@ impl BaseTransformImpl for GpuNms {
 
     fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
         let other = if direction == gst::PadDirection::Sink {
+            // Where nothing is linked, BaseTransform offers only the caps that come in, tensors and all.
+            let linked = self.obj().static_pad("src").is_some_and(|src| src.is_linked());
+            let other = if linked { other } else { masks::transform(direction, caps, None) };
             self.outgoing(caps, &other, &self.ask_model(caps))
         } else {
             other
@@ -153,8 +157,8 @@ fn check_masks(decoder: &kernels::Decoder) -> Result<(), String> {
     let kind = decoder.kind();
     decoder.masks().map(drop).ok_or_else(|| {
         format!(
-            "an element downstream needs tensors, but decoder {kind} has no masks to pass on: remove that element or its \
-             caps, or use a model of decoder yolo-seg"
+            "an element downstream needs tensors, but decoder {kind} has no masks to pass on. Remove that element or its \
+             caps, or set a model of decoder yolo-seg"
         )
     })
 }

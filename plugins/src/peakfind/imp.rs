@@ -87,9 +87,12 @@ impl DecodingElementImpl for PeakFind {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Incoming { model, info, .. } = incoming;
         let settings = lock(&self.settings);
-        let (plan, outputs) = Outputs::new(&model.outputs, &settings, info).plan()?;
-        let search = Search { outputs, plan, input: model.input, params: settings.params(info) };
-        let info = (*info).clone();
-        Ok(Box::new(Points::new(search, info, caps::frame_size(incoming.caps))?))
+        let points = || {
+            let (plan, outputs) = Outputs::new(&model.outputs, &settings, info).plan()?;
+            let search = Search { outputs, plan, input: model.input, params: settings.params(info) };
+            Points::new(search, (*info).clone(), caps::frame_size(incoming.caps))
+        };
+        let points = points().map_err(|why| incoming.detector("peakfind").unwrap_or(why))?;
+        Ok(Box::new(points))
     }
 }

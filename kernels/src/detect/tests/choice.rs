@@ -110,7 +110,7 @@ fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told
     assert_eq!(
         message,
         "the model's outputs out:float32:1x1000x85 are ambiguous at an input of 640x640: they fit the decoders \
-         yolov5, yolox; set decoder= to the right one, or give the model's labels, which count its classes"
+         yolov5, yolox. Set decoder= to the right one, or give the model's labels, whose number is that of its classes"
     );
     let told = choose(&outputs("o:float32:1x1000x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(80));
     assert_eq!(told.unwrap().classes(), Some(80));
@@ -161,13 +161,34 @@ fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
         let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], requested, &hinted(80)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "80 labels are given, but the model's outputs o:float32:1x22x8400 hold 18 classes as yolov8 reads them: give a \
+            "80 labels are given, but the model's outputs o:float32:1x22x8400 have 18 classes as yolov8 reads them. Give one \
              label for each class, in the sidecar's [output] or by trtinfer's property labels"
         );
+        let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], requested, &hinted(1)).unwrap_err();
+        assert!(error.to_string().starts_with("1 label is given, but"), "{error}");
     }
     // Another decoder is not blamed on the labels.
     let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], Some(DecoderKind::Nanodet), &hinted(80));
     assert!(matches!(error, Err(DetectError::Unfit { .. })), "{error:?}");
+}
+
+#[test]
+fn masks_and_confidence_maps_are_known_for_what_they_are_whatever_the_labels() {
+    for (text, input) in [
+        ("red:float32:1x1x16x24", [24, 16]),
+        ("mask:float32:?x2x128x96", [384, 512]),
+        ("mask:float32:1x256x256x1", [256, 256]),
+        ("heat:float32:1x17x64x48", [192, 256]),
+    ] {
+        for hints in [Hints::default(), hinted(1), hinted(17)] {
+            let error = unasked(text, input, &hints).unwrap_err();
+            assert!(matches!(error, DetectError::Maps { .. }), "{text}: {error}");
+            assert!(error.to_string().contains("Put segmask in place of gpunms"), "{error}");
+        }
+    }
+    // Rows of a detector in four dimensions.
+    let rows = unasked("o:float32:1x1x25200x85", [640, 640], &Hints::default());
+    assert_eq!(rows.unwrap(), (DecoderKind::Yolov5, Some(80)));
 }
 
 #[test]
