@@ -93,7 +93,8 @@ impl Engine {
         first.reserve(batch);
         let outputs = first.outputs().to_vec();
         if outputs.is_empty() {
-            let why = "it has no output that is a tensor of numbers".to_owned();
+            let why =
+                "it has no output that is a tensor of numbers. Export it with such an output".to_owned();
             return Err(ModelError::Unfit(path.clone(), why).into());
         }
         let context = first.stream().map(|stream| Arc::clone(stream.context()));
@@ -108,7 +109,8 @@ impl Engine {
                 Ok::<(), InferenceError>(())
             })?;
         }
-        let mut warnings = cache.warnings();
+        let mut warnings = info.warnings.clone();
+        warnings.extend(cache.warnings());
         warnings.extend(backend.warning(provider));
         let cache = Mutex::new(cache);
         Ok(Self {
@@ -225,7 +227,7 @@ const MOST_FRAMES: usize = 1024;
 fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceError> {
     if let Some(fixed) = input.batch.filter(|fixed| *fixed > MOST_FRAMES) {
         let why = format!(
-            "it takes {fixed} frames a run, and {MOST_FRAMES} serve at most: export it with an open batch dimension, or a \
+            "it takes batches of {fixed} frames, but may take at most {MOST_FRAMES}. Export it with an open batch dimension, or a \
              smaller one"
         );
         return Err(ModelError::Unfit(config.model.clone(), why).into());
@@ -236,7 +238,7 @@ fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceErr
             Err(ModelError::Unfit(
                 config.model.clone(),
                 format!(
-                    "batch-size={wanted}, but it takes {takes} a run: export it with an open batch dimension, or set \
+                    "batch-size={wanted}, but it takes {takes} a run. Export it with an open batch dimension, or set \
                      batch-size={fixed} or less"
                 ),
             )

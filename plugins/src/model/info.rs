@@ -93,6 +93,14 @@ impl ModelInfo {
         let beside = || Some(sidecar_path(model).with_file_name(sidecar.output.labels_file.as_ref()?));
         if let Some(path) = labels.map(Path::to_owned).or_else(beside) {
             sidecar.output.labels = sidecar::labels(&path)?;
+            if sidecar.output.labels.is_empty() {
+                sidecar.warnings.push(format!(
+                    "the labels file '{}' is empty, so classes are called by their numbers. Write one name per line into it, or \
+                     do not set {}",
+                    path.display(),
+                    if labels.is_some() { "labels" } else { "labels-file in the sidecar's [output]" }
+                ));
+            }
         }
         sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
         Ok(Self(Arc::new(sidecar)))

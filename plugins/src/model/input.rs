@@ -41,30 +41,34 @@ impl ImageInput {
         if inputs.is_empty() {
             return Err(ModelError::Unfit(
                 model.to_owned(),
-                "none of its inputs takes an image: an image is of type float32, float16, uint8 or int8; export the \
-                 model with such an input"
+                "none of its inputs takes an image, which is of type float32, float16, uint8 or int8. Export the model with \
+                 such an input"
                     .into(),
             ));
         }
         let list = inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let wrong =
-            |why: String| ModelError::Unfit(model.to_owned(), format!("{why}; its inputs are {list}"));
+            |why: String| ModelError::Unfit(model.to_owned(), format!("its inputs are {list}, but {why}"));
         if let Some(name) = &info.input.name {
             let desc = inputs.iter().find(|d| d.name == *name);
-            let desc =
-                desc.ok_or_else(|| wrong(format!("the sidecar says that its image input is '{name}'")))?;
+            let desc = desc
+                .ok_or_else(|| wrong(format!("the sidecar names '{name}'. Correct name in its [input]")))?;
             return Self::image(desc, info)
-                .map_err(|why| wrong(format!("its input '{name}' takes no image: {why}")));
+                .map_err(|why| wrong(format!("'{name}' takes no image: {why}. Correct name in the sidecar's [input], or export the model with another input")));
         }
         let images: Vec<_> = inputs.iter().filter_map(|d| Self::image(d, info).ok()).collect();
         match images.as_slice() {
             [one] => Ok(one.clone()),
             [] => {
                 let why = inputs.first().and_then(|d| Self::image(d, info).err()).unwrap_or_default();
-                Err(wrong(format!("no input takes an image ({why})")))
+                Err(wrong(format!(
+                    "none takes an image: {why}. Export the model with an image input, or name it in the sidecar: [input] \
+                     name = \"…\""
+                )))
             }
             _ => Err(wrong(
-                "several inputs could take the image; name it in the sidecar: [input] name = \"…\"".into(),
+                "several could take the image. Name the right one in the sidecar: [input] name = \"…\""
+                    .into(),
             )),
         }
     }
@@ -72,18 +76,18 @@ impl ImageInput {
     fn image(desc: &TensorDesc, info: &ModelInfo) -> Result<Self, String> {
         let [batch, a, b, c] = desc.dims[..] else {
             return Err(format!(
-                "it has {} dimensions; an image has 4, [N,C,H,W] or [N,H,W,C]",
+                "it has {} dimensions, and an image has 4, [N,C,H,W] or [N,H,W,C]",
                 desc.dims.len()
             ));
         };
         if batch == Some(0) {
-            return Err("its batch is 0; export the model with a batch of 1 or more, or an open one".into());
+            return Err("its batch is 0, and must be open, or 1 or more".into());
         }
         if !matches!(
             desc.ty,
             TensorType::Float32 | TensorType::Float16 | TensorType::UInt8 | TensorType::Int8
         ) {
-            return Err(format!("it is of type {}; float32, float16, uint8 and int8 serve", desc.ty));
+            return Err(format!("it is of type {}, and must be float32, float16, uint8 or int8", desc.ty));
         }
         let serves = |channels: Option<usize>| matches!(channels, None | Some(1 | 3));
         let known = |channels: Option<usize>| matches!(channels, Some(1 | 3));
@@ -94,7 +98,7 @@ impl ImageInput {
         let (channels, height, width) = if layout == Layout::Nchw { (a, b, c) } else { (c, a, b) };
         if !serves(channels) {
             return Err(format!(
-                "it has {} channels as {}; 1 and 3 serve",
+                "it has {} channels as {}, and must have 1 or 3",
                 channels.unwrap_or(0),
                 nick(layout)
             ));
@@ -113,7 +117,7 @@ impl ImageInput {
         if [width, height].into_iter().flatten().any(|size| size > MAX_SIZE) {
             let words = |size: Option<usize>| size.map_or_else(|| "?".to_owned(), |size| size.to_string());
             return Err(format!(
-                "it is of {}x{} pixels; up to {MAX_SIZE}x{MAX_SIZE} serve",
+                "it has {}x{} pixels, and may have up to {MAX_SIZE}x{MAX_SIZE}",
                 words(width),
                 words(height)
             ));

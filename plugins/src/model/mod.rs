@@ -8,6 +8,7 @@ mod input;
 pub(crate) mod onnx;
 mod sidecar;
 mod skeleton;
+mod toml_error;
 
 use std::path::{Path, PathBuf};
 

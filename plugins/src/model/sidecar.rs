@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de};
 use super::enums::detection::{Decoder, NmsMode};
 use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize};
 use super::enums::{classes, masks, peaks};
-use super::{ModelError, Skeleton, sidecar_path};
+use super::{ModelError, Skeleton, sidecar_path, toml_error};
 use crate::files;
 use crate::nick::read as nick;
 
@@ -32,6 +32,9 @@ pub struct Sidecar {
     pub segment: Segment,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
+    /// What the user should know of the model's files, a sentence each: which of them are empty.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// `[input]`
@@ -306,49 +309,56 @@ impl Sidecar {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(ModelError::File("sidecar", path, e.to_string())),
         };
-        let sidecar: Self = toml::from_str(&text)
-            .map_err(|e| ModelError::Sidecar(path.clone(), e.to_string().trim().into()))?;
-        sidecar.check().map_err(|why| ModelError::Sidecar(path, why))?;
+        let mut sidecar: Self = toml::from_str(&text)
+            .map_err(|e| ModelError::Sidecar(path.clone(), toml_error::sentence(&text, &e)))?;
+        sidecar.check().map_err(|why| ModelError::Sidecar(path.clone(), why))?;
+        if text.trim().is_empty() {
+            sidecar.warnings.push(format!(
+                "the sidecar '{}' is empty, so the model is used as if it had none. Write the keys into it that \
+                 docs/model-sidecar.md describes, or remove it",
+                path.display()
+            ));
+        }
         Ok(sidecar)
     }
 
     fn check(&self) -> Result<(), String> {
         for (name, values) in [("mean", &self.input.mean), ("std", &self.input.std)] {
             if values.as_ref().is_some_and(|v| v.len() != 1 && v.len() != 3) {
-                return Err(format!("input.{name} has one value, or one for each of three channels"));
+                return Err(format!("input.{name} must have one value, or one for each of three channels"));
             }
         }
         let large =
             |values: &Option<Vec<f32>>| values.as_ref().is_some_and(|v| v.iter().any(|v| v.abs() > 16.0));
         if self.input.scale.is_none() && (large(&self.input.mean) || large(&self.input.std)) {
             return Err(
-                "input.mean and input.std look like units of 0..255, but pixels are scaled to 0..1 first: \
-                        add scale = 1.0 (or write scale = 0.00392157 if they are right as they are)"
+                "input.mean and input.std are values of 0..255, but pixels are scaled to 0..1 first: add scale = 1.0 to [input], or \
+                 scale = 0.00392157 if they are right as they are"
                     .into(),
             );
         }
         for (name, value) in [("input.width", self.input.width), ("input.height", self.input.height)] {
             if value == Some(0) {
-                return Err(format!("{name} is at least 1 pixel"));
+                return Err(format!("{name} must be at least 1 pixel"));
             }
         }
         if self.input.roi_padding.is_some_and(|factor| !(0.01..=100.0).contains(&factor)) {
-            return Err("input.roi-padding lies between 0.01 and 100; 1 is the object's box".into());
+            return Err("input.roi-padding must be between 0.01 and 100; 1 is the object's box".into());
         }
         for (name, value) in [("output.confidence", self.output.confidence), ("output.iou", self.output.iou)]
         {
             if value.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
-                return Err(format!("{name} lies between 0 and 1"));
+                return Err(format!("{name} must be between 0 and 1"));
             }
         }
         if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
-            return Err("classify.top-k lies between 1 and 16".into());
+            return Err("classify.top-k must be between 1 and 16".into());
         }
         if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
-            return Err("segment.background is the number of a class, or -1 for none".into());
+            return Err("segment.background must be the number of a class, or -1 for none".into());
         }
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
-            return Err("output.labels and output.labels-file are two ways to say the same: keep one".into());
+            return Err("output.labels and output.labels-file both name the classes: keep one".into());
         }
         Ok(())
     }
@@ -362,12 +372,16 @@ impl Sidecar {
             return Ok(());
         }
         let different = labels.iter().zip(points).find(|(label, point)| label != point);
+        let (is, number) = match labels.len() {
+            1 => ("is", "1 label".to_owned()),
+            count => ("are", format!("{count} labels")),
+        };
         Err(match different {
             Some((label, point)) => {
                 format!("the labels call a point '{label}' that the skeleton calls '{point}'")
             }
-            None => format!("there are {} labels for a skeleton of {} points", labels.len(), points.len()),
-        } + ": leave the labels out, the skeleton's points are names enough")
+            None => format!("there {is} {number} for a skeleton of {} points", points.len()),
+        } + ": remove the labels, because the skeleton names its points")
     }
 }
 
@@ -406,7 +420,7 @@ mod tests {
         let error = checked("[\"tail\", \"head\"]", peaks).unwrap_err();
         assert!(error.contains("call a point 'tail' that the skeleton calls 'head'"), "{error}");
         let error = checked("[\"head\"]", peaks).unwrap_err();
-        assert!(error.contains("1 labels for a skeleton of 2 points"), "{error}");
+        assert!(error.contains("there is 1 label for a skeleton of 2 points"), "{error}");
         // Classes of boxes that have points.
         assert_eq!(checked("[\"mouse\"]", "decoder = \"yolov8\""), Ok(()));
     }
