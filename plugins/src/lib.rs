@@ -41,6 +41,7 @@ mod nvtx;
 pub mod peakfind;
 mod property;
 mod publish;
+mod refused;
 pub mod segmask;
 mod stats;
 mod streams;

@@ -15,7 +15,7 @@ use super::owner::Tally;
 use super::pusher::Pusher;
 use super::running::{Negotiated, Running};
 use super::settings::{self, InvalidSettings, Settings};
-use crate::inference::{Progress, Provider};
+use crate::inference::{Engine, Progress, Provider};
 use crate::model::ModelInfo;
 use crate::nick::nick;
 use crate::sync::lock;
@@ -75,9 +75,7 @@ impl TrtInfer {
             .map_err(|why| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")))?;
         let (config, engine) = (&instance.setup.config, &instance.engine);
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
-        for warning in &engine.warnings {
-            gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
-        }
+        self.warn_of_model(engine);
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
@@ -92,6 +90,13 @@ impl TrtInfer {
         *lock(&self.instance) = Some(instance);
         self.obj().notify("active-provider");
         Ok(())
+    }
+
+    /// Posts what the user should know of a model that has been loaded.
+    pub(super) fn warn_of_model(&self, engine: &Engine) {
+        for warning in &engine.warnings {
+            gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
+        }
     }
 
     fn stats(&self) -> gst::Structure {

@@ -87,8 +87,8 @@ impl Instance {
         let engine = Engine::open(&setup.config, &counters, progress)?;
         if setup.min_batch > engine.batch {
             let why = format!(
-                "min-batch-size={} is more than a run's frames, {} here: no batch would ever be large enough; set batch-size \
-                 or a smaller minimum",
+                "min-batch-size={} is more than the {} frames of a batch, so no batch would ever be large enough; set a larger \
+                 batch-size, or a smaller min-batch-size",
                 setup.min_batch, engine.batch
             );
             return Err(ModelError::Unfit(setup.config.model, why).into());
@@ -123,7 +123,7 @@ impl Instance {
             let worker = std::thread::Builder::new()
                 .name(format!("trtinfer:{index}"))
                 .spawn(work)
-                .map_err(|e| InferenceError::Run(format!("no worker thread could be started: {e}")))?;
+                .map_err(|e| InferenceError::Thread(e.to_string()))?;
             // Those that run end with the instance, also if a later one cannot be started.
             lock(&instance.workers).push(worker);
         }
@@ -258,8 +258,8 @@ impl InstanceSlot {
                 (_, None) => return Ok(instance),
                 (Some(name), Some((what, ours, theirs))) => {
                     return Err(format!(
-                        "instance={name} is in use with {what}={theirs}, and this element says {what}={ours}: say the \
-                         same, or name another instance"
+                        "instance={name} is in use with {what}={theirs}, but this element has {what}={ours}. Elements with the \
+                         same instance need the same properties: set {what}={theirs}, or name another instance"
                     ));
                 }
                 (None, Some(_)) => (),

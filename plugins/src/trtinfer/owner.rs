@@ -1,7 +1,7 @@
 //! What an element shares with its instance: the lane to which frames return, and the element's counters.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use cudainfer_kernels::device::Counters;
@@ -9,10 +9,12 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::batcher;
+use super::imp::CAT;
 use super::instance::Instance;
 use super::lane::{Lane, Ticket};
 use super::latency::{Delays, Entry};
 use crate::inference::RunShape;
+use crate::sync::lock;
 
 /// An element, as the model's workers see it.
 pub(super) struct Owner {
@@ -20,6 +22,22 @@ pub(super) struct Owner {
     pub lane: Lane<gst::Buffer>,
     pub counters: Arc<Counters>,
     pub tally: Arc<Tally>,
+    /// When frames began to be taken.
+    pub started: Instant,
+    /// The lane's epoch in which a failure was reported last. More follow, because other frames are in flight.
+    pub reported: Mutex<Option<u64>>,
+}
+
+impl Owner {
+    /// Whether a failure is the first in this epoch of the lane, and so to be reported.
+    pub fn is_first_failure(&self, epoch: u64) -> bool {
+        lock(&self.reported).replace(epoch) != Some(epoch)
+    }
+
+    /// Whether a failure has been reported since the last flush.
+    pub fn has_reported(&self) -> bool {
+        *lock(&self.reported) == Some(self.lane.epoch())
+    }
 }
 
 /// What an element counts besides.
@@ -77,7 +95,9 @@ impl ReturnGuard {
 impl Drop for ReturnGuard {
     fn drop(&mut self) {
         let Some(owner) = self.owner.take().filter(|owner| owner.lane.wants(self.ticket)) else { return };
-        if let Some(element) = owner.element.upgrade() {
+        if let Some(element) = owner.element.upgrade()
+            && owner.is_first_failure(self.ticket.epoch())
+        {
             gst::element_error!(
                 element,
                 gst::LibraryError::Failed,
@@ -111,7 +131,15 @@ impl Request {
         owner.tally.delays.finish(entry, Instant::now());
         let frame = result.map(|()| buffer).map_err(|why| {
             if let Some(element) = owner.element.upgrade() {
-                gst::element_error!(element, gst::StreamError::Failed, ("{}: {why}", element.name()));
+                if owner.lane.wants(ticket) && owner.is_first_failure(ticket.epoch()) {
+                    gst::element_error!(element, gst::StreamError::Failed, ("{}: {why}", element.name()));
+                } else {
+                    gst::warning!(
+                        CAT,
+                        obj = element,
+                        "another frame failed, or one that is not wanted: {why}"
+                    );
+                }
             }
             gst::FlowError::Error
         });

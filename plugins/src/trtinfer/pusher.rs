@@ -64,6 +64,9 @@ fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) 
         let pushed = panic::catch_unwind(AssertUnwindSafe(|| element.imp().push(lane, item)));
         if pushed.is_err() {
             lane.pushed(Err(gst::FlowError::Error));
+            if let Some(running) = element.imp().running() {
+                running.owner.is_first_failure(lane.epoch());
+            }
             gst::element_error!(
                 element,
                 gst::LibraryError::Failed,

@@ -16,7 +16,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
     let wanted = &engine.input;
     if !caps::has_tensors(caps) {
         return Err(format!(
-            "frames arrive without a tensor, and the model wants {}: put fusedpreproc before this element",
+            "frames arrive without a tensor, but the model wants {}. Put fusedpreproc before this element",
             wish(wanted)
         ));
     }
@@ -32,10 +32,13 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
         && text("tensor-layout") == nick(wanted.layout);
     if !fits || width == 0 || height == 0 {
         return Err(format!(
-            "the model wants {}, and what is before this element offers {}x{width}x{height} {} {}: drop \
-                 fusedpreproc's properties that differ, or change the model",
+            "the model wants {}, but the frames come with {} {} {}. Remove the properties of fusedpreproc that differ, or set \
+             another model",
             wish(wanted),
-            int("tensor-channels").unwrap_or(0),
+            dimensions(
+                text("tensor-layout"),
+                [int("tensor-channels"), Some(height), Some(width)].map(|size| size.filter(|size| *size > 0))
+            ),
             text("tensor-type"),
             text("tensor-layout"),
         ));
@@ -79,18 +82,21 @@ fn outputs(engine: &Engine) -> Result<Vec<TensorDesc>, String> {
     engine.outputs.iter().map(of).collect()
 }
 
-/// The image input in words: `3x416x416 float32 nchw in 'images'`.
+/// The image input in words: `3x416x640 (channels x height x width) float32 nchw in 'images'`.
 fn wish(input: &ImageInput) -> String {
+    let layout = nick(input.layout);
+    let sizes = dimensions(&layout, [Some(input.channels), input.height, input.width]);
+    format!("{sizes} {} {layout} in '{}'", input.ty, input.name)
+}
+
+/// Channels, height and width in the order that they have in this layout, with their names; `?` for those that are open.
+fn dimensions(layout: &str, [channels, height, width]: [Option<usize>; 3]) -> String {
     let size = |v: Option<usize>| v.map_or_else(|| "?".to_owned(), |v| v.to_string());
-    format!(
-        "{}x{}x{} (channels x width x height) {} {} in '{}'",
-        input.channels,
-        size(input.width),
-        size(input.height),
-        input.ty,
-        nick(input.layout),
-        input.name
-    )
+    let [c, h, w] = [channels, height, width].map(size);
+    match layout {
+        "nhwc" => format!("{h}x{w}x{c} (height x width x channels)"),
+        _ => format!("{c}x{h}x{w} (channels x height x width)"),
+    }
 }
 
 /// How many elements a tensor of these dimensions has; none, where that cannot be counted.
@@ -107,7 +113,7 @@ fn constant(
 ) -> Result<Constant, String> {
     let value = info.constants.get(&desc.name).ok_or_else(|| {
         format!(
-            "the model has a second input, {desc}: give it a value in the sidecar, [constants] {} = [numbers], \
+            "the model has a second input, {desc}, which has no value. Give it one in the sidecar: [constants] {} = [numbers], \
              \"input-height-width\" or \"frame-height-width\"",
             desc.name
         )
@@ -133,7 +139,8 @@ fn constant(
     let dims: Vec<usize> = dims.into_iter().rev().collect();
     if product(dims.iter()) != Some(numbers.len()) {
         return Err(format!(
-            "the sidecar's constant {} has {} numbers, which do not fill {desc}",
+            "the sidecar's constant {} has {} numbers, which do not fill {desc}. Write as many numbers as its dimensions \
+             multiply to",
             desc.name,
             numbers.len()
         ));

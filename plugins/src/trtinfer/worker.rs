@@ -161,7 +161,10 @@ fn prepare(jobs: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
                 frames.push(Some(PendingFrame { job, left: sets.len(), sets, failure: None }));
             }
             _ => {
-                let why = format!("a frame came without a tensor: it should carry {wanted}");
+                let why = format!(
+                    "a frame came without a tensor, but should carry {wanted}. Put the element that removes metadata from \
+                     frames before fusedpreproc"
+                );
                 job.finish(Err(why));
             }
         }
@@ -211,7 +214,9 @@ impl Runner<Image> for OnSession<'_> {
         let started = Instant::now();
         // A panic must not take the frames with it: their lanes would wait for them for ever.
         let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.job, batch)))
-            .unwrap_or_else(|_| Err(InferenceError::Run("it panicked; this is a bug of cudainfer".into())));
+            .unwrap_or_else(|_| {
+                Err(InferenceError::Run("it panicked. This is a bug of cudainfer: please report it".into()))
+            });
         let took = nanoseconds(started.elapsed());
         drop(busy);
         let count = batch.len() as u64;
