@@ -79,5 +79,9 @@ fn elements_of_one_instance_must_agree() {
          videotestsrc ! fusedpreproc ! trtinfer instance=two model={} ! fakesink",
         cudainfer_tests::model("detector")
     ));
-    report.fails_with(&["instance=two is in use with model=", "and this element says model="]);
+    report.fails_with(&[
+        "instance=two is in use with model=",
+        "but this element has model=",
+        "need the same properties: set model=",
+    ]);
 }

@@ -7,6 +7,7 @@ mod frames;
 mod handlers;
 mod library;
 mod masks;
+mod messages;
 mod models;
 mod negotiation;
 mod outputs;

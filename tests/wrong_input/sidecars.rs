@@ -51,7 +51,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         (
             "points",
             "[output]\nlabels = [\"a\"]\n[peaks]\nthreshold = 0.5\n[skeleton]\npoints = [\"a\", \"b\"]",
-            &["model.toml", "1 labels for a skeleton of 2 points"],
+            &["model.toml", "there is 1 label for a skeleton of 2 points"],
         ),
         ("constant", "[constants]\nsize = \"image-size\"", &["input-height-width", "frame-height-width"]),
     ] {
