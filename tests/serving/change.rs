@@ -341,8 +341,11 @@ fn a_model_of_another_task_is_refused_by_what_is_behind() {
         (next..next + 20).for_each(|number| stream.push(number));
         said.extend(stream.said());
         assert_eq!(said.len(), 1, "{said:?}");
-        let why =
-            if wanted == "without-rows" { "cannot be divided among the frames" } else { "nms: no decoder fits" };
+        let why = if wanted == "without-rows" {
+            "cannot be divided among the frames"
+        } else {
+            "nms: no decoder fits"
+        };
         for part in ["is not taken over", "detector-batch.onnx' goes on", why] {
             assert!(said[0].contains(part), "no '{part}': {}", said[0]);
         }

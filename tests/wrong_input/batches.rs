@@ -17,12 +17,12 @@ fn a_batch_larger_than_the_models_is_refused() {
         "t: the model",
         "detector.onnx",
         "batch-size=2, but it takes one frame a run",
-        "export it with an open batch dimension",
+        "Export it with an open batch dimension",
         "batch-size=1",
     ]);
     run(&line("detector-fixed-batch", "batch-size=5")).fails_with(&[
         "batch-size=5, but it takes 4 frames a run",
-        "export it with an open batch dimension",
+        "Export it with an open batch dimension",
         "batch-size=4 or less",
     ]);
     for size in [1, 3, 4] {
@@ -47,7 +47,7 @@ fn a_minimum_above_the_batch_is_refused() {
     ]);
     // Also where the model says how large a batch is.
     run(&line("detector-fixed-batch", "min-batch-size=5"))
-        .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than a run's frames, 4 here"]);
+        .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than the 4 frames of a batch"]);
     run(&line("detector-batch", "min-batch-size=2"))
         .fails_with(&["min-batch-size=2 is more than a run's frames, 1 here", "set batch-size"]);
     run(&line("detector-batch", "batch-size=4 min-batch-size=4")).succeeds();
@@ -57,7 +57,7 @@ fn a_minimum_above_the_batch_is_refused() {
 fn outputs_that_do_not_tell_whose_is_what_are_refused_in_batches_only() {
     run(&line("without-rows", "batch-size=2")).fails_with(&[
         "t: a batch of 2 frames gives 'mean:float32:3'",
-        "first dimension would have to be 2",
+        "first dimension should be 2",
         "batch in all its outputs",
         "batch-size=1",
     ]);

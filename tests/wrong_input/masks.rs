@@ -12,7 +12,7 @@ fn with(name: &str, properties: &str) -> Report {
 #[test]
 fn elements_that_are_missing_before_it_are_named() {
     run("videotestsrc num-buffers=3 ! segmask ! fakesink")
-        .fails_with(&["without tensors", "put fusedpreproc and trtinfer before"]);
+        .fails_with(&["without tensors", "Put fusedpreproc and trtinfer before"]);
     run(&format!("{SOURCE} ! segmask ! fakesink"))
         .fails_with(&["a network's input but not its outputs", "put trtinfer before"]);
     for output in ["alpha", "gray"] {
@@ -24,7 +24,7 @@ fn elements_that_are_missing_before_it_are_named() {
 
 #[test]
 fn a_tensor_that_is_no_image_is_named() {
-    with("two-inputs", "").fails_with(&["several outputs", "set tensor to the one"]);
+    with("two-inputs", "").fails_with(&["several outputs", "Set tensor to the one"]);
     with("two-inputs", "tensor=mean").fails_with(&["mean:float32:1x3"]);
     with("two-inputs", "tensor=size_again").fails_with(&["size_again", "float16 or float32"]);
     with("masks-colours", "tensor=classes").fails_with(&["no output 'classes'", "logits:float32:1x3x16x24"]);

@@ -22,7 +22,7 @@ fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
         ),
         (
             format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! classify ! fakesink"),
-            ["'detections:float32:1x6x84' are no scores", "name the output"],
+            ["'detections:float32:1x6x84' are no scores", "Set output to the one"],
         ),
         (
             format!("{SOURCE} ! fusedpreproc ! peakfind ! fakesink"),
@@ -206,7 +206,7 @@ fn an_output_that_peakfind_cannot_read_is_named() {
         ))
     };
     line("heat-maps", "output=hot").fails_with(&["no output 'hot'", "heat:float32:1x2x24x32"]);
-    line("two-inputs", "").fails_with(&["several outputs", "set output to the one"]);
+    line("two-inputs", "").fails_with(&["several outputs", "Set output to the one"]);
     line("two-inputs", "output=mean").fails_with(&["1xCxHxW or 1xHxWxC"]);
     line("two-inputs", "output=size_again").fails_with(&["size_again", "float16 or float32"]);
 }

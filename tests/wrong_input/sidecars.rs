@@ -45,7 +45,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         (
             "edge",
             "[skeleton]\npoints = [\"a\", \"b\"]\nedges = [[\"a\", \"c\"]]",
-            &["[skeleton]", "no point 'c'", "a, b"],
+            &["line 1: skeleton.edges: there is no point 'c'", "a, b"],
         ),
         ("number", "[skeleton]\npoints = [\"a\", \"b\"]\nedges = [[0, -1]]", &["its name or as its number"]),
         (

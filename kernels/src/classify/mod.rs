@@ -28,8 +28,8 @@ use crate::tensor::{TensorDesc, TensorType, TensorView};
 pub enum ClassifyError {
     /// An output that is no row of scores.
     #[error(
-        "'{0}' are no scores of classes, which are [1,C] in float32 or float16: name the output that has them by the property \
-         output. For a model that gives boxes, points or masks, put gpunms, peakfind or segmask in place of classify"
+        "'{0}' are no scores of classes, which are [1,C] in float32 or float16. Set output to the one that has them. For a model \
+         with boxes, points or masks, put gpunms, peakfind or segmask in place of classify"
     )]
     Scores(String),
     /// No or too many classes asked for.

@@ -61,7 +61,9 @@ pub enum SegmentError {
         channels: usize,
     },
     /// A channel that is not there.
-    #[error("channel {channel} was asked for, but '{tensor}' has {channels} channels, counted from 0")]
+    #[error(
+        "channel {channel} is set, but '{tensor}' has {channels} channels, counted from 0. Set channel to less than {channels}"
+    )]
     Channel {
         /// The tensor.
         tensor: String,
@@ -71,7 +73,9 @@ pub enum SegmentError {
         channel: usize,
     },
     /// The softmax of a single channel.
-    #[error("the softmax over the one channel of '{0}' is always 1; use the sigmoid, or none")]
+    #[error(
+        "the softmax over the one channel of '{0}' is always 1. Set activation=sigmoid or activation=none"
+    )]
     Softmax(String),
     /// A threshold that is not a number.
     #[error("a threshold of NaN finds nothing; set a number, for probabilities one between 0 and 1")]

@@ -86,7 +86,7 @@ impl Settings {
                 .ok_or_else(|| format!("the model has no output '{name}'; it has {}", list())),
             (None, [_]) => Ok(0),
             (None, _) => Err(format!(
-                "the model has several outputs, {}: set output to the one with the class scores",
+                "the model has several outputs, {}. Set output to the one with the class scores",
                 list()
             )),
         }

@@ -87,7 +87,7 @@ impl Decode for Objects {
             self.put(&found, frame);
             if let ([_], true, Some(masks)) = (sets, self.with_masks, self.decoder.masks()) {
                 let kept = masks::tensors(set, masks, &found.attached.coefficients);
-                TensorSet::put(&[kept.ok_or("a frame came without its prototypes")?], frame);
+                TensorSet::put(&[kept.ok_or("a frame came without its prototypes. Put the element that removes metadata from frames before fusedpreproc")?], frame);
             }
         }
         Ok(())

@@ -47,7 +47,7 @@ impl InferOverlay {
     fn prepare(&self, caps: &gst::Caps) -> Result<State, String> {
         let info = gst_video::VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is not video: {e}"))?;
         let format = video::frame_format(&info).ok_or_else(|| {
-            format!("cannot draw on frames of format {}: put videoconvert before this element", info.format())
+            format!("cannot draw on frames of format {}. Put videoconvert before this element", info.format())
         })?;
         let artist = if in_cuda(caps) {
             let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters);

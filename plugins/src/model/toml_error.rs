@@ -14,8 +14,9 @@ pub(super) fn sentence(text: &str, error: &toml::de::Error) -> String {
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     let key = DeTable::parse(text).ok().and_then(|table| key_at(table.get_ref(), &span));
     match key {
-        Some(key) => format!("line {line}, {key}: {words}"),
-        None => format!("line {line}: {words}"),
+        // Some of our own errors begin with it.
+        Some(key) if !words.starts_with(&key) => format!("line {line}, {key}: {words}"),
+        _ => format!("line {line}: {words}"),
     }
 }
 

@@ -92,7 +92,12 @@ impl<'a> Outputs<'a> {
     }
 
     fn named(&self, name: &str) -> Result<&'a TensorDesc, String> {
-        let missing = || format!("the model has no output '{name}'; it has {}", self.list());
+        let missing = || {
+            format!(
+                "the model has no output '{name}'; it has {}. Correct the output's name in the property or in the sidecar's [peaks]",
+                self.list()
+            )
+        };
         self.outputs.iter().find(|d| d.name == name).ok_or_else(missing)
     }
 
@@ -116,7 +121,7 @@ impl<'a> Outputs<'a> {
             (None, [a, b]) if other.is_some_and(|other| other.name == b.name) => Ok(a),
             (None, [a, b]) if other.is_some_and(|other| other.name == a.name) => Ok(b),
             _ => Err(format!(
-                "the model has several outputs, {}: set output to the one with the confidence maps",
+                "the model has several outputs, {}. Set output to the one with the confidence maps",
                 self.list()
             )),
         }
@@ -127,8 +132,8 @@ impl<'a> Outputs<'a> {
         let (peaks, skeleton) = (&info.peaks, &info.skeleton);
         if skeleton.edges.is_empty() {
             return Err(
-                "grouping=paf follows the edges of a skeleton, and the model's sidecar names none: add [skeleton] with \
-                 points = [...] and edges = [...] in the order of the fields' channels"
+                "grouping=paf follows the edges of a skeleton, but the model's sidecar has none. Add [skeleton] with points = [...] \
+                 and edges = [...] in the order of the fields' channels"
                     .into(),
             );
         }

@@ -192,16 +192,18 @@ impl Settings {
     fn tensor<'a>(&self, outputs: &'a [TensorDesc], info: &ModelInfo) -> Result<&'a TensorDesc, String> {
         let named = Some(self.tensor.as_str()).filter(|n| !n.is_empty()).or(info.segment.output.as_deref());
         if let Some(name) = named {
-            return outputs
-                .iter()
-                .find(|d| d.name == name)
-                .ok_or_else(|| format!("the model has no output '{name}'; it has {}", list(outputs)));
+            return outputs.iter().find(|d| d.name == name).ok_or_else(|| {
+                format!(
+                    "the model has no output '{name}'; it has {}. Set tensor to one of them",
+                    list(outputs)
+                )
+            });
         }
         let mut others = outputs.iter().filter(|d| d.name != COEFFICIENTS);
         match (others.next(), others.next()) {
             (Some(only), None) => Ok(only),
             _ => Err(format!(
-                "the model has several outputs, {}: set tensor to the one with the masks",
+                "the model has several outputs, {}. Set tensor to the one with the masks",
                 list(outputs)
             )),
         }

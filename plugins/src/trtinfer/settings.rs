@@ -96,17 +96,17 @@ impl Settings {
         if device == Choice::Cpu && !matches!(settings.provider, Provider::Auto | Provider::Cpu) {
             let provider = nick(settings.provider);
             return Err(wrong(&format!(
-                "device=cpu and provider={provider} contradict each other: drop one of them"
+                "device=cpu and provider={provider} contradict each other. Remove one of them"
             )));
         }
         if settings.batch_size == Some(0) {
             return Err(wrong(
-                "batch-size=0: a run has one frame at least; leave it out to take what the model takes",
+                "batch-size=0, but a batch has at least one frame. Set 1 or more, or remove it to use the model's",
             ));
         }
         if let Some(size) = settings.batch_size.filter(|size| settings.min_batch_size > *size) {
             return Err(wrong(&format!(
-                "min-batch-size={} is more than batch-size={size}: no batch would ever be large enough",
+                "min-batch-size={} is more than batch-size={size}, so no batch would ever be large enough. Set a smaller min-batch-size",
                 settings.min_batch_size
             )));
         }

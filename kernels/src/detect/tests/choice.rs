@@ -197,7 +197,7 @@ fn a_classifiers_scores_are_known_for_what_they_are() {
         for hints in [Hints::default(), hinted(1000)] {
             let error = unasked(text, [224, 224], &hints).unwrap_err();
             assert!(matches!(error, DetectError::Classifier { .. }), "{text}: {error}");
-            assert!(error.to_string().contains("put classify in place of gpunms"), "{error}");
+            assert!(error.to_string().contains("Put classify in place of gpunms"), "{error}");
         }
     }
 }
@@ -255,7 +255,7 @@ fn the_number_of_keypoints_settles_what_a_poses_numbers_are() {
         unasked("o:float32:1x56x8400", [640, 640], &Hints { keypoints: Some(16), ..Hints::default() });
     let message = error.unwrap_err().to_string();
     assert!(message.contains("16 keypoints are expected"), "{message}");
-    assert!(message.contains("hold 17 as yolo-pose reads them"), "{message}");
+    assert!(message.contains("have 17 as yolo-pose reads them"), "{message}");
 }
 
 #[test]

@@ -367,7 +367,8 @@ fn maps_that_change_their_grid_are_refused() {
     let other = Maps::new(1, [8, 4], [3, 2, 2, 0], [1.0, 2.0]).tensors(false);
     let views = [tensors[0].view(), other[1].view(), tensors[2].view()];
     let error = detector.run(&views, &MAP, FRAME, &mut vec![]).unwrap_err();
-    let text = "output 'wh' has the shape [1, 2, 4, 8], but decoder centernet needs [1, 2, 8, 8]";
+    let text = "output 'wh' has the shape [1, 2, 4, 8], but decoder centernet needs [1, 2, 8, 8]. Set decoder= to the one that the model \
+         was made for";
     assert_eq!(error.to_string(), text);
 }
 
