@@ -14,7 +14,7 @@ fn elements_that_are_missing_before_it_are_named() {
     run("videotestsrc num-buffers=3 ! segmask ! fakesink")
         .fails_with(&["without tensors", "Put fusedpreproc and trtinfer before"]);
     run(&format!("{SOURCE} ! segmask ! fakesink"))
-        .fails_with(&["a network's input but not its outputs", "put trtinfer before"]);
+        .fails_with(&["a network's input but not its outputs", "Put trtinfer before"]);
     for output in ["alpha", "gray"] {
         run(&format!("videotestsrc num-buffers=3 ! videoconvert ! segmask output={output} ! fakesink"))
             .fails_with(&["without tensors"]);

@@ -87,7 +87,7 @@ impl Instance {
         let engine = Engine::open(&setup.config, &counters, progress)?;
         if setup.min_batch > engine.batch {
             let why = format!(
-                "min-batch-size={} is more than the {} frames of a batch, so no batch would ever be large enough; set a larger \
+                "min-batch-size={} is more than the batch size, {}, so no batch would ever be large enough. Set a larger \
                  batch-size, or a smaller min-batch-size",
                 setup.min_batch, engine.batch
             );
