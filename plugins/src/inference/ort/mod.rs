@@ -5,6 +5,7 @@
 //! names ONNX Runtime's types.
 
 mod binding;
+mod caught;
 mod exit;
 mod gpu;
 mod libraries;
@@ -55,7 +56,7 @@ impl Backend for OnnxRuntime {
     }
 
     fn warning(&self, provider: Provider) -> Option<String> {
-        (provider != Provider::Cpu && provider::has_uncaught()).then(|| {
+        provider::has_uncaught(provider).then(|| {
             format!(
                 "an error inside of ONNX Runtime's {} provider would end this process, because C++ libraries (NumPy's, for \
                  example) were loaded before GStreamer. Load GStreamer first, or start the process with LD_PRELOAD=libgcc_s.so.1",
