@@ -91,7 +91,7 @@ impl Drop for ReturnGuard {
     }
 }
 
-impl batcher::Job for Request {
+impl batcher::Batchable for Request {
     fn fits(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shape, &other.shape)
     }

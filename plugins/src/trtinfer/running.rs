@@ -236,8 +236,8 @@ impl Running {
 
     /// Takes back all frames that wait, because they are not wanted any more.
     pub fn take_back(&self) {
-        while let Some(job) = self.instance.batcher.take_back(self.client) {
-            drop(job);
+        while let Some(request) = self.instance.batcher.take_back(self.client) {
+            drop(request);
         }
     }
 }
