@@ -233,8 +233,7 @@ impl BaseTransformImpl for InferOverlay {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        order::promise(query);
+        order::propose(query, None);
         Ok(())
     }
 

@@ -156,8 +156,7 @@ impl BaseTransformImpl for SegMask {
             return self.parent_propose_allocation(decide_query, query);
         }
         // What is behind gets other frames.
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        order::promise(query);
+        order::propose(query, None);
         Ok(())
     }
 
