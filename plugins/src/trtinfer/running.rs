@@ -8,13 +8,15 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::batcher::Client;
-use super::imp::{CAT, TrtInfer};
+use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::latency::Latency;
 use super::leaky::Leaky;
-use super::owner::{Owner, Request, ReturnGuard};
+use super::log::CAT;
+use super::owner::Owner;
 use super::pusher::Pusher;
+use super::request::{Request, ReturnGuard};
 use crate::inference::RunShape;
 use crate::nvtx;
 use crate::sync::lock;

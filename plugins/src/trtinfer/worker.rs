@@ -10,9 +10,9 @@ use gst::prelude::*;
 
 use super::batcher::Batcher;
 use super::cores;
-use super::imp::CAT;
 use super::instance::Instance;
-use super::owner::Request;
+use super::log::CAT;
+use super::request::Request;
 use crate::inference::{InferenceError, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};

@@ -7,9 +7,11 @@
 mod binding;
 mod caught;
 mod exit;
+mod failure;
 mod gpu;
 mod libraries;
 mod library;
+mod log;
 mod profile;
 mod provider;
 mod session;
@@ -21,8 +23,8 @@ use cudainfer_kernels::device::Counters;
 use ort::environment::Environment;
 
 use self::session::OrtSession;
+use super::backend::{Backend, Opened};
 use super::cache::Cache;
-use super::runtime::{Backend, Opened};
 use super::{Config, InferenceError, Progress, Provider, Session};
 use crate::nick::nick;
 

@@ -10,15 +10,17 @@ use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use super::caught::Libraries;
+use super::failure::words;
 use super::gpu::Gpu;
 use super::libraries::open_missing;
 use super::library::open_provider;
+use super::log::CAT;
 use super::profile::Profile;
-use super::session::{CAT, OrtSession, describe, load_with, words};
+use super::session::{OrtSession, describe, load_with};
 use super::unwinder;
+use crate::inference::backend::{Opened, loading};
 use crate::inference::cache::Cache;
 use crate::inference::progress::{Progress, watched};
-use crate::inference::runtime::{Opened, loading};
 use crate::inference::{Config, InferenceError, Precision, Provider};
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
@@ -193,7 +195,7 @@ fn profile(builder: SessionBuilder, config: &Config) -> Result<Option<Profile>, 
     Ok(Profile::of(&inputs, &info, config.batch.unwrap_or(1)))
 }
 
-/// See [`Backend::open`](crate::inference::runtime::Backend::open).
+/// See [`Backend::open`](crate::inference::backend::Backend::open).
 pub(super) fn open(
     environment: &Environment,
     config: &Config,
