@@ -1,9 +1,10 @@
 //! zonecount: where zones come from, where they lie in frames of any size, and where inferoverlay draws them.
 
-use cudainfer_tests::{Line, end, filled, push, root, scratch, until};
+use cudainfer_kernels::zones::EventKind;
+use cudainfer_tests::{Line, end, filled, push, scratch, until};
 use gst::prelude::*;
 
-use crate::zones::{FRAMES, MS, ZONES, counts, number, person, play, told, tracked, walker};
+use crate::zones::{FRAMES, MS, ZONES, counts, play, told, tracked, walker};
 
 #[test]
 fn a_file_says_the_same_as_the_property_and_its_units_count_before_the_propertys() {

@@ -17,7 +17,7 @@ pub const FRAMES: &str = "video/x-raw,format=RGB,width=64,height=64,framerate=10
 pub const ZONES: &str = "door=line:32,64,32,0;yard=polygon:20,0,44,0,44,64,20,64";
 
 /// Somebody 10 pixels wide and 20 high whose feet are at `x`, 50.
-pub fn person(x: f32) -> Object {
+fn person(x: f32) -> Object {
     let rect = Rect { x: x - 5.0, y: 30.0, w: 10.0, h: 20.0 };
     let detection = Some(DetectionParam { rect, confidence: 0.9, label_id: 0 });
     Object { label: "person".into(), detection, ..Object::default() }
@@ -73,11 +73,11 @@ pub fn counts(line: &Line) -> Vec<gst::Structure> {
     zones.iter().map(|zone| zone.get().unwrap()).collect()
 }
 
-pub fn number(s: &gst::StructureRef, field: &str) -> u64 {
+fn number(s: &gst::StructureRef, field: &str) -> u64 {
     s.get(field).unwrap_or_else(|e| panic!("{e}: {s}"))
 }
 
-pub fn stat(line: &Line, field: &str) -> u64 {
+fn stat(line: &Line, field: &str) -> u64 {
     number(&line.element("count").property::<gst::Structure>("stats"), field)
 }
 
