@@ -1,12 +1,11 @@
 //! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
 
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
 
-use crate::stream::{Frame, Stream, alone, together, workers};
+use crate::stream::{Frame, Stream, alone, together};
 
 /// Pushes frames from `next` on until a frame with this label comes out; returns the number of the next frame.
 #[track_caller]

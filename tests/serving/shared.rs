@@ -3,6 +3,7 @@
 use cudainfer_tests::{model, until};
 use gst::prelude::*;
 
+use crate::change::end_with;
 use crate::stream::{Busy, NEVER, Stream, alone, together, workers};
 
 #[test]
