@@ -24,6 +24,7 @@ mod tensors;
 mod tracer;
 mod tracks;
 mod unwinder;
+mod zone_places;
 mod zones;
 
 use std::path::PathBuf;

@@ -32,29 +32,6 @@ impl Classes {
         let reads = vec![scores.clone()];
         Ok(Self { rows: Rows::new(Scores { announced: scores, params }, key, reads, frame)?, frame, info })
     }
-
-    /// Puts classes on the object of that number, or on one that is as large as the frame; false where there are none, or the
-    /// object is gone.
-    fn put(&self, classes: &[Class], object: Option<i32>, frame: &mut gst::BufferRef) -> bool {
-        let Some(best) = classes.first() else { return false };
-        let param = ClassificationParam {
-            labels: classes.iter().map(|class| self.info.label(class.index)).collect(),
-            label_ids: classes.iter().map(|class| class.index).collect(),
-            confidence: classes.iter().map(|class| class.confidence.into()).collect(),
-        };
-        if let Some(object) = object {
-            return attach(frame, object, &Finding::Classification(param));
-        }
-        let [w, h] = self.frame.map(|side| side as f32);
-        let whole = Object {
-            id: i32::try_from(objects(frame).len()).unwrap_or(i32::MAX),
-            label: self.info.label(best.index),
-            classification: Some(param),
-            ..Object::default()
-        };
-        whole.put(frame, &Rect { x: 0.0, y: 0.0, w, h });
-        true
-    }
 }
 
 impl Decode for Classes {
@@ -65,13 +42,42 @@ impl Decode for Classes {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        for set in sets {
-            let (classes, non_finite) = self.rows.find(set, side)?;
+        let Self { rows, frame: size, info } = self;
+        rows.find_each(sets, side, |set, (classes, non_finite)| {
             counts.add("non-finite", non_finite);
-            counts.add("objects", usize::from(self.put(&classes, set.object, frame)));
-        }
-        Ok(())
+            counts.add("objects", usize::from(put(&classes, info, *size, set.object, frame)));
+            Ok(())
+        })
     }
+}
+
+/// Puts classes on the object of that number, or on one that is as large as the frame; false where there are none, or the object is
+/// gone.
+fn put(
+    classes: &[Class],
+    info: &ModelInfo,
+    size: [usize; 2],
+    object: Option<i32>,
+    frame: &mut gst::BufferRef,
+) -> bool {
+    let Some(best) = classes.first() else { return false };
+    let param = ClassificationParam {
+        labels: classes.iter().map(|class| info.label(class.index)).collect(),
+        label_ids: classes.iter().map(|class| class.index).collect(),
+        confidence: classes.iter().map(|class| class.confidence.into()).collect(),
+    };
+    if let Some(object) = object {
+        return attach(frame, object, &Finding::Classification(param));
+    }
+    let [w, h] = size.map(|side| side as f32);
+    let whole = Object {
+        id: i32::try_from(objects(frame).len()).unwrap_or(i32::MAX),
+        label: info.label(best.index),
+        classification: Some(param),
+        ..Object::default()
+    };
+    whole.put(frame, &Rect { x: 0.0, y: 0.0, w, h });
+    true
 }
 
 /// The kernels.

@@ -177,13 +177,9 @@ impl BaseTransformImpl for DecodingElement {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        if !self.methods().is_ok_and(|methods| (methods.reads_on)(&self.obj())) {
-            // Where the results are there, so is everything that they were made of.
-            order::promise(query);
-        } else if let Some(source) = self.obj().static_pad("src") {
-            order::promise_for(&source, query);
-        }
+        // Where the results are there, so is everything that they were made of.
+        let reads_on = self.methods().is_ok_and(|methods| (methods.reads_on)(&self.obj()));
+        order::propose(query, reads_on.then_some(self.obj().upcast_ref()));
         Ok(())
     }
 

@@ -88,10 +88,7 @@ impl<D: RowDecoder> Rows<D> {
     }
 
     /// The results of the row of its batch that `set` is.
-    ///
-    /// # Errors
-    /// A sentence: a tensor is missing or differs from the one announced, or an error of the driver.
-    pub fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
+    fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
         let (batch, number) = set.batch(self.frame);
         let tensors = self.read(batch.tensors())?;
         let found = match side.on_device(&tensors)? {
@@ -99,6 +96,23 @@ impl<D: RowDecoder> Rows<D> {
             None => self.on_cpu(set),
         };
         found.map_err(|e| e.to_string())
+    }
+
+    /// Decodes each of `sets`, and hands it and its results to `put`.
+    ///
+    /// # Errors
+    /// A sentence: a tensor is missing or differs from the one announced, an error of the driver, or what `put` returns.
+    pub fn find_each(
+        &mut self,
+        sets: &[TensorSet],
+        side: &Side,
+        mut put: impl FnMut(&TensorSet, D::Found) -> Result<(), String>,
+    ) -> Result<(), String> {
+        for set in sets {
+            let found = self.find(set, side)?;
+            put(set, found)?;
+        }
+        Ok(())
     }
 
     fn read(&self, all: &[Tensor]) -> Result<Vec<Tensor>, String> {

@@ -242,10 +242,7 @@ impl BaseTransformImpl for FusedPreproc {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        if let Some(source) = self.obj().static_pad("src") {
-            order::promise_for(&source, query);
-        }
+        order::propose(query, Some(self.obj().upcast_ref()));
         Ok(())
     }
 

@@ -24,7 +24,7 @@ use crate::video;
 pub(super) struct Maker {
     info: gst_video::VideoInfo,
     format: FrameFormat,
-    side: Side,
+    preprocessor: Preprocessor,
     /// Of a tensor alone.
     desc: TensorDesc,
     input: [usize; 2],
@@ -41,8 +41,8 @@ enum TensorSource {
     Regions(Chooser),
 }
 
-/// Where the frames lie, and so where tensors are made.
-enum Side {
+/// What makes tensors, where the frames lie.
+enum Preprocessor {
     Cpu(Kind<Preproc, RegionPreproc>),
     Gpu(Kind<CudaPreproc, CudaRegionPreproc>, Arc<CudaStream>),
 }
@@ -69,31 +69,31 @@ impl Maker {
         let input = [params.width, params.height];
         let ty = params.ty;
         let failed = |e: PreprocError| e.to_string();
-        let (side, dims, bytes, to_frame) = match (stream, &rules) {
+        let (preprocessor, dims, bytes, to_frame) = match (stream, &rules) {
             (None, None) => {
                 let preproc = Preproc::new(format, params).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
-                (Side::Cpu(Kind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
+                (Preprocessor::Cpu(Kind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
             }
             (None, Some(_)) => {
                 let preproc = RegionPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Side::Cpu(Kind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
+                (Preprocessor::Cpu(Kind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
             (Some(stream), None) => {
                 let preproc = CudaPreproc::new(format, params, &stream).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
-                (Side::Gpu(Kind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
+                (Preprocessor::Gpu(Kind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
             }
             (Some(stream), Some(_)) => {
                 let preproc = CudaRegionPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Side::Gpu(Kind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+                (Preprocessor::Gpu(Kind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
             }
         };
-        let allocator = match &side {
-            Side::Cpu(_) => None,
-            Side::Gpu(_, stream) => Some(TensorAllocator::new(stream).map_err(|e| e.to_string())?),
+        let allocator = match &preprocessor {
+            Preprocessor::Cpu(_) => None,
+            Preprocessor::Gpu(_, stream) => Some(TensorAllocator::new(stream).map_err(|e| e.to_string())?),
         };
         let source = match rules {
             None => TensorSource::Frame(to_frame),
@@ -103,7 +103,7 @@ impl Maker {
         Ok(Self {
             info,
             format,
-            side,
+            preprocessor,
             desc: TensorDesc::fixed(name, ty, &dims),
             input,
             bytes,
@@ -148,8 +148,8 @@ impl Maker {
         data: &mut gst::Buffer,
     ) -> Result<(), String> {
         let bytes = self.bytes * maps.len();
-        match &mut self.side {
-            Side::Cpu(preproc) => {
+        match &mut self.preprocessor {
+            Preprocessor::Cpu(preproc) => {
                 let mapped = MappedHostFrame::read(buffer, &self.info).map_err(|e| e.to_string())?;
                 let frame = video::frame(&self.format, &mapped).map_err(|e| e.to_string())?;
                 let tensor = data.get_mut().ok_or("the tensor is in use")?;
@@ -161,7 +161,7 @@ impl Maker {
                 }
                 .map_err(|e| e.to_string())?;
             }
-            Side::Gpu(preproc, stream) => {
+            Preprocessor::Gpu(preproc, stream) => {
                 let memory = device_memory(data).ok_or("the tensor does not lie on the GPU")?;
                 let mapped = MappedCudaFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
                 let frame = video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?;

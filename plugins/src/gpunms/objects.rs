@@ -49,25 +49,6 @@ impl Objects {
         let rows = Rows::new(detections, key, Vec::new(), frame)?;
         Ok(Self { rows, decoder, info, points, with_masks })
     }
-
-    fn put(&self, found: &Found, frame: &mut gst::BufferRef) {
-        let first = objects(frame).len();
-        let mut points = found.attached.keypoints.chunks_exact(self.points.count().max(1));
-        for (id, detection) in (first..).zip(&found.detections) {
-            let object = Object {
-                id: i32::try_from(id).unwrap_or(i32::MAX),
-                label: self.info.label(detection.class),
-                detection: Some(DetectionParam {
-                    rect: detection.rect,
-                    confidence: detection.confidence,
-                    label_id: detection.class,
-                }),
-                keypoints: points.next().map(|points| self.points.param(points)),
-                ..Object::default()
-            };
-            object.put(frame, &detection.rect);
-        }
-    }
 }
 
 impl Decode for Objects {
@@ -78,19 +59,39 @@ impl Decode for Objects {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        for set in sets {
-            let found = self.rows.find(set, side)?;
+        let Self { rows, decoder, info, points, with_masks } = self;
+        rows.find_each(sets, side, |set, found| {
             counts.add("objects", found.detections.len());
             counts.add("candidates", found.outcome.candidates);
             counts.add("non-finite", found.outcome.non_finite);
             counts.add("truncated", found.outcome.truncated);
-            self.put(&found, frame);
-            if let ([_], true, Some(masks)) = (sets, self.with_masks, self.decoder.masks()) {
+            put(&found, info, points, frame);
+            if let ([_], true, Some(masks)) = (sets, *with_masks, decoder.masks()) {
                 let kept = masks::tensors(set, masks, &found.attached.coefficients);
                 TensorSet::put(&[kept.ok_or("a frame came without its prototypes. Put the element that removes metadata from frames before fusedpreproc")?], frame);
             }
-        }
-        Ok(())
+            Ok(())
+        })
+    }
+}
+
+/// Puts what was found on the frame, as new objects.
+fn put(found: &Found, info: &ModelInfo, points: &Points, frame: &mut gst::BufferRef) {
+    let first = objects(frame).len();
+    let mut keypoints = found.attached.keypoints.chunks_exact(points.count().max(1));
+    for (id, detection) in (first..).zip(&found.detections) {
+        let object = Object {
+            id: i32::try_from(id).unwrap_or(i32::MAX),
+            label: info.label(detection.class),
+            detection: Some(DetectionParam {
+                rect: detection.rect,
+                confidence: detection.confidence,
+                label_id: detection.class,
+            }),
+            keypoints: keypoints.next().map(|keypoints| points.param(keypoints)),
+            ..Object::default()
+        };
+        object.put(frame, &detection.rect);
     }
 }
 

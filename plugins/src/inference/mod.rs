@@ -2,6 +2,7 @@
 //! of one model. `ort` makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of
 //! [`Runtime`].
 
+mod backend;
 mod cache;
 mod config;
 mod error;
@@ -27,8 +28,8 @@ use std::time::{Duration, Instant};
 use cudainfer_kernels::device::{Context, Counters};
 use cudainfer_kernels::tensor::TensorDesc;
 
+use self::backend::{Opened, loading};
 use self::cache::Cache;
-use self::runtime::{Opened, loading};
 use self::shape::zeros;
 use crate::files;
 use crate::model::onnx::external_files;

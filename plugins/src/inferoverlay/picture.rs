@@ -1,9 +1,9 @@
-//! What is drawn of a frame's objects: the list of shapes, and the trails that outlive a frame.
+//! What is drawn of a frame's objects: the list of primitives, and the trails that outlive a frame.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cudainfer_kernels::draw::{self, MaskInk, Rgb, Shape, color_of, default_scale};
+use cudainfer_kernels::draw::{self, MaskInk, Primitive, Rgb, color_of, default_scale};
 
 use crate::meta::mask::{Kind, Mask};
 use crate::meta::object::{KeypointsParam, Object};
@@ -210,21 +210,21 @@ pub(super) fn sizes(settings: &Settings, height: usize) -> (u32, u32) {
     (thickness, scale)
 }
 
-/// The shapes of a frame `height` pixels high, in the order in which they are drawn.
-pub(super) fn shapes<'a>(
+/// The primitives of a frame `height` pixels high, in the order in which they are drawn.
+pub(super) fn primitives<'a>(
     objects: &[Object],
     captions: &'a [String],
     limbs: &'a [Vec<Limb>],
     trails: &'a Trails,
     settings: &Settings,
     height: usize,
-) -> Vec<Shape<'a>> {
+) -> Vec<Primitive<'a>> {
     let (thickness, scale) = sizes(settings, height);
-    let mut shapes = Vec::new();
+    let mut primitives = Vec::new();
     let mut ways: Vec<_> = trails.trails.iter().collect();
     ways.sort_unstable_by_key(|(id, _)| **id);
     for (id, trail) in ways {
-        shapes.push(Shape::Polyline { points: &trail.points, thickness, color: color_of(*id) });
+        primitives.push(Primitive::Polyline { points: &trail.points, thickness, color: color_of(*id) });
     }
     // Where there are several with points, and no tracks, colours tell whose is what.
     let several = objects.iter().filter(|object| object.keypoints.is_some()).count() > 1;
@@ -234,7 +234,7 @@ pub(super) fn shapes<'a>(
         }
         let color = color(object);
         if let Some(detection) = object.detection.as_ref().filter(|_| settings.boxes) {
-            shapes.push(Shape::Rect { rect: detection.rect, thickness, color });
+            primitives.push(Primitive::Rect { rect: detection.rect, thickness, color });
         }
         for limb in limbs {
             let color = match &object.tracking {
@@ -242,19 +242,28 @@ pub(super) fn shapes<'a>(
                 None if several => color_of(place),
                 None => color_of_name(&limb.to),
             };
-            shapes.push(Shape::Polyline { points: &limb.ends, thickness: (thickness / 2).max(1), color });
+            primitives.push(Primitive::Polyline {
+                points: &limb.ends,
+                thickness: (thickness / 2).max(1),
+                color,
+            });
         }
         if let Some(points) = object.keypoints.as_ref().filter(|_| settings.points) {
             let radius = 1.5 * thickness as f32 + 1.5;
             for ((name, x), y) in points.names.iter().zip(&points.x).zip(&points.y) {
-                shapes.push(Shape::Disc { x: *x as f32, y: *y as f32, radius, color: color_of_name(name) });
+                primitives.push(Primitive::Disc {
+                    x: *x as f32,
+                    y: *y as f32,
+                    radius,
+                    color: color_of_name(name),
+                });
             }
         }
         if let Some((x, y)) = caption_at(object).filter(|_| !text.is_empty()) {
-            shapes.push(Shape::Label { x, y, text, color, scale });
+            primitives.push(Primitive::Label { x, y, text, color, scale });
         }
     }
-    shapes
+    primitives
 }
 
 #[cfg(test)]
@@ -316,14 +325,14 @@ mod tests {
         let (captions, limbs) = (captions(objects, settings), limbs(objects, settings));
         let trails = Trails::default();
         let (mut lines, mut written) = (Vec::new(), Vec::new());
-        for shape in shapes(objects, &captions, &limbs, &trails, settings, 1080) {
-            match shape {
-                Shape::Polyline { points, thickness, color } => {
+        for primitive in primitives(objects, &captions, &limbs, &trails, settings, 1080) {
+            match primitive {
+                Primitive::Polyline { points, thickness, color } => {
                     assert_eq!(points, [(10.0, 30.0), (20.0, 20.0)]);
                     assert_eq!(thickness, 1, "boxes have 3");
                     lines.push(color);
                 }
-                Shape::Label { x, y, text, .. } => written.push((x, y, text.to_owned())),
+                Primitive::Label { x, y, text, .. } => written.push((x, y, text.to_owned())),
                 _ => {}
             }
         }

@@ -37,9 +37,9 @@ impl Decode for Points {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        for set in sets {
-            let (found, outcome) = self.rows.find(set, side)?;
-            put(frame, &found, &self.plan, &self.info, set);
+        let Self { rows, plan, info } = self;
+        rows.find_each(sets, side, |set, (found, outcome)| {
+            put(frame, &found, plan, info, set);
             match &found {
                 Found::Peaks(peaks) => counts.add("peaks", peaks.len()),
                 Found::Poses(poses) => {
@@ -49,8 +49,8 @@ impl Decode for Points {
             }
             counts.add("non-finite", outcome.non_finite);
             counts.add("truncated", outcome.truncated);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use gst_base::subclass::prelude::*;
 
 use super::enums::Output;
 use super::instances::Instances;
-use super::masks::{Job, Masks};
+use super::masks::{MaskMaker, Masks};
 use super::negotiate;
 use super::properties::PROPERTIES;
 use super::settings::{Settings, Work};
@@ -156,8 +156,7 @@ impl BaseTransformImpl for SegMask {
             return self.parent_propose_allocation(decide_query, query);
         }
         // What is behind gets other frames.
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        order::promise(query);
+        order::propose(query, None);
         Ok(())
     }
 
@@ -214,14 +213,14 @@ impl DecodingElementImpl for SegMask {
         let settings = lock(&self.settings).clone();
         let plan = settings.plan(incoming.model, incoming.info)?;
         let mut result = Target::new(settings.output, &plan.work, incoming.caps)?;
-        let work = match plan.work {
+        let maker = match plan.work {
             Work::Whole { params, kind, .. } => {
                 let model = incoming.caps.structure(0).and_then(|s| s.get(caps::MODEL).ok());
                 let setup = Setup { logits: plan.tensor.clone(), input: plan.input, params, model };
-                Job::Whole(Box::new(Whole::new(setup)), kind)
+                MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
             }
             Work::Instances { layout } => {
-                Job::Instances(Box::new(Instances::new(plan.tensor.clone(), plan.input, layout)))
+                MaskMaker::Instances(Box::new(Instances::new(plan.tensor.clone(), plan.input, layout)))
             }
         };
         if incoming.outgoing.is_some() {
@@ -237,7 +236,7 @@ impl DecodingElementImpl for SegMask {
         }
         let frame = caps::frame_size(incoming.caps);
         let streams = Arc::clone(&self.streams);
-        Ok(Box::new(Masks { tensor: plan.tensor.name, work, frame, size: settings.size, result, streams }))
+        Ok(Box::new(Masks { tensor: plan.tensor.name, maker, frame, size: settings.size, result, streams }))
     }
 
     /// A mask in metadata is not waited for.

@@ -17,7 +17,7 @@ use crate::sync::lock;
 pub(super) struct Masks {
     /// The tensor with the logits or the prototypes.
     pub tensor: String,
-    pub work: Job,
+    pub maker: MaskMaker,
     /// The frame's width and height.
     pub frame: [usize; 2],
     pub size: Size,
@@ -26,8 +26,8 @@ pub(super) struct Masks {
     pub streams: Arc<Mutex<Streams<Smoothed>>>,
 }
 
-/// What is made.
-pub(super) enum Job {
+/// What makes them, and of what kind they are.
+pub(super) enum MaskMaker {
     Whole(Box<Whole>, Kind),
     Instances(Box<Instances>),
 }
@@ -45,14 +45,14 @@ impl Decode for Masks {
                 "masks are made of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
             );
         };
-        let Self { tensor, work, frame: frame_size, size, result, streams } = self;
-        match work {
-            Job::Instances(instances) => {
+        let Self { tensor, maker, frame: frame_size, size, result, streams } = self;
+        match maker {
+            MaskMaker::Instances(instances) => {
                 let masks = instances.make(set, &objects(frame), side)?;
                 mask::put(frame, &masks);
                 counts.add("masks", masks.len());
             }
-            Job::Whole(whole, kind) => {
+            MaskMaker::Whole(whole, kind) => {
                 let logits = set.tensors.iter().find(|t| t.desc.name == *tensor);
                 let logits = logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
                 let resized = *size == Size::Frame || !matches!(result, Target::Meta);

@@ -11,6 +11,7 @@ use gst::subclass::prelude::*;
 use super::change::{Loader, Next};
 use super::instance::{Instance, InstanceSlot};
 use super::latency::Latency;
+use super::log::CAT;
 use super::owner::Tally;
 use super::pusher::Pusher;
 use super::running::{Negotiated, Running};
@@ -20,10 +21,6 @@ use crate::model::ModelInfo;
 use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, notice, stats};
-
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("trtinfer", gst::DebugColorFlags::empty(), Some("ONNX Runtime inference"))
-});
 
 pub struct TrtInfer {
     pub(super) sink: gst::Pad,

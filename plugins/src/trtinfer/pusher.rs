@@ -11,8 +11,9 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::imp::{CAT, TrtInfer};
+use super::imp::TrtInfer;
 use super::lane::Lane;
+use super::log::CAT;
 use super::owner::Owner;
 use crate::sync::lock;
 

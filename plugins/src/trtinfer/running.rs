@@ -8,13 +8,15 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::batcher::Client;
-use super::imp::{CAT, TrtInfer};
+use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::latency::Latency;
 use super::leaky::Leaky;
-use super::owner::{Owner, Request, ReturnGuard};
+use super::log::CAT;
+use super::owner::Owner;
 use super::pusher::Pusher;
+use super::request::{Request, ReturnGuard};
 use crate::inference::RunShape;
 use crate::sync::lock;
 use crate::{nvtx, refused};
@@ -278,8 +280,8 @@ impl Running {
 
     /// Takes back all frames that wait, because they are not wanted any more.
     pub fn take_back(&self) {
-        while let Some(job) = self.instance.batcher.take_back(self.client) {
-            drop(job);
+        while let Some(request) = self.instance.batcher.take_back(self.client) {
+            drop(request);
         }
     }
 }

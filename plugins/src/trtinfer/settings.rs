@@ -9,8 +9,8 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::cores;
-use super::instance::Setup;
 use super::leaky::Leaky;
+use super::setup::Setup;
 use crate::inference::{Config, Precision, Provider};
 use crate::nick::nick;
 use crate::property::{Table, Words, property};

@@ -3,8 +3,10 @@
 use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
+mod rounding;
 mod zones;
 
+use rounding::{pixels, score};
 use zones::{StayRecord, ZoneRecords, stays};
 
 use crate::meta::object::{ClassificationParam, KeypointsParam, Object};
@@ -100,19 +102,6 @@ pub(crate) struct ClassRecord {
     pub label: String,
     pub label_id: u32,
     pub confidence: f64,
-}
-
-/// Pixels to a hundredth and probabilities to a ten-thousandth: more is noise, and the lines stay short.
-fn round(value: f64, steps: f64) -> f64 {
-    (value * steps).round() / steps
-}
-
-fn pixels(value: impl Into<f64>) -> f64 {
-    round(value.into(), 100.0)
-}
-
-fn score(value: impl Into<f64>) -> f64 {
-    round(value.into(), 10_000.0)
 }
 
 impl From<&Rect> for BoxRecord {
