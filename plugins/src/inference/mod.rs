@@ -45,7 +45,7 @@ pub struct Engine {
     pub input: ImageInput,
     /// Its outputs, in the model's order.
     pub outputs: Vec<TensorDesc>,
-    /// The sidecar.
+    /// What is known of it: the sidecar, and what the model says itself as far as its inputs do not contradict it.
     pub info: ModelInfo,
     /// Where it runs.
     pub provider: Provider,
@@ -61,7 +61,7 @@ pub struct Engine {
     context: Option<Arc<Context>>,
     /// Whether it came from the cache.
     pub cached: bool,
-    /// What the user should know of, a sentence each: what in the cache was damaged.
+    /// What the user should know of, a sentence each: what the model says wrongly of itself, what in the cache was damaged.
     pub warnings: Vec<String>,
     cache: Mutex<Cache>,
 }
@@ -88,6 +88,7 @@ impl Engine {
             backend.open(config, counters, &mut cache, progress)?;
         let cached = cache.hit();
         let inputs = first.inputs().to_vec();
+        let (info, contradictions) = info.settle(&inputs, path);
         let input = ImageInput::of(&inputs, &info, path)?;
         let batch = batch_size(config, &input)?;
         first.reserve(batch);
@@ -108,7 +109,8 @@ impl Engine {
                 Ok::<(), InferenceError>(())
             })?;
         }
-        let mut warnings = cache.warnings();
+        let mut warnings = contradictions;
+        warnings.extend(cache.warnings());
         warnings.extend(backend.warning(provider));
         let cache = Mutex::new(cache);
         Ok(Self {
