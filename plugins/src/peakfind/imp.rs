@@ -11,7 +11,10 @@ use super::objects::Points;
 use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+};
+use crate::model::{Group, origins_reading};
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -91,5 +94,14 @@ impl DecodingElementImpl for PeakFind {
         let search = Search { outputs, plan, input: model.input, params: settings.params(info) };
         let info = (*info).clone();
         Ok(Box::new(Points::new(search, info, caps::frame_size(incoming.caps))?))
+    }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let info = incoming.info;
+        let what = match info.skeleton.points.len() {
+            0 => "points of confidence maps".to_owned(),
+            points => format!("{points} points{}", origins_reading(info, &[Group::Keypoints])),
+        };
+        Reading::of(incoming, info, &what)
     }
 }

@@ -7,9 +7,9 @@ use cudainfer_kernels::tensor::TensorDesc;
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
 use crate::meta::mask::{COEFFICIENTS, Kind};
-use crate::model::ModelInfo;
 use crate::model::enums::masks::{Activation, Mode};
 use crate::model::enums::tensor::Layout;
+use crate::model::{Group, ModelInfo};
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
@@ -165,8 +165,9 @@ impl Settings {
         let fits = pair || labels.is_empty() || labels.len() == channels;
         let warning = (!fits).then(|| {
             format!(
-                "the sidecar has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
-                 correct labels in [output]",
+                "{} has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
+                 correct labels in the sidecar's [output]",
+                info.origin(Group::Labels).map_or_else(|| "the sidecar".into(), ToString::to_string),
                 labels.len()
             )
         });

@@ -318,6 +318,7 @@ impl TrtInfer {
         self.update_latency(incoming);
         self.obj().notify("model");
         self.obj().notify("active-provider");
+        self.tell_reading(next);
         Ok(())
     }
 
