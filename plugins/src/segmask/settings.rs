@@ -6,6 +6,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
+use crate::decoding::reading::settle_labels;
 use crate::meta::mask::{COEFFICIENTS, Kind};
 use crate::model::enums::masks::{Activation, Mode};
 use crate::model::enums::tensor::Layout;
@@ -157,13 +158,15 @@ impl Settings {
         // Wrong parameters are reported now, not with the first frame.
         Segmenter::new(tensor, input, params).map_err(said)?;
 
+        // Of one channel, the labels may be those of its absence and its presence.
+        let pair = channels == 1 && info.output.labels.len() == 2;
+        let (info, contradicted) =
+            if pair { (info.clone(), None) } else { settle_labels(info, Some(channels)) };
         let labels = &info.output.labels;
         let number = u32::try_from(channel).unwrap_or(u32::MAX);
-        // Of one channel, the labels may be those of its absence and its presence.
-        let pair = channels == 1 && labels.len() == 2;
         let name = if pair { labels[1].clone() } else { info.label(number) };
         let fits = pair || labels.is_empty() || labels.len() == channels;
-        let warning = (!fits).then(|| {
+        let sentence = (!fits).then(|| {
             format!(
                 "{} has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
                  correct labels in the sidecar's [output]",
@@ -171,6 +174,7 @@ impl Settings {
                 labels.len()
             )
         });
+        let warning = contradicted.or(sentence);
         let all = |channels| (0..channels).map(|class| info.label(class)).collect();
         let (kind, gray) = match mode {
             Mode::Soft => (Kind::Alpha { label: name }, (0..=255).collect()),

@@ -2,7 +2,7 @@
 //! family prepares its input and what its outputs are is a matter of its code (libreyolo/models/FAMILY/utils.py).
 
 use super::Declared;
-use super::values::{height_and_width, names, normalize};
+use super::values::{brief, height_and_width, names, normalize};
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::model::enums::tensor::{ChannelOrder, Resize};
 use crate::model::onnx::Metadata;
@@ -26,7 +26,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     }
     let task = metadata.get("task").unwrap_or("detect");
     if task != "detect" {
-        declared.unsupported = Some(format!("{} for task '{}'", family.escape_debug(), task.escape_debug()));
+        declared.unsupported = Some(format!("{} for task '{}'", brief(family), brief(task)));
         return Some(declared);
     }
     let (input, output) = (&mut words.input, &mut words.output);
@@ -59,7 +59,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         }
         other => {
             (input.channels, input.resize) = (None, None);
-            declared.unsupported = Some(format!("family '{}'", other.escape_debug()));
+            declared.unsupported = Some(format!("family '{}'", brief(other)));
         }
     }
     Some(declared)

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::values::{by_channel, height_and_width, names, normalize};
+use super::values::{brief, by_channel, height_and_width, names, normalize};
 use super::{Declared, yaml};
 use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
 use crate::model::origin::Source;
@@ -26,8 +26,7 @@ pub(super) fn read(text: &str) -> Result<Option<Declared>, String> {
     for step in steps {
         read_step(step, &mut declared);
     }
-    let arch = arch.chars().take(64).collect::<String>();
-    declared.unsupported = Some(format!("PaddleDetection's architecture '{}'", arch.escape_debug()));
+    declared.unsupported = Some(format!("PaddleDetection's architecture '{}'", brief(arch)));
     Ok(Some(declared))
 }
 

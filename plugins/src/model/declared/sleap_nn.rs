@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Declared;
-use super::values::{names, normalize};
+use super::values::{brief, names, normalize};
 use crate::model::Skeleton;
 use crate::model::onnx::Metadata;
 use crate::model::origin::Source;
@@ -28,7 +28,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             skeleton.map(|skeleton| skeleton.with_edges(edges.unwrap_or_default())).unwrap_or_default();
     }
     let kind = all.get("model_type").and_then(Value::as_str).unwrap_or("of no kind");
-    declared.unsupported = Some(format!("the points that a '{}' model finds itself", kind.escape_debug()));
+    declared.unsupported = Some(format!("the points that a '{}' model finds itself", brief(kind)));
     Some(declared)
 }
 

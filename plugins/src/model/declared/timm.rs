@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Declared;
-use super::values::{by_channel, names, normalize, size};
+use super::values::{brief, by_channel, names, normalize, size};
 use crate::model::enums::tensor::{Interpolation, Resize};
 use crate::model::origin::Source;
 
@@ -24,7 +24,7 @@ pub(super) fn read(configuration: &Value) -> Option<Declared> {
     match all.get("crop_mode").and_then(Value::as_str).unwrap_or("center") {
         "center" => {
             input.resize = Some(Resize::CenterCrop);
-            if let Some(share) = crop.filter(|share| *share < 1.0) {
+            if let Some(share) = crop.filter(|share| (0.01..1.0).contains(share)) {
                 declared
                     .inexact
                     .push(format!("a crop to {share} of the picture is taken for one without a margin"));
@@ -38,11 +38,9 @@ pub(super) fn read(configuration: &Value) -> Option<Declared> {
         Some("nearest") => input.interpolation = Some(Interpolation::Nearest),
         Some(other) => {
             input.interpolation = Some(Interpolation::Bilinear);
-            let other: String = other.chars().take(20).collect();
-            declared.inexact.push(format!(
-                "interpolation '{}' with antialiasing is taken for bilinear",
-                other.escape_debug()
-            ));
+            declared
+                .inexact
+                .push(format!("interpolation '{}' with antialiasing is taken for bilinear", brief(other)));
         }
         None => (),
     }

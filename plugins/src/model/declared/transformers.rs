@@ -6,10 +6,9 @@ use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
 use serde_json::Value;
 
 use super::Declared;
-use super::values::{by_channel, float, names, normalize, size};
+use super::values::{brief, by_channel, float, names, normalize, size};
 use crate::model::enums::classes;
 use crate::model::enums::detection::{Decoder, NmsMode};
-use crate::model::enums::masks;
 use crate::model::enums::tensor::{Interpolation, Resize};
 use crate::model::origin::Source;
 use crate::model::sidecar::Sidecar;
@@ -47,8 +46,6 @@ fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
                 Some(if several { classes::Activation::Sigmoid } else { classes::Activation::Softmax });
         }
         ("SemanticSegmentation", _) => {
-            // Softmax does not change which class is the greatest.
-            segment.mode = Some(masks::Mode::Argmax);
             let first = output.labels.first().map(|label| label.to_ascii_lowercase());
             segment.background = Some(if first.as_deref() == Some("background") { 0 } else { -1 });
         }
@@ -65,8 +62,7 @@ fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
             declared.words.output.activation = Some(Activation::Sigmoid);
         }
         _ => {
-            let words = architecture.chars().take(64).collect::<String>();
-            declared.unsupported = Some(format!("architecture '{}'", words.escape_debug()));
+            declared.unsupported = Some(format!("architecture '{}'", brief(architecture)));
         }
     }
 }
@@ -237,7 +233,7 @@ mod tests {
         let several = of("ViTForImageClassification", ("problem_type", json!("multi_label_classification")));
         assert_eq!(several.classify.activation, Some(classes::Activation::Sigmoid));
         let walls = of("SegformerForSemanticSegmentation", ("id2label", json!({"0": "wall"})));
-        assert_eq!((walls.segment.mode, walls.segment.background), (Some(masks::Mode::Argmax), Some(-1)));
+        assert_eq!(walls.segment.background, Some(-1));
         let nothing = of("SegformerForSemanticSegmentation", ("id2label", json!({"0": "Background"})));
         assert_eq!(nothing.segment.background, Some(0));
     }

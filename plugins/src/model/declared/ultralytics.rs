@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Declared;
 use super::python::literal;
-use super::values::{height_and_width, names, normalize};
+use super::values::{brief, height_and_width, names, normalize};
 use crate::model::Skeleton;
 use crate::model::enums::classes;
 use crate::model::enums::detection::Decoder;
@@ -67,7 +67,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
                 words.skeleton = Skeleton::of_points(points).unwrap_or_default();
             }
         }
-        other => declared.unsupported = Some(format!("task '{}'", other.escape_debug())),
+        other => declared.unsupported = Some(format!("task '{}'", brief(other))),
     }
     Some(declared)
 }

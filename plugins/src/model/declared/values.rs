@@ -8,6 +8,9 @@ use crate::model::sidecar::Input;
 /// Most names of classes; ImageNet-21k has 21841.
 const MOST_NAMES: usize = 100_000;
 
+/// Most characters of a word that is repeated in a sentence.
+const LONGEST_WORD: usize = 64;
+
 /// A width or height.
 pub(super) fn size(value: &Value) -> Option<u32> {
     let size = value.as_u64()?;
@@ -68,6 +71,11 @@ pub(super) fn names(value: &Value) -> Option<Vec<String>> {
         _ => None,
     }
     .filter(|names| !names.is_empty())
+}
+
+/// A word of somebody else's for a sentence: short, and without control characters.
+pub(super) fn brief(word: &str) -> String {
+    word.chars().take(LONGEST_WORD).flat_map(char::escape_debug).collect()
 }
 
 /// A name without line breaks and other control characters, which would break lines of logs and of labels.
