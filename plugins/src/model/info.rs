@@ -154,6 +154,15 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
+    /// What a model with this metadata would have said, for tests.
+    #[cfg(test)]
+    pub(super) fn declared(words: Sidecar) -> Self {
+        let mut known = Known::default();
+        let origin = Origin { source: Source::Metadata, maker: "test".into() };
+        known.complete(vec![declared::Declared { origin, words, ..declared::Declared::default() }]);
+        Self(Arc::new(known))
+    }
+
     /// The same with another note.
     pub(super) fn noting(&self, note: String) -> Self {
         let mut known = Known::clone(&self.0);

@@ -67,3 +67,62 @@ impl ModelInfo {
         (info, warnings)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Sidecar;
+
+    /// What is left of `words` at an input, and the warnings.
+    fn settled(input: &str, words: &str) -> (ModelInfo, Vec<String>) {
+        let words: Sidecar = toml::from_str(words).unwrap();
+        ModelInfo::declared(words).settle(&[input.parse().unwrap()], Path::new("model.onnx"))
+    }
+
+    #[test]
+    fn what_fits_the_input_is_left_as_it_is() {
+        let words =
+            "[input]\nwidth = 64\nheight = 32\nchannels = \"bgr\"\nscale = 1.0\nmean = [1.0, 2.0, 3.0]";
+        for input in ["images:float32:1x3x32x64", "images:float32:?x3x?x?", "images:float32:?x3x32x?"] {
+            let (info, warnings) = settled(input, words);
+            assert!(warnings.is_empty(), "{input}: {warnings:?}");
+            assert_eq!((info.input.width, info.input.height), (Some(64), Some(32)), "{input}");
+            assert!(info.input.channels.is_some() && info.input.mean.is_some());
+        }
+    }
+
+    #[test]
+    fn the_inputs_own_shape_wins_with_a_sentence() {
+        for (input, words, sentence) in [
+            ("i:float32:1x3x64x64", "[input]\nwidth = 64\nheight = 32", "has 64x32 pixels, but it has 64x64"),
+            ("i:float32:1x3x?x64", "[input]\nwidth = 32\nheight = 32", "has 32x32 pixels, but it has 64xany"),
+            ("i:float32:1x1x64x64", "[input]\nchannels = \"rgb\"", "is in colour, but it has 1 channel"),
+            ("i:float32:1x3x64x64", "[input]\nchannels = \"gray\"", "has one channel, but it has 3 channel"),
+            (
+                "i:float32:1x1x64x64",
+                "[input]\nscale = 1.0\nstd = [1.0, 2.0, 3.0]",
+                "has several channels, but it has one",
+            ),
+        ] {
+            let (info, warnings) = settled(input, words);
+            let [warning] = &warnings[..] else { panic!("{input}: {warnings:?}") };
+            assert!(warning.starts_with("the file's metadata (test) says"), "{warning}");
+            assert!(warning.contains(sentence), "{warning}");
+            assert!(Group::INPUT.iter().all(|group| !group.is_set(&info)), "{input}: {words}");
+        }
+    }
+
+    #[test]
+    fn an_integer_input_is_not_scaled_by_what_a_float_input_would_need() {
+        let (info, warnings) = settled("i:uint8:1x3x64x64", "[input]\nscale = 0.003921569");
+        assert!(warnings.is_empty() && info.input.scale.is_none());
+        assert!(info.notes()[0].contains("uint8"), "{:?}", info.notes());
+    }
+
+    #[test]
+    fn an_input_that_takes_no_image_is_somebody_elses_error() {
+        let (_, warnings) =
+            settled("i:float32:1x5x64x64", "[input]\nchannels = \"rgb\"\nwidth = 1\nheight = 1");
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+}
