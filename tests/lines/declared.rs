@@ -93,6 +93,9 @@ fn copied(name: &str, beside: &[(&str, &str)]) -> PathBuf {
 
 const ULTRALYTICS: &str = "the file's metadata (Ultralytics)";
 
+/// The outputs of the model `masks`.
+const MASKS: &str = "coloured:float32:1x10x84, prototypes:float32:1x4x16x16";
+
 /// The boxes of the red and the blue object on frames of 64x64.
 const BOXES: [Rect; 2] =
     [Rect { x: 8.0, y: 4.0, w: 16.0, h: 24.0 }, Rect { x: 44.0, y: 32.0, w: 8.0, h: 16.0 }];
@@ -180,24 +183,18 @@ fn the_sidecar_overrides_the_metadata_and_a_property_both() {
 
 #[test]
 fn what_nobody_says_is_said_to_be_assumed() {
-    let outcome = outcome(copied("detector", &[]), "gpunms");
+    let outcome = outcome(copied("masks", &[]), "gpunms");
     assert_eq!(outcome.labels(), ["0", "1"]);
     assert_eq!(outcome.reading("infer"), "64x64 rgb float32, scale 1/255, letterbox, assumed; no names");
-    let reading = outcome.reading("decode");
-    assert!(
-        reading.starts_with("decoder yolov8, assumed from detections:float32:1x6x84, 2 classes, no names"),
-        "{reading}"
-    );
+    let wanted = format!("decoder yolo-seg, assumed from {MASKS}, 2 classes, no names, 64x64");
+    assert_eq!(outcome.reading("decode"), wanted);
 }
 
 #[test]
 fn the_sidecar_that_is_offered_says_the_same() {
-    for (name, element) in [
-        ("says-names", "gpunms"),
-        ("says-pose", "gpunms"),
-        ("detector", "gpunms"),
-        ("says-colours", "classify"),
-    ] {
+    for (name, element) in
+        [("says-names", "gpunms"), ("says-pose", "gpunms"), ("masks", "gpunms"), ("says-colours", "classify")]
+    {
         let before = outcome(copied(name, &[]), element);
         let (.., sidecar) = before.readings.iter().find(|(element, ..)| element == "decode").unwrap();
         let path = copied(name, &[("model.toml", sidecar)]);
@@ -210,7 +207,7 @@ fn the_sidecar_that_is_offered_says_the_same() {
                 .next()
                 .unwrap()
                 .replace(ULTRALYTICS, "the sidecar")
-                .replace(", assumed from detections:float32:1x6x84", " from the sidecar");
+                .replace(&format!(", assumed from {MASKS}"), " from the sidecar");
             assert_eq!(after.reading(element), by_sidecar, "{name}: {sidecar}");
         }
         let (.., again) = after.readings.iter().find(|(element, ..)| element == "decode").unwrap();
@@ -255,5 +252,5 @@ fn a_layout_that_no_decoder_reads_is_named_where_nothing_fits() {
     let outcome = outcome(model("says-obb"), "gpunms");
     assert!(outcome.reading("infer").contains("outputs: task 'obb' by the file's metadata"), "{outcome:?}");
     let error = outcome.errors.first().expect("the shapes do not fit two classes");
-    assert!(error.contains("task 'obb', which no decoder reads"), "{error}");
+    assert!(error.contains("names task 'obb' for them, which no decoder reads"), "{error}");
 }

@@ -24,7 +24,7 @@ fn inspect_prints_a_sidecar_that_says_the_same_when_it_is_pasted() {
     for (name, wanted) in [
         ("says-names", "decoder yolov8 from the file's metadata (Ultralytics), 3 classes"),
         ("says-colours", "3 classes, 3 names from the file's metadata (Ultralytics)"),
-        ("detector", "decoder yolov8, assumed from detections:float32:1x6x84"),
+        ("masks", "decoder yolo-seg, assumed from coloured:float32:1x10x84"),
     ] {
         let path = scratch("inspect").join("model.onnx");
         std::fs::copy(model(name), &path).unwrap();
@@ -45,8 +45,8 @@ fn inspect_says_what_it_cannot_read() {
     let obb = model("says-obb");
     for (arguments, part) in [
         (&["/nowhere/a.onnx"][..], "the model file '/nowhere/a.onnx' cannot be read"),
-        (&[&posenet], "gpunms cannot read them"),
-        (&[&obb], "task 'obb', which no decoder reads"),
+        (&[&posenet, "--element", "gpunms"], "gpunms cannot read them"),
+        (&[&obb], "task 'obb' for them, which no decoder reads"),
         (&[&model("says-names"), "--decoder", "nanodet"], "decoder nanodet"),
     ] {
         let output = inspect(arguments);

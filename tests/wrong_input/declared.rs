@@ -31,7 +31,7 @@ fn files_beside_a_model_that_make_no_sense_are_passed_over() {
         ("class_names.txt", &[0xff; 100]),
     ] {
         let folder = scratch("beside");
-        std::fs::copy(model("detector"), folder.join("model.onnx")).unwrap();
+        std::fs::copy(model("masks"), folder.join("model.onnx")).unwrap();
         std::fs::write(folder.join(name), text).unwrap();
         let path = folder.join("model.onnx");
         let report = run(&line(&path.display().to_string()));
@@ -44,7 +44,7 @@ fn files_beside_a_model_that_make_no_sense_are_passed_over() {
 #[test]
 fn a_directory_or_a_fifo_for_a_file_beside_a_model_is_passed_over() {
     let folder = scratch("beside-irregular");
-    std::fs::copy(model("detector"), folder.join("model.onnx")).unwrap();
+    std::fs::copy(model("masks"), folder.join("model.onnx")).unwrap();
     std::fs::create_dir(folder.join("config.json")).unwrap();
     let fifo = std::process::Command::new("mkfifo").arg(folder.join("infer_cfg.yml")).status().unwrap();
     assert!(fifo.success());

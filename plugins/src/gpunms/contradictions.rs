@@ -49,7 +49,7 @@ pub(super) fn choose(settings: &Settings, model: &ModelOutputs, info: &ModelInfo
         Ok(decoder) => {
             let warning = unsupported.map(|(origin, layout)| {
                 format!(
-                    "{origin} says that the outputs are {layout}, which no decoder reads; their shapes look like {}'s, so they \
+                    "{origin} names {layout} for the outputs, which no decoder reads; their shapes look like {}'s, so they \
                      are read as that. Set decoder, or decoder in the sidecar, if that is right",
                     decoder.kind()
                 )
@@ -60,7 +60,7 @@ pub(super) fn choose(settings: &Settings, model: &ModelOutputs, info: &ModelInfo
     };
     if let Some((origin, layout)) = unsupported {
         return Err(format!(
-            "{} ({origin} says that they are {layout}, which no decoder reads)",
+            "{} ({origin} names {layout} for them, which no decoder reads)",
             words(&info, &error)
         ));
     }

@@ -60,11 +60,7 @@ impl Reader<'_> {
         self.rest = self.rest.get(1..)?;
         let mut values = Map::new();
         while !self.eat("}") {
-            let key = match self.value(1)? {
-                Value::String(key) => key,
-                Value::Number(key) => key.to_string(),
-                _ => return None,
-            };
+            let key = self.key()?;
             if !self.eat(":") {
                 return None;
             }
@@ -75,6 +71,18 @@ impl Reader<'_> {
             }
         }
         Some(Value::Object(values))
+    }
+
+    /// A number or a string as text.
+    fn key(&mut self) -> Option<String> {
+        self.skip();
+        if self.rest.starts_with(['\'', '"']) {
+            return self.string();
+        }
+        match self.word()? {
+            Value::Number(key) => Some(key.to_string()),
+            _ => None,
+        }
     }
 
     fn string(&mut self) -> Option<String> {
@@ -183,6 +191,8 @@ mod tests {
             &deep(33),
             &deep(100_000),
             &"[".repeat(100_000),
+            &"{".repeat(100_000),
+            &"{0:".repeat(100_000),
         ] {
             assert_eq!(literal(text), None, "{}", &text[..text.len().min(20)]);
         }
