@@ -3,10 +3,12 @@
 
 mod cache;
 mod classes;
+mod declared;
 mod exit;
 mod grouping;
 mod heads;
 mod inspect;
+mod inspect_model;
 mod launch;
 mod masks;
 mod metadata;

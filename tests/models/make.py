@@ -62,10 +62,11 @@ class Graph:
         self.constant("zero", np.float32(0))
         return self.node("Mul", ["mean_all", "zero"], "nothing")
 
-    def save(self, name: str, sidecar: str = "") -> None:
-        """Writes the model, and its sidecar where it has one."""
+    def save(self, name: str, sidecar: str = "", metadata: dict[str, str] | None = None) -> None:
+        """Writes the model, and its sidecar where it has one. `metadata` goes into the model's file."""
         graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
+        helper.set_model_props(model, metadata or {})
         onnx.checker.check_model(model)
         onnx.save(model, FOLDER / f"{name}.onnx")
         if sidecar:
@@ -346,6 +347,41 @@ def heads() -> None:
     graph.save("centers", RED_AND_BLUE)
 
 
+def declared() -> None:
+    """The detector's boxes, without a sidecar: what it lacks is in the file's metadata, as Ultralytics writes it."""
+    boxes, scores, colours = detector_tables()
+    points = np.zeros((9, 84), np.float32)
+    points[:, 0] = [12, 8, 0.875, 20, 8, 0.75, 16, 70, 0.25]
+    points[:, 5] = [46, 34, 0.5, 50, 34, 0.625, 48, 46, 1]
+    third = np.zeros((1, 84), np.float32)
+    two = {0: "red", 1: "blue"}
+    common = {"author": "Ultralytics", "stride": "32", "imgsz": "[64, 64]", "end2end": "False", "args": "{'nms': False}"}
+    for name, tables, side, words in [
+        ("says-names", [third], 64, {"task": "detect", "names": str({**two, 2: "it's none"})}),
+        # Without the names, 15 columns are those of eleven classes.
+        ("says-pose", [points], 64, {"task": "pose", "names": str(two), "kpt_shape": "[3, 3]"}),
+        ("says-size", [third], "side", {"task": "detect", "names": str({**two, 2: "none"})}),
+        # Lies: about the size, the number of classes, the keypoints, the layout.
+        ("lies-size", [third], 64, {"task": "detect", "names": str({**two, 2: "none"}), "imgsz": "[320, 640]"}),
+        ("lies-names", [third], 64, {"task": "detect", "names": str({**two, 2: "none", 3: "more", 4: "most"})}),
+        ("lies-pose", [points], 64, {"task": "pose", "names": str(two), "kpt_shape": "[4, 3]"}),
+        ("lies-task", [third], 64, {"task": "segment", "names": str({**two, 2: "none"})}),
+        ("says-obb", [third], 64, {"task": "obb", "names": str(two)}),
+        # What nobody's exporter writes.
+        ("says-nonsense", [third], 64, {"task": "\0" * 70000, "names": "{" * 70000, "imgsz": "[-1, 1e999]", "kpt_shape": "[[" * 500}),
+    ]:
+        graph = Graph(F32, ["batch", 3, side, side])
+        coloured(graph, np.concatenate([boxes, scores, *tables]), 4, colours)
+        graph.output("coloured", F32, ["batch", 6 + len(tables[0]), 84])
+        graph.save(name, metadata={**common, **words})
+    # A classifier: its scores are probabilities already.
+    graph = Graph(F32, ["batch", 3, 16, 16])
+    graph.node("ReduceMean", ["images"], "scores", axes=[2, 3], keepdims=0)
+    graph.output("scores", F32, ["batch", 3])
+    names = str({0: "red", 1: "green", 2: "blue"})
+    graph.save("says-colours", metadata={**common, "task": "classify", "imgsz": "[16, 16]", "names": names})
+
+
 def coloured(graph: Graph, fixed: np.ndarray, row: int, colours: np.ndarray) -> None:
     """`coloured` [batch, *fixed.shape]: the fixed numbers, and from `row` on each frame's mean colours added to them."""
     weights = np.zeros((3, *fixed.shape), np.float32)
@@ -517,7 +553,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heads, heat_maps, groups, classifiers, masks, failing):
+    for make in (identities, several, detectors, batches, heads, declared, heat_maps, groups, classifiers, masks, failing):
         make()
     STAMP.write_bytes(source)
 

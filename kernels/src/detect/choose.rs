@@ -18,6 +18,7 @@ pub struct Decoder {
     classes: Option<usize>,
     plan: Plan,
     outputs: usize,
+    proven: bool,
 }
 
 impl Decoder {
@@ -29,6 +30,12 @@ impl Decoder {
     /// Number of classes, background not counted, where the shapes or the hints say it.
     pub fn classes(&self) -> Option<usize> {
         self.classes
+    }
+
+    /// Whether the shapes fit it well: the number of anchors is what the strides give, or there is no such number. Otherwise the
+    /// shapes can be read so, and little speaks for it.
+    pub fn is_proven(&self) -> bool {
+        self.proven
     }
 
     /// Keypoints of each object; 0 where the model gives none.
@@ -136,7 +143,8 @@ pub fn choose(
                 let wanted = decode::wanted(kind, &offer);
                 return Err(DetectError::Unfit { kind, offered: offered(), input, wanted });
             }
-            Decoder { kind, classes: fit.classes, plan: fit.plan, outputs: outputs.len() }
+            let proven = fit.evidence > Evidence::Weak;
+            Decoder { kind, classes: fit.classes, plan: fit.plan, outputs: outputs.len(), proven }
         }
         (Err(none), _) if none.is_empty() => return Err(no_fit(&offer, requested, offered())),
         (Err(_), Some(kind)) => {

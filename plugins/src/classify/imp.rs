@@ -1,5 +1,6 @@
 use std::sync::{LazyLock, Mutex};
 
+use cudainfer_kernels::tensor::TensorDesc;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -9,7 +10,10 @@ use gst_base::subclass::prelude::*;
 use super::objects::Classes;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::reading::settle_labels;
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+};
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -87,6 +91,22 @@ impl DecodingElementImpl for Classify {
         let settings = lock(&self.settings);
         let scores = outputs[settings.output(outputs, info)?].clone();
         let frame = caps::frame_size(incoming.caps);
-        Ok(Box::new(Classes::new(scores, settings.params(info), info.clone(), frame)?))
+        let (info, _) = settle_labels(info, classes(&scores));
+        Ok(Box::new(Classes::new(scores, settings.params(&info), info, frame)?))
     }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let (outputs, info) = (&incoming.model.outputs, incoming.info);
+        let output = lock(&self.settings).output(outputs, info).ok();
+        let scores = output.and_then(|index| outputs.get(index));
+        let count = scores.and_then(classes);
+        let (info, warning) = settle_labels(info, count);
+        let what = count.map_or_else(|| "scores of classes".into(), |count| format!("{count} classes"));
+        Reading { warnings: warning.into_iter().collect(), ..Reading::of(incoming, &info, &what) }
+    }
+}
+
+/// Number of classes that these scores are of.
+fn classes(scores: &TensorDesc) -> Option<usize> {
+    scores.dims.iter().try_fold(1, |product: usize, dim| product.checked_mul((*dim)?))
 }

@@ -20,15 +20,17 @@ mod class;
 mod counts;
 mod detector;
 mod imp;
+pub(crate) mod reading;
 mod rows;
 mod side;
 
 pub use counts::Counts;
+pub use reading::Reading;
 pub use rows::{RowDecoder, Rows};
 pub use side::Side;
 
 glib::wrapper! {
-    /// The abstract base class. Its properties are `device` and `stats`.
+    /// The abstract base class. Its properties are `device`, `reading` and `stats`.
     pub struct DecodingElement(ObjectSubclass<imp::DecodingElement>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
@@ -77,6 +79,9 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// # Errors
     /// A sentence, without the element's name.
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String>;
+
+    /// How the outputs are read that [`DecodingElementImpl::prepare`] accepted, for the property `reading`.
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading;
 
     /// The source caps for frames of these caps, if elements downstream may get tensors; `None` if they never do.
     ///

@@ -1,17 +1,20 @@
 use std::sync::{LazyLock, Mutex};
 
-use cudainfer_kernels::detect::{self as kernels, choose};
+use cudainfer_kernels::detect as kernels;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
+use super::contradictions::{self, Choice};
 use super::masks;
 use super::objects::Objects;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps::{self, ModelOutputs};
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+};
 use crate::model::ModelInfo;
 use crate::sync::lock;
 
@@ -25,24 +28,15 @@ pub struct GpuNms {
 }
 
 impl GpuNms {
-    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<kernels::Decoder, String> {
+    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<Choice, String> {
         let model = ModelOutputs::of(incaps)?;
-        let settings = lock(&self.settings);
-        choose(&model.outputs, model.input, settings.decoder(info), &settings.hints(info)).map_err(|e| {
-            use kernels::DetectError::{Classifier, Keypoints, Maps};
-            match (info.output.keypoints, info.skeleton.points.len()) {
-                (None, points @ 1..) if !matches!(e, Keypoints { .. } | Classifier { .. } | Maps { .. }) => {
-                    format!("{e} (the sidecar's [skeleton] has {points} points, so as many keypoints are expected)")
-                }
-                _ => e.to_string(),
-            }
-        })
+        contradictions::choose(&lock(&self.settings), &model, info)
     }
 
     /// The caps of the frames that go on, from those that arrive: with tensors only if an element downstream asks for them.
     fn outgoing(&self, caps: &gst::Caps, offered: &gst::Caps, info: &ModelInfo) -> gst::Caps {
         let peer = self.obj().static_pad("src").map(|src| src.peer_query_caps(None));
-        masks::fixate(caps, offered, peer.as_ref(), || self.choose(caps, info).ok())
+        masks::fixate(caps, offered, peer.as_ref(), || Some(self.choose(caps, info).ok()?.decoder))
     }
 }
 
@@ -129,16 +123,23 @@ impl DecodingElementImpl for GpuNms {
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
-        let info = incoming.info;
-        let decoder = self.choose(incoming.caps, info)?;
+        let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?;
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let params = lock(&self.settings).params(info, decoder.kind())?;
+        let params = lock(&self.settings).params(&info, decoder.kind())?;
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
             check_masks(&decoder)?;
         }
         let frame = caps::frame_size(incoming.caps);
-        Ok(Box::new(Objects::new(decoder, params, info.clone(), frame, with_masks)?))
+        Ok(Box::new(Objects::new(decoder, params, info, frame, with_masks)?))
+    }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let Ok(choice) = self.choose(incoming.caps, incoming.info) else { return Reading::default() };
+        let what = choice.reading(&lock(&self.settings), incoming.model);
+        let sidecar = choice.info.to_toml(choice.value());
+        let warnings = choice.warning.into_iter().collect();
+        Reading { sidecar, warnings, ..Reading::of(incoming, &choice.info, &what) }
     }
 
     fn hands_on(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
@@ -146,7 +147,7 @@ impl DecodingElementImpl for GpuNms {
         let offered = masks::transform(gst::PadDirection::Sink, caps, Some(&src.peer_query_caps(None)));
         let outgoing = self.outgoing(caps, &offered, info);
         if caps::has_tensors(&outgoing) {
-            check_masks(&self.choose(caps, info)?)?;
+            check_masks(&self.choose(caps, info)?.decoder)?;
         }
         Ok(Some(outgoing))
     }

@@ -21,6 +21,7 @@
 
 use gst::prelude::*;
 
+mod contradictions;
 mod imp;
 mod masks;
 mod objects;

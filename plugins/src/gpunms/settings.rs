@@ -116,6 +116,11 @@ impl Settings {
         self.decoder.kernel().or(info.output.decoder.and_then(Decoder::kernel))
     }
 
+    /// The decoder that the property names.
+    pub fn named_decoder(&self) -> Option<DecoderKind> {
+        self.decoder.kernel()
+    }
+
     /// What else is known of the outputs.
     pub fn hints(&self, info: &ModelInfo) -> Hints {
         let defaults = Hints::default();

@@ -46,7 +46,7 @@ pub struct Engine {
     pub input: ImageInput,
     /// Its outputs, in the model's order.
     pub outputs: Vec<TensorDesc>,
-    /// The sidecar.
+    /// What is known of it: the sidecar, and what the model says itself as far as its inputs do not contradict it.
     pub info: ModelInfo,
     /// Where it runs.
     pub provider: Provider,
@@ -62,7 +62,7 @@ pub struct Engine {
     context: Option<Arc<Context>>,
     /// Whether it came from the cache.
     pub cached: bool,
-    /// What the user should know of, a sentence each: what in the cache was damaged.
+    /// What the user should know of, a sentence each: what the model says wrongly of itself, what in the cache was damaged.
     pub warnings: Vec<String>,
     cache: Mutex<Cache>,
 }
@@ -89,6 +89,7 @@ impl Engine {
             backend.open(config, counters, &mut cache, progress)?;
         let cached = cache.hit();
         let inputs = first.inputs().to_vec();
+        let (info, contradictions) = info.settle(&inputs, path);
         let input = ImageInput::of(&inputs, &info, path)?;
         let batch = batch_size(config, &input)?;
         first.reserve(batch);
@@ -111,6 +112,7 @@ impl Engine {
             })?;
         }
         let mut warnings = info.warnings.clone();
+        warnings.extend(contradictions);
         warnings.extend(cache.warnings());
         warnings.extend(backend.warning(provider));
         let cache = Mutex::new(cache);

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::enums::detection::{Decoder, NmsMode};
 use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize};
 use super::enums::{classes, masks, peaks};
 use super::{ModelError, Skeleton, sidecar_path, toml_error};
 use crate::files;
-use crate::nick::read as nick;
+use crate::nick::{read as nick, write as write_nick};
 
 /// The whole file. All keys are optional.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sidecar {
     /// How the image input is filled.
@@ -38,7 +38,7 @@ pub struct Sidecar {
 }
 
 /// `[input]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Input {
     /// Name of the image input, if several inputs could be it.
@@ -48,10 +48,10 @@ pub struct Input {
     /// Size, where the model leaves it open.
     pub height: Option<u32>,
     /// `nchw` or `nhwc`, if the shape does not tell.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub layout: Option<Layout>,
     /// `rgb` or `bgr`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub channels: Option<ChannelOrder>,
     /// Factor on the pixel value (0..255).
     pub scale: Option<f32>,
@@ -60,10 +60,10 @@ pub struct Input {
     /// Divisor applied after that: one value, or one per channel.
     pub std: Option<Vec<f32>>,
     /// `letterbox`, `stretch` or `center-crop`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub resize: Option<Resize>,
     /// `bilinear`, `nearest` or `area`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub interpolation: Option<Interpolation>,
     /// Pixel value of the letterbox bars.
     pub padding: Option<u8>,
@@ -78,13 +78,14 @@ pub struct Input {
 }
 
 /// `[output]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Output {
     /// Format of the detector's outputs.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub decoder: Option<Decoder>,
     /// Names of the classes or of the keypoints.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
     /// File beside the sidecar with the same names, one per line.
     pub labels_file: Option<PathBuf>,
@@ -93,63 +94,63 @@ pub struct Output {
     /// IoU threshold.
     pub iou: Option<f32>,
     /// How overlapping boxes are suppressed.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub nms: Option<NmsMode>,
     /// Strides of the grids, in the order in which the model writes them.
     pub strides: Option<Vec<usize>>,
     /// Format of the boxes, for the boxes-scores decoder.
-    #[serde(deserialize_with = "box_format")]
+    #[serde(deserialize_with = "box_format", serialize_with = "write_box_format")]
     pub box_format: Option<BoxFormat>,
     /// Whether these boxes are fractions of the input, 0 to 1.
     pub normalized: Option<bool>,
     /// What turns the scores into probabilities.
-    #[serde(deserialize_with = "activation")]
+    #[serde(deserialize_with = "activation", serialize_with = "write_activation")]
     pub activation: Option<Activation>,
     /// Which class is the background.
-    #[serde(deserialize_with = "background")]
+    #[serde(deserialize_with = "background", serialize_with = "write_background")]
     pub background: Option<Background>,
     /// Number of keypoints of an object, if boxes have keypoints.
     pub keypoints: Option<usize>,
     /// Unit of a heat map's sizes.
-    #[serde(deserialize_with = "size_unit")]
+    #[serde(deserialize_with = "size_unit", serialize_with = "write_size_unit")]
     pub size_unit: Option<SizeUnit>,
     /// First axis of a heat map's sizes, offsets and landmarks.
-    #[serde(deserialize_with = "axis_order")]
+    #[serde(deserialize_with = "axis_order", serialize_with = "write_axis_order")]
     pub axis_order: Option<AxisOrder>,
 }
 
 /// `[peaks]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
     /// The output that holds the confidence maps.
     pub output: Option<String>,
     /// `global` or `local`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub mode: Option<peaks::Mode>,
     /// `none`, `quadratic` or `integral`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub refinement: Option<peaks::Refinement>,
     /// `none` or `sigmoid`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<peaks::Activation>,
     /// `nchw` or `nhwc`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub layout: Option<Layout>,
     /// Position of the maps' cells on the input.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub grid: Option<peaks::Grid>,
     /// Minimum value of a peak.
     pub threshold: Option<f32>,
     /// `frame`, `each`, `paf` or `displacements`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub grouping: Option<peaks::Grouping>,
     /// Label of an instance.
     pub label: Option<String>,
     /// The output that holds the part affinity fields.
     pub pafs: Option<String>,
     /// `sleap` or `openpose`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub paf_layout: Option<peaks::PafLayout>,
     /// Channel of each edge's x.
     pub paf_channels: Option<Vec<usize>>,
@@ -184,13 +185,13 @@ pub struct Peaks {
 }
 
 /// `[classify]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Classify {
     /// The output that holds the scores.
     pub output: Option<String>,
     /// `none`, `sigmoid` or `softmax`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<classes::Activation>,
     /// Maximum number of classes.
     pub top_k: Option<u32>,
@@ -199,19 +200,19 @@ pub struct Classify {
 }
 
 /// `[segment]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Segment {
     /// Name of the output with the logits, or with the prototypes for masks of objects.
     pub output: Option<String>,
     /// `argmax`, `threshold`, `soft` or `instances`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub mode: Option<masks::Mode>,
     /// `none`, `sigmoid` or `softmax`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<masks::Activation>,
     /// `nchw` or `nhwc`.
-    #[serde(deserialize_with = "nick")]
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub layout: Option<Layout>,
     /// Minimum value inside the mask.
     pub threshold: Option<f32>,
@@ -230,7 +231,7 @@ pub struct Segment {
 }
 
 /// The value of an input other than the image.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(
     untagged,
     expecting = "a constant is a list of numbers, \"input-height-width\" or \"frame-height-width\""
@@ -243,7 +244,7 @@ pub enum ConstantValue {
 }
 
 /// A size that is known only while frames flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeOf {
     /// The input tensor's height and width.
@@ -251,6 +252,23 @@ pub enum SizeOf {
     /// The frame's height and width.
     FrameHeightWidth,
 }
+
+/// What the sidecar calls the values of an enum of the kernels.
+type Table<T> = &'static [(&'static str, T)];
+
+const BOX_FORMATS: Table<BoxFormat> = &[
+    ("center-size", BoxFormat::CenterSize),
+    ("corners", BoxFormat::Corners),
+    ("corners-yx", BoxFormat::CornersYx),
+    ("top-left-size", BoxFormat::TopLeftSize),
+];
+const ACTIVATIONS: Table<Activation> =
+    &[("none", Activation::None), ("sigmoid", Activation::Sigmoid), ("softmax", Activation::Softmax)];
+const BACKGROUNDS: Table<Background> =
+    &[("none", Background::None), ("first", Background::First), ("last", Background::Last)];
+const SIZE_UNITS: Table<SizeUnit> =
+    &[("cells", SizeUnit::Cells), ("pixels", SizeUnit::Pixels), ("log-cells", SizeUnit::LogCells)];
+const AXIS_ORDERS: Table<AxisOrder> = &[("xy", AxisOrder::Xy), ("yx", AxisOrder::Yx)];
 
 fn one_of<'de, D: Deserializer<'de>, T: Copy>(
     deserializer: D,
@@ -263,38 +281,53 @@ fn one_of<'de, D: Deserializer<'de>, T: Copy>(
     })
 }
 
+fn write_one_of<S: Serializer, T: Copy + PartialEq>(
+    value: &Option<T>,
+    table: &[(&str, T)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let name = value.and_then(|value| table.iter().find(|(_, known)| *known == value));
+    name.map(|(name, _)| *name).serialize(serializer)
+}
+
 fn box_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BoxFormat>, D::Error> {
-    one_of(
-        deserializer,
-        &[
-            ("center-size", BoxFormat::CenterSize),
-            ("corners", BoxFormat::Corners),
-            ("corners-yx", BoxFormat::CornersYx),
-            ("top-left-size", BoxFormat::TopLeftSize),
-        ],
-    )
+    one_of(deserializer, BOX_FORMATS)
+}
+
+fn write_box_format<S: Serializer>(value: &Option<BoxFormat>, serializer: S) -> Result<S::Ok, S::Error> {
+    write_one_of(value, BOX_FORMATS, serializer)
 }
 
 fn activation<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Activation>, D::Error> {
-    let table =
-        [("none", Activation::None), ("sigmoid", Activation::Sigmoid), ("softmax", Activation::Softmax)];
-    one_of(deserializer, &table)
+    one_of(deserializer, ACTIVATIONS)
+}
+
+fn write_activation<S: Serializer>(value: &Option<Activation>, serializer: S) -> Result<S::Ok, S::Error> {
+    write_one_of(value, ACTIVATIONS, serializer)
 }
 
 fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Background>, D::Error> {
-    one_of(
-        deserializer,
-        &[("none", Background::None), ("first", Background::First), ("last", Background::Last)],
-    )
+    one_of(deserializer, BACKGROUNDS)
+}
+
+fn write_background<S: Serializer>(value: &Option<Background>, serializer: S) -> Result<S::Ok, S::Error> {
+    write_one_of(value, BACKGROUNDS, serializer)
 }
 
 fn size_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SizeUnit>, D::Error> {
-    let table = [("cells", SizeUnit::Cells), ("pixels", SizeUnit::Pixels), ("log-cells", SizeUnit::LogCells)];
-    one_of(deserializer, &table)
+    one_of(deserializer, SIZE_UNITS)
+}
+
+fn write_size_unit<S: Serializer>(value: &Option<SizeUnit>, serializer: S) -> Result<S::Ok, S::Error> {
+    write_one_of(value, SIZE_UNITS, serializer)
 }
 
 fn axis_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AxisOrder>, D::Error> {
-    one_of(deserializer, &[("xy", AxisOrder::Xy), ("yx", AxisOrder::Yx)])
+    one_of(deserializer, AXIS_ORDERS)
+}
+
+fn write_axis_order<S: Serializer>(value: &Option<AxisOrder>, serializer: S) -> Result<S::Ok, S::Error> {
+    write_one_of(value, AXIS_ORDERS, serializer)
 }
 
 impl Sidecar {
@@ -320,6 +353,32 @@ impl Sidecar {
             ));
         }
         Ok(sidecar)
+    }
+
+    /// The file that says the same: only the sections and keys that are set.
+    pub(super) fn to_toml(&self) -> String {
+        let mut words = self.clone();
+        if words.output.labels_file.is_some() {
+            // They were read from there.
+            words.output.labels.clear();
+        }
+        let Ok(mut table) = toml::Table::try_from(&words) else { return String::new() };
+        if words.skeleton == Skeleton::default() {
+            table.remove("skeleton");
+        }
+        let mut text = String::new();
+        // In the order in which the documentation has them.
+        for section in ["input", "output", "peaks", "skeleton", "classify", "segment", "constants"] {
+            let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
+                continue;
+            };
+            let shortened =
+                |value: &toml::Value| if section == "constants" { value.clone() } else { short(value) };
+            let separator = if text.is_empty() { "" } else { "\n" };
+            text += &format!("{separator}[{section}]\n");
+            text.extend(keys.iter().map(|(key, value)| format!("{} = {}\n", quoted(key), shortened(value))));
+        }
+        text
     }
 
     fn check(&self) -> Result<(), String> {
@@ -385,6 +444,26 @@ impl Sidecar {
     }
 }
 
+/// Numbers with as many digits as float32 needs.
+fn short(value: &toml::Value) -> toml::Value {
+    match value {
+        #[allow(clippy::cast_possible_truncation)] // They are float32 where they are used.
+        toml::Value::Float(number) => (*number as f32).to_string().parse().unwrap_or(*number).into(),
+        toml::Value::Array(list) => list.iter().map(short).collect::<Vec<_>>().into(),
+        other => other.clone(),
+    }
+}
+
+fn is_empty(section: &toml::Value) -> bool {
+    section.as_table().is_none_or(toml::Table::is_empty)
+}
+
+/// A key as TOML writes it.
+fn quoted(key: &str) -> String {
+    let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    if bare { key.to_owned() } else { toml::Value::from(key).to_string() }
+}
+
 /// Labels from a file, one per line; blank lines at the end are ignored.
 ///
 /// # Errors
@@ -405,6 +484,23 @@ mod tests {
         assert!(error.contains("scale = 1.0"), "{error}");
         assert_eq!(checked("[input]\nscale = 1.0\nstd = [57.4, 57.1, 58.4]"), Ok(()));
         assert_eq!(checked("[input]\nmean = [0.485, 0.456, 0.406]"), Ok(()));
+    }
+
+    #[test]
+    fn a_sidecar_is_written_as_it_was_read() {
+        let text = "[input]\nchannels = \"bgr\"\nheight = 480\nmean = [0.1, 0.2, 0.3]\nscale = 0.003921569\n\n\
+                    [output]\nactivation = \"sigmoid\"\naxis-order = \"yx\"\nbackground = \"last\"\nbox-format = \"corners\"\n\
+                    decoder = \"boxes-scores\"\nlabels = [\"it's \\\"x\\\"\", \"b\"]\nsize-unit = \"log-cells\"\n\n\
+                    [peaks]\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
+                    [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[constants]\n\"a.b\" = [0.3]\n\
+                    size = \"frame-height-width\"\n";
+        let once = toml::from_str::<Sidecar>(text).unwrap().to_toml();
+        let twice = toml::from_str::<Sidecar>(&once).unwrap().to_toml();
+        assert_eq!(once, twice);
+        // The same values, whatever the order of the keys and the quotes.
+        let values = |text: &str| toml::from_str::<toml::Table>(text).unwrap();
+        assert_eq!(values(&once), values(text));
+        assert_eq!(Sidecar::default().to_toml(), "");
     }
 
     #[test]

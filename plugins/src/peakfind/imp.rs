@@ -11,7 +11,10 @@ use super::objects::Points;
 use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+};
+use crate::model::{Group, origins_reading};
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -94,5 +97,14 @@ impl DecodingElementImpl for PeakFind {
         };
         let points = points().map_err(|why| incoming.detector("peakfind").unwrap_or(why))?;
         Ok(Box::new(points))
+    }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let info = incoming.info;
+        let what = match info.skeleton.points.len() {
+            0 => "points of confidence maps".to_owned(),
+            points => format!("{points} points{}", origins_reading(info, &[Group::Keypoints])),
+        };
+        Reading::of(incoming, info, &what)
     }
 }

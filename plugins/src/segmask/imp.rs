@@ -15,11 +15,14 @@ use super::settings::{Settings, Work};
 use super::target::Target;
 use super::whole::{Setup, Smoothed, Whole};
 use crate::caps;
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+};
 use crate::device::Gpu;
 use crate::inferoverlay::Artist;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
+use crate::meta::mask::Kind;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 
@@ -237,6 +240,18 @@ impl DecodingElementImpl for SegMask {
         let frame = caps::frame_size(incoming.caps);
         let streams = Arc::clone(&self.streams);
         Ok(Box::new(Masks { tensor: plan.tensor.name, maker, frame, size: settings.size, result, streams }))
+    }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let plan = lock(&self.settings).plan(incoming.model, incoming.info);
+        let what = match plan.map(|plan| plan.work) {
+            Ok(Work::Whole { kind: Kind::Classes { labels, .. }, .. }) => {
+                format!("masks of {} classes", labels.len())
+            }
+            Ok(Work::Whole { kind: Kind::Alpha { .. }, .. }) => "soft masks of one class".into(),
+            _ => "masks of objects".into(),
+        };
+        Reading::of(incoming, incoming.info, &what)
     }
 
     /// A mask in metadata is not waited for.

@@ -6,10 +6,11 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
+use crate::decoding::reading::settle_labels;
 use crate::meta::mask::{COEFFICIENTS, Kind};
-use crate::model::ModelInfo;
 use crate::model::enums::masks::{Activation, Mode};
 use crate::model::enums::tensor::Layout;
+use crate::model::{Group, ModelInfo};
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
@@ -157,19 +158,23 @@ impl Settings {
         // Wrong parameters are reported now, not with the first frame.
         Segmenter::new(tensor, input, params).map_err(said)?;
 
+        // Of one channel, the labels may be those of its absence and its presence.
+        let pair = channels == 1 && info.output.labels.len() == 2;
+        let (info, contradicted) =
+            if pair { (info.clone(), None) } else { settle_labels(info, Some(channels)) };
         let labels = &info.output.labels;
         let number = u32::try_from(channel).unwrap_or(u32::MAX);
-        // Of one channel, the labels may be those of its absence and its presence.
-        let pair = channels == 1 && labels.len() == 2;
         let name = if pair { labels[1].clone() } else { info.label(number) };
         let fits = pair || labels.is_empty() || labels.len() == channels;
-        let warning = (!fits).then(|| {
+        let sentence = (!fits).then(|| {
             format!(
-                "the sidecar has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
-                 correct labels in [output]",
+                "{} has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
+                 correct labels in the sidecar's [output]",
+                info.origin(Group::Labels).map_or_else(|| "the sidecar".into(), ToString::to_string),
                 labels.len()
             )
         });
+        let warning = contradicted.or(sentence);
         let all = |channels| (0..channels).map(|class| info.label(class)).collect();
         let (kind, gray) = match mode {
             Mode::Soft => (Kind::Alpha { label: name }, (0..=255).collect()),

@@ -317,10 +317,10 @@ impl TrtInfer {
         let done = self.taken_over(next, before);
         drop(done);
         gst::info!(CAT, imp = self, "{} from now on", next.setup.config.model.display());
-        self.warn_of_model(&next.engine);
         self.update_latency(incoming);
         self.obj().notify("model");
         self.obj().notify("active-provider");
+        self.tell_reading(next);
         Ok(())
     }
 

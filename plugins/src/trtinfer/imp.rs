@@ -16,7 +16,8 @@ use super::owner::Tally;
 use super::pusher::Pusher;
 use super::running::{Negotiated, Running};
 use super::settings::{self, InvalidSettings, Settings};
-use crate::inference::{Engine, Progress, Provider};
+use crate::decoding::reading;
+use crate::inference::{Progress, Provider};
 use crate::model::ModelInfo;
 use crate::nick::nick;
 use crate::sync::lock;
@@ -72,7 +73,6 @@ impl TrtInfer {
             .map_err(|why| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")))?;
         let (config, engine) = (&instance.setup.config, &instance.engine);
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
-        self.warn_of_model(engine);
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
@@ -84,16 +84,20 @@ impl TrtInfer {
             _ => (),
         }
         *lock(&self.slot) = Some(slot);
-        *lock(&self.instance) = Some(instance);
+        *lock(&self.instance) = Some(Arc::clone(&instance));
         self.obj().notify("active-provider");
+        self.tell_reading(&instance);
         Ok(())
     }
 
-    /// Posts what the user should know of a model that has been loaded.
-    pub(super) fn warn_of_model(&self, engine: &Engine) {
+    /// Says how the model's input is filled and who says so, and what is wrong in that.
+    pub(super) fn tell_reading(&self, instance: &Instance) {
+        let engine = &instance.engine;
         for warning in &engine.warnings {
             gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
         }
+        self.obj().notify(reading::PROPERTY);
+        reading::post(&*self.obj(), &engine.info.input_reading(&engine.input), &engine.info.to_toml(None));
     }
 
     fn stats(&self) -> gst::Structure {
@@ -267,6 +271,10 @@ impl ObjectImpl for TrtInfer {
         }
         if pspec.name() == "active-provider" {
             return lock(&self.instance).as_ref().map_or(Provider::Auto, |i| i.engine.provider).to_value();
+        }
+        if pspec.name() == reading::PROPERTY {
+            let instance = lock(&self.instance).clone();
+            return instance.map(|i| i.engine.info.input_reading(&i.engine.input)).to_value();
         }
         let value = settings::PROPERTIES.get(&lock(&self.settings), pspec);
         value.unwrap_or_else(|| pspec.default_value().clone())

@@ -11,6 +11,7 @@ use gst::prelude::*;
 use super::cores;
 use super::leaky::Leaky;
 use super::setup::Setup;
+use crate::decoding::reading;
 use crate::inference::{Config, Precision, Provider};
 use crate::nick::nick;
 use crate::property::{Table, Words, property};
@@ -290,6 +291,10 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             .blurb("Execution provider in use, from READY on")
             .read_only()
             .build(),
+        reading::param_spec(
+            "How the model's input is filled where no property of fusedpreproc says otherwise, its names, and who says so: a \
+             property, the sidecar, the model's file, a file beside it, or nobody, where it is assumed. NULL before READY",
+        ),
         stats::param_spec(
             "; busy-ns (time in ONNX Runtime, summed over the workers), batches (that contained a frame of this element), \
              batched-frames (all frames in those), dropped (because of leaky), batch-limit (current maximum batch), step-downs \

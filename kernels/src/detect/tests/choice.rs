@@ -308,3 +308,14 @@ fn names_survive_the_way_through_text() {
     let message = "yolov99".parse::<DecoderKind>().unwrap_err().to_string();
     assert!(DecoderKind::ALL.iter().all(|k| message.contains(k.name())), "{message}");
 }
+
+#[test]
+fn a_decoder_that_was_asked_for_is_proven_only_by_the_number_of_anchors() {
+    let proven = |text: &str, kind| {
+        choose(&outputs(text), [640, 640], Some(kind), &Hints::default()).unwrap().is_proven()
+    };
+    assert!(proven("o:float32:1x84x8400", DecoderKind::Yolov8));
+    // RT-DETR's queries, which could be 84 anchors of 296 classes.
+    assert!(!proven("o:float32:1x300x84", DecoderKind::Yolov8));
+    assert!(proven("o:float32:1x300x6", DecoderKind::EndToEnd));
+}

@@ -22,6 +22,7 @@ use crate::inference::backend::{Opened, loading};
 use crate::inference::cache::Cache;
 use crate::inference::progress::{Progress, watched};
 use crate::inference::{Config, InferenceError, Precision, Provider};
+use crate::model::Group;
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
 use crate::nick::nick;
@@ -192,7 +193,8 @@ fn profile(builder: SessionBuilder, config: &Config) -> Result<Option<Profile>, 
         .and_then(|mut builder| builder.commit_from_file(&config.model).map_err(|e| words(&e)))?;
     let inputs = describe(loaded.inputs().iter().map(|input| (input.name(), input.dtype())));
     let info = ModelInfo::read(&config.model, None).map_err(|e| e.to_string())?;
-    Ok(Profile::of(&inputs, &info, config.batch.unwrap_or(1)))
+    // A size that only the model's maker names may be overridden by a property, for which the profile would be wrong.
+    Ok(Profile::of(&inputs, &info.without(&[Group::Size]), config.batch.unwrap_or(1)))
 }
 
 /// See [`Backend::open`](crate::inference::backend::Backend::open).

@@ -1,0 +1,115 @@
+//! libreyolo's exporter writes `model_family`, `task`, `names` (JSON, with numbers as keys), `imgsz_h` and `imgsz_w`. How a
+//! family prepares its input and what its outputs are is a matter of its code (libreyolo/models/FAMILY/utils.py).
+
+use super::Declared;
+use super::values::{brief, height_and_width, names, normalize};
+use crate::model::enums::detection::{Decoder, NmsMode};
+use crate::model::enums::tensor::{ChannelOrder, Resize};
+use crate::model::onnx::Metadata;
+use crate::model::origin::Source;
+use cudainfer_kernels::detect::{Activation, BoxFormat};
+
+/// ImageNet's mean and standard deviation, in 0..1.
+const MEAN: [f32; 3] = [0.485, 0.456, 0.406];
+const STD: [f32; 3] = [0.229, 0.224, 0.225];
+
+pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
+    let family = metadata.get("model_family")?;
+    metadata.get("libreyolo_version")?;
+    let json = |key| metadata.get(key).and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let mut declared = Declared::new(Source::Metadata, "libreyolo");
+    let words = &mut declared.words;
+    words.output.labels = json("names").as_ref().and_then(names).unwrap_or_default();
+    let sides = [json("imgsz_h"), json("imgsz_w")].map(|side| side.as_ref().and_then(height_and_width));
+    if let [Some([height, _]), Some([width, _])] = sides {
+        (words.input.width, words.input.height) = (Some(width), Some(height));
+    }
+    let task = metadata.get("task").unwrap_or("detect");
+    if task != "detect" {
+        declared.unsupported = Some(format!("{} for task '{}'", brief(family), brief(task)));
+        return Some(declared);
+    }
+    let (input, output) = (&mut words.input, &mut words.output);
+    input.channels = Some(ChannelOrder::Rgb);
+    input.resize = Some(Resize::Stretch);
+    let corner = "the picture at the letterbox's top left is taken for one in its middle";
+    match family {
+        "yolox" => {
+            (input.channels, input.resize, input.padding) =
+                (Some(ChannelOrder::Bgr), Some(Resize::Letterbox), Some(114));
+            normalize(input, 1.0, None, None);
+            declared.inexact.push(corner.into());
+        }
+        "yolo9" => {
+            (input.resize, input.padding) = (Some(Resize::Letterbox), Some(114));
+            normalize(input, 1.0 / 255.0, None, None);
+            declared.inexact.push(corner.into());
+            (output.decoder, output.box_format) = (Some(Decoder::Yolov8), Some(BoxFormat::Corners));
+        }
+        "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "rfdetr" => {
+            match family {
+                "rfdetr" => normalize(input, 1.0 / 255.0, Some(MEAN.to_vec()), Some(STD.to_vec())),
+                _ => normalize(input, 1.0 / 255.0, None, None),
+            }
+            output.decoder = Some(Decoder::BoxesScores);
+            output.box_format = Some(BoxFormat::CenterSize);
+            output.normalized = Some(true);
+            output.activation = Some(Activation::Sigmoid);
+            output.nms = Some(NmsMode::None);
+        }
+        other => {
+            (input.channels, input.resize) = (None, None);
+            declared.unsupported = Some(format!("family '{}'", brief(other)));
+        }
+    }
+    Some(declared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(family: &str, task: &str, names: &str) -> Option<Declared> {
+        let entries = [
+            ("model_family", family),
+            ("libreyolo_version", "1.0"),
+            ("task", task),
+            ("names", names),
+            ("imgsz_h", "320"),
+            ("imgsz_w", "640"),
+        ];
+        let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        read(&Metadata { entries, ..Metadata::default() })
+    }
+
+    #[test]
+    fn families_are_prepared_as_their_own_code_does() {
+        let yolox = declared("yolox", "detect", "{\"0\": \"person\", \"1\": \"car\"}").unwrap().words;
+        assert_eq!(
+            (yolox.input.channels, yolox.input.scale, yolox.input.padding),
+            (Some(ChannelOrder::Bgr), Some(1.0), Some(114))
+        );
+        assert_eq!((yolox.input.height, yolox.input.width), (Some(320), Some(640)));
+        assert_eq!(yolox.output.labels, ["person", "car"]);
+        let yolo9 = declared("yolo9", "detect", "{}").unwrap().words;
+        assert_eq!(
+            (yolo9.output.decoder, yolo9.output.box_format),
+            (Some(Decoder::Yolov8), Some(BoxFormat::Corners))
+        );
+        let rfdetr = declared("rfdetr", "detect", "{}").unwrap().words;
+        assert_eq!((rfdetr.input.resize, rfdetr.input.mean), (Some(Resize::Stretch), Some(MEAN.to_vec())));
+        assert_eq!(
+            (rfdetr.output.decoder, rfdetr.output.activation),
+            (Some(Decoder::BoxesScores), Some(Activation::Sigmoid))
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_kept_as_a_word() {
+        for (family, task) in [("yolo9", "pose"), ("picodet", "detect"), ("\u{7}", "detect")] {
+            let other = declared(family, task, "[1, 2").unwrap();
+            assert!(other.unsupported.is_some() && other.words.output.decoder.is_none(), "{family}");
+            assert!(other.words.output.labels.is_empty());
+        }
+    }
+}

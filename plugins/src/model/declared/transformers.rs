@@ -1,0 +1,310 @@
+//! transformers' `config.json` (`model_type`, `architectures`, `id2label`, `problem_type`) and `preprocessor_config.json`
+//! (`size`, `resample`, `do_rescale`, `rescale_factor`, `do_normalize`, `image_mean`, `image_std`, `do_center_crop`, `crop_size`,
+//! `do_pad`, `pad_size`).
+
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+use serde_json::Value;
+
+use super::Declared;
+use super::values::{brief, by_channel, float, names, normalize, size};
+use crate::model::enums::classes;
+use crate::model::enums::detection::{Decoder, NmsMode};
+use crate::model::enums::tensor::{Interpolation, Resize};
+use crate::model::origin::Source;
+use crate::model::sidecar::Sidecar;
+
+/// What the two files say, each under its own name.
+pub(super) fn read(configuration: Option<&Value>, processor: Option<&Value>) -> Vec<Declared> {
+    let kind = configuration.and_then(|all| all.get("model_type")?.as_str());
+    let mut found = Vec::new();
+    if let (Some(all), Some(kind)) = (configuration, kind) {
+        let mut declared = Declared::new(Source::FileBeside, "config.json, transformers");
+        outputs(all, kind, &mut declared);
+        found.push(declared);
+    }
+    // Others have files of this name as well.
+    let class = processor
+        .and_then(|all| all.get("image_processor_type").or(all.get("feature_extractor_type"))?.as_str());
+    if let (Some(all), Some(class)) = (processor, class) {
+        let mut declared = Declared::new(Source::FileBeside, "preprocessor_config.json");
+        input(all, class, &mut declared);
+        found.push(declared);
+    }
+    found
+}
+
+fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
+    let Sidecar { output, classify, segment, .. } = &mut declared.words;
+    output.labels = all.get("id2label").and_then(names).unwrap_or_default();
+    let architecture = all.get("architectures").and_then(|list| list.get(0)?.as_str()).unwrap_or_default();
+    let Some((_, purpose)) = architecture.split_once("For") else { return };
+    match (purpose, kind) {
+        ("ImageClassification", _) => {
+            let several =
+                all.get("problem_type").and_then(Value::as_str) == Some("multi_label_classification");
+            classify.activation =
+                Some(if several { classes::Activation::Sigmoid } else { classes::Activation::Softmax });
+        }
+        ("SemanticSegmentation", _) => {
+            let first = output.labels.first().map(|label| label.to_ascii_lowercase());
+            segment.background = Some(if first.as_deref() == Some("background") { 0 } else { -1 });
+        }
+        ("ObjectDetection", "detr" | "yolos" | "table-transformer") => {
+            queries(&mut declared.words);
+            declared.words.output.activation = Some(Activation::Softmax);
+            declared.words.output.background = Some(Background::Last);
+        }
+        (
+            "ObjectDetection",
+            "conditional_detr" | "deformable_detr" | "rt_detr" | "rt_detr_v2" | "d_fine" | "dab-detr",
+        ) => {
+            queries(&mut declared.words);
+            declared.words.output.activation = Some(Activation::Sigmoid);
+        }
+        _ => {
+            declared.unsupported = Some(format!("architecture '{}'", brief(architecture)));
+        }
+    }
+}
+
+/// Boxes of queries: centre and size in 0..1, and none twice.
+fn queries(words: &mut Sidecar) {
+    words.output.decoder = Some(Decoder::BoxesScores);
+    words.output.box_format = Some(BoxFormat::CenterSize);
+    words.output.normalized = Some(true);
+    words.output.nms = Some(NmsMode::None);
+}
+
+fn input(all: &Value, class: &str, declared: &mut Declared) {
+    let (input, inexact) = (&mut declared.words.input, &mut declared.inexact);
+    let flag = |key, default| all.get(key).and_then(Value::as_bool).unwrap_or(default);
+    // Pillow's numbers. It antialiases all but the first.
+    match all.get("resample").and_then(Value::as_u64) {
+        Some(0) => input.interpolation = Some(Interpolation::Nearest),
+        Some(4) => input.interpolation = Some(Interpolation::Area),
+        Some(filter @ (1 | 2 | 3 | 5)) => {
+            input.interpolation = Some(Interpolation::Bilinear);
+            let name = ["", "Lanczos", "bilinear", "bicubic", "", "Hamming"]
+                .get(usize::try_from(filter).unwrap_or(0))
+                .copied()
+                .unwrap_or_default();
+            inexact.push(format!("{name} interpolation with antialiasing is taken for bilinear"));
+        }
+        _ => (),
+    }
+    let scale = match (flag("do_rescale", true), all.get("rescale_factor")) {
+        (false, _) => Some(1.0),
+        (true, None) => Some(1.0 / 255.0),
+        (true, Some(factor)) => float(factor),
+    };
+    // RT-DETR's processor does not normalise unless it is told to; all others do.
+    let normalizes = flag("do_normalize", !class.starts_with("RTDetr"));
+    let of = |key| all.get(key).and_then(by_channel);
+    match (scale, of("image_mean"), of("image_std")) {
+        (Some(scale), _, _) if !normalizes => normalize(input, scale, None, None),
+        (Some(scale), Some(mean), Some(std)) => normalize(input, scale, Some(mean), Some(std)),
+        // The class's own mean and std, which are not in the file.
+        _ => inexact.push("mean and std are not in the file, so that none are taken".into()),
+    }
+    let dims = |key: &str| Dims::of(all.get(key)?);
+    let crop = dims("crop_size").filter(|_| flag("do_center_crop", false));
+    let resized = dims("size").filter(|_| flag("do_resize", true));
+    match (crop, resized) {
+        (Some(Dims::Fixed { width, height } | Dims::Both { width, height }), resized) => {
+            (input.width, input.height) = (Some(width), Some(height));
+            input.resize = Some(Resize::CenterCrop);
+            let margin = match resized {
+                Some(Dims::Shortest(shortest)) => shortest != width.min(height),
+                Some(Dims::Both { .. }) => resized != Some(Dims::Both { width, height }),
+                Some(other) => other != Dims::Fixed { width, height },
+                None => true,
+            };
+            if margin {
+                inexact.push(
+                    "a crop from the middle of a larger picture is taken for one without a margin".into(),
+                );
+            }
+        }
+        (_, Some(Dims::Fixed { width, height } | Dims::Both { width, height })) => {
+            (input.width, input.height) = (Some(width), Some(height));
+            input.resize = Some(Resize::Stretch);
+        }
+        (_, Some(Dims::Shortest(_))) => match dims("pad_size").filter(|_| flag("do_pad", true)) {
+            Some(Dims::Fixed { width, height } | Dims::Both { width, height }) => {
+                (input.width, input.height) = (Some(width), Some(height));
+                input.resize = Some(Resize::Letterbox);
+                input.padding = Some(0);
+                inexact.push("the picture at the letterbox's top left is taken for one in its middle".into());
+            }
+            _ => {
+                input.resize = Some(Resize::Stretch);
+                inexact.push(
+                    "a size that follows the picture's is taken for one that it is stretched to".into(),
+                );
+            }
+        },
+        _ => (),
+    }
+}
+
+/// The ways to write a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dims {
+    /// Width and height.
+    Fixed { width: u32, height: u32 },
+    /// One number, which old versions of a few processors took for the shorter side, and most for both.
+    Both { width: u32, height: u32 },
+    /// The shorter side; the longer one follows the picture.
+    Shortest(u32),
+}
+
+impl Dims {
+    fn of(value: &Value) -> Option<Self> {
+        let side = |key| value.get(key).and_then(size);
+        if let Some(both) = size(value) {
+            return Some(Self::Both { width: both, height: both });
+        }
+        match (side("width"), side("height"), side("shortest_edge")) {
+            (Some(width), Some(height), _) => Some(Self::Fixed { width, height }),
+            (_, _, Some(shortest)) => Some(Self::Shortest(shortest)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(configuration: Option<Value>, processor: Option<Value>) -> Declared {
+        let mut found = read(configuration.as_ref(), processor.as_ref());
+        assert_eq!(found.len(), 1);
+        found.remove(0)
+    }
+
+    #[test]
+    fn detectors_of_queries_differ_in_what_the_scores_are() {
+        let labels = json!({"0": "N/A", "1": "person"});
+        let of = |kind: &str| {
+            one(
+                Some(
+                    json!({"model_type": kind, "architectures": ["XForObjectDetection"], "id2label": labels}),
+                ),
+                None,
+            )
+            .words
+            .output
+        };
+        for (kind, activation, background) in [
+            ("detr", Activation::Softmax, Some(Background::Last)),
+            ("yolos", Activation::Softmax, Some(Background::Last)),
+            ("rt_detr", Activation::Sigmoid, None),
+            ("deformable_detr", Activation::Sigmoid, None),
+        ] {
+            let output = of(kind);
+            assert_eq!(
+                (output.decoder, output.box_format),
+                (Some(Decoder::BoxesScores), Some(BoxFormat::CenterSize)),
+                "{kind}"
+            );
+            assert_eq!(
+                (output.activation, output.background, output.normalized),
+                (Some(activation), background, Some(true)),
+                "{kind}"
+            );
+            assert_eq!(output.labels, ["N/A", "person"]);
+        }
+        let other =
+            one(Some(json!({"model_type": "owlvit", "architectures": ["OwlViTForObjectDetection"]})), None);
+        assert!(other.unsupported.unwrap().contains("OwlViT"));
+    }
+
+    #[test]
+    fn classifiers_and_segmenters_are_told_apart() {
+        let of = |architecture: &str, more: (&str, Value)| {
+            let mut all = json!({"model_type": "vit", "architectures": [architecture]});
+            all[more.0] = more.1;
+            one(Some(all), None).words
+        };
+        let vit = of("ViTForImageClassification", ("id2label", json!({"0": "cat"})));
+        assert_eq!(vit.classify.activation, Some(classes::Activation::Softmax));
+        let several = of("ViTForImageClassification", ("problem_type", json!("multi_label_classification")));
+        assert_eq!(several.classify.activation, Some(classes::Activation::Sigmoid));
+        let walls = of("SegformerForSemanticSegmentation", ("id2label", json!({"0": "wall"})));
+        assert_eq!(walls.segment.background, Some(-1));
+        let nothing = of("SegformerForSemanticSegmentation", ("id2label", json!({"0": "Background"})));
+        assert_eq!(nothing.segment.background, Some(0));
+    }
+
+    #[test]
+    fn the_processor_says_how_the_input_is_filled() {
+        let vit = one(
+            None,
+            Some(json!({
+            "image_processor_type": "ViTImageProcessor", "do_resize": true, "size": {"height": 224, "width": 192}, "resample": 2,
+            "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "rescale_factor": 0.00392156862745098})),
+        );
+        let input = vit.words.input;
+        assert_eq!((input.width, input.height, input.resize), (Some(192), Some(224), Some(Resize::Stretch)));
+        assert_eq!((input.scale, input.std), (Some(1.0 / 255.0), Some(vec![0.5; 3])));
+        assert_eq!(vit.inexact.len(), 1, "antialiasing");
+        // Without do_normalize in the file, RT-DETR's processor does not.
+        let rt = one(
+            None,
+            Some(
+                json!({"image_processor_type": "RTDetrImageProcessor", "size": {"height": 640, "width": 640},
+            "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}),
+            ),
+        )
+        .words
+        .input;
+        assert_eq!((rt.scale, rt.mean), (Some(1.0 / 255.0), None));
+        let raw =
+            one(None, Some(json!({"image_processor_type": "X", "do_rescale": false, "do_normalize": false})))
+                .words
+                .input;
+        assert_eq!((raw.scale, raw.resize), (Some(1.0), None));
+        let cropped = one(
+            None,
+            Some(json!({"image_processor_type": "X", "do_normalize": false, "size": {"shortest_edge": 256},
+            "do_center_crop": true, "crop_size": {"height": 224, "width": 224}})),
+        );
+        assert_eq!(
+            (cropped.words.input.resize, cropped.words.input.width),
+            (Some(Resize::CenterCrop), Some(224))
+        );
+        assert!(cropped.inexact[0].contains("margin"), "{:?}", cropped.inexact);
+        let detr = one(
+            None,
+            Some(json!({"feature_extractor_type": "DetrFeatureExtractor", "do_normalize": false,
+            "size": {"shortest_edge": 800, "longest_edge": 1333}})),
+        );
+        assert_eq!((detr.words.input.width, detr.words.input.resize), (None, Some(Resize::Stretch)));
+        assert!(!detr.inexact.is_empty());
+    }
+
+    #[test]
+    fn hostile_values_are_left_out() {
+        assert!(read(Some(&json!([1])), Some(&json!("x"))).is_empty());
+        assert!(read(Some(&json!({"model_type": 5})), Some(&json!({"size": 5}))).is_empty());
+        for size in [
+            json!({"height": -1, "width": 5}),
+            json!({"height": 0, "width": 0}),
+            json!(1e99),
+            json!({"shortest_edge": "800"}),
+            json!([[]]),
+        ] {
+            let input = one(None, Some(json!({"image_processor_type": "X", "size": size, "image_std": [0, 0, 0], "image_mean": [1, 2, 3],
+                "rescale_factor": "much", "resample": -2}))).words.input;
+            assert_eq!(
+                (input.width, input.height, input.scale, input.resize),
+                (None, None, None, None),
+                "{size}"
+            );
+        }
+        let words = one(Some(json!({"model_type": "detr", "architectures": "DetrForObjectDetection", "id2label": {"x": "y"}})), None).words;
+        assert!(words.output.labels.is_empty() && words.output.decoder.is_none());
+    }
+}

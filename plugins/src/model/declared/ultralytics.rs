@@ -1,0 +1,171 @@
+//! Ultralytics' exporter writes Python's text of each value: `task`, `names`, `imgsz` (height, width), `stride`, `head`,
+//! `end2end`, `args` (with `nms`), for poses `kpt_shape` (points, numbers a point) and `kpt_names` (by class). Their predictor
+//! letterboxes with bars of 114, crops for classifiers, and divides by 255. YOLOv5's own exporter writes `stride` and `names`,
+//! and its outputs have another layout than those of the same name by Ultralytics, so that only the shapes tell which.
+
+use serde_json::Value;
+
+use super::Declared;
+use super::python::literal;
+use super::values::{brief, height_and_width, names, normalize};
+use crate::model::Skeleton;
+use crate::model::enums::classes;
+use crate::model::enums::detection::Decoder;
+use crate::model::enums::tensor::{ChannelOrder, Resize};
+use crate::model::onnx::Metadata;
+use crate::model::origin::Source;
+
+/// Pixel value of the bars.
+const BARS: u8 = 114;
+
+pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
+    let value = |key| metadata.get(key).and_then(literal);
+    let task = metadata.get("task");
+    // Others write `task` and `names`, too.
+    let ours = metadata.get("stride").is_some() && metadata.get("model_family").is_none();
+    let labels = value("names").as_ref().and_then(names).filter(|_| ours)?;
+    let mut declared = Declared::new(Source::Metadata, if task.is_some() { "Ultralytics" } else { "YOLOv5" });
+    let words = &mut declared.words;
+    words.output.labels = labels;
+    let input = &mut words.input;
+    normalize(input, 1.0 / 255.0, None, None);
+    if value("channels").is_none_or(|channels| channels == 3) {
+        input.channels = Some(ChannelOrder::Rgb);
+    }
+    if let Some([height, width]) = value("imgsz").as_ref().and_then(height_and_width) {
+        (input.width, input.height) = (Some(width), Some(height));
+    }
+    if task == Some("classify") {
+        input.resize = Some(Resize::CenterCrop);
+        declared.inexact.push("bilinear interpolation with antialiasing is taken for bilinear".into());
+        // The exported head ends with a softmax.
+        words.classify.activation = Some(classes::Activation::None);
+        return Some(declared);
+    }
+    input.resize = Some(Resize::Letterbox);
+    input.padding = Some(BARS);
+    let Some(task) = task else { return Some(declared) };
+    let is_true = |value: Option<Value>| value == Some(Value::Bool(true));
+    let args = value("args");
+    let suppressed = is_true(value("end2end")) || is_true(args.and_then(|args| args.get("nms").cloned()));
+    let is_query = metadata.get("head") == Some("RTDETRDecoder")
+        || metadata.get("description").is_some_and(|text| text.to_ascii_lowercase().contains("rtdetr"));
+    let output = &mut words.output;
+    match task {
+        "detect" if is_query => declared.unsupported = Some("RT-DETR's queries".into()),
+        "detect" => output.decoder = Some(if suppressed { Decoder::EndToEnd } else { Decoder::Yolov8 }),
+        "segment" => output.decoder = Some(Decoder::YoloSeg),
+        "pose" => {
+            output.decoder = Some(Decoder::YoloPose);
+            let shape = value("kpt_shape");
+            let points =
+                shape.as_ref().and_then(|shape| shape.get(0)?.as_u64()).and_then(|n| usize::try_from(n).ok());
+            output.keypoints = points.filter(|n| (1..=MOST_POINTS).contains(n));
+            // The points' names are those of the first class; a skeleton has one list of them.
+            let named = value("kpt_names").and_then(|all| names(all.get("0")?));
+            if let Some(points) = named.filter(|named| Some(named.len()) == output.keypoints) {
+                words.skeleton = Skeleton::of_points(points).unwrap_or_default();
+            }
+        }
+        other => declared.unsupported = Some(format!("task '{}'", brief(other))),
+    }
+    Some(declared)
+}
+
+/// Most points of an object that are believed.
+const MOST_POINTS: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(entries: &[(&str, &str)]) -> Metadata {
+        let entries = entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Metadata { entries, ..Metadata::default() }
+    }
+
+    fn declared(task: &str, more: &[(&str, &str)]) -> Declared {
+        let all = [
+            &[
+                ("task", task),
+                ("stride", "32"),
+                ("names", "{0: 'person', 1: 'car'}"),
+                ("imgsz", "[480, 640]"),
+            ],
+            more,
+        ]
+        .concat();
+        read(&metadata(&all)).unwrap()
+    }
+
+    #[test]
+    fn a_detector_is_letterboxed_and_of_yolov8s_layout_unless_it_suppresses_itself() {
+        let plain = declared("detect", &[("args", "{'batch': 1, 'nms': False}"), ("end2end", "False")]);
+        assert_eq!(plain.origin.to_string(), "the file's metadata (Ultralytics)");
+        let words = plain.words;
+        assert_eq!(words.output.labels, ["person", "car"]);
+        assert_eq!((words.input.height, words.input.width), (Some(480), Some(640)));
+        assert_eq!((words.input.resize, words.input.padding), (Some(Resize::Letterbox), Some(114)));
+        assert_eq!((words.input.scale, words.input.channels), (Some(1.0 / 255.0), Some(ChannelOrder::Rgb)));
+        assert_eq!(words.output.decoder, Some(Decoder::Yolov8));
+        for more in [("args", "{'nms': True}"), ("end2end", "True")] {
+            assert_eq!(declared("detect", &[more]).words.output.decoder, Some(Decoder::EndToEnd), "{more:?}");
+        }
+    }
+
+    #[test]
+    fn other_tasks_have_decoders_of_their_own_or_say_that_there_is_none() {
+        assert_eq!(declared("segment", &[]).words.output.decoder, Some(Decoder::YoloSeg));
+        let pose = declared("pose", &[("kpt_shape", "[2, 3]"), ("kpt_names", "{0: ['head', 'tail']}")]).words;
+        assert_eq!((pose.output.decoder, pose.output.keypoints), (Some(Decoder::YoloPose), Some(2)));
+        assert_eq!(pose.skeleton.points, ["head", "tail"]);
+        let classifier = declared("classify", &[]);
+        assert_eq!(classifier.words.classify.activation, Some(classes::Activation::None));
+        assert_eq!(classifier.words.input.resize, Some(Resize::CenterCrop));
+        assert!(!classifier.inexact.is_empty());
+        for (task, head) in [("obb", "OBB"), ("detect", "RTDETRDecoder")] {
+            let other = declared(task, &[("head", head)]);
+            assert!(other.unsupported.is_some() && other.words.output.decoder.is_none(), "{task}");
+        }
+    }
+
+    #[test]
+    fn yolov5s_own_exporter_leaves_the_layout_to_the_shapes() {
+        let v5 = read(&metadata(&[("stride", "32"), ("names", "{0: 'person'}")])).unwrap();
+        assert_eq!(v5.origin.maker, "YOLOv5");
+        assert_eq!((v5.words.output.decoder, v5.words.output.labels.len()), (None, 1));
+        assert!(read(&metadata(&[("names", "{0: 'person'}")])).is_none());
+        assert!(read(&metadata(&[])).is_none());
+    }
+
+    #[test]
+    fn hostile_words_are_left_out() {
+        for more in [
+            ("imgsz", "[-1, 640]"),
+            ("imgsz", "[99999999999, 1]"),
+            ("imgsz", "640 640"),
+            ("imgsz", "[[640], [640]]"),
+            ("imgsz", "None"),
+        ] {
+            let all = [("task", "detect"), ("stride", "x"), ("names", "['a']"), more];
+            let words = read(&metadata(&all)).unwrap().words;
+            assert_eq!((words.input.width, words.input.height), (None, None), "{more:?}");
+        }
+        for shape in ["[0, 3]", "[-17, 3]", "[1000000000000, 3]", "'17'", "[]", "{"] {
+            assert_eq!(declared("pose", &[("kpt_shape", shape)]).words.output.keypoints, None, "{shape}");
+        }
+        assert!(
+            declared("pose", &[("kpt_shape", "[2, 3]"), ("kpt_names", "{0: ['a', 'a']}")])
+                .words
+                .skeleton
+                .points
+                .is_empty()
+        );
+        for names in ["{0: 'a'", "{'a': 'b'}", "{-1: 'a'}", "{4000000000: 'a'}", "[[['a']]]", "None", ""] {
+            assert!(
+                read(&metadata(&[("task", "detect"), ("stride", "32"), ("names", names)])).is_none(),
+                "{names}"
+            );
+        }
+    }
+}
