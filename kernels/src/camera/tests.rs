@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 use super::ransac::Similarity;
 use super::*;
+use crate::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use crate::geometry::{Affine, Rect};
 use crate::preproc::{ChannelOrder, Interpolation, Params, Resize};
 

@@ -2,7 +2,6 @@
 
 use super::frames::Owned;
 use super::*;
-use crate::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 
 fn gray(width: usize, height: usize) -> FrameFormat {
     FrameFormat { pixels: PixelFormat::Gray8, width, height, matrix: Matrix::Bt709, range: Range::Full }
