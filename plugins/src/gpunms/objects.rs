@@ -53,15 +53,19 @@ impl Objects {
     fn put(&self, found: &Found, frame: &mut gst::BufferRef) {
         let first = objects(frame).len();
         let mut points = found.attached.keypoints.chunks_exact(self.points.count().max(1));
+        let mut rotated = found.attached.rotated.iter();
         for (id, detection) in (first..).zip(&found.detections) {
+            // One that is not rotated is an upright box as any other, and clamped to the frame.
+            let own = rotated.next().filter(|one| one.angle != 0.0);
             let object = Object {
                 id: i32::try_from(id).unwrap_or(i32::MAX),
                 label: self.info.label(detection.class),
                 detection: Some(DetectionParam {
-                    rect: detection.rect,
+                    rect: own.map_or(detection.rect, |one| one.rect),
                     confidence: detection.confidence,
                     label_id: detection.class,
                 }),
+                angle: own.map_or(0.0, |one| one.angle),
                 keypoints: points.next().map(|points| self.points.param(points)),
                 ..Object::default()
             };
