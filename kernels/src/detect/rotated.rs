@@ -5,7 +5,7 @@ use crate::geometry::{Affine, Rect};
 
 /// What Ultralytics adds wherever it divides or takes a root or a logarithm, and the least distance that it knows.
 const EPSILON: f64 = 1e-7;
-/// Above every `-t3`, which is at most `-ln(EPSILON) / 2`: see [`Gaussian::suppresses`].
+/// No less than the distance's part for the shapes can be below 0, `-ln(EPSILON) / 2`.
 const LEAST_SPREAD: f64 = 8.1;
 
 /// A box in tensor pixels that is rotated about its centre.
@@ -95,8 +95,8 @@ pub(super) struct Gaussian {
 }
 
 impl Gaussian {
-    /// The determinant of the sum of both covariances, and of what is divided by it in the Bhattacharyya distance: a
-    /// quarter of the centres' squared Mahalanobis distance under the sum (`t1 + t2` of [`Gaussian::distance`]).
+    /// The determinant of the sum of both covariances; and, to be divided by it, the Bhattacharyya distance's part for the
+    /// centres: a quarter of their squared Mahalanobis distance under that sum.
     fn apart(&self, other: &Self) -> (f64, f64) {
         let (xx, yy, xy) = (self.xx + other.xx, self.yy + other.yy, self.xy + other.xy);
         let (dx, dy) = (self.x - other.x, self.y - other.y);
@@ -104,7 +104,7 @@ impl Gaussian {
         (determinant, 0.25 * (xx * dy * dy + yy * dx * dx - 2.0 * xy * dx * dy))
     }
 
-    /// How much wider the sum is than both: `t3`.
+    /// The distance's part for the shapes.
     fn widened(&self, other: &Self, determinant: f64) -> f64 {
         0.5 * (determinant / (4.0 * self.spread * other.spread + EPSILON) + EPSILON).ln()
     }
