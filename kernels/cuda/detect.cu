@@ -4,12 +4,14 @@
 // Memory: tensors of any element type, read where they lie. decode_columns reads scores [C, A] (YOLOv8): neighbouring
 // threads are neighbouring anchors, and each of a block's 8 warps scans an eighth of the classes of the same 32
 // anchors. decode_rows reads scores [A, C], a stride apart (all others): 8 neighbouring threads are one anchor's. Then
-// one warp takes a block's 32 anchors to boxes, one thread an anchor.
+// one warp takes a block's 32 anchors to boxes, one thread an anchor. The kernels of rotated boxes are their own, so that the
+// others need not have the registers for sines; what they keep is the upright box around a box.
 // Bytes that must move: every score once; where there is an objectness that fails, only its 32-byte sector. Of
 // candidates the box, and 28 bytes out.
 // Launch: 256 threads; grid.x = ceil(anchors / 32), grid.y = the model's levels (1 where they do not matter), grid.z = the
 // batch's rows, at most 56.
 #include "detect.cuh"
+#include "rotated.cuh"
 #include "values.cuh"
 
 constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MOST_ROWS = 56;
@@ -33,7 +35,7 @@ struct Decode {
     Row rows[MOST_ROWS];
 };
 
-static_assert(sizeof(Decode) == 3760, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Decode) == 3768, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
@@ -192,7 +194,18 @@ __device__ float4 in_frame(const Row& row, float4 t) {
             larger(larger(first.x, last.x), larger(a.x, b.x)), larger(larger(first.y, last.y), larger(a.y, b.y))};
 }
 
+// The upright box around the rotated box of a cell, in the frame.
+__device__ __forceinline__ float4 rotated_in_frame(const Decode& p, const Row& row, const Source& s, uint32_t cell) {
+    const Layout& l = p.layout;
+    auto value = [&](uint32_t i) {
+        return load<ANY>(s.boxes, s.box_type, cell * l.box_step + i * l.box_value_step);
+    };
+    return hull(row, {value(0) * l.unit[0], value(1) * l.unit[1], value(2) * l.unit[0], value(3) * l.unit[1],
+                      value(l.angle)});
+}
+
 // Takes the anchors of one warp, one a thread: what passes becomes a candidate, what does not is counted.
+template <bool ROTATED>
 __device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
     const Row& row = p.rows[blockIdx.z];
     uint64_t block = (p.first_row + blockIdx.z) * p.row_bytes;
@@ -200,7 +213,8 @@ __device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score s
     float4 box = {};
     if (!bad && score.confidence >= p.lowest && score.confidence >= p.thresholds.of(score.klass) &&
         (p.layout.scoring != PEAKS || is_peak(p.layout, s, cell, score.klass))) {
-        box = in_frame(row, corners(p.layout, s, source_of(p, 1), cell, distances));
+        box = ROTATED ? rotated_in_frame(p, row, s, cell)
+                      : in_frame(row, corners(p.layout, s, source_of(p, 1), cell, distances));
         counted = is_finite(box.x) && is_finite(box.y) && is_finite(box.z - box.x) && is_finite(box.w - box.y);
         bad = !counted;
         float w = clamp(box.z, row.frame.x) - clamp(box.x, row.frame.x);
@@ -236,7 +250,8 @@ __device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint3
     return score;
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
+template <bool ROTATED>
+__device__ __forceinline__ void all_rows(const Decode& p) {
     __shared__ Score scores[ANCHORS];
     __shared__ float sides[ANCHORS][4];
     const Source s = source_of(p, blockIdx.y);
@@ -253,7 +268,15 @@ extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const _
     }
     if (lane == 0) scores[row] = score;
     __syncthreads();
-    if (threadIdx.x < ANCHORS) collect(p, s, first + threadIdx.x, scores[threadIdx.x], sides[threadIdx.x]);
+    if (threadIdx.x < ANCHORS) collect<ROTATED>(p, s, first + threadIdx.x, scores[threadIdx.x], sides[threadIdx.x]);
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
+    all_rows<false>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows_rotated(const __grid_constant__ Decode p) {
+    all_rows<true>(p);
 }
 
 template <uint32_t TYPE>
@@ -266,7 +289,8 @@ __device__ Best scan_columns(const Decode& p, const Source& s, uint32_t anchor, 
     return best;
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(const __grid_constant__ Decode p) {
+template <bool ROTATED>
+__device__ __forceinline__ void all_columns(const Decode& p) {
     __shared__ Best partial[WARPS][ANCHORS];
     const Source s = source_of(p, 0);
     hand_on_row(p);
@@ -289,5 +313,13 @@ extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(cons
     if (anchor < s.anchors) {
         score = best.bad ? Score{0.0f, BAD} : Score{probability(p.layout.activation, best.score), best.first()};
     }
-    collect(p, s, anchor, score, nullptr);
+    collect<ROTATED>(p, s, anchor, score, nullptr);
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(const __grid_constant__ Decode p) {
+    all_columns<false>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns_rotated(const __grid_constant__ Decode p) {
+    all_columns<true>(p);
 }

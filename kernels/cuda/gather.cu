@@ -1,30 +1,19 @@
-// What detections carry besides their boxes: keypoints, mapped to the frame, or the coefficients of masks. Read of what
-// nms.cu or soft_nms.cu has selected, for a batch of frames.
+// What detections carry besides their boxes: keypoints, mapped to the frame, the coefficients of masks, or the rotated boxes.
+// Read of what nms.cu or soft_nms.cu has selected, for a batch of frames.
 //
 // Memory: the model's output where it lies; ranks of the selected and their anchors in the row's buffers.
-// Bytes that must move: a detection's numbers in (a sector of 32 bytes each where anchors are columns), 12 a keypoint or 4 a
-// coefficient out, to the host.
-// Launch: 128 threads, a keypoint or coefficient each; grid.x = at most 64 blocks, which share what there is, grid.z =
+// Bytes that must move: a detection's numbers in (a sector of 32 bytes each where anchors are columns), 12 a keypoint, 4 a
+// coefficient or 20 a rotated box out, to the host.
+// Launch: 128 threads, a keypoint, coefficient or rotated box each; grid.x = at most 64 blocks, which share what there is, grid.z =
 // the batch's rows. How many detections there are is known to the device only.
 #include "values.cuh"
 #include "nms.cuh"
+#include "rotated.cuh"
 
 // In place of a point's numbers, and added to them: its unit is the object's box.
 constexpr uint32_t COEFFICIENTS = 1, IN_BOX = 16;
-
-struct Values {
-    const void* data;     // the first anchor's first number
-    uint64_t row;         // bytes from one row of the batch to the next
-    uint64_t step;        // elements from anchor to anchor
-    uint64_t value_step;  // elements between the numbers of an anchor
-    uint32_t type;
-    uint32_t count;    // points or coefficients of a detection
-    uint32_t numbers;  // of a point: x, y and, if there are three, its score
-    uint32_t y_first;
-    uint32_t activation;
-    float unit[2];  // tensor pixels per unit
-    uint32_t padding;
-};
+// Numbers of a rotated box.
+constexpr uint32_t ROTATED = 5;
 
 // Pointers are to row 0's.
 struct Gather {
@@ -38,7 +27,7 @@ struct Gather {
     Layout layout;
 };
 
-static_assert(sizeof(Values) == 64 && sizeof(Gather) == 664, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Gather) == 672, "as in src/detect/cuda/params.rs");
 
 // One point in the frame; all zero where it is not finite.
 __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_t index, float* out) {
@@ -75,5 +64,20 @@ extern "C" __global__ void __launch_bounds__(128) gather(const __grid_constant__
         uint32_t anchor = ranked[found[i / v.count]].anchor, index = i % v.count;
         if (v.numbers == COEFFICIENTS) report[i] = load<ANY>(v.data, v.type, anchor * v.step + index * v.value_step);
         else point(p, v, anchor, index, report + i * 3);
+    }
+}
+
+// A kernel of its own, so that the other need not have the registers for it.
+extern "C" __global__ void __launch_bounds__(128) gather_rotated(const __grid_constant__ Gather p) {
+    uint64_t block = blockIdx.z * p.row_bytes;
+    const Ranked* ranked = moved(p.ranked, block);
+    const uint32_t* found = moved(p.found, block);
+    const Row& row = *moved(p.row, block);
+    float* report = moved(p.report, blockIdx.z * p.report_bytes);
+    Values v = p.values;
+    v.data = moved(v.data, blockIdx.z * v.row);
+    uint32_t all = *moved(p.delivered, block);
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
+        rectangle(row, rotated_box(v, ranked[found[i]].anchor), report + i * ROTATED);
     }
 }

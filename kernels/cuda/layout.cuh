@@ -41,6 +41,8 @@ struct Layout {
     uint32_t size_unit;
     uint32_t y_first;      // y before x, height before width, top before left
     uint32_t has_offsets;  // they are the boxes of sources[1], which is no level
+    uint32_t angle;  // of rotated boxes: which of the numbers that follow a box's first it is
+    uint32_t padding;
 };
 
-static_assert(sizeof(Source) == 56 && sizeof(Layout) == 544, "as in src/detect/cuda/layout.rs");
+static_assert(sizeof(Source) == 56 && sizeof(Layout) == 552, "as in src/detect/cuda/layout.rs");

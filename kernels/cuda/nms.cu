@@ -65,12 +65,6 @@ extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant
     }
 }
 
-// Candidates of this window; none where enough has been found before it.
-__device__ __forceinline__ uint32_t window_count(const Nms& p) {
-    uint32_t n = ranked_count(p);
-    return n <= p.start || p.counts->found >= p.top_k_after ? 0 : min(n - p.start, p.window);
-}
-
 // Which of `count` boxes suppress this thread's, by bits.
 __device__ __forceinline__ uint32_t suppressors(const Nms& p, float4 mine, Ranked me, const float4* others,
                                                 const uint32_t* classes, uint32_t count) {

@@ -1,4 +1,4 @@
-// What ranking, greedy NMS (nms.cu) and soft NMS (soft_nms.cu) share. Mirrored in src/detect/cuda/params.rs.
+// What ranking, greedy NMS (nms.cu), NMS of rotated boxes (nms_rotated.cu) and soft NMS (soft_nms.cu) share. Mirrored in src/detect/cuda/params.rs.
 #pragma once
 #include "detect.cuh"
 
@@ -80,6 +80,12 @@ __device__ __forceinline__ float intersection(float4 a, float4 b) {
 }
 
 __device__ __forceinline__ uint32_t ranked_count(const Nms& p) { return min(p.counts->kept, p.top_k_before); }
+
+// Candidates of this window; none where enough has been found before it.
+__device__ __forceinline__ uint32_t window_count(const Nms& p) {
+    uint32_t n = ranked_count(p);
+    return n <= p.start || p.counts->found >= p.top_k_after ? 0 : min(n - p.start, p.window);
+}
 
 // Writes the `place`-th detection, clamped to the frame.
 __device__ __forceinline__ void put(const Nms& p, float2 frame, uint32_t place, float4 box, float confidence,

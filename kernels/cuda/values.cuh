@@ -28,6 +28,23 @@ __device__ float probability(uint32_t activation, float score) {
     return activation == SIGMOID ? 1.0f / (1.0f + expf(-score)) : score;
 }
 
+// Where a model writes what detections carry besides their upright boxes.
+struct Values {
+    const void* data;     // the first anchor's first number
+    uint64_t row;         // bytes from one row of the batch to the next
+    uint64_t step;        // elements from anchor to anchor
+    uint64_t value_step;  // elements between the numbers of an anchor
+    uint32_t type;
+    uint32_t count;    // points or coefficients of a detection
+    uint32_t numbers;  // of a point: x, y and, if there are three, its score
+    uint32_t y_first;
+    uint32_t activation;
+    float unit[2];  // tensor pixels per unit
+    uint32_t angle;  // which number of a rotated box, whose first four are its centre and size
+};
+
+static_assert(sizeof(Values) == 64, "as in src/detect/cuda/params.rs");
+
 // Where the anchors of a row of the batch lie.
 __device__ __forceinline__ Source of_row(Source s, uint64_t row) {
     s.scores = moved(s.scores, row * s.score_row);

@@ -14,6 +14,7 @@ mod masks;
 mod metadata;
 mod names;
 mod numbers;
+mod oriented;
 mod overlay;
 mod plugin;
 mod poses;

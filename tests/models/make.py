@@ -317,6 +317,24 @@ def heads() -> None:
     graph.save("pose-of-two", RED_AND_BLUE + '[skeleton]\npoints = ["head", "tail"]\n')
     graph.save("pose-of-four", RED_AND_BLUE + "keypoints = 4\n")
 
+    # Rotated boxes: red in the middle, over a weaker one of its own; blue over the upper right corner of a frame of 64x64.
+    rotated = boxes.copy()
+    rotated[:, 0], rotated[:, 1], rotated[:, 5] = [32, 32, 24, 8], [33, 32, 24, 8], [60, 6, 16, 8]
+    angles = np.zeros((1, 84), np.float32)
+    angles[0, [0, 1, 5]] = [np.pi / 6, np.pi / 6, 2]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    coloured(graph, np.concatenate([rotated, scores, angles]), 4, colours)
+    graph.output("coloured", F32, ["batch", 7, 84])
+    graph.save("rotated", RED_AND_BLUE)
+    # The same, already suppressed; the last is padding.
+    table = np.array(
+        [[32, 32, 24, 8, 1, 0, np.pi / 6], [60, 6, 16, 8, 0.75, 1, 2], [0, 0, 0, 0, 0, 0, 0]], np.float32
+    )
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    coloured(graph, table, 0, np.zeros((3, 7, 3), np.float32))
+    graph.output("coloured", F32, ["batch", 3, 7])
+    graph.save("rotated-suppressed", RED_AND_BLUE + 'decoder = "yolo-obb"\n')
+
     # Four prototypes of 16x16 cells: left, right, top, bottom; the red object is its left half, the blue one its top half.
     prototypes = np.zeros((1, 4, 16, 16), np.float32)
     prototypes[0, 0, :, :4], prototypes[0, 1, :, 4:], prototypes[0, 2, :10], prototypes[0, 3, 10:] = 1, 1, 1, 1

@@ -1,13 +1,15 @@
-//! What a model gives for an object besides its box: keypoints, or the coefficients of its mask. It is read only for the
-//! detections that remain after the suppression.
+//! What a model gives for an object besides its upright box: keypoints, the coefficients of its mask, or the rotated box. It
+//! is read only for the detections that remain after the suppression.
 
 use half::f16;
 
+use crate::associate::Oriented;
 use crate::geometry::Affine;
 use crate::tensor::{TensorType, TensorView};
 
 use super::Activation;
 use super::decode::scan::probability;
+use super::rotated::Rotated;
 
 /// What a frame's detections carry besides their boxes, in the detections' order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +19,11 @@ pub struct Attached {
     pub keypoints: Vec<[f32; 3]>,
     /// [`Masks::coefficients`] for each, as the model writes them.
     pub coefficients: Vec<f32>,
+    /// The rotated box of each, in frame pixels, not clamped to the frame, its angle from 0 to below a quarter turn;
+    /// [`super::Detection::rect`] is the upright box around it. Where the map to the frame has two scales, a rotated
+    /// rectangle of the tensor is a parallelogram there; this is the rectangle about the same centre whose corners are
+    /// nearest to its corners (least squares).
+    pub rotated: Vec<Oriented>,
 }
 
 impl Attached {
@@ -24,6 +31,7 @@ impl Attached {
     pub fn clear(&mut self) {
         self.keypoints.clear();
         self.coefficients.clear();
+        self.rotated.clear();
     }
 }
 
@@ -58,6 +66,17 @@ pub(super) enum Meaning {
     Points(Points),
     /// So many coefficients.
     Coefficients(usize),
+    /// A rotated box: the first four numbers are its centre and size.
+    Rotated(Angle),
+}
+
+/// Where a rotated box has its angle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Angle {
+    /// Which of the anchor's numbers it is, from 0.
+    pub place: usize,
+    /// Tensor pixels per unit of centre and size.
+    pub unit: [f32; 2],
 }
 
 /// How keypoints are written.
@@ -106,6 +125,9 @@ impl Extra {
         let first = self.element + anchor * self.step;
         let value = |i: usize| element(tensor, first + i * self.value_step);
         match self.meaning {
+            Meaning::Rotated(_) => {
+                into.rotated.extend(self.rotated(outputs, anchor).map(|rotated| rotated.in_frame(map)));
+            }
             Meaning::Coefficients(count) => into.coefficients.extend((0..count).map(value)),
             Meaning::Points(points) => {
                 let corners = if points.unit.is_none() { corners() } else { [0.0; 4] };
@@ -116,6 +138,17 @@ impl Extra {
                 }));
             }
         }
+    }
+}
+
+impl Extra {
+    /// The anchor's rotated box, where that is what is read.
+    pub fn rotated(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Rotated> {
+        let Meaning::Rotated(Angle { place, unit: [ux, uy] }) = self.meaning else { return None };
+        let tensor = outputs.get(self.output)?;
+        let first = self.element + anchor * self.step;
+        let [x, y, w, h, angle] = [0, 1, 2, 3, place].map(|i| element(tensor, first + i * self.value_step));
+        Some(Rotated { center: [x * ux, y * uy], size: [w * ux, h * uy], angle })
     }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::geometry::Affine;
 
+use super::rotated::Rotated;
 use super::{Outcome, Params};
 
 /// An anchor that passed the threshold, with its box.
@@ -158,7 +159,16 @@ impl<'a> Collector<'a> {
 
     /// Takes a candidate that is [wanted](Self::wants); `corners` are x1, y1, x2, y2 in tensor pixels.
     pub fn take(&mut self, anchor: usize, class: u32, confidence: f32, corners: [f32; 4]) {
-        let corners = in_frame(self.map, corners);
+        self.keep(anchor, class, confidence, in_frame(self.map, corners));
+    }
+
+    /// The same of a box that is rotated; what is kept of it is the upright box around it.
+    pub fn take_rotated(&mut self, anchor: usize, class: u32, confidence: f32, rotated: &Rotated) {
+        self.keep(anchor, class, confidence, rotated.hull(self.map));
+    }
+
+    /// `corners` are in frame pixels.
+    fn keep(&mut self, anchor: usize, class: u32, confidence: f32, corners: [f32; 4]) {
         let [left, top, right, bottom] = corners;
         // A size that overflows is as useless as a corner that does.
         if ![left, top, right - left, bottom - top].iter().all(|v| v.is_finite()) {

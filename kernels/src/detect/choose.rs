@@ -48,6 +48,11 @@ impl Decoder {
         self.plan.masks()
     }
 
+    /// Whether boxes are rotated.
+    pub fn is_rotated(&self) -> bool {
+        self.plan.is_rotated()
+    }
+
     /// Whether the model has suppressed overlaps itself.
     pub(super) fn is_suppressed(&self) -> bool {
         self.plan.is_suppressed()
@@ -114,7 +119,8 @@ impl Decoder {
 /// whose shape has no number to check, and these beat those whose number is wrong. So `[1, 300, 6]` at 640x640 is
 /// end-to-end, since a yolov5 would have 25200 anchors there; `[1, 25200, 6]` is a yolov5 of one class. A transposed
 /// reading needs more anchors than channels. A number of keypoints among the hints rules out all decoders without; with
-/// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. If several remain, as for `[1, 1000, 85]`, the caller must say which.
+/// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. A yolo-obb
+/// is chosen only where the classes are told, and there is one number more than they need. If several remain, as for `[1, 1000, 85]`, the caller must say which.
 ///
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
 ///

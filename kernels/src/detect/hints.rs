@@ -117,13 +117,13 @@ impl Hints {
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
-        use DecoderKind::{BoxesScores, EndToEnd, Nanodet, Yolox};
+        use DecoderKind::{BoxesScores, EndToEnd, Nanodet, YoloObb, Yolox};
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
         let own_boxes = matches!(kind, Yolox | Nanodet) || kind.has_centers();
-        if own_boxes && self.box_format.is_some() {
+        if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }
         if own_boxes && self.normalized.is_some() {

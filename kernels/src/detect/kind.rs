@@ -30,6 +30,11 @@ pub enum DecoderKind {
     /// `[1, 4 + C + M, N]`: as yolov8, then the coefficients of M prototypes `[1, M, h, w]` (v8-seg, v11-seg). Or
     /// suppressed already: `[1, D, 6 + M]` (v26-seg).
     YoloSeg,
+    /// `[1, 4 + C + 1, N]`: as yolov8, but boxes are rotated about their centre by the last number, an angle in radians,
+    /// clockwise on the screen (v8-obb, v11-obb). Or suppressed already: `[1, M, 7]` of centre x, y, width, height in
+    /// tensor pixels, confidence, class and angle (v26-obb, exports with `nms=True`). What overlaps is told by the
+    /// probabilistic IoU, and Fast NMS suppresses, as Ultralytics does (`rotated_nms.rs`).
+    YoloObb,
     /// A class heat-map `[1, C, h, w]` or `[1, h, w, C]`, sizes on the same grid (width and height, or the distances of
     /// left, top, right, bottom) and, if the model has them, offsets of the centres. Only a 3x3 maximum of its class's
     /// map is a candidate (Zhou et al., "Objects as Points", 2019), so nothing needs to be suppressed.
@@ -41,7 +46,7 @@ pub enum DecoderKind {
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
@@ -50,6 +55,7 @@ impl DecoderKind {
         Self::BoxesScores,
         Self::YoloPose,
         Self::YoloSeg,
+        Self::YoloObb,
         Self::Centernet,
         Self::Centerface,
     ];
@@ -65,6 +71,7 @@ impl DecoderKind {
             Self::BoxesScores => "boxes-scores",
             Self::YoloPose => "yolo-pose",
             Self::YoloSeg => "yolo-seg",
+            Self::YoloObb => "yolo-obb",
             Self::Centernet => "centernet",
             Self::Centerface => "centerface",
         }

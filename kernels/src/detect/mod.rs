@@ -4,7 +4,7 @@
 //! outputs -> choose() once -> Decoder -> Detector::run() a frame:
 //!   best class of each anchor -> threshold, class filter -> decode the box -> frame pixels -> size filter
 //!   -> strongest top_k_before -> NMS -> strongest top_k_after, clamped to the frame
-//!   -> their keypoints or mask coefficients
+//!   -> their keypoints, mask coefficients or rotated boxes
 //! ```
 //!
 //! What holds for every decoder:
@@ -15,6 +15,8 @@
 //!   [`Outcome::non_finite`] counts it. -infinity is a legitimate score: a masked class.
 //! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
 //!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping.
+//! - Rotated boxes are compared as the model writes them ([`DecoderKind::YoloObb`]); threshold, clamping and sizes are those
+//!   of the upright boxes around them.
 //! - Equal confidences are ordered by anchor, so the same tensors always give the same boxes in the same order.
 //!
 //! [`Detector`] computes on the CPU and is the reference; [`CudaDetector`] gives the same detections on a GPU.
@@ -32,6 +34,8 @@ mod kind;
 mod nms;
 mod offer;
 mod params;
+mod rotated;
+mod rotated_nms;
 mod suppression;
 #[cfg(test)]
 mod tests;
@@ -41,6 +45,7 @@ use crate::tensor::TensorView;
 
 use candidates::{Candidate, Collector, Gate};
 use nms::Suppressor;
+use rotated_nms::RotatedSuppressor;
 
 pub use attached::{Attached, Masks};
 pub use choose::{Decoder, choose};
@@ -60,6 +65,7 @@ pub struct Detector {
     gate: Gate,
     candidates: Vec<Candidate>,
     suppressor: Suppressor,
+    rotated_suppressor: RotatedSuppressor,
     attached: Attached,
 }
 
@@ -67,9 +73,10 @@ impl Detector {
     /// A detector for the outputs that `decoder` was chosen for.
     ///
     /// # Errors
-    /// [`DetectError::Param`] names the first parameter that is out of range.
+    /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder.
     pub fn new(decoder: Decoder, params: Params) -> Result<Self, DetectError> {
         params.validate()?;
+        params.validate_for(&decoder)?;
         let gate = Gate::new(&params);
         Ok(Self {
             decoder,
@@ -77,6 +84,7 @@ impl Detector {
             gate,
             candidates: Vec::new(),
             suppressor: Suppressor::default(),
+            rotated_suppressor: RotatedSuppressor::default(),
             attached: Attached::default(),
         })
     }
@@ -108,6 +116,9 @@ impl Detector {
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
         if self.decoder.is_suppressed() {
             self.candidates.sort_unstable_by(Candidate::by_rank);
+        } else if let Some(extra) = extra.filter(|_| self.decoder.is_rotated()) {
+            let box_of = |anchor| extra.rotated(outputs, anchor);
+            self.rotated_suppressor.run(&mut self.candidates, &self.params, box_of);
         } else {
             self.suppressor.run(&mut self.candidates, &self.params, &self.gate);
         }

@@ -1,6 +1,6 @@
 //! Thresholds and limits, and the check of their ranges.
 
-use super::{DetectError, Nms};
+use super::{Decoder, DetectError, Nms};
 
 /// Thresholds and limits. The defaults are those of YOLOv5's and Ultralytics' own prediction tools where they agree,
 /// and YOLOv5's and YOLOX's IoU of 0.45. For measuring mAP raise `top_k_before` and lower `confidence` (0.001).
@@ -63,6 +63,23 @@ impl Params {
             if !(side >= 0.0 && side.is_finite()) {
                 return Err(out_of_range("min_size", side, "a number of pixels, 0 or more"));
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses what is not there for this decoder: soft NMS of rotated boxes.
+    pub(super) fn validate_for(&self, decoder: &Decoder) -> Result<(), DetectError> {
+        let name = match self.nms {
+            Nms::SoftLinear => "soft-linear",
+            Nms::SoftGaussian { .. } => "soft-gaussian",
+            Nms::ClassWise | Nms::Agnostic | Nms::None => return Ok(()),
+        };
+        if decoder.is_rotated() && !decoder.is_suppressed() {
+            return Err(out_of_range(
+                "nms",
+                name,
+                "class-wise, class-agnostic or none for decoder yolo-obb, whose boxes are rotated",
+            ));
         }
         Ok(())
     }

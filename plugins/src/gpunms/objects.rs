@@ -79,15 +79,19 @@ impl Decode for Objects {
 fn put(found: &Found, info: &ModelInfo, points: &Points, frame: &mut gst::BufferRef) {
     let first = objects(frame).len();
     let mut keypoints = found.attached.keypoints.chunks_exact(points.count().max(1));
+    let mut rotated = found.attached.rotated.iter();
     for (id, detection) in (first..).zip(&found.detections) {
+        // One that is not rotated is an upright box as any other, and clamped to the frame.
+        let own = rotated.next().filter(|one| one.angle != 0.0);
         let object = Object {
             id: i32::try_from(id).unwrap_or(i32::MAX),
             label: info.label(detection.class),
             detection: Some(DetectionParam {
-                rect: detection.rect,
+                rect: own.map_or(detection.rect, |one| one.rect),
                 confidence: detection.confidence,
                 label_id: detection.class,
             }),
+            angle: own.map_or(0.0, |one| one.angle),
             keypoints: keypoints.next().map(|keypoints| points.param(keypoints)),
             ..Object::default()
         };

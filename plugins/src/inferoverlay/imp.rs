@@ -10,7 +10,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::gpu::Artist;
-use super::picture::{Settings, Trails, captions, limbs, masks, primitives, sizes};
+use super::picture::{Settings, Trails, captions, limbs, masks, primitives, rings, sizes};
 use super::properties::PROPERTIES;
 use super::zones;
 use crate::device::Gpu;
@@ -93,12 +93,13 @@ impl InferOverlay {
         let trails = trails.current_mut();
         trails.update(&objects, settings.trail_length);
         let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
+        let rings = rings(&objects, &settings);
         let (thickness, scale) = sizes(&settings, state.format.height);
         let (found, _) = zone::zones(buffer).unwrap_or_default();
         let figures = zones::figures(&found, &settings, thickness);
         // Zones lie on the ground, below the objects; what they have counted can be read above these.
         let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
-        all.extend(primitives(&objects, &captions, &limbs, trails, &settings, state.format.height));
+        all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, state.format.height));
         all.extend(zones::captions(&figures, scale));
         let primitives = all;
         let found = mask::masks(buffer);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use cudainfer_kernels::associate::Oriented;
 use cudainfer_kernels::draw::{self, MaskInk, Primitive, Rgb, color_of, default_scale};
 
 use crate::meta::mask::{Kind, Mask};
@@ -85,7 +86,7 @@ impl Trails {
         for object in objects {
             let Some(track) = &object.tracking else { continue };
             // What was seen, where a detector saw it; of points alone the tracker knows a box.
-            let rect = object.detection.as_ref().map_or(track.rect, |detection| detection.rect);
+            let rect = object.detected_outline().unwrap_or(track.rect);
             let trail = self.trails.entry(track.id).or_default();
             trail.points.push((rect.x + rect.w / 2.0, rect.bottom()));
             // More than one where the length was lowered meanwhile.
@@ -140,10 +141,23 @@ pub(super) fn limbs(objects: &[Object], settings: &Settings) -> Vec<Vec<Limb>> {
     objects.iter().map(|object| drawn(object).unwrap_or_default()).collect()
 }
 
-/// Where an object's caption goes: its box's corner, else, where there is something to write, its highest point.
+/// The outline of a rotated box as a closed line.
+pub(super) type Ring = [(f32, f32); 5];
+
+/// The outline of each object's box if it is rotated.
+pub(super) fn rings(objects: &[Object], settings: &Settings) -> Vec<Option<Ring>> {
+    let ring = |object: &Object| {
+        let rect = object.detection.as_ref().filter(|_| settings.boxes && object.angle != 0.0)?.rect;
+        let [a, b, c, d] = Oriented { rect, angle: object.angle }.outline_points();
+        Some([a, b, c, d, a])
+    };
+    objects.iter().map(ring).collect()
+}
+
+/// Where an object's caption goes: its box's corner (of a rotated box, that of the upright one around it), else, where there is something to write, its highest point.
 fn caption_at(object: &Object) -> Option<(f32, f32)> {
-    if let Some(detection) = &object.detection {
-        return Some((detection.rect.x, detection.rect.y));
+    if let Some(outline) = object.detected_outline() {
+        return Some((outline.x, outline.y));
     }
     let points = object.keypoints.as_ref()?;
     let count = u32::try_from(points.y.len()).ok()?;
@@ -215,6 +229,7 @@ pub(super) fn primitives<'a>(
     objects: &[Object],
     captions: &'a [String],
     limbs: &'a [Vec<Limb>],
+    rings: &'a [Option<Ring>],
     trails: &'a Trails,
     settings: &Settings,
     height: usize,
@@ -228,12 +243,15 @@ pub(super) fn primitives<'a>(
     }
     // Where there are several with points, and no tracks, colours tell whose is what.
     let several = objects.iter().filter(|object| object.keypoints.is_some()).count() > 1;
-    for (place, ((object, text), limbs)) in (0..).zip(objects.iter().zip(captions).zip(limbs)) {
+    let all = objects.iter().zip(captions).zip(limbs).zip(rings);
+    for (place, (((object, text), limbs), ring)) in (0..).zip(all) {
         if settings.tracked_only && object.tracking.is_none() {
             continue;
         }
         let color = color(object);
-        if let Some(detection) = object.detection.as_ref().filter(|_| settings.boxes) {
+        if let Some(points) = ring {
+            primitives.push(Primitive::Polyline { points, thickness, color });
+        } else if let Some(detection) = object.detection.as_ref().filter(|_| settings.boxes) {
             primitives.push(Primitive::Rect { rect: detection.rect, thickness, color });
         }
         for limb in limbs {
@@ -323,9 +341,10 @@ mod tests {
     /// The colours of the lines that are drawn between head and thorax, and what is written where.
     fn drawn(objects: &[Object], settings: &Settings) -> (Vec<Rgb>, Vec<(f32, f32, String)>) {
         let (captions, limbs) = (captions(objects, settings), limbs(objects, settings));
+        let rings = rings(objects, settings);
         let trails = Trails::default();
         let (mut lines, mut written) = (Vec::new(), Vec::new());
-        for primitive in primitives(objects, &captions, &limbs, &trails, settings, 1080) {
+        for primitive in primitives(objects, &captions, &limbs, &rings, &trails, settings, 1080) {
             match primitive {
                 Primitive::Polyline { points, thickness, color } => {
                     assert_eq!(points, [(10.0, 30.0), (20.0, 20.0)]);
@@ -353,6 +372,31 @@ mod tests {
         assert_eq!(drawn(&[fly(true)], &off), (vec![], none));
         let tracked = Settings { tracked_only: true, ..settings };
         assert_eq!(drawn(&[fly(false), fly(true)], &tracked).0, [color_of(7)]);
+    }
+
+    #[test]
+    fn a_rotated_box_is_a_closed_line_through_its_corners() {
+        let rect = Rect { x: 10.0, y: 30.0, w: 40.0, h: 20.0 };
+        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+        let angle = std::f32::consts::FRAC_PI_2;
+        let objects = [Object { detection, angle, ..Object::default() }];
+        let settings = Settings::default();
+        let rings = rings(&objects, &settings);
+        let (captions, limbs, trails) = ([String::new()], [vec![]], Trails::default());
+        let drawn = primitives(&objects, &captions, &limbs, &rings, &trails, &settings, 1080);
+        let [Primitive::Polyline { points, thickness: 3, color }] = drawn[..] else { panic!("{drawn:?}") };
+        assert_eq!(color, color_of(0));
+        // A quarter turn about 30, 40: the first corner, top left, comes to the top right.
+        let wanted = [(40.0, 20.0), (40.0, 60.0), (20.0, 60.0), (20.0, 20.0), (40.0, 20.0)];
+        for (point, wanted) in points.iter().zip(wanted) {
+            assert!((point.0 - wanted.0).abs() + (point.1 - wanted.1).abs() < 1e-4, "{points:?}");
+        }
+        assert_eq!(points.len(), 5);
+        assert!(rings_of(&objects, &Settings { boxes: false, ..settings }).is_none());
+    }
+
+    fn rings_of(objects: &[Object], settings: &Settings) -> Option<Ring> {
+        rings(objects, settings)[0]
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Results on a video buffer: one `GstVideoRegionOfInterestMeta` for each object, readable from every language.
 //!
-//! `roi_type` is the label, `x`, `y`, `w`, `h` the box rounded to whole pixels, `id` counts from 0 in each frame.
-//! The results are parameters of the meta, each a `GstStructure`:
+//! `roi_type` is the label, `x`, `y`, `w`, `h` the box rounded to whole pixels (of a rotated box, the upright one around it,
+//! clamped to the frame), `id` counts from 0 in each frame. The results are parameters of the meta, each a `GstStructure`:
 //!
 //! | parameter | fields |
 //! |---|---|
-//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise about the centre) if the box is rotated |
+//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise on the screen) if the box is rotated: then `x`, `y`, `w`, `h` are those before it is rotated about its centre, not clamped |
 //! | `tracking` | `id` (uint64), `age` (uint, frames), `hits` (uint, detections so far), `state` (string: `tracked`, or `lost` if it was not detected in this frame), `x`, `y`, `w`, `h` (double: the filter's box), `velocity-x`, `velocity-y` (double: of its centre, frame pixels per second) |
 //! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's edges) |
 //! | `classification` | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the best class first |
@@ -15,6 +15,7 @@
 
 use std::sync::LazyLock;
 
+use cudainfer_kernels::associate::Oriented;
 use cudainfer_kernels::geometry::Rect;
 use gst::glib::Quark;
 use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta as Roi};
@@ -24,7 +25,7 @@ use super::zone::ZonesParam;
 /// A detector's result for an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetectionParam {
-    /// Box in frame pixels.
+    /// Box in frame pixels; before it is rotated about its centre, where [`Object::angle`] says so.
     pub rect: Rect,
     /// 0..1.
     pub confidence: f32,
@@ -273,9 +274,17 @@ fn pixel(v: f32) -> u32 {
 }
 
 impl Object {
-    /// Puts the object on a buffer; `outline` is the region's box where no detector gave one.
+    /// The upright box around the detector's.
+    pub fn detected_outline(&self) -> Option<Rect> {
+        let rect = self.detection.as_ref()?.rect;
+        Some(Oriented { rect, angle: self.angle }.outline())
+    }
+
+    /// Puts the object on a buffer; `outline` is the region's box where no detector gave one, or where the detector's is
+    /// rotated.
     pub fn put(&self, buffer: &mut gst::BufferRef, outline: &Rect) {
-        let rect = self.detection.as_ref().map_or(outline, |d| &d.rect);
+        let upright = self.detection.as_ref().filter(|_| self.angle == 0.0);
+        let rect = upright.map_or(outline, |d| &d.rect);
         let corner = (pixel(rect.x), pixel(rect.y));
         let size =
             (pixel(rect.right()).saturating_sub(corner.0), pixel(rect.bottom()).saturating_sub(corner.1));
@@ -389,6 +398,27 @@ fn add(buffer: &mut gst::BufferRef, params: impl Iterator<Item = Option<gst::Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_region_of_a_rotated_box_is_the_one_around_it_and_its_own_is_read_back() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        let rect = Rect { x: 10.0, y: 30.0, w: 40.0, h: 20.0 };
+        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+        let object = Object { detection, angle: std::f32::consts::FRAC_PI_4, ..Object::default() };
+        // Half of (40 + 20) / sqrt 2 from the centre, 30, 40.
+        let outline = object.detected_outline().unwrap();
+        for (edge, wanted) in
+            [(outline.x, 8.787), (outline.y, 18.787), (outline.w, 42.426), (outline.h, 42.426)]
+        {
+            assert!((edge - wanted).abs() < 1e-3, "{outline:?}");
+        }
+        object.put(buffer, &outline);
+        let region = buffer.meta::<Roi>().unwrap().rect();
+        assert_eq!(region, (9, 19, 42, 42));
+        assert_eq!(objects(buffer), [object]);
+    }
 
     #[test]
     fn tracks_go_to_the_objects_they_are_of_whatever_lies_between() {

@@ -8,6 +8,7 @@ mod batch;
 mod case;
 mod contract;
 mod extras;
+mod rotated;
 mod scene;
 mod suppression;
 

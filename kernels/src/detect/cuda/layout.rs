@@ -141,9 +141,11 @@ pub struct Layout {
     size_unit: u32,
     y_first: u32,
     has_offsets: u32,
+    angle: u32,
+    padding: u32,
 }
 
-const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 544);
+const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 552);
 
 /// `GRID`, `DISTANCES` and `CENTERS` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
@@ -188,6 +190,8 @@ impl Layout {
             size_unit: 0,
             y_first: 0,
             has_offsets: 0,
+            angle: 0,
+            padding: 0,
         })
     }
 
@@ -213,6 +217,11 @@ impl Layout {
     /// Boxes of this format, and tensor pixels per unit of theirs.
     pub fn coded(self, (format, unit): (BoxFormat, [f32; 2])) -> Self {
         Self { coding: format as u32, unit, ..self }
+    }
+
+    /// Boxes that are rotated by this one of the numbers that follow their first, if any.
+    pub fn rotated(self, angle: Option<usize>) -> Result<Self, DetectError> {
+        Ok(Self { angle: size(angle.unwrap_or(0))?, ..self })
     }
 
     /// Boxes relative to their cell, with logarithmic sizes.

@@ -1,6 +1,6 @@
 //! The operation on the GPU: one launch decodes, one ranks, one compares, one selects; soft NMS takes one for the last
-//! two; keypoints and mask coefficients take one more. A batch of frames takes as many as one frame does. `cuda/detect.cu`,
-//! `cuda/nms.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
+//! two; keypoints, mask coefficients and rotated boxes take one more. A batch of frames takes as many as one frame does.
+//! `cuda/detect.cu`, `cuda/nms.cu`, `cuda/nms_rotated.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
 
 mod buffers;
 mod layout;
@@ -36,7 +36,8 @@ const MAX_GATHER_BLOCKS: usize = 64;
 /// frame alone is a batch of one.
 ///
 /// Decisions are those of the CPU, bit by bit, because the arithmetic is the same in the same order; only the
-/// exponential function (sigmoid, softmax, yolox's and nanodet's boxes, gaussian decay) may differ in the last places,
+/// exponential function (sigmoid, softmax, yolox's and nanodet's boxes, gaussian decay) and, of rotated boxes, trigonometric
+/// functions and the logarithm, all in float64, may differ in the last places,
 /// and the order in which softmax adds. So boxes agree within 1e-3 pixels and confidences within 1e-6, and two
 /// detections may change places where their confidences are that close. The same tensors always give the same bits, in
 /// whatever batch and row they are.
@@ -68,21 +69,30 @@ impl CudaDetector {
     /// A detector for the outputs that `decoder` was chosen for, in the context of `stream`.
     ///
     /// # Errors
-    /// [`DetectError::Param`] names the first parameter that is out of range; [`DetectError::Device`] if the GPU fails.
+    /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder;
+    /// [`DetectError::Device`] if the GPU fails.
     pub fn new(decoder: Decoder, params: Params, stream: &CudaStream) -> Result<Self, DetectError> {
         params.validate()?;
+        params.validate_for(&decoder)?;
         let context = stream.context();
         let gate = Gate::new(&params);
         let (exceptions, other, lowest) = gate.parts();
         let nms = if decoder.is_suppressed() { Nms::None } else { params.nms };
-        let name = if decoder.by_columns() { "decode_columns" } else { "decode_rows" };
-        let gathers = decoder.keypoints() > 0 || decoder.masks().is_some();
+        let rotated = decoder.is_rotated();
+        let name = match (decoder.by_columns(), rotated) {
+            (true, false) => "decode_columns",
+            (true, true) => "decode_columns_rotated",
+            (false, false) => "decode_rows",
+            (false, true) => "decode_rows_rotated",
+        };
+        let gathers = rotated || decoder.keypoints() > 0 || decoder.masks().is_some();
+        let gather = if rotated { "gather_rotated" } else { "gather" };
         Ok(Self {
             decode: Kernel::load(context, "detect", name)?,
-            gather: gathers.then(|| Kernel::load(context, "gather", "gather")).transpose()?,
+            gather: gathers.then(|| Kernel::load(context, "gather", gather)).transpose()?,
             thresholds: Table::new(stream, exceptions, other)?,
             lowest,
-            suppressor: Suppressor::new(nms, &params, &gate, stream)?,
+            suppressor: Suppressor::new(nms, rotated, &params, &gate, stream)?,
             buffers: None,
             ready: false,
             done: Event::new(context)?,
@@ -159,7 +169,8 @@ impl CudaDetector {
             // demand.
             unsafe { stream.launch(&self.decode, grid, [DECODERS, 1, 1], 0, &decode)? };
         }
-        self.suppressor.start(stream, buffers, rows.len(), layout.anchors())?;
+        let boxes = gathered.as_ref().filter(|gathered| gathered.are_rotated());
+        self.suppressor.start(stream, buffers, rows.len(), layout.anchors(), boxes)?;
         if let (Some(values), Some(gather)) = (gathered, &self.gather) {
             let params = Gather {
                 row_bytes: buffers.row_bytes as u64,

@@ -23,6 +23,8 @@ pub struct Plan {
     output: usize,
     /// Columns behind the class.
     more: usize,
+    /// Whether the last of them is the boxes' angle.
+    rotated: bool,
     boxes: BoxCoding,
 }
 
@@ -46,7 +48,12 @@ impl Plan {
     /// Of `plane`, with `more` columns behind the class.
     pub fn new(kind: DecoderKind, offer: &Offer<'_>, plane: &Plane, more: usize) -> Self {
         let boxes = BoxCoding::new(offer.hints, BoxFormat::Corners, false, offer.input);
-        Self { kind, output: plane.output, more, boxes }
+        Self { kind, output: plane.output, more, rotated: false, boxes }
+    }
+
+    /// With boxes of centre and size that are rotated by the angle in the last column.
+    pub fn rotated(self) -> Self {
+        Self { rotated: true, boxes: self.boxes.centered(), ..self }
     }
 
     /// Index of the output and its columns.
@@ -70,6 +77,7 @@ impl Plan {
         Layout::new(Scoring::Final, Activation::None, 1)?
             .rows(columns, columns)
             .coded(self.boxes.parts())
+            .rotated(self.rotated.then_some(columns - 1))?
             .with(At { tensor, element: BEFORE_CONFIDENCE }, At { tensor, element: 0 }, Span::all(rows))
     }
 
@@ -91,7 +99,13 @@ impl Plan {
             // Models pad with class -1.
             let class = class.round();
             if (0.0..=LAST_CLASS).contains(&class) && into.wants(class as u32, confidence) {
-                into.take(anchor, class as u32, confidence, self.boxes.corners([a, b, c, d]));
+                match row.last().filter(|_| self.rotated) {
+                    Some(angle) => {
+                        let rotated = self.boxes.rotated([a, b, c, d], *angle);
+                        into.take_rotated(anchor, class as u32, confidence, &rotated);
+                    }
+                    None => into.take(anchor, class as u32, confidence, self.boxes.corners([a, b, c, d])),
+                }
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::tensor::TensorView;
 
-use super::super::attached::{Extra, Meaning};
+use super::super::attached::{Angle, Extra, Meaning};
 use super::super::candidates::Collector;
 use super::super::cuda::{Layout, Output};
 use super::super::offer::{Evidence, Offer, Plane};
@@ -43,6 +43,14 @@ impl Head {
         fits.then(|| (plan(), Evidence::Open, offer.hints.classes))
     }
 
+    /// With boxes that are rotated by the last number.
+    pub fn rotated(self) -> Self {
+        match self {
+            Self::Columns(plan) => Self::Columns(plan.rotated()),
+            Self::Final(plan) => Self::Final(plan.rotated()),
+        }
+    }
+
     /// Whether the model has suppressed overlaps itself.
     pub fn is_suppressed(&self) -> bool {
         matches!(self, Self::Final(_))
@@ -76,6 +84,21 @@ impl Head {
             Self::Columns(plan) => plan.layout(outputs),
             Self::Final(plan) => plan.layout(outputs),
         }
+    }
+
+    /// Where centre, size and angle of a rotated box are.
+    pub fn rotated_box<T: Shaped>(&self, outputs: &[T]) -> Result<Extra, DetectError> {
+        let place = |angle: usize| Meaning::Rotated(Angle { place: angle, unit: self.unit() });
+        Ok(match self {
+            Self::Columns(plan) => {
+                let (output, row, anchors) = plan.behind_classes(outputs)?;
+                Extra { output, element: 0, step: 1, value_step: anchors, meaning: place(row) }
+            }
+            Self::Final(plan) => {
+                let (output, columns) = plan.columns(outputs)?;
+                Extra { output, element: 0, step: columns, value_step: 1, meaning: place(columns - 1) }
+            }
+        })
     }
 
     /// Where what lies behind the classes is.

@@ -10,6 +10,7 @@ mod matrix;
 mod nanodet;
 mod objectness;
 pub(super) mod scan;
+mod yolo_obb;
 mod yolo_pose;
 mod yolo_seg;
 mod yolov5;
@@ -37,6 +38,7 @@ pub(super) enum Plan {
     BoxesScores(boxes_scores::Plan),
     YoloPose(yolo_pose::Plan),
     YoloSeg(yolo_seg::Plan),
+    YoloObb(yolo_obb::Plan),
     Centers(centers::Plan),
 }
 
@@ -52,6 +54,7 @@ impl Plan {
             Self::BoxesScores(plan) => plan.decode(outputs, into),
             Self::YoloPose(plan) => plan.head.decode(outputs, into),
             Self::YoloSeg(plan) => plan.head.decode(outputs, into),
+            Self::YoloObb(plan) => plan.head.decode(outputs, into),
             Self::Centers(plan) => plan.decode(outputs, into),
         }
     }
@@ -67,6 +70,7 @@ impl Plan {
             Self::BoxesScores(plan) => plan.layout(outputs),
             Self::YoloPose(plan) => plan.head.layout(outputs),
             Self::YoloSeg(plan) => plan.head.layout(outputs),
+            Self::YoloObb(plan) => plan.head.layout(outputs),
             Self::Centers(plan) => plan.layout(outputs),
         }
     }
@@ -76,6 +80,7 @@ impl Plan {
         match self {
             Self::YoloPose(plan) => plan.extra(outputs).map(Some),
             Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
+            Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
             Self::Centers(plan) => plan.extra(outputs),
             _ => Ok(None),
         }
@@ -108,12 +113,18 @@ impl Plan {
         }
     }
 
+    /// Whether boxes are rotated.
+    pub fn is_rotated(&self) -> bool {
+        matches!(self, Self::YoloObb(_))
+    }
+
     /// Whether the model has suppressed overlaps itself.
     pub fn is_suppressed(&self) -> bool {
         match self {
             Self::EndToEnd(_) => true,
             Self::YoloPose(plan) => plan.head.is_suppressed(),
             Self::YoloSeg(plan) => plan.head.is_suppressed(),
+            Self::YoloObb(plan) => plan.head.is_suppressed(),
             _ => false,
         }
     }
@@ -124,6 +135,7 @@ impl Plan {
             Self::Yolov8(_) => true,
             Self::YoloPose(plan) => !plan.head.is_suppressed(),
             Self::YoloSeg(plan) => !plan.head.is_suppressed(),
+            Self::YoloObb(plan) => !plan.head.is_suppressed(),
             Self::Centers(plan) => plan.by_columns(),
             _ => false,
         }
@@ -141,6 +153,7 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::BoxesScores => each(boxes_scores::fits(offer), Plan::BoxesScores),
         DecoderKind::YoloPose => each(yolo_pose::fits(offer), Plan::YoloPose),
         DecoderKind::YoloSeg => each(yolo_seg::fits(offer), Plan::YoloSeg),
+        DecoderKind::YoloObb => each(yolo_obb::fits(offer), Plan::YoloObb),
         DecoderKind::Centernet | DecoderKind::Centerface => each(centers::fits(kind, offer), Plan::Centers),
     }
 }
@@ -161,6 +174,7 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::BoxesScores => boxes_scores::wanted(offer),
         DecoderKind::YoloPose => yolo_pose::wanted(offer),
         DecoderKind::YoloSeg => yolo_seg::wanted(offer),
+        DecoderKind::YoloObb => yolo_obb::wanted(offer),
         DecoderKind::Centernet | DecoderKind::Centerface => centers::wanted(kind, offer),
     }
 }

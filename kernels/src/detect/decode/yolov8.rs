@@ -22,6 +22,8 @@ pub struct Plan {
     classes: Option<usize>,
     /// Rows behind the class scores.
     more: usize,
+    /// Whether the last of them is the boxes' angle.
+    rotated: bool,
     boxes: BoxCoding,
     activation: Activation,
 }
@@ -64,9 +66,15 @@ impl Plan {
             output: plane.output,
             classes,
             more,
+            rotated: false,
             boxes: BoxCoding::new(offer.hints, BoxFormat::CenterSize, false, offer.input),
             activation: offer.hints.activation.unwrap_or(Activation::None),
         }
+    }
+
+    /// With boxes that are rotated by the angle in the last row.
+    pub fn rotated(self) -> Self {
+        Self { rotated: true, boxes: self.boxes.centered(), ..self }
     }
 
     /// Index of the output, its first row behind the classes, and its anchors.
@@ -102,6 +110,7 @@ impl Plan {
         Layout::new(Scoring::Classes, self.activation, rows - BEFORE_CLASSES - self.more)?
             .columns(anchors)
             .coded(self.boxes.parts())
+            .rotated(self.rotated.then_some(rows - 1))?
             .with(
                 At { tensor, element: BEFORE_CLASSES * anchors },
                 At { tensor, element: 0 },
@@ -116,7 +125,12 @@ impl Plan {
         let scores = &rest[..rest.len() - self.more * anchors];
         scan_columns(scores, anchors, self.activation, into, |into, anchor, class, confidence| {
             let values = [0, 1, 2, 3].map(|k| boxes[k * anchors + anchor]);
-            into.take(anchor, class, confidence, self.boxes.corners(values));
+            if self.rotated {
+                let angle = rest[rest.len() - anchors + anchor];
+                into.take_rotated(anchor, class, confidence, &self.boxes.rotated(values, angle));
+            } else {
+                into.take(anchor, class, confidence, self.boxes.corners(values));
+            }
         });
         Ok(())
     }

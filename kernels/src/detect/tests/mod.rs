@@ -4,6 +4,7 @@ mod choice;
 mod decoders;
 mod extras;
 mod limits;
+mod rotated;
 mod suppression;
 
 use half::f16;

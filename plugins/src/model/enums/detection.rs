@@ -28,6 +28,11 @@ pub enum Decoder {
     YoloPose,
     #[enum_value(name = "[1,4+C+M,N] and prototypes [1,M,h,w]: masks (v8-seg, v11-seg)", nick = "yolo-seg")]
     YoloSeg,
+    #[enum_value(
+        name = "[1,4+C+1,N]: box, classes, angle: rotated boxes (v8-obb, v11-obb)",
+        nick = "yolo-obb"
+    )]
+    YoloObb,
     #[enum_value(name = "Class heat map, sizes, offsets", nick = "centernet")]
     Centernet,
     #[enum_value(name = "CenterNet for faces, with landmarks", nick = "centerface")]
@@ -48,6 +53,7 @@ impl Decoder {
             Self::BoxesScores => Some(DecoderKind::BoxesScores),
             Self::YoloPose => Some(DecoderKind::YoloPose),
             Self::YoloSeg => Some(DecoderKind::YoloSeg),
+            Self::YoloObb => Some(DecoderKind::YoloObb),
             Self::Centernet => Some(DecoderKind::Centernet),
             Self::Centerface => Some(DecoderKind::Centerface),
         }

@@ -50,7 +50,7 @@ pub(crate) struct ObjectRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
-    pub rect: Option<BoxRecord>,
+    pub rect: Option<DetectedRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub track: Option<TrackRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,6 +62,16 @@ pub(crate) struct ObjectRecord {
     pub classification: Option<Vec<ClassRecord>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<StayRecord>>,
+}
+
+/// A detector's box.
+#[derive(Serialize)]
+pub(crate) struct DetectedRecord {
+    #[serde(flatten)]
+    pub rect: BoxRecord,
+    /// By how much it is rotated about its centre, in radians, clockwise; none where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub angle: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -140,7 +150,11 @@ impl From<Object> for ObjectRecord {
             id: object.id,
             label_id: detection.map(|d| d.label_id),
             confidence: detection.map(|d| score(d.confidence)),
-            rect: detection.map(|d| (&d.rect).into()),
+            rect: detection.map(|d| {
+                // None where it is not a number, which JSON has no word for.
+                let angle = Some(score(object.angle)).filter(|angle| *angle != 0.0 && angle.is_finite());
+                DetectedRecord { rect: (&d.rect).into(), angle }
+            }),
             track: object.tracking.map(|t| TrackRecord {
                 id: t.id,
                 age: t.age,
@@ -161,6 +175,21 @@ impl From<Object> for ObjectRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::object::DetectionParam;
+
+    #[test]
+    fn a_box_has_an_angle_if_it_is_rotated() {
+        let rect = Rect { x: 1.0, y: -2.5, w: 3.0, h: 4.0 };
+        for (angle, wanted) in [
+            (0.5236, serde_json::json!({ "x": 1.0, "y": -2.5, "w": 3.0, "h": 4.0, "angle": 0.5236 })),
+            (0.0, serde_json::json!({ "x": 1.0, "y": -2.5, "w": 3.0, "h": 4.0 })),
+            (f32::NAN, serde_json::json!({ "x": 1.0, "y": -2.5, "w": 3.0, "h": 4.0 })),
+        ] {
+            let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+            let object = Object { detection, angle, ..Object::default() };
+            assert_eq!(serde_json::to_value(ObjectRecord::from(object)).unwrap()["box"], wanted);
+        }
+    }
 
     #[test]
     fn edges_count_the_points_that_are_listed() {
