@@ -325,7 +325,7 @@ def heads() -> None:
     graph = Graph(F32, ["batch", 3, 64, 64])
     coloured(graph, np.concatenate([rotated, scores, angles]), 4, colours)
     graph.output("coloured", F32, ["batch", 7, 84])
-    graph.save("rotated", RED_AND_BLUE)
+    graph.save("rotated", RED_AND_BLUE + 'decoder = "yolo-obb"\n')
     # The same, already suppressed; the last is padding.
     table = np.array(
         [[32, 32, 24, 8, 1, 0, np.pi / 6], [60, 6, 16, 8, 0.75, 1, 2], [0, 0, 0, 0, 0, 0, 0]], np.float32

@@ -65,7 +65,7 @@ fn an_input_that_cannot_be_had_leaves_the_old_model_running() {
         !said.is_empty()
     });
     assert_eq!(said.len(), 1, "{said:?}");
-    for part in ["is not taken over", "wants 3x96x96", "offers 3x64x64"] {
+    for part in ["is not taken over", "wants 3x96x96", "come with 3x64x64"] {
         assert!(said[0].contains(part), "{said:?}");
     }
     assert_eq!(stream.model(), model("detector-batch"));

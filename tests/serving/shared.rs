@@ -90,7 +90,7 @@ fn settings_that_differ_from_those_in_use_are_named() {
         let said = report.fails_with(&["infer: instance=conflict is in use with", "name another instance"]);
         if !theirs.is_empty() || !ours.is_empty() {
             assert!(
-                said.contains(&format!("{what}={theirs}, and this element says {what}={ours}: ")),
+                said.contains(&format!("{what}={theirs}, but this element has {what}={ours}. ")),
                 "{said}"
             );
         }
@@ -99,7 +99,7 @@ fn settings_that_differ_from_those_in_use_are_named() {
     assert!(other.line.pipeline.set_state(gst::State::Playing).is_err());
     other.line.wait().fails_with(&[
         &format!("model={}", model("detector-batch")),
-        &format!("this element says model={}", model("detector-retrained")),
+        &format!("this element has model={}", model("detector-retrained")),
     ]);
     // What each element has for itself may differ.
     let third =

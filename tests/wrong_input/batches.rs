@@ -35,7 +35,7 @@ fn a_batch_of_nothing_is_refused() {
     run(&line("detector-batch", "batch-size=0")).fails_with(&[
         "t: batch-size=0",
         "at least one frame",
-        "leave it out",
+        "remove it to use the model's",
     ]);
 }
 
@@ -49,7 +49,7 @@ fn a_minimum_above_the_batch_is_refused() {
     run(&line("detector-fixed-batch", "min-batch-size=5"))
         .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than the batch size, 4"]);
     run(&line("detector-batch", "min-batch-size=2"))
-        .fails_with(&["min-batch-size=2 is more than the batch size, 1", "set batch-size"]);
+        .fails_with(&["min-batch-size=2 is more than the batch size, 1", "Set a larger batch-size"]);
     run(&line("detector-batch", "batch-size=4 min-batch-size=4")).succeeds();
 }
 

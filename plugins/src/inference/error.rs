@@ -63,7 +63,7 @@ pub enum InferenceError {
     Memory(String),
     /// A tensor whose size cannot be.
     #[error(
-        "the tensor {tensor} cannot be that large: for a batch of {rows} it would have more than 8 GiB, or other bytes than its \
+        "the tensor {tensor} cannot be that large: for a batch of {rows} frames it would have more than 8 GiB, or other bytes than its \
          dimensions say. Export the model with smaller dimensions, or set a smaller batch-size"
     )]
     Size {

@@ -65,12 +65,10 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("o:float32:1x8x8400", [640, 640], None, Yolov8, Some(4)),
         ("o:float32:1x116x8400 protos:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
         ("p:float32:1x32x160x160 o:float32:1x300x38", [640, 640], Some(80), YoloSeg, Some(80)),
-        // 20 = 4 + 16, or 4 + 15 + the angle: the labels tell.
-        ("o:float32:1x20x8400", [640, 640], Some(15), YoloObb, Some(15)),
-        ("o:float32:1x20x?", [640, 640], Some(15), YoloObb, Some(15)),
+        // 20 = 4 + 16: rotated boxes of 15 classes have to be asked for.
         ("o:float32:1x20x8400", [640, 640], Some(16), Yolov8, Some(16)),
         ("o:float32:1x20x8400", [640, 640], None, Yolov8, Some(16)),
-        // Suppressed rotated boxes have to be asked for.
+        // So have suppressed ones.
         ("o:float32:1x25200x7", [640, 640], Some(2), Yolov5, Some(2)),
         ("wh:float32:1x128x128x4 kp:float32:1x128x128x80", [512, 512], None, Centernet, Some(80)),
         (

@@ -217,8 +217,7 @@ fn numbers_in_fractions_of_the_tensor_are_those_in_its_pixels() {
         .collect();
     let tensor = columns(&fractions, false);
     let hints = Hints { normalized: Some(true), classes: Some(CLASSES), ..Hints::default() };
-    let decoder = choose(&[tensor.desc()], [512, 1024], None, &hints).unwrap();
-    assert_eq!(decoder.kind(), DecoderKind::YoloObb);
+    let decoder = choose(&[tensor.desc()], [512, 1024], Some(DecoderKind::YoloObb), &hints).unwrap();
     let mut detector = Detector::new(decoder, Params::default()).unwrap();
     let (found, _) = run(&mut detector, &[tensor], &Affine::IDENTITY, LARGE);
     let (wanted, boxes, _) = detect(&pixels, Params::default(), &Affine::IDENTITY);

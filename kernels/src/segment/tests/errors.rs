@@ -49,8 +49,8 @@ fn logits_that_are_none_are_refused_in_a_sentence() {
 fn parameters_that_make_no_mask_are_refused_in_a_sentence() {
     let default = Params { classes: Classes::Threshold(0.5), ..Params::default() };
     for (params, says) in [
-        (Params { channel: 2, ..default }, "channel 2 was asked for"),
-        (Params { channel: 2, soft: true, ..Params::default() }, "channel 2 was asked for"),
+        (Params { channel: 2, ..default }, "channel 2 is set, but"),
+        (Params { channel: 2, soft: true, ..Params::default() }, "channel 2 is set, but"),
         (Params { classes: Classes::Threshold(f32::NAN), ..default }, "threshold of NaN"),
         (Params { smoothing: 1.0, ..default }, "smoothing of 1"),
         (Params { smoothing: -0.1, ..default }, "smoothing of -0.1"),

@@ -55,6 +55,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         "detect" if is_query => declared.unsupported = Some("RT-DETR's queries".into()),
         "detect" => output.decoder = Some(if suppressed { Decoder::EndToEnd } else { Decoder::Yolov8 }),
         "segment" => output.decoder = Some(Decoder::YoloSeg),
+        "obb" => output.decoder = Some(Decoder::YoloObb),
         "pose" => {
             output.decoder = Some(Decoder::YoloPose);
             let shape = value("kpt_shape");
@@ -123,10 +124,9 @@ mod tests {
         assert_eq!(classifier.words.classify.activation, Some(classes::Activation::None));
         assert_eq!(classifier.words.input.resize, Some(Resize::CenterCrop));
         assert!(!classifier.inexact.is_empty());
-        for (task, head) in [("obb", "OBB"), ("detect", "RTDETRDecoder")] {
-            let other = declared(task, &[("head", head)]);
-            assert!(other.unsupported.is_some() && other.words.output.decoder.is_none(), "{task}");
-        }
+        assert_eq!(declared("obb", &[]).words.output.decoder, Some(Decoder::YoloObb));
+        let other = declared("detect", &[("head", "RTDETRDecoder")]);
+        assert!(other.unsupported.is_some() && other.words.output.decoder.is_none());
     }
 
     #[test]
