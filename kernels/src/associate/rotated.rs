@@ -51,6 +51,22 @@ impl Oriented {
         if self.angle == 0.0 && other.angle == 0.0 {
             return self.rect.iou(&other.rect);
         }
+        let size = |rect: &Rect| f64::from(rect.w) * f64::from(rect.h);
+        let common = self.intersection(other);
+        let iou = common / (size(&self.rect) + size(&other.rect) - common);
+        if iou.is_finite() { iou.clamp(0.0, 1.0) as f32 } else { 0.0 }
+    }
+
+    /// The area that both have in common. Both must be finite and of positive size.
+    pub(crate) fn intersection(&self, other: &Self) -> f64 {
+        if self.angle == 0.0 && other.angle == 0.0 {
+            let common = |from: [f32; 2], size: [f32; 2]| {
+                let [a, b] = [0, 1].map(|i| f64::from(from[i]) + f64::from(size[i]));
+                (a.min(b) - f64::from(from[0].max(from[1]))).max(0.0)
+            };
+            let (a, b) = (&self.rect, &other.rect);
+            return common([a.x, b.x], [a.w, b.w]) * common([a.y, b.y], [a.h, b.h]);
+        }
         let origin = [f64::from(self.rect.x), f64::from(self.rect.y)];
         let mut shape = self.corners(origin).to_vec();
         let clip = other.corners(origin);
@@ -59,10 +75,7 @@ impl Oriented {
                 shape = within(&shape, *from, *to);
             }
         }
-        let size = |rect: &Rect| f64::from(rect.w) * f64::from(rect.h);
-        let common = area(&shape);
-        let iou = common / (size(&self.rect) + size(&other.rect) - common);
-        if iou.is_finite() { iou.clamp(0.0, 1.0) as f32 } else { 0.0 }
+        area(&shape)
     }
 }
 

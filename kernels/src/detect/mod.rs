@@ -31,6 +31,7 @@ mod error;
 mod grid;
 mod hints;
 mod kind;
+mod merge;
 mod nms;
 mod offer;
 mod params;
@@ -54,6 +55,7 @@ pub use detection::{Detection, Outcome};
 pub use error::DetectError;
 pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, SizeUnit};
 pub use kind::{DecoderKind, UnknownDecoder};
+pub use merge::{MergeMode, MergeParams, Merged, Overlap, RegionBox};
 pub use params::Params;
 pub use suppression::Nms;
 

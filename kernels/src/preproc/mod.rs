@@ -54,7 +54,7 @@ pub use cuda::CudaPreproc;
 pub use error::PreprocError;
 pub use limits::{MAX_BATCH, MAX_SIDE};
 pub use params::{ChannelOrder, Interpolation, Layout, Params, Resize};
-pub use regions::{CudaRegionPreproc, Fit, RegionPreproc, region};
+pub use regions::{CudaRegionPreproc, Fit, RegionPreproc, Tiles, region};
 pub(crate) use samples::{Component, components};
 
 use self::cpu::Cpu;

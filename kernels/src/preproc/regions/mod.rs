@@ -22,9 +22,11 @@ mod cpu;
 mod cuda;
 mod grid;
 mod place;
+mod tiles;
 
 pub use cuda::CudaRegionPreproc;
 pub use place::{Fit, region};
+pub use tiles::Tiles;
 
 use self::cpu::Cpu;
 use self::grid::Grid;
