@@ -73,7 +73,9 @@ pub struct RegionBox {
 
 impl RegionBox {
     fn shape(&self) -> Oriented {
-        self.rotated.filter(|one| one.angle != 0.0).unwrap_or(Oriented { rect: self.detection.rect, angle: 0.0 })
+        self.rotated
+            .filter(|one| one.angle != 0.0)
+            .unwrap_or(Oriented { rect: self.detection.rect, angle: 0.0 })
     }
 }
 
@@ -94,9 +96,8 @@ impl MergeParams {
     /// # Errors
     /// [`DetectError::Param`] names the first parameter that is out of range.
     pub fn validate(&self, rotated: bool) -> Result<(), DetectError> {
-        let error = |name: &str, value: String, wanted| {
-            Err(DetectError::Param { name: name.into(), value, wanted })
-        };
+        let error =
+            |name: &str, value: String, wanted| Err(DetectError::Param { name: name.into(), value, wanted });
         if !(0.0..=1.0).contains(&self.threshold) {
             return error("merge-threshold", self.threshold.to_string(), "between 0 and 1");
         }
