@@ -11,7 +11,7 @@
 //! | `tensor-layout` | string | nchw or nhwc |
 //! | `tensor-name` | string | the model's name for its image input |
 //! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |
-//! | `tensor-roi` | string | `objects`: tensors are those of objects' regions, any number in a frame |
+//! | `tensor-roi` | string | `objects`: tensors are those of objects' regions, any number in a frame; `tiles`, `list`: of the same regions in every frame |
 //! | `tensor-outputs` | array of string | downstream of trtinfer: `name:type:dims` of each output |
 //! | `tensor-model` | string | downstream of trtinfer: the model that made them, a `#`, and the number of its loading |
 
@@ -25,7 +25,8 @@ pub const FEATURE: &str = "meta:CudaInferTensor";
 /// The array of `name:type:dims` that describes the network's outputs.
 pub const OUTPUTS: &str = "tensor-outputs";
 
-/// Says `objects` where tensors are those of objects' regions, any number a frame, and not the frame's.
+/// Says `objects` where tensors are those of objects' regions, any number a frame, and not the frame's; `tiles` and `list`
+/// where they are those of the same regions in every frame.
 pub const ROI: &str = "tensor-roi";
 
 /// Which model made the outputs: its name, and the number of its loading, so that caps change with the model.
@@ -75,6 +76,11 @@ pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&
         Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
         None => other,
     }
+}
+
+/// Whether the tensors of these caps are those of tiles, each of which shows a part of the next one.
+pub fn are_tiles(caps: &gst::CapsRef) -> bool {
+    caps.structure(0).is_some_and(|s| s.get(ROI) == Ok("tiles"))
 }
 
 /// Whether frames of these caps carry tensors.

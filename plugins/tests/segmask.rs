@@ -56,6 +56,7 @@ fn frame(info: &VideoInfo, value: u8, tensors: Vec<Tensor>) -> gst::Buffer {
         to_frame: Affine::IDENTITY,
         batch: None,
         object: None,
+        region: None,
     };
     TensorSet::put(&[set], buffer.get_mut().unwrap());
     buffer

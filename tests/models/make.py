@@ -365,6 +365,33 @@ def heads() -> None:
     graph.save("centers", RED_AND_BLUE)
 
 
+def extents() -> None:
+    """The extent of each colour in a picture: x1, y1, x2, y2, confidence, class, as a detector that finds one object of each.
+    The confidence is a / (a + 32), if a is the number of pixels that are more than half of the colour."""
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    graph.node("Greater", ["images", graph.constant("half", np.float32(0.5))], "is_bright")
+    graph.node("Cast", ["is_bright"], "bright", to=F32)
+    graph.constant("one", np.float32(1))
+    corners = {}
+    for axis, over in [("x", 2), ("y", 3)]:
+        graph.node("ReduceMax", ["bright"], f"any_{axis}", axes=[over], keepdims=0)
+        for end in (0, 1):
+            graph.node("ArgMax", [f"any_{axis}"], f"index_{axis}{end}", axis=2, keepdims=1, select_last_index=end)
+            corners[axis, end] = graph.node("Cast", [f"index_{axis}{end}"], f"{axis}{end}", to=F32)
+        corners[axis, 1] = graph.node("Add", [corners[axis, 1], "one"], f"{axis}2")
+    graph.node("ReduceSum", ["bright", graph.constant("plane", np.array([2, 3], np.int64))], "area_flat", keepdims=0)
+    graph.node("Unsqueeze", ["area_flat", graph.constant("last", np.array([2], np.int64))], "area")
+    graph.node("Add", ["area", graph.constant("more", np.float32(32))], "more_area")
+    graph.node("Div", ["area", "more_area"], "confidence")
+    graph.node("Mul", ["area", graph.constant("none", np.float32(0))], "zeros")
+    graph.node("Add", ["zeros", graph.constant("numbers", np.arange(3, dtype=np.float32).reshape(1, 3, 1))], "class")
+    order = [corners["x", 0], corners["y", 0], corners["x", 1], corners["y", 1], "confidence", "class"]
+    graph.node("Concat", order, "detections", axis=2)
+    graph.output("detections", F32, ["batch", 3, 6])
+    sidecar = '[input]\nresize = "stretch"\n[output]\ndecoder = "end-to-end"\nconfidence = 0.4\n'
+    graph.save("extents", sidecar + 'labels = ["red", "green", "blue"]\n')
+
+
 def declared() -> None:
     """The detector's boxes, without a sidecar: what it lacks is in the file's metadata, as Ultralytics writes it."""
     boxes, scores, colours = detector_tables()
@@ -571,7 +598,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heads, declared, heat_maps, groups, classifiers, masks, failing):
+    for make in (identities, several, detectors, batches, heads, extents, declared, heat_maps, groups, classifiers, masks, failing):
         make()
     STAMP.write_bytes(source)
 

@@ -16,5 +16,6 @@ mod properties;
 mod sidecars;
 mod strings;
 mod threads;
+mod tiles;
 mod tracks;
 mod zones;

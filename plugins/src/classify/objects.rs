@@ -45,19 +45,19 @@ impl Decode for Classes {
         let Self { rows, frame: size, info } = self;
         rows.find_each(sets, side, |set, (classes, non_finite)| {
             counts.add("non-finite", non_finite);
-            counts.add("objects", usize::from(put(&classes, info, *size, set.object, frame)));
+            counts.add("objects", usize::from(put(&classes, info, *size, set, frame)));
             Ok(())
         })
     }
 }
 
-/// Puts classes on the object of that number, or on one that is as large as the frame; false where there are none, or the object is
-/// gone.
+/// Puts classes on the object of the tensors, or on one that is as large as their region or as the frame; false where there are
+/// none, or the object is gone.
 fn put(
     classes: &[Class],
     info: &ModelInfo,
     size: [usize; 2],
-    object: Option<i32>,
+    set: &TensorSet,
     frame: &mut gst::BufferRef,
 ) -> bool {
     let Some(best) = classes.first() else { return false };
@@ -66,7 +66,7 @@ fn put(
         label_ids: classes.iter().map(|class| class.index).collect(),
         confidence: classes.iter().map(|class| class.confidence.into()).collect(),
     };
-    if let Some(object) = object {
+    if let Some(object) = set.object {
         return attach(frame, object, &Finding::Classification(param));
     }
     let [w, h] = size.map(|side| side as f32);
@@ -76,7 +76,7 @@ fn put(
         classification: Some(param),
         ..Object::default()
     };
-    whole.put(frame, &Rect { x: 0.0, y: 0.0, w, h });
+    whole.put(frame, &set.region.unwrap_or(Rect { x: 0.0, y: 0.0, w, h }));
     true
 }
 

@@ -12,6 +12,10 @@ pub enum Roi {
     Frame,
     #[enum_value(name = "The region of each object: one tensor for each", nick = "objects")]
     Objects,
+    #[enum_value(name = "Tiles that cover the frame: one tensor for each", nick = "tiles")]
+    Tiles,
+    #[enum_value(name = "The regions of the property regions: one tensor for each", nick = "list")]
+    List,
 }
 
 impl Words for Roi {}

@@ -7,10 +7,12 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
+use super::enums::Roi;
+use super::fixed;
 use super::maker::Maker;
 use super::negotiate::{Settings, possible};
 use super::properties::PROPERTIES;
-use super::regions::Turns;
+use super::regions::{Cut, Turns};
 use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
@@ -43,15 +45,17 @@ impl FusedPreproc {
             format!("{incaps} are not video caps ({e}). Put videoconvert before this element")
         })?;
         let s = outcaps.structure(0).ok_or("there are no caps behind this element")?;
-        let (params, rules) = {
+        let frame = caps::frame_size(incaps);
+        let (params, cut) = {
             let settings = lock(&self.settings);
             settings.check()?;
             let params = settings.params(s);
-            let rules = settings.rules(s, params.resize);
-            (params, rules)
+            let cut = settings.cut(s, &params, frame)?;
+            (params, cut)
         };
         let name = s.get::<&str>("tensor-name").unwrap_or("input");
-        gst::info!(CAT, imp = self, "{} becomes '{name}': {params:?}, {rules:?}", info.format());
+        gst::info!(CAT, imp = self, "{} becomes '{name}': {params:?}, {cut:?}", info.format());
+        self.tell_tiles(&cut, frame);
         let stream = if in_cuda(incaps) {
             let session =
                 self.gpu.session().ok_or("the frames are in CUDA memory, but there is no usable GPU. Put cudainferdownload before this element")?;
@@ -60,7 +64,25 @@ impl FusedPreproc {
             self.gpu.check_host()?;
             None
         };
-        Maker::new(info, params, rules, name, stream)
+        Maker::new(info, params, cut, name, stream)
+    }
+
+    /// Says so where tiles were asked for, and one holds the whole frame.
+    fn tell_tiles(&self, cut: &Cut, frame: [usize; 2]) {
+        let Cut::Fixed(regions) = cut else { return };
+        let tiled = lock(&self.settings).roi == Roi::Tiles;
+        if tiled && regions.iter().all(|region| region.rect == fixed::whole_frame(frame)) {
+            let [width, height] = frame;
+            gst::element_imp_info!(
+                self,
+                gst::ResourceError::Settings,
+                (
+                    "{}: one tile holds the whole frame of {width}x{height}, so nothing is cut into tiles; set a smaller \
+                     tile-size, or leave out roi=tiles",
+                    self.obj().name()
+                )
+            );
+        }
     }
 
     /// Why BaseTransform finds no caps for the elements downstream, which it does not report itself; `None` if it finds some.

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::FrameFormat;
-use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::{
     CudaPreproc, CudaRegionPreproc, Params, Preproc, PreprocError, RegionPreproc,
 };
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 
-use super::regions::{Chooser, Rules, Turns};
+use super::fixed::FixedRegion;
+use super::regions::{Chooser, Cut, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{MappedCudaFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
@@ -38,7 +39,16 @@ pub(super) struct Maker {
 /// What of a frame is made a tensor.
 enum TensorSource {
     Frame(Affine),
-    Regions(Chooser),
+    Objects(Chooser),
+    Fixed(Vec<FixedRegion>),
+}
+
+/// What one tensor is made from: the frame, the region of an object, or a region that is the same in every frame.
+#[derive(Clone, Copy)]
+struct Chosen {
+    to_frame: Affine,
+    object: Option<i32>,
+    region: Option<Rect>,
 }
 
 /// What makes tensors, where the frames lie.
@@ -53,14 +63,14 @@ enum Kind<F, R> {
 }
 
 impl Maker {
-    /// For frames in the memory of `stream`'s device, or on the host; with `rules`, of regions.
+    /// For frames in the memory of `stream`'s device, or on the host; `cut` says what of them becomes tensors.
     ///
     /// # Errors
     /// A sentence that says what cannot be made.
     pub fn new(
         info: gst_video::VideoInfo,
         params: Params,
-        rules: Option<Rules>,
+        cut: Cut,
         name: &str,
         stream: Option<Arc<CudaStream>>,
     ) -> Result<Self, String> {
@@ -69,23 +79,23 @@ impl Maker {
         let input = [params.width, params.height];
         let ty = params.ty;
         let failed = |e: PreprocError| e.to_string();
-        let (preprocessor, dims, bytes, to_frame) = match (stream, &rules) {
-            (None, None) => {
+        let (preprocessor, dims, bytes, to_frame) = match (stream, &cut) {
+            (None, Cut::Frame) => {
                 let preproc = Preproc::new(format, params).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
                 (Preprocessor::Cpu(Kind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
             }
-            (None, Some(_)) => {
+            (None, _) => {
                 let preproc = RegionPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (Preprocessor::Cpu(Kind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
-            (Some(stream), None) => {
+            (Some(stream), Cut::Frame) => {
                 let preproc = CudaPreproc::new(format, params, &stream).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
                 (Preprocessor::Gpu(Kind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
             }
-            (Some(stream), Some(_)) => {
+            (Some(stream), _) => {
                 let preproc = CudaRegionPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (Preprocessor::Gpu(Kind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
@@ -95,9 +105,12 @@ impl Maker {
             Preprocessor::Cpu(_) => None,
             Preprocessor::Gpu(_, stream) => Some(TensorAllocator::new(stream).map_err(|e| e.to_string())?),
         };
-        let source = match rules {
-            None => TensorSource::Frame(to_frame),
-            Some(rules) => TensorSource::Regions(Chooser::new(rules, input, [format.width, format.height])),
+        let source = match cut {
+            Cut::Frame => TensorSource::Frame(to_frame),
+            Cut::Objects(rules) => {
+                TensorSource::Objects(Chooser::new(rules, input, [format.width, format.height]))
+            }
+            Cut::Fixed(regions) => TensorSource::Fixed(regions),
         };
         let pools = Pools { bytes, allocator, pools: HashMap::new() };
         Ok(Self {
@@ -120,23 +133,35 @@ impl Maker {
         buffer: &mut gst::BufferRef,
         turns: &mut Turns,
     ) -> Result<(Vec<TensorSet>, usize), String> {
-        let (chosen, skipped) = match &mut self.source {
-            TensorSource::Frame(to_frame) => (vec![(None, *to_frame)], 0),
-            TensorSource::Regions(chooser) => {
+        let whole = matches!(self.source, TensorSource::Frame(_));
+        let (chosen, skipped) = match &self.source {
+            TensorSource::Frame(to_frame) => {
+                (vec![Chosen { to_frame: *to_frame, object: None, region: None }], 0)
+            }
+            TensorSource::Objects(chooser) => {
                 let (regions, skipped) = chooser.choose(&objects(buffer), turns);
-                (regions.into_iter().map(|(object, region)| (Some(object), region)).collect(), skipped)
+                let chosen = |(object, to_frame)| Chosen { to_frame, object: Some(object), region: None };
+                (regions.into_iter().map(chosen).collect::<Vec<_>>(), skipped)
+            }
+            TensorSource::Fixed(regions) => {
+                let chosen = |region: &FixedRegion| Chosen {
+                    to_frame: region.to_frame,
+                    object: None,
+                    region: Some(region.rect),
+                };
+                (regions.iter().map(chosen).collect(), 0)
             }
         };
         if chosen.is_empty() {
             return Ok((Vec::new(), skipped));
         }
-        let maps: Vec<Affine> = chosen.iter().map(|(_, to_frame)| *to_frame).collect();
+        let maps: Vec<Affine> = chosen.iter().map(|chosen| chosen.to_frame).collect();
         let mut data = self.pools.acquire(maps.len())?;
         self.fill(buffer, &maps, &mut data)?;
-        let sets = chosen.into_iter().enumerate().map(|(row, (object, to_frame))| {
-            let data = if object.is_some() { self.row(&data, row)? } else { data.clone() };
+        let sets = chosen.into_iter().enumerate().map(|(row, Chosen { to_frame, object, region })| {
+            let data = if whole { data.clone() } else { self.row(&data, row)? };
             let tensors = vec![Tensor { desc: self.desc.clone(), data }];
-            Ok(TensorSet { tensors, input: self.input, to_frame, batch: None, object })
+            Ok(TensorSet { tensors, input: self.input, to_frame, batch: None, object, region })
         });
         Ok((sets.collect::<Result<_, String>>()?, skipped))
     }

@@ -19,12 +19,20 @@
 //! ... ! gpunms ! fusedpreproc roi=objects classes=person ! trtinfer model=pose.onnx batch-size=8 ! peakfind mode=global ! ...
 //! ```
 //!
+//! With `roi=tiles` it cuts the frame into tiles that overlap, for objects that are too small in the whole frame; with
+//! `roi=list` it cuts out regions that are given. gpunms behind the model merges what was found in several of them.
+//!
+//! ```text
+//! ... ! fusedpreproc roi=tiles tile-size=640 overlap=0.2 ! trtinfer model=yolo11n.onnx batch-size=8 ! gpunms ! ...
+//! ```
+//!
 //! Each tensor element is `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's
 //! own channel order; integer tensors are then divided by `quant-scale`, rounded and moved by `zero-point`.
 
 use gst::prelude::*;
 
 mod enums;
+mod fixed;
 mod imp;
 mod maker;
 mod negotiate;

@@ -1,10 +1,12 @@
 //! From the properties and the neighbours' caps to the tensor that is made.
 
+use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::preproc::{self, MAX_SIDE, Params};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::enums::Roi;
-use super::regions::Rules;
+use super::fixed;
+use super::regions::{Cut, Rules};
 use crate::caps;
 use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
 use crate::nick::{from_nick, nick};
@@ -31,6 +33,10 @@ pub(super) struct Settings {
     pub classes: String,
     pub min_size: u32,
     pub interval: u32,
+    pub tile_size: u32,
+    pub overlap: Option<f64>,
+    pub whole: bool,
+    pub regions: String,
 }
 
 /// Open tensor dimensions that nobody has named follow the frame, rounded up to a multiple of this: the coarsest
@@ -42,6 +48,9 @@ pub(super) const ROI_PADDING: f64 = 1.0;
 
 /// Size of regions, if neither the property nor the sidecar has one: that of each object's box.
 pub(super) const ROI_SIZE: u32 = 0;
+
+/// Which part of a tile the next one shows, too, if the property is not set: as in SAHI.
+pub(super) const OVERLAP: f64 = 0.2;
 
 /// What this element can make. How the frame fills the tensor is among it, and open, because BaseTransform asks the
 /// model for its wishes only while something is.
@@ -111,7 +120,7 @@ impl Settings {
         s.set("tensor-scale", f64::from(params.scale));
         s.set("tensor-mean", gst::Array::new(params.mean.iter().map(|v| f64::from(*v))));
         s.set("tensor-std", gst::Array::new(params.std.iter().map(|v| f64::from(*v))));
-        if self.roi == Roi::Objects {
+        if self.roi != Roi::Frame {
             s.set(caps::ROI, nick(self.roi));
         }
         if matches!(params.ty, TensorType::UInt8 | TensorType::Int8) {
@@ -120,21 +129,40 @@ impl Settings {
         }
     }
 
-    /// Which objects' regions are cut out and how, if any: the property where it is set, else the caps' field, else the default.
-    pub fn rules(&self, s: &gst::StructureRef, resize: preproc::Resize) -> Option<Rules> {
-        (self.roi == Roi::Objects).then(|| {
-            let size = s.get::<i32>("tensor-roi-size").ok().and_then(|size| u32::try_from(size).ok());
-            let padding = self.roi_padding.or_else(|| s.get("tensor-roi-padding").ok());
-            let classes = self.classes.split(',').map(str::trim).filter(|label| !label.is_empty());
-            Rules {
-                classes: classes.map(str::to_owned).collect(),
-                min_size: self.min_size as f32,
-                interval: self.interval.into(),
-                padding: padding.unwrap_or(ROI_PADDING) as f32,
-                size: self.roi_size.or(size).unwrap_or(ROI_SIZE),
-                resize,
+    /// What is cut out of frames of this size, and how: the property where it is set, else the caps' field, else the default.
+    ///
+    /// # Errors
+    /// A sentence about regions that cannot be cut out.
+    pub fn cut(&self, s: &gst::StructureRef, params: &Params, frame: [usize; 2]) -> Result<Cut, String> {
+        let tensor = [params.width, params.height];
+        let fixed = |rects: &[Rect]| {
+            fixed::cut(rects, params.resize, self.roi == Roi::List, tensor, frame).map(Cut::Fixed)
+        };
+        match self.roi {
+            Roi::Frame => Ok(Cut::Frame),
+            Roi::Objects => Ok(Cut::Objects(self.rules(s, params.resize))),
+            Roi::Tiles => {
+                let set = usize::try_from(self.tile_size).unwrap_or(usize::MAX);
+                let tile = if set > 0 { [set; 2] } else { tensor };
+                fixed(&fixed::tiles(tile, self.overlap.unwrap_or(OVERLAP), self.whole, frame)?)
             }
-        })
+            Roi::List => fixed(&fixed::list(&self.regions, self.whole, frame)?),
+        }
+    }
+
+    /// Which objects' regions are cut out and how.
+    fn rules(&self, s: &gst::StructureRef, resize: preproc::Resize) -> Rules {
+        let size = s.get::<i32>("tensor-roi-size").ok().and_then(|size| u32::try_from(size).ok());
+        let padding = self.roi_padding.or_else(|| s.get("tensor-roi-padding").ok());
+        let classes = self.classes.split(',').map(str::trim).filter(|label| !label.is_empty());
+        Rules {
+            classes: classes.map(str::to_owned).collect(),
+            min_size: self.min_size as f32,
+            interval: self.interval.into(),
+            padding: padding.unwrap_or(ROI_PADDING) as f32,
+            size: self.roi_size.or(size).unwrap_or(ROI_SIZE),
+            resize,
+        }
     }
 
     /// The kernel's parameters: the property where it is set, else the caps' field, else the default.

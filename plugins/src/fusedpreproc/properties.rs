@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use cudainfer_kernels::preproc::{MAX_SIDE, Params};
 
-use super::negotiate::{ROI_PADDING, ROI_SIZE, Settings};
+use super::negotiate::{OVERLAP, ROI_PADDING, ROI_SIZE, Settings};
 use crate::property::{Table, property};
 use crate::{device, stats};
 
@@ -104,7 +104,38 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             roi,
             (),
             "Region of interest",
-            "What tensors are made from: the frame, or the region of each object that was found upstream, for a second model",
+            "What tensors are made from: the frame, the region of each object that was found upstream, for a second model, tiles \
+             of the frame, for small objects, or a list of regions",
+        ),
+        property!(
+            Settings,
+            tile_size,
+            0..=most,
+            "Size of tiles",
+            "With roi=tiles: width and height of a tile in frame pixels; 0 uses the tensor's width and height",
+        ),
+        property!(
+            Settings,
+            overlap?,
+            0.0..=0.9,
+            OVERLAP,
+            "Overlap of tiles",
+            "With roi=tiles: part of a tile's width and height that the next tile shows, too. It should be larger than the objects",
+        ),
+        property!(
+            Settings,
+            whole,
+            (),
+            "Whole frame",
+            "With roi=tiles and list: the whole frame is one more region, for objects that are larger than the others",
+        ),
+        property!(
+            Settings,
+            regions,
+            (),
+            "Regions",
+            "With roi=list: regions as X,Y,WIDTH,HEIGHT, separated by semicolons, as in 0,0,640,640;1280,0,640,640: in frame \
+             pixels, or in fractions of the frame's width and height if no number is above 1",
         ),
         property!(
             Settings,

@@ -5,11 +5,23 @@ use std::collections::HashMap;
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::{Fit, Resize, region};
 
+use super::fixed::FixedRegion;
 use crate::meta::object::{KeypointsParam, Object};
 use crate::streams::PerStream;
 
 /// Regions of a frame at most. Objects beyond are left out, and counted.
-const MOST: usize = 1024;
+pub(super) const MOST: usize = 1024;
+
+/// What of a frame becomes tensors.
+#[derive(Clone, Debug)]
+pub(super) enum Cut {
+    /// The whole frame: one tensor.
+    Frame,
+    /// The regions of objects.
+    Objects(Rules),
+    /// The same regions of every frame.
+    Fixed(Vec<FixedRegion>),
+}
 
 /// Which objects, and how much around them.
 #[derive(Clone, Debug)]
@@ -99,22 +111,27 @@ impl Chooser {
 
     fn region(&self, rect: Rect, angle: f32) -> Option<Affine> {
         let Rules { padding, size, resize, .. } = self.rules;
-        let (rect, fit) = match resize {
-            _ if size > 0 => (rect, Fit::Fixed(size as f32)),
-            Resize::Letterbox => (rect, Fit::Letterbox),
-            Resize::Stretch => (rect, Fit::Stretch),
-            Resize::CenterCrop => (self.middle(rect), Fit::Letterbox),
-        };
+        let (rect, fit) =
+            if size > 0 { (rect, Fit::Fixed(size as f32)) } else { fill(rect, resize, self.tensor) };
         region(rect, angle, padding, fit, self.tensor, self.frame)
     }
+}
 
-    /// The largest part of a box, around its centre, that has the tensor's aspect ratio.
-    fn middle(&self, Rect { x, y, w, h }: Rect) -> Rect {
-        let [width, height] = self.tensor.map(|side| side as f32);
-        let scale = (w / width).min(h / height);
-        let (inner_w, inner_h) = (width * scale, height * scale);
-        Rect { x: x + (w - inner_w) / 2.0, y: y + (h - inner_h) / 2.0, w: inner_w, h: inner_h }
+/// Which part of a box fills a tensor, and how.
+pub(super) fn fill(rect: Rect, resize: Resize, tensor: [usize; 2]) -> (Rect, Fit) {
+    match resize {
+        Resize::Letterbox => (rect, Fit::Letterbox),
+        Resize::Stretch => (rect, Fit::Stretch),
+        Resize::CenterCrop => (middle(rect, tensor), Fit::Letterbox),
     }
+}
+
+/// The largest part of a box, around its centre, that has the tensor's aspect ratio.
+fn middle(Rect { x, y, w, h }: Rect, tensor: [usize; 2]) -> Rect {
+    let [width, height] = tensor.map(|side| side as f32);
+    let scale = (w / width).min(h / height);
+    let (inner_w, inner_h) = (width * scale, height * scale);
+    Rect { x: x + (w - inner_w) / 2.0, y: y + (h - inner_h) / 2.0, w: inner_w, h: inner_h }
 }
 
 /// An object's box: its detector's, else the one around its points.

@@ -89,6 +89,11 @@ impl DecodingElementImpl for PeakFind {
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Incoming { model, info, .. } = incoming;
+        if caps::are_tiles(incoming.caps) {
+            return Err("points of tiles are not merged where tiles overlap. Remove roi=tiles of fusedpreproc, or set \
+                        roi=list with regions that do not overlap"
+                .into());
+        }
         let settings = lock(&self.settings);
         let points = || {
             let (plan, outputs) = Outputs::new(&model.outputs, &settings, info).plan()?;

@@ -162,7 +162,14 @@ mod tests {
         Object { id: 7, detection, ..Object::default() }.put(buffer, &rect);
         // The region is turned by a quarter and begins at 70, 15: its middle is the box's, at 50, 40.
         let to_frame = Affine { scale: [0.0, 0.0], skew: [-0.5, 0.5], offset: [75.0, 15.0] };
-        let set = TensorSet { tensors: vec![], input: [100, 100], to_frame, batch: None, object: Some(7) };
+        let set = TensorSet {
+            tensors: vec![],
+            input: [100, 100],
+            to_frame,
+            batch: None,
+            object: Some(7),
+            region: None,
+        };
         let pose = |x: f32, score: f32| Pose {
             score,
             points: vec![Some(Keypoint { x, y: 30.0, score }), Some(Keypoint { x, y: 50.0, score }), None],

@@ -40,10 +40,8 @@ impl Decode for Masks {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let [set @ TensorSet { object: None, .. }] = sets else {
-            return Err(
-                "masks are made of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
-            );
+        let [set @ TensorSet { object: None, region: None, .. }] = sets else {
+            return Err("masks are made of whole frames, not of regions: leave out fusedpreproc's roi".into());
         };
         let Self { tensor, maker, frame: frame_size, size, result, streams } = self;
         match maker {

@@ -47,7 +47,7 @@ pub(super) enum EmbeddingKind {
 /// Whether frames of these caps carry a second model's outputs, of objects' regions.
 pub(super) fn has_embeddings(caps: &gst::CapsRef) -> bool {
     caps.iter_with_features().any(|(s, features)| {
-        features.contains(caps::FEATURE) && s.has_field(caps::ROI) && s.has_field(caps::OUTPUTS)
+        features.contains(caps::FEATURE) && s.get(caps::ROI) == Ok("objects") && s.has_field(caps::OUTPUTS)
     })
 }
 

@@ -78,6 +78,7 @@ fn all_metadata_goes_up_and_down_with_the_frame() {
             input: [640, 384],
             batch: None,
             object: None,
+            region: None,
             to_frame: cudainfer_kernels::geometry::Affine::upright([2.0, 3.0], [4.0, 5.0]),
         };
         TensorSet::put(&[tensors], buffer);

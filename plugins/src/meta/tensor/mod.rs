@@ -9,10 +9,12 @@
 //! | `scale-x`, `scale-y`, `offset-x`, `offset-y` | double | the map to the frame: `frame = scale * tensor + offset`, in pixels |
 //! | `batch`, `batch-row` | boxed, uint | downstream of trtinfer: the outputs of the whole run, for the elements of this plugin, and the row of this frame |
 //!
-//! With `fusedpreproc roi=objects` there is one field instead: `regions`, a `GstValueArray` of structures, one for each
+//! With `fusedpreproc roi=objects`, `tiles` and `list` there is one field instead: `regions`, a `GstValueArray` of structures, one for each
 //! region and none if there was no object, each with the fields above and with `object` (int), the `id` of the object whose
 //! region it is, and `skew-x`, `skew-y` (double), because regions may be rotated:
-//! `frame.x = scale-x * tensor.x + skew-x * tensor.y + offset-x`, and `frame.y` likewise.
+//! `frame.x = scale-x * tensor.x + skew-x * tensor.y + offset-x`, and `frame.y` likewise. Tiles and regions of a list have no
+//! `object` and no `skew-x` and `skew-y`, but `region-x`, `region-y`, `region-width` and `region-height` (double): the region
+//! in frame pixels, of which the tensor may show the surroundings as well.
 
 mod set;
 

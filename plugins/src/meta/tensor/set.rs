@@ -1,10 +1,13 @@
 //! The tensors of a frame or a region together, as they are put on a buffer and read back.
 
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, Rect, Row};
 use gst::prelude::*;
 
 use super::{NAME, Tensor};
 use crate::meta::batch::Batch;
+
+/// Fields of a region that is the same in every frame.
+const REGION_FIELDS: [&str; 4] = ["region-x", "region-y", "region-width", "region-height"];
 
 /// The tensors of a frame, or of a region of it.
 #[derive(Clone, Debug)]
@@ -19,6 +22,9 @@ pub struct TensorSet {
     pub batch: Option<(Batch, usize)>,
     /// The object whose region it is; none where it is the whole frame's.
     pub object: Option<i32>,
+    /// The region in frame pixels, if it is the same in every frame: a tile, or one of a list. Results belong to it if their
+    /// centre lies in it: around it, the tensor may show more of the frame.
+    pub region: Option<Rect>,
 }
 
 impl TensorSet {
@@ -47,6 +53,10 @@ impl TensorSet {
             s.set("skew-x", self.to_frame.skew[0]);
             s.set("skew-y", self.to_frame.skew[1]);
         }
+        if let Some(Rect { x, y, w, h }) = self.region {
+            let fields = REGION_FIELDS.into_iter().zip([x, y, w, h]);
+            fields.for_each(|(field, value)| s.set(field, f64::from(value)));
+        }
     }
 
     fn read(s: &gst::StructureRef) -> Option<Self> {
@@ -67,6 +77,7 @@ impl TensorSet {
             },
             batch: s.get("batch").ok().zip(row),
             object: s.get("object").ok(),
+            region: region(s),
         })
     }
 
@@ -77,7 +88,7 @@ impl TensorSet {
         let Ok(mut meta) = gst::meta::CustomMeta::add(buffer, NAME) else { return };
         let s = meta.mut_structure();
         match sets {
-            [whole @ Self { object: None, .. }] => whole.write(s),
+            [whole @ Self { object: None, region: None, .. }] => whole.write(s),
             regions => {
                 let regions = regions.iter().map(|region| {
                     let mut s = gst::Structure::new_empty("region");
@@ -116,6 +127,12 @@ impl TensorSet {
     }
 }
 
+/// A region that is the same in every frame.
+fn region(s: &gst::StructureRef) -> Option<Rect> {
+    let [x, y, w, h] = REGION_FIELDS.map(|field| s.get::<f64>(field).ok());
+    Some(Rect { x: x? as f32, y: y? as f32, w: w? as f32, h: h? as f32 })
+}
+
 #[cfg(test)]
 mod tests {
     use cudainfer_kernels::tensor::{TensorDesc, TensorType};
@@ -132,7 +149,12 @@ mod tests {
             to_frame: Affine { scale: [2.0, 3.0], skew, offset: [4.0, 5.0] },
             batch: None,
             object,
+            region: None,
         }
+    }
+
+    fn of_region(x: f32) -> TensorSet {
+        TensorSet { region: Some(Rect { x, y: 0.25, w: 3.0, h: 7.0 }), ..set(None) }
     }
 
     #[test]
@@ -142,11 +164,20 @@ mod tests {
         let mut buffer = gst::Buffer::new();
         let buffer = buffer.get_mut().unwrap();
         assert!(TensorSet::of(buffer).is_none());
-        for sets in [vec![set(None)], vec![set(Some(3))], vec![set(Some(0)), set(Some(7))], vec![]] {
+        for sets in [
+            vec![set(None)],
+            vec![set(Some(3))],
+            vec![set(Some(0)), set(Some(7))],
+            vec![of_region(2.0)],
+            vec![of_region(0.5), of_region(9.0)],
+            vec![],
+        ] {
             TensorSet::put(&sets, buffer);
             let read = TensorSet::of(buffer).unwrap();
             let facts = |sets: &[TensorSet]| -> Vec<_> {
-                sets.iter().map(|s| (s.object, s.to_frame, s.input, s.tensors[0].desc.clone())).collect()
+                sets.iter()
+                    .map(|s| (s.object, s.region, s.to_frame, s.input, s.tensors[0].desc.clone()))
+                    .collect()
             };
             assert_eq!(facts(&read), facts(&sets));
         }

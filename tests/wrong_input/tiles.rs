@@ -1,0 +1,92 @@
+//! Regions that cannot be cut out of the frames, and elements that cannot use them.
+
+use cudainfer_tests::{Line, init, model, run};
+use gst::prelude::*;
+
+const SOURCE: &str = "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=256,height=128";
+
+fn line(pre: &str, behind: &str) -> String {
+    format!(
+        "{SOURCE} ! fusedpreproc name=pre {pre} ! trtinfer model={} ! {behind} ! fakesink",
+        model("extents")
+    )
+}
+
+#[test]
+fn regions_that_are_wrong_are_named_with_what_to_set() {
+    for (properties, parts) in [
+        ("roi=list", ["roi=list needs regions", "Set regions="]),
+        ("roi=list regions=\"0,0,64\"", ["'0,0,64' does not have four numbers", "X,Y,WIDTH,HEIGHT"]),
+        (
+            "roi=list regions=\"0,0,64,64;a,0,64,64\"",
+            ["'a,0,64,64' has a part that is not a number", "X,Y,WIDTH"],
+        ),
+        (
+            "roi=list regions=\"200,0,64,64\"",
+            ["'200,0,64,64' reaches beyond the frame of 256x128", "within the frame"],
+        ),
+        ("roi=tiles tile-size=4", ["into 2048 tiles of 4x4", "Set a larger tile-size"]),
+        ("roi=tiles tile-size=96 resize=center-crop whole=true", ["", ""]),
+    ] {
+        let report = run(&line(properties, "gpunms"));
+        if parts[0].is_empty() {
+            // Square tiles in a square tensor: nothing is left out.
+            report.succeeds();
+            continue;
+        }
+        let error = report.fails_with(&parts);
+        assert!(error.starts_with("pre: "), "{error}");
+    }
+    let cropped = format!(
+        "{SOURCE} ! fusedpreproc roi=tiles tile-size=64 width=64 height=32 resize=center-crop ! fakesink"
+    );
+    run(&cropped)
+        .fails_with(&["resize=center-crop leaves out a part of each tile of 64x64", "Set resize=letterbox"]);
+}
+
+#[test]
+fn a_tile_that_is_larger_than_the_frame_is_the_frame_and_a_message_says_so() {
+    let line = Line::start(&line("roi=tiles tile-size=640", "gpunms"));
+    let bus = line.pipeline.bus().unwrap();
+    let mut said = Vec::new();
+    loop {
+        let message = bus.timed_pop(gst::ClockTime::from_seconds(20)).expect("the line hangs");
+        match message.view() {
+            gst::MessageView::Info(info) => said.push(info.error().to_string()),
+            gst::MessageView::Error(error) => panic!("{error:?}"),
+            gst::MessageView::Eos(_) => break,
+            _ => (),
+        }
+    }
+    let words = "pre: one tile holds the whole frame of 256x128";
+    assert_eq!(said.iter().filter(|text| text.starts_with(words)).count(), 1, "{said:?}");
+    let stats = line.element("pre").property::<gst::Structure>("stats");
+    assert_eq!((stats.get("frames"), stats.get("tensors")), (Ok(2u64), Ok(2u64)));
+    line.stop();
+}
+
+#[test]
+fn an_overlap_of_1_cannot_be_set() {
+    init();
+    let pre = gst::ElementFactory::make("fusedpreproc").build().unwrap();
+    let spec = pre.find_property("overlap").unwrap().downcast::<glib::ParamSpecDouble>().unwrap();
+    assert_eq!((spec.minimum(), spec.maximum(), spec.default_value()), (0.0, 0.9, 0.2));
+    assert_eq!(pre.property::<f64>("overlap"), 0.2);
+}
+
+#[test]
+fn elements_that_cannot_use_the_regions_say_so() {
+    let tiles = "fusedpreproc roi=tiles tile-size=64";
+    run(&format!("{SOURCE} ! {tiles} ! trtinfer model={} ! segmask ! fakesink", model("mask-red")))
+        .fails_with(&["masks are made of whole frames, not of regions", "leave out fusedpreproc's roi"]);
+    run(&format!("{SOURCE} ! {tiles} ! trtinfer model={} ! peakfind ! fakesink", model("heat-maps-64")))
+        .fails_with(&["points of tiles are not merged", "roi=list"]);
+    // The outputs are no embeddings of objects: nobody takes them for some.
+    run(&format!(
+        "{SOURCE} ! {tiles} ! trtinfer model={} ! tracker embedding-output=detections ! fakesink",
+        model("extents")
+    ))
+    .fails_with(&["the frames carry no embeddings"]);
+    run(&format!("{SOURCE} ! {tiles} ! trtinfer model={} ! gpunms merge=union ! fakesink", model("rotated")))
+        .fails_with(&["merge is union", "suppress or none for rotated boxes"]);
+}
