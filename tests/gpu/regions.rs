@@ -67,6 +67,57 @@ fn the_points_of_each_person_in_a_region_of_its_own_are_those_of_the_cpu() {
     assert!(compared > 50 && points > 200, "people are in the picture: {compared}, {points} points");
 }
 
+/// NanoDet's people in tiles of 640 pixels: four columns and two rows.
+fn tiled(path: &str, device: &str, frames: u32) -> String {
+    format!(
+        "{} {path} ! fusedpreproc name=tiles device={device} roi=tiles tile-size=640 whole=true \
+         ! trtinfer name=infer model={} provider=cuda ! gpunms name=nms device={device} classes=person confidence=0.5 \
+         ! fakesink name=out",
+        decoded(frames),
+        fetched("models/nanodet.onnx")
+    )
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_is_found_in_tiles_is_what_the_cpu_finds() {
+    let gpu = found(&tiled("", "cuda", 20));
+    let cpu = found(&tiled("! cudainferdownload", "cpu", 20));
+    assert!(gpu.len() >= 20 && gpu.len() == cpu.len());
+    let people: usize = cpu.iter().map(Vec::len).sum();
+    assert!(people > 60, "people are in the picture: {people}");
+    let mut compared = 0;
+    for (frame, (gpu, cpu)) in gpu.iter().zip(&cpu).enumerate() {
+        // One whose confidence or overlap is at a threshold may be there on one side only.
+        assert!(gpu.len().abs_diff(cpu.len()) <= 1, "frame {frame}: {} and {}", gpu.len(), cpu.len());
+        for a in gpu {
+            let near = |b: &Object| {
+                let [a, b] = [a, b].map(|object| object.detection.as_ref().unwrap());
+                let [a, b] = [a.rect, b.rect];
+                [a.x - b.x, a.y - b.y, a.w - b.w, a.h - b.h].iter().all(|far| far.abs() < 0.1)
+            };
+            compared += usize::from(cpu.iter().any(near));
+        }
+    }
+    assert!(compared * 20 >= people * 19, "{compared} of {people} people are the CPU's");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn all_tiles_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
+    let line = Line::new(&tiled("", "cuda", 50));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let frames = count(&line, "tiles", "frames");
+    // 1920 = 0, 512, 1024, 1280 + 640; 1080 = 0, 440 + 640; and the whole frame.
+    assert_eq!(count(&line, "tiles", "tensors"), 9.0 * frames);
+    assert!(count(&line, "tiles", "launches") <= frames, "one launch a frame, whatever the tiles");
+    for element in ["tiles", "infer", "nms"] {
+        assert_eq!(count(&line, element, "fallbacks"), 0.0, "{element}");
+        assert_eq!(count(&line, element, "host-to-device-bytes"), 0.0, "{element}");
+    }
+}
+
 #[test]
 #[ignore = "needs a CUDA device"]
 fn all_regions_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {

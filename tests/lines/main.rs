@@ -24,6 +24,7 @@ mod records;
 mod regions;
 mod stats;
 mod tensors;
+mod tiles;
 mod tracer;
 mod tracks;
 mod unwinder;

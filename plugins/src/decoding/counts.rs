@@ -1,7 +1,7 @@
 //! What these elements count besides the counters of all elements.
 
 /// Maximum number of counts of an element.
-const MOST: usize = 4;
+const MOST: usize = 5;
 
 /// The count of NaN and infinity.
 const NON_FINITE: &str = "non-finite";
@@ -15,7 +15,7 @@ pub struct Counts {
 
 impl Counts {
     /// All 0.
-    pub(super) fn new(names: &'static [&'static str]) -> Self {
+    pub(crate) fn new(names: &'static [&'static str]) -> Self {
         debug_assert!(names.len() <= MOST, "{names:?}");
         Self { names, values: [0; MOST] }
     }
@@ -37,7 +37,7 @@ impl Counts {
     }
 
     /// Names and values, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.names.iter().copied().zip(self.values)
     }
 

@@ -115,7 +115,7 @@ impl BaseTransformImpl for GpuNms {
 }
 
 impl DecodingElementImpl for GpuNms {
-    const COUNTS: &'static [&'static str] = &["objects", "candidates", "non-finite", "truncated"];
+    const COUNTS: &'static [&'static str] = &["objects", "candidates", "non-finite", "truncated", "merged"];
     const NON_FINITE: &'static str = "candidates of this frame";
 
     fn category() -> gst::DebugCategory {
@@ -125,13 +125,18 @@ impl DecodingElementImpl for GpuNms {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?;
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let params = lock(&self.settings).params(&info, decoder.kind())?;
+        let (params, merging) = {
+            let settings = lock(&self.settings);
+            let params = settings.params(&info, decoder.kind())?;
+            let merging = settings.merging(&decoder, &params)?;
+            (params, merging)
+        };
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
             check_masks(&decoder)?;
         }
         let frame = caps::frame_size(incoming.caps);
-        Ok(Box::new(Objects::new(decoder, params, info, frame, with_masks)?))
+        Ok(Box::new(Objects::new(decoder, params, info, frame, with_masks, merging)?))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

@@ -14,7 +14,8 @@
 //! Models with keypoints (YOLO-pose, CenterFace) give each object a `keypoints` parameter, with the names and edges of the
 //! skeleton in the sidecar. With masks (YOLO-seg), the prototypes and the objects' coefficients are passed on as tensors if
 //! the caps downstream ask for tensors: to segmask, which may also stand behind a tracker. Behind
-//! `fusedpreproc roi=objects`, the objects of every region are put on the frame in frame coordinates.
+//! `fusedpreproc roi=objects`, the objects of every region are put on the frame in frame coordinates. Behind `roi=tiles` and
+//! `roi=list`, those that were found in several regions are merged.
 //!
 //! A property that is not set has the sidecar's value, else the default that gst-inspect shows. Candidates with NaN or
 //! infinity are dropped and counted in `stats`.
@@ -22,11 +23,15 @@
 use gst::prelude::*;
 
 mod contradictions;
+mod enums;
 mod imp;
 mod masks;
 mod objects;
 mod points;
+mod regions;
 mod settings;
+
+pub use enums::{MergeChoice, MergeOverlap};
 
 glib::wrapper! {
     /// The element.

@@ -1,12 +1,15 @@
 //! From the outputs to objects on the frame.
 
-use cudainfer_kernels::detect::{Attached, CudaDetector, Decoder, Detection, Detector, Outcome, Params};
+use cudainfer_kernels::detect::{
+    Attached, CudaDetector, Decoder, Detection, Detector, MergeParams, Outcome, Params,
+};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::tensor::TensorView;
 
 use super::masks;
 use super::points::Points;
+use super::regions::{Merger, Pieces};
 use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
 use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::{Failure, TensorSet};
@@ -20,18 +23,20 @@ pub(super) struct Objects {
     points: Points,
     /// Whether the masks' tensors are handed on.
     with_masks: bool,
+    merger: Merger,
 }
 
 /// What a row of the outputs holds.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    detections: Vec<Detection>,
-    attached: Attached,
-    outcome: Outcome,
+    pub detections: Vec<Detection>,
+    pub attached: Attached,
+    pub outcome: Outcome,
 }
 
 impl Objects {
-    /// Of frames of this width and height. `with_masks` says whether the masks' tensors are handed on.
+    /// Of frames of this width and height. `with_masks` says whether the masks' tensors are handed on, `merging` how the boxes of
+    /// several regions are merged.
     ///
     /// # Errors
     /// A sentence: parameters that do not fit.
@@ -41,13 +46,16 @@ impl Objects {
         info: ModelInfo,
         frame: [usize; 2],
         with_masks: bool,
+        merging: Option<MergeParams>,
     ) -> Result<Self, String> {
         let key = format!("{decoder:?} {params:?}");
         let points = Points::new(&info, decoder.keypoints());
+        let merger =
+            Merger { params: merging, min_size: params.min_size, frame, keypoints: decoder.keypoints() };
         let detections = Detections { decoder: decoder.clone(), params };
         // The decoder was chosen for all outputs.
         let rows = Rows::new(detections, key, Vec::new(), frame)?;
-        Ok(Self { rows, decoder, info, points, with_masks })
+        Ok(Self { rows, decoder, info, points, with_masks, merger })
     }
 }
 
@@ -59,28 +67,45 @@ impl Decode for Objects {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let Self { rows, decoder, info, points, with_masks } = self;
+        let Self { rows, decoder, info, points, with_masks, merger } = self;
+        let mut pieces = Pieces::default();
         rows.find_each(sets, side, |set, found| {
-            counts.add("objects", found.detections.len());
             counts.add("candidates", found.outcome.candidates);
             counts.add("non-finite", found.outcome.non_finite);
             counts.add("truncated", found.outcome.truncated);
-            put(&found, info, points, frame);
+            if let Some(region) = set.region {
+                merger.add(&mut pieces, set, region, &found);
+                return Ok(());
+            }
+            counts.add("objects", found.detections.len());
+            put(&found.detections, &found.attached, info, points, frame);
             if let ([_], true, Some(masks)) = (sets, *with_masks, decoder.masks()) {
                 let kept = masks::tensors(set, masks, &found.attached.coefficients);
                 TensorSet::put(&[kept.ok_or("a frame came without its prototypes. Put the element that removes metadata from frames before fusedpreproc")?], frame);
             }
             Ok(())
-        })
+        })?;
+        if !pieces.is_empty() {
+            let (detections, attached) = merger.finish(&pieces, counts);
+            counts.add("objects", detections.len());
+            put(&detections, &attached, info, points, frame);
+        }
+        Ok(())
     }
 }
 
 /// Puts what was found on the frame, as new objects.
-fn put(found: &Found, info: &ModelInfo, points: &Points, frame: &mut gst::BufferRef) {
+fn put(
+    detections: &[Detection],
+    attached: &Attached,
+    info: &ModelInfo,
+    points: &Points,
+    frame: &mut gst::BufferRef,
+) {
     let first = objects(frame).len();
-    let mut keypoints = found.attached.keypoints.chunks_exact(points.count().max(1));
-    let mut rotated = found.attached.rotated.iter();
-    for (id, detection) in (first..).zip(&found.detections) {
+    let mut keypoints = attached.keypoints.chunks_exact(points.count().max(1));
+    let mut rotated = attached.rotated.iter();
+    for (id, detection) in (first..).zip(detections) {
         // One that is not rotated is an upright box as any other, and clamped to the frame.
         let own = rotated.next().filter(|one| one.angle != 0.0);
         let object = Object {

@@ -2,8 +2,11 @@
 
 use std::sync::LazyLock;
 
-use cudainfer_kernels::detect::{DecoderKind, Hints, Nms, Params};
+use cudainfer_kernels::detect::{
+    self as kernels, DecoderKind, Hints, MergeMode, MergeParams, Nms, Overlap, Params,
+};
 
+use super::enums::{MergeChoice, MergeOverlap};
 use crate::model::ModelInfo;
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::property::{Table, property};
@@ -24,6 +27,9 @@ pub(super) struct Settings {
     top_k_after: Option<u32>,
     min_width: f32,
     min_height: f32,
+    merge: MergeChoice,
+    merge_overlap: MergeOverlap,
+    merge_threshold: Option<f32>,
 }
 
 /// The element's own properties.
@@ -97,12 +103,39 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(Settings, min_width, 0.0..=1e6, "Minimum width", "Minimum width of a box in frame pixels"),
         property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
+        property!(
+            Settings,
+            merge,
+            (),
+            "Merge",
+            "Behind fusedpreproc roi=tiles and list: what becomes of boxes of several regions that match, after the \
+             suppression within each",
+        ),
+        property!(
+            Settings,
+            merge_overlap,
+            (),
+            "Overlap for merging",
+            "Behind fusedpreproc roi=tiles and list: which overlap of two boxes is compared with merge-threshold",
+        ),
+        property!(
+            Settings,
+            merge_threshold?,
+            0.0..=1.0,
+            MERGE_THRESHOLD,
+            "Merge threshold",
+            "Behind fusedpreproc roi=tiles and list: overlap from which two boxes match. They need the same class, unless nms \
+             is class-agnostic",
+        ),
     ])
     .with([stats::param_spec(
         "; objects, candidates (above the threshold), non-finite (dropped because of NaN or infinity), truncated (cut by \
-         top-k-before)",
+         top-k-before), merged (boxes of regions that were merged into others)",
     )])
 });
+
+/// Overlap from which boxes of several regions match: SAHI's.
+const MERGE_THRESHOLD: f32 = 0.5;
 
 /// Labels that an error lists.
 const MOST_LABELS: usize = 10;
@@ -171,6 +204,36 @@ impl Settings {
                 .collect::<Result<_, _>>()?,
             min_size: [self.min_width, self.min_height],
         })
+    }
+
+    /// How boxes of several regions are merged, if they are; `params` are those of each region.
+    ///
+    /// # Errors
+    /// A sentence: rotated boxes cannot be merged so.
+    pub fn merging(
+        &self,
+        decoder: &kernels::Decoder,
+        params: &Params,
+    ) -> Result<Option<MergeParams>, String> {
+        let mode = match self.merge {
+            MergeChoice::Auto if decoder.is_rotated() => MergeMode::Suppress,
+            MergeChoice::Auto | MergeChoice::Union => MergeMode::Union,
+            MergeChoice::Suppress => MergeMode::Suppress,
+            MergeChoice::None => return Ok(None),
+        };
+        let merging = MergeParams {
+            mode,
+            overlap: match self.merge_overlap {
+                MergeOverlap::Ios => Overlap::Smaller,
+                MergeOverlap::Iou => Overlap::Union,
+            },
+            threshold: self.merge_threshold.unwrap_or(MERGE_THRESHOLD),
+            agnostic: params.nms == Nms::Agnostic,
+            top_k_before: params.top_k_before,
+            top_k_after: params.top_k_after,
+        };
+        merging.validate(decoder.is_rotated()).map_err(|e| e.to_string())?;
+        Ok(Some(merging))
     }
 }
 
