@@ -85,6 +85,18 @@ fn detect_finds_the_people_where_they_are() {
 }
 
 #[test]
+fn detect_tiles_finds_each_of_the_people_once() {
+    let (records, output) = publish("detect-tiles", &[]);
+    assert_eq!(records.len(), 30);
+    // Each is seen in both rows of tiles, from 0 to 480 and from 96 to 576.
+    for person in PEOPLE {
+        let object = on(&records[0], person);
+        assert!(object["confidence"].as_f64().unwrap() > 0.6, "{object}");
+    }
+    is_watchable(&output);
+}
+
+#[test]
 fn detect_track_keeps_each_persons_identity() {
     let (records, output) = publish("detect-track", &[]);
     assert_eq!(records.len(), 30);
@@ -234,6 +246,9 @@ fn every_launch_file_has_a_test_here() {
         .map(|p| p.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["count", "detect", "detect-track", "pose-bottomup", "pose-topdown", "segment"]);
+    assert_eq!(
+        names,
+        ["count", "detect", "detect-tiles", "detect-track", "pose-bottomup", "pose-topdown", "segment"]
+    );
     assert!(Path::new(&fetched("models/nanodet.onnx")).is_file());
 }
