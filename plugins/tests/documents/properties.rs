@@ -242,7 +242,10 @@ fn types_ranges_defaults_and_states_are_told_as_gobject_has_them() {
     assert_eq!(told("gpunms", "stats"), "GstStructure; ; ; read only");
     assert_eq!(told("fusedpreproc", "quant-scale"), "double; above 0, to 1000000; 1; NULL, READY");
     assert_eq!(told("fusedpreproc", "mean"), "array of double; -1000000 to 1000000; not set; NULL, READY");
-    assert_eq!(told("fusedpreproc", "roi"), "enum; `frame`, `objects`, `tiles`, `list`; `frame`; NULL, READY");
+    assert_eq!(
+        told("fusedpreproc", "roi"),
+        "enum; `frame`, `objects`, `tiles`, `list`; `frame`; NULL, READY"
+    );
     assert_eq!(told("trtinfer", "model"), "string; ; not set; any state");
     assert_eq!(told("trtinfer", "priority"), "int; -2147483648 to 2147483647; 0; any state");
     assert_eq!(told("trtinfer", "cuda-graphs"), "boolean; ; true; NULL, READY");
