@@ -47,8 +47,7 @@ fn through(line: &Line, patches: &[Patch]) -> gst::Buffer {
     push(&line.element("in"), frame(patches));
     end(&line.element("in"));
     line.wait().succeeds();
-    let buffer = out.lock().unwrap().remove(0);
-    buffer
+    std::mem::take(&mut *out.lock().unwrap()).remove(0)
 }
 
 /// Label, x, y, w, h and confidence of an object.
