@@ -9,10 +9,10 @@ use gst_base::subclass::prelude::*;
 
 use super::enums::Roi;
 use super::fixed;
-use super::maker::Maker;
+use super::maker::{Cut, Maker};
 use super::negotiate::{Settings, possible};
 use super::properties::PROPERTIES;
-use super::regions::{Cut, Turns};
+use super::regions::Turns;
 use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;

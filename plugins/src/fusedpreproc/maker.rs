@@ -14,12 +14,23 @@ use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 
 use super::fixed::FixedRegion;
-use super::regions::{Chooser, Cut, Turns};
+use super::regions::{Chooser, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{MappedCudaFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::video;
+
+/// What of a frame becomes tensors.
+#[derive(Clone, Debug)]
+pub(super) enum Cut {
+    /// The whole frame: one tensor.
+    Frame,
+    /// The regions of objects.
+    Objects(Rules),
+    /// The same regions of every frame.
+    Fixed(Vec<FixedRegion>),
+}
 
 /// What negotiation decided.
 pub(super) struct Maker {

@@ -6,7 +6,8 @@ use cudainfer_kernels::tensor::TensorType;
 
 use super::enums::Roi;
 use super::fixed;
-use super::regions::{Cut, Rules};
+use super::maker::Cut;
+use super::regions::Rules;
 use crate::caps;
 use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
 use crate::nick::{from_nick, nick};

@@ -5,23 +5,11 @@ use std::collections::HashMap;
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::{Fit, Resize, region};
 
-use super::fixed::FixedRegion;
 use crate::meta::object::{KeypointsParam, Object};
 use crate::streams::PerStream;
 
 /// Regions of a frame at most. Objects beyond are left out, and counted.
 pub(super) const MOST: usize = 1024;
-
-/// What of a frame becomes tensors.
-#[derive(Clone, Debug)]
-pub(super) enum Cut {
-    /// The whole frame: one tensor.
-    Frame,
-    /// The regions of objects.
-    Objects(Rules),
-    /// The same regions of every frame.
-    Fixed(Vec<FixedRegion>),
-}
 
 /// Which objects, and how much around them.
 #[derive(Clone, Debug)]

@@ -29,9 +29,9 @@ pub(super) struct Objects {
 /// What a row of the outputs holds.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    pub detections: Vec<Detection>,
-    pub attached: Attached,
-    pub outcome: Outcome,
+    detections: Vec<Detection>,
+    attached: Attached,
+    outcome: Outcome,
 }
 
 impl Objects {
@@ -74,7 +74,7 @@ impl Decode for Objects {
             counts.add("non-finite", found.outcome.non_finite);
             counts.add("truncated", found.outcome.truncated);
             if let Some(region) = set.region {
-                merger.add(&mut pieces, set, region, &found);
+                merger.add(&mut pieces, set, region, &found.detections, &found.attached);
                 return Ok(());
             }
             counts.add("objects", found.detections.len());

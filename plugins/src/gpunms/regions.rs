@@ -3,7 +3,6 @@
 use cudainfer_kernels::detect::{Attached, Detection, MergeParams, RegionBox};
 use cudainfer_kernels::geometry::Rect;
 
-use super::objects::Found;
 use crate::decoding::Counts;
 use crate::meta::tensor::TensorSet;
 
@@ -36,22 +35,29 @@ impl Pieces {
 
 impl Merger {
     /// Adds the detections of a region: those whose centre lies in `region`, clamped to what the tensor showed of the frame.
-    pub fn add(&self, pieces: &mut Pieces, set: &TensorSet, region: Rect, found: &Found) {
+    pub fn add(
+        &self,
+        pieces: &mut Pieces,
+        set: &TensorSet,
+        region: Rect,
+        detections: &[Detection],
+        attached: &Attached,
+    ) {
         let [width, height] = set.input.map(|side| side as f32);
         let [frame_w, frame_h] = self.frame.map(|side| side as f32);
         let shown =
             set.to_frame.rect(&Rect { x: 0.0, y: 0.0, w: width, h: height }).clamped(frame_w, frame_h);
-        for (i, detection) in found.detections.iter().enumerate() {
+        for (i, detection) in detections.iter().enumerate() {
             let rect = common(&detection.rect, &shown);
             let big =
                 rect.w > 0.0 && rect.h > 0.0 && rect.w >= self.min_size[0] && rect.h >= self.min_size[1];
             if !big || !holds_centre(&region, &rect) {
                 continue;
             }
-            let rotated = found.attached.rotated.get(i).copied();
+            let rotated = attached.rotated.get(i).copied();
             pieces.boxes.push(RegionBox { detection: Detection { rect, ..*detection }, rotated });
             let points = i * self.keypoints..(i + 1) * self.keypoints;
-            pieces.keypoints.extend_from_slice(found.attached.keypoints.get(points).unwrap_or_default());
+            pieces.keypoints.extend_from_slice(attached.keypoints.get(points).unwrap_or_default());
         }
     }
 
@@ -92,7 +98,7 @@ fn holds_centre(region: &Rect, rect: &Rect) -> bool {
 #[cfg(test)]
 mod tests {
     use cudainfer_kernels::associate::Oriented;
-    use cudainfer_kernels::detect::{MergeMode, Outcome, Overlap};
+    use cudainfer_kernels::detect::{MergeMode, Overlap};
     use cudainfer_kernels::geometry::Affine;
 
     use super::*;
@@ -132,15 +138,21 @@ mod tests {
     }
 
     /// Each with a keypoint whose x is the confidence.
-    fn found(boxes: &[(Rect, f32)]) -> Found {
+    fn found(boxes: &[(Rect, f32)]) -> (Vec<Detection>, Attached) {
         let detection =
             |(rect, confidence): &(Rect, f32)| Detection { rect: *rect, confidence: *confidence, class: 0 };
         let keypoints = boxes.iter().map(|(_, confidence)| [*confidence, 0.0, 1.0]).collect();
-        Found {
-            detections: boxes.iter().map(detection).collect(),
-            attached: Attached { keypoints, ..Attached::default() },
-            outcome: Outcome::default(),
-        }
+        (boxes.iter().map(detection).collect(), Attached { keypoints, ..Attached::default() })
+    }
+
+    fn add(
+        merger: &Merger,
+        pieces: &mut Pieces,
+        shown: Rect,
+        region: Rect,
+        (detections, attached): &(Vec<Detection>, Attached),
+    ) {
+        merger.add(pieces, &set(shown), region, detections, attached);
     }
 
     fn counts() -> Counts {
@@ -163,7 +175,7 @@ mod tests {
             // Not seen at all.
             (rect(70.0, 35.0, 10.0, 10.0), 0.6),
         ];
-        merger.add(&mut pieces, &set(rect(20.0, 20.0, 40.0, 40.0)), region, &found(&boxes));
+        add(&merger, &mut pieces, rect(20.0, 20.0, 40.0, 40.0), region, &found(&boxes));
         let (detections, attached) = merger.finish(&pieces, &mut counts());
         let rects: Vec<_> = detections.iter().map(|d| d.rect).collect();
         assert_eq!(rects, [rect(50.0, 35.0, 10.0, 10.0), boxes[1].0]);
@@ -171,7 +183,7 @@ mod tests {
         // One that is too small once it is clamped is dropped.
         let merger = Merger { min_size: [11.0, 0.0], ..merger };
         let mut pieces = Pieces::default();
-        merger.add(&mut pieces, &set(rect(20.0, 20.0, 40.0, 40.0)), region, &found(&boxes[..1]));
+        add(&merger, &mut pieces, rect(20.0, 20.0, 40.0, 40.0), region, &found(&boxes[..1]));
         assert!(merger.finish(&pieces, &mut counts()).0.is_empty());
     }
 
@@ -182,8 +194,8 @@ mod tests {
         let (left, right) = (rect(0.0, 0.0, 50.0, 50.0), rect(40.0, 0.0, 50.0, 50.0));
         // All of it on the right; on the left up to the edge, and another one.
         let boxes = [(rect(5.0, 5.0, 10.0, 10.0), 0.4), (rect(42.0, 10.0, 30.0, 10.0), 0.6)];
-        merger.add(&mut pieces, &set(left), left, &found(&boxes));
-        merger.add(&mut pieces, &set(right), right, &found(&[(rect(42.0, 10.0, 28.0, 10.0), 0.9)]));
+        add(&merger, &mut pieces, left, left, &found(&boxes));
+        add(&merger, &mut pieces, right, right, &found(&[(rect(42.0, 10.0, 28.0, 10.0), 0.9)]));
         let mut counts = counts();
         let (detections, attached) = merger.finish(&pieces, &mut counts);
         let facts: Vec<_> = detections.iter().map(|d| (d.rect, d.confidence)).collect();
@@ -200,8 +212,8 @@ mod tests {
         let upright = Oriented { rect: rect(5.0, 5.0, 10.0, 10.0), angle: 0.0 };
         let turned = Oriented { rect: rect(20.0, 28.0, 20.0, 4.0), angle: 1.0 };
         let mut one = found(&[(upright.rect, 0.5), (turned.outline(), 0.7)]);
-        one.attached = Attached { rotated: vec![upright, turned], ..Attached::default() };
-        merger.add(&mut pieces, &set(region), region, &one);
+        one.1 = Attached { rotated: vec![upright, turned], ..Attached::default() };
+        add(&merger, &mut pieces, region, region, &one);
         let (detections, attached) = merger.finish(&pieces, &mut counts());
         assert_eq!(detections.iter().map(|d| d.confidence).collect::<Vec<_>>(), [0.7, 0.5]);
         assert_eq!(attached.rotated, [turned, upright]);
