@@ -28,6 +28,7 @@ pub use place::{Fit, region};
 
 use self::cpu::Cpu;
 use self::grid::Grid;
+use super::filters::Filter;
 use super::plan::Plan;
 use super::{Params, PreprocError, Resize};
 use crate::frame::{Frame, FrameFormat};
@@ -44,7 +45,7 @@ impl RegionPreproc {
     /// Prepares the conversion. [`Params::resize`] is not used: the maps say it.
     ///
     /// # Errors
-    /// As [`super::Preproc::new`].
+    /// As [`super::Preproc::new`], and Pillow's filters, which do not follow a map that may turn.
     pub fn new(source: FrameFormat, params: Params) -> Result<Self, PreprocError> {
         let plan = plan(source, params)?;
         Ok(Self { cpu: Cpu::new(&plan), plan })
@@ -88,6 +89,9 @@ impl RegionPreproc {
 
 /// The plan of `params`, whatever they say of resizing.
 fn plan(source: FrameFormat, params: Params) -> Result<Plan, PreprocError> {
+    if Filter::of(params.interpolation).is_some() {
+        return Err(PreprocError::RegionFilter);
+    }
     Plan::new(source, Params { resize: Resize::Stretch, ..params })
 }
 
