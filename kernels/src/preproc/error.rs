@@ -93,10 +93,13 @@ pub enum PreprocError {
     Region(usize),
     /// One of Pillow's filters for a region that may be turned.
     #[error(
-        "a region that may be turned cannot be resized with Pillow's filters; choose bilinear, nearest or area, or cut \
-         upright parts of whole pixels"
+        "a region that may be turned cannot be resized with Pillow's filters; choose bilinear, nearest or area, or \
+         roi-crop=pixels"
     )]
     RegionFilter,
+    /// A part of a frame that does not lie in it.
+    #[error("part {0} is empty or does not lie in the frame; make it with preproc::part")]
+    Part(usize),
     /// A tensor on the GPU whose address is not a multiple of its elements' size.
     #[error("the tensor's device address {address:#x} does not suit {ty}; align it to {} bytes", .ty.size())]
     Unaligned {

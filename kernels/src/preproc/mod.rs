@@ -63,7 +63,9 @@ pub use cuda::CudaPreproc;
 pub use error::PreprocError;
 pub use limits::{MAX_BATCH, MAX_SIDE, MIN_CROP_RATIO};
 pub use params::{ChannelOrder, Interpolation, Layout, Params, Resize};
-pub use regions::{CudaRegionPreproc, Fit, RegionPreproc, region};
+pub use regions::{
+    CudaPartPreproc, CudaRegionPreproc, Fit, Part, PartPreproc, RegionPreproc, as_mmpose, part, region,
+};
 pub(crate) use samples::{Component, components};
 
 use self::cpu::Cpu;

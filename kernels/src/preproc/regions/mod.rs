@@ -15,16 +15,20 @@
 //! a pixel of the edge mixes with it. So do OpenCV's `warpAffine` with `BORDER_CONSTANT` and PyTorch's `grid_sample` with
 //! zeros (`align_corners=False`); [`super::Preproc`] clamps there.
 //!
+//! [`Part`]s are the exception: upright, of whole pixels, and each resized like a frame of its own.
+//!
 //! Positions are computed in fixed point of 2^-32 pixel, so that CPU and GPU agree bit for bit and large frames are as
 //! exact as small ones (to 2^-12 pixel at worst); the weights have 24 bits.
 
 mod cpu;
 mod cuda;
 mod grid;
+mod parts;
 mod place;
 
 pub use cuda::CudaRegionPreproc;
-pub use place::{Fit, region};
+pub use parts::{CudaPartPreproc, Part, PartPreproc, part};
+pub use place::{Fit, as_mmpose, region};
 
 use self::cpu::Cpu;
 use self::grid::Grid;

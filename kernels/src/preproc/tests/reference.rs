@@ -191,9 +191,15 @@ pub fn is_filter(interpolation: Interpolation) -> bool {
 
 /// The tensor in 0..255 before normalisation, `[C, H, W]` whatever the layout.
 pub fn pixels(owned: &Owned, params: &Params) -> Vec<f64> {
+    pixels_of(owned, params, [0, 0, owned.format.width, owned.format.height])
+}
+
+/// The same of a part of the frame: left, top, width, height.
+pub fn pixels_of(owned: &Owned, params: &Params, part: [usize; 4]) -> Vec<f64> {
+    let format = FrameFormat { width: part[2], height: part[3], ..owned.format };
     let gray = params.channels == ChannelOrder::Gray;
     let (w, h, channels) = (params.width, params.height, params.channels.channels());
-    let [(rw, left, cut_x), (rh, top, cut_y)] = axes(&owned.format, params);
+    let [(rw, left, cut_x), (rh, top, cut_y)] = axes(&format, params);
     let mut out = vec![f64::from(params.padding); channels * w * h];
     for y in 0..h {
         for x in 0..w {
@@ -203,11 +209,13 @@ pub fn pixels(owned: &Owned, params: &Params) -> Vec<f64> {
             }
             let mut sum = [0.0; 3];
             let filter = is_filter(params.interpolation);
-            for (sy, wy) in taps(params.interpolation, owned.format.height as f64, rh, vy) {
+            for (sy, wy) in taps(params.interpolation, format.height as f64, rh, vy) {
                 let mut row = [0.0; 3];
-                for (sx, wx) in taps(params.interpolation, owned.format.width as f64, rw, vx) {
+                for (sx, wx) in taps(params.interpolation, format.width as f64, rw, vx) {
                     if wx != 0.0 && wy != 0.0 {
-                        let pixel = owned.pixel(sx, sy, gray).map(|v| if filter { byte(v) } else { v });
+                        let pixel = owned
+                            .pixel(part[0] + sx, part[1] + sy, gray)
+                            .map(|v| if filter { byte(v) } else { v });
                         (0..3).for_each(|c| row[c] += wx * pixel[c]);
                     }
                 }
