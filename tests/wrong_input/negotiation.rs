@@ -298,13 +298,13 @@ fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
             model("detector")
         ))
     };
-    line("crop-ratio=0.875").fails_with(&[
-        "fusedpreproc0",
-        "crop-ratio is 0.875",
-        "resize is letterbox",
+    line("crop-ratio=0.875 resize=letterbox").fails_with(&[
+        "fusedpreproc",
+        "the property crop-ratio is 0.875, but resize is letterbox",
         "set resize=center-crop",
     ]);
-    line("crop-ratio=0.875 resize=stretch").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
+    // The sidecar's.
+    line("crop-ratio=0.875").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
     let regions = |properties: &str| {
         run(&format!("{SOURCE} ! fusedpreproc roi=objects width=32 height=32 {properties} ! fakesink"))
     };
