@@ -9,7 +9,8 @@
 use super::Interpolation;
 use super::placement::Axis;
 
-/// Binary places of the weights. Sums of 8-bit pixels keep within 32 bits: weights are at most 5/4 in sum of magnitudes.
+/// Binary places of the weights. Sums of 8-bit pixels keep within 32 bits: the weights of a pixel are below 1.3 in sum of
+/// magnitudes, and 2 would do.
 pub(super) const BITS: u32 = 22;
 
 /// A weight of 1.
