@@ -290,6 +290,28 @@ fn an_element_that_leads_nowhere_ends_with_an_error() {
 }
 
 #[test]
+fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
+    let line = |properties: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc {properties} ! trtinfer model={} ! fakesink",
+            model("detector")
+        ))
+    };
+    line("crop-ratio=0.875 resize=letterbox").fails_with(&[
+        "fusedpreproc",
+        "the property crop-ratio is 0.875, but resize is letterbox",
+        "set resize=center-crop",
+    ]);
+    // The sidecar's.
+    line("crop-ratio=0.875").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
+    let regions = |properties: &str| {
+        run(&format!("{SOURCE} ! fusedpreproc roi=objects width=32 height=32 {properties} ! fakesink"))
+    };
+    regions("interpolation=pil-bilinear roi-crop=box").fails_with(&["may be turned", "roi-crop=pixels"]);
+    regions("interpolation=pil-bilinear").succeeds();
+}
+
+#[test]
 fn a_refusal_behind_the_last_frame_is_not_lost() {
     use cudainfer_tests::Line;
     use gst::prelude::*;

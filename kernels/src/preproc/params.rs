@@ -1,7 +1,7 @@
 //! What the tensor shall be, and what is refused.
 
 use super::PreprocError;
-use super::limits::MAX_SIDE;
+use super::limits::{MAX_SIDE, MIN_CROP_RATIO};
 use crate::frame::FrameFormat;
 use crate::tensor::TensorType;
 
@@ -10,9 +10,11 @@ use crate::tensor::TensorType;
 pub enum Resize {
     /// Keep the aspect ratio, centre, fill the rest with the padding value.
     Letterbox,
+    /// Keep the aspect ratio, begin at the top left, fill the rest with the padding value (YOLOX, RTMDet).
+    LetterboxTopLeft,
     /// Fill the tensor, whatever that does to the aspect ratio.
     Stretch,
-    /// Keep the aspect ratio, fill the tensor, cut what does not fit, equally on both sides.
+    /// Keep the aspect ratio, fill the tensor, cut what does not fit, equally on both sides ([`Params::crop_ratio`]).
     CenterCrop,
 }
 
@@ -25,6 +27,10 @@ pub enum Interpolation {
     Nearest,
     /// Mean over the area that the tensor pixel covers (OpenCV's INTER_AREA when it shrinks).
     Area,
+    /// Pillow's BILINEAR, which torchvision uses: antialiased, on 8-bit pixels.
+    PilBilinear,
+    /// Pillow's BICUBIC, in the same way.
+    PilBicubic,
 }
 
 /// The tensor's channels.
@@ -66,6 +72,9 @@ pub struct Params {
     pub height: usize,
     /// How the frame fills it.
     pub resize: Resize,
+    /// Of [`Resize::CenterCrop`]: the tensor's sides as a fraction of what the frame is resized to cover (timm's
+    /// `crop_pct`; 0.875 for 224 of 256), 0.1 to 1.
+    pub crop_ratio: f64,
     /// How pixels are sampled.
     pub interpolation: Interpolation,
     /// Its channels.
@@ -94,6 +103,7 @@ impl Default for Params {
             width: 0,
             height: 0,
             resize: Resize::Letterbox,
+            crop_ratio: 1.0,
             interpolation: Interpolation::Bilinear,
             channels: ChannelOrder::Rgb,
             layout: Layout::Nchw,
@@ -124,6 +134,9 @@ impl Params {
             if pixels > MAX_SIDE {
                 return Err(PreprocError::TooLarge { what, pixels });
             }
+        }
+        if !(MIN_CROP_RATIO..=1.0).contains(&self.crop_ratio) {
+            return Err(PreprocError::CropRatio(self.crop_ratio));
         }
         let factor = |name, value: f32| {
             if value.is_finite() && value != 0.0 { Ok(()) } else { Err(PreprocError::Factor { name, value }) }

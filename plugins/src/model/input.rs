@@ -194,6 +194,7 @@ impl ImageInput {
         };
         set("tensor-order", input.channels.map(|v| nick(v).to_send_value()));
         set("tensor-resize", input.resize.map(|v| nick(v).to_send_value()));
+        set("tensor-crop-ratio", input.crop_ratio.map(|v| v.to_send_value()));
         set("tensor-interpolation", input.interpolation.map(|v| nick(v).to_send_value()));
         set("tensor-padding", input.padding.map(|v| i32::from(v).to_send_value()));
         set("tensor-scale", input.scale.map(|v| f64::from(v).to_send_value()));
@@ -202,6 +203,7 @@ impl ImageInput {
         set("tensor-quant-scale", input.quant_scale.map(|v| f64::from(v).to_send_value()));
         set("tensor-roi-padding", input.roi_padding.map(|v| f64::from(v).to_send_value()));
         set("tensor-roi-size", input.roi_size.map(|v| i32::try_from(v).unwrap_or(i32::MAX).to_send_value()));
+        set("tensor-roi-crop", input.roi_crop.map(|v| nick(v).to_send_value()));
         set("tensor-zero-point", input.zero_point.map(|v| v.to_send_value()));
         s
     }

@@ -109,7 +109,7 @@ impl Group {
             Self::Size => input.width.is_some() || input.height.is_some(),
             Self::Channels => input.channels.is_some(),
             Self::Normalization => input.scale.is_some() || input.mean.is_some() || input.std.is_some(),
-            Self::Resize => input.resize.is_some(),
+            Self::Resize => input.resize.is_some() || input.crop_ratio.is_some(),
             Self::Interpolation => input.interpolation.is_some(),
             Self::Padding => input.padding.is_some(),
             Self::Decoding => {
@@ -145,7 +145,9 @@ impl Group {
                 input.mean.clone_from(&from.input.mean);
                 input.std.clone_from(&from.input.std);
             }
-            Self::Resize => input.resize = from.input.resize,
+            Self::Resize => {
+                (input.resize, input.crop_ratio) = (from.input.resize, from.input.crop_ratio);
+            }
             Self::Interpolation => input.interpolation = from.input.interpolation,
             Self::Padding => input.padding = from.input.padding,
             Self::Decoding => {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
+use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::enums::detection::{Decoder, NmsMode};
-use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize};
+use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize, RoiCrop};
 use super::enums::{classes, masks, peaks};
 use super::{ModelError, Skeleton, sidecar_path, toml_error};
 use crate::files;
@@ -59,10 +60,12 @@ pub struct Input {
     pub mean: Option<Vec<f32>>,
     /// Divisor applied after that: one value, or one per channel.
     pub std: Option<Vec<f32>>,
-    /// `letterbox`, `stretch` or `center-crop`.
+    /// `letterbox`, `letterbox-top-left`, `stretch` or `center-crop`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub resize: Option<Resize>,
-    /// `bilinear`, `nearest` or `area`.
+    /// Size of the tensor as a fraction of what the frame is resized to before it is cropped.
+    pub crop_ratio: Option<f64>,
+    /// `bilinear`, `nearest`, `area`, `pil-bilinear` or `pil-bicubic`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub interpolation: Option<Interpolation>,
     /// Pixel value of the letterbox bars.
@@ -75,6 +78,9 @@ pub struct Input {
     pub roi_padding: Option<f32>,
     /// Number of frame pixels along the tensor's longer side in objects' regions; 0 uses the object's box.
     pub roi_size: Option<u32>,
+    /// `box`, `mmpose`, `mmpose-udp` or `pixels`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub roi_crop: Option<RoiCrop>,
 }
 
 /// `[output]`
@@ -399,6 +405,18 @@ impl Sidecar {
         for (name, value) in [("input.width", self.input.width), ("input.height", self.input.height)] {
             if value == Some(0) {
                 return Err(format!("{name} must be at least 1 pixel"));
+            }
+        }
+        if let Some(ratio) = self.input.crop_ratio {
+            if !(MIN_CROP_RATIO..=1.0).contains(&ratio) {
+                return Err(format!(
+                    "input.crop-ratio is {ratio}, but lies between {MIN_CROP_RATIO} and 1; 0.875 is 224 pixels of 256"
+                ));
+            }
+            if self.input.resize != Some(Resize::CenterCrop) {
+                return Err(
+                    "input.crop-ratio needs a crop: add resize = \"center-crop\", or drop crop-ratio".into(),
+                );
             }
         }
         if self.input.roi_padding.is_some_and(|factor| !(0.01..=100.0).contains(&factor)) {

@@ -12,6 +12,7 @@ mod draw;
 mod group;
 mod masks;
 mod memory;
+mod parts;
 mod peaks;
 mod preproc;
 mod race;

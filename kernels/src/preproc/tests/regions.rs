@@ -5,6 +5,10 @@ use super::*;
 use crate::geometry::Affine;
 use crate::tensor::TensorType;
 
+/// Filters are for what is not turned.
+const INTERPOLATIONS: [Interpolation; 3] =
+    [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
+
 fn turned(degrees: f64, scale: [f64; 2], offset: [f64; 2]) -> Affine {
     let (sin, cos) = degrees.to_radians().sin_cos();
     Affine { scale: [cos * scale[0], cos * scale[1]], skew: [-sin * scale[1], sin * scale[0]], offset }
@@ -80,6 +84,7 @@ fn reference(owned: &Owned, params: &Params, map: &Affine) -> Vec<f64> {
                 }
                 sum
             }
+            Interpolation::PilBilinear | Interpolation::PilBicubic => panic!("refused"),
         };
         if params.channels == ChannelOrder::Bgr {
             value.reverse();
@@ -324,6 +329,10 @@ fn what_does_not_fit_is_refused_without_a_panic() {
     let error = regions.run(&other.frame(), &two, &mut vec![0; 2 * bytes]).unwrap_err();
     assert!(matches!(error, PreprocError::Frame(_)), "{error}");
     assert!(RegionPreproc::new(owned.format, plain((0, 8))).is_err());
+    for interpolation in [Interpolation::PilBilinear, Interpolation::PilBicubic] {
+        let error = RegionPreproc::new(owned.format, Params { interpolation, ..plain((8, 8)) }).unwrap_err();
+        assert_eq!(error, PreprocError::RegionFilter);
+    }
     // The largest that can be followed, and a map onto a single point.
     let huge = [Affine::upright([2e6, 2e6], [0.0, 0.0]), Affine::upright([0.0, 0.0], [3.5, 3.5])];
     for interpolation in INTERPOLATIONS {

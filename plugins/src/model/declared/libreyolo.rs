@@ -32,18 +32,15 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let (input, output) = (&mut words.input, &mut words.output);
     input.channels = Some(ChannelOrder::Rgb);
     input.resize = Some(Resize::Stretch);
-    let corner = "the picture at the letterbox's top left is taken for one in its middle";
     match family {
         "yolox" => {
             (input.channels, input.resize, input.padding) =
-                (Some(ChannelOrder::Bgr), Some(Resize::Letterbox), Some(114));
+                (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
             normalize(input, 1.0, None, None);
-            declared.inexact.push(corner.into());
         }
         "yolo9" => {
-            (input.resize, input.padding) = (Some(Resize::Letterbox), Some(114));
+            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(114));
             normalize(input, 1.0 / 255.0, None, None);
-            declared.inexact.push(corner.into());
             (output.decoder, output.box_format) = (Some(Decoder::Yolov8), Some(BoxFormat::Corners));
         }
         "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "rfdetr" => {

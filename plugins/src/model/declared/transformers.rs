@@ -3,6 +3,7 @@
 //! `do_pad`, `pad_size`).
 
 use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde_json::Value;
 
 use super::Declared;
@@ -82,13 +83,12 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
     match all.get("resample").and_then(Value::as_u64) {
         Some(0) => input.interpolation = Some(Interpolation::Nearest),
         Some(4) => input.interpolation = Some(Interpolation::Area),
-        Some(filter @ (1 | 2 | 3 | 5)) => {
-            input.interpolation = Some(Interpolation::Bilinear);
-            let name = ["", "Lanczos", "bilinear", "bicubic", "", "Hamming"]
-                .get(usize::try_from(filter).unwrap_or(0))
-                .copied()
-                .unwrap_or_default();
-            inexact.push(format!("{name} interpolation with antialiasing is taken for bilinear"));
+        Some(2) => input.interpolation = Some(Interpolation::PilBilinear),
+        Some(3) => input.interpolation = Some(Interpolation::PilBicubic),
+        Some(filter @ (1 | 5)) => {
+            input.interpolation = Some(Interpolation::PilBicubic);
+            let name = if filter == 1 { "Lanczos" } else { "Hamming" };
+            inexact.push(format!("{name} interpolation is taken for bicubic"));
         }
         _ => (),
     }
@@ -113,13 +113,17 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
         (Some(Dims::Fixed { width, height } | Dims::Both { width, height }), resized) => {
             (input.width, input.height) = (Some(width), Some(height));
             input.resize = Some(Resize::CenterCrop);
-            let margin = match resized {
-                Some(Dims::Shortest(shortest)) => shortest != width.min(height),
-                Some(Dims::Both { .. }) => resized != Some(Dims::Both { width, height }),
-                Some(other) => other != Dims::Fixed { width, height },
-                None => true,
+            let is_exact = match resized {
+                Some(Dims::Shortest(shortest)) if width == height => {
+                    input.crop_ratio = crop_ratio(width, shortest);
+                    shortest == width || input.crop_ratio.is_some()
+                }
+                Some(Dims::Fixed { width: w, height: h } | Dims::Both { width: w, height: h }) => {
+                    (w, h) == (width, height)
+                }
+                _ => false,
             };
-            if margin {
+            if !is_exact {
                 inexact.push(
                     "a crop from the middle of a larger picture is taken for one without a margin".into(),
                 );
@@ -132,9 +136,8 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
         (_, Some(Dims::Shortest(_))) => match dims("pad_size").filter(|_| flag("do_pad", true)) {
             Some(Dims::Fixed { width, height } | Dims::Both { width, height }) => {
                 (input.width, input.height) = (Some(width), Some(height));
-                input.resize = Some(Resize::Letterbox);
+                input.resize = Some(Resize::LetterboxTopLeft);
                 input.padding = Some(0);
-                inexact.push("the picture at the letterbox's top left is taken for one in its middle".into());
             }
             _ => {
                 input.resize = Some(Resize::Stretch);
@@ -145,6 +148,15 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
         },
         _ => (),
     }
+}
+
+/// The ratio with which a square crop of `side` pixels is cut from a picture whose shorter side has `shortest`.
+fn crop_ratio(side: u32, shortest: u32) -> Option<f64> {
+    let ratio = f64::from(side) / f64::from(shortest);
+    // The other way round it is rounded down, and must not lose a pixel to the division.
+    let exact = (f64::from(side) / ratio).floor() == f64::from(shortest);
+    let ratio = if exact { ratio } else { f64::from(side) / (f64::from(shortest) + 1e-6) };
+    (MIN_CROP_RATIO..1.0).contains(&ratio).then_some(ratio)
 }
 
 /// The ways to write a size.
@@ -249,7 +261,7 @@ mod tests {
         let input = vit.words.input;
         assert_eq!((input.width, input.height, input.resize), (Some(192), Some(224), Some(Resize::Stretch)));
         assert_eq!((input.scale, input.std), (Some(1.0 / 255.0), Some(vec![0.5; 3])));
-        assert_eq!(vit.inexact.len(), 1, "antialiasing");
+        assert_eq!((input.interpolation, vit.inexact.len()), (Some(Interpolation::PilBilinear), 0));
         // Without do_normalize in the file, RT-DETR's processor does not.
         let rt = one(
             None,
@@ -275,7 +287,13 @@ mod tests {
             (cropped.words.input.resize, cropped.words.input.width),
             (Some(Resize::CenterCrop), Some(224))
         );
-        assert!(cropped.inexact[0].contains("margin"), "{:?}", cropped.inexact);
+        assert_eq!((cropped.words.input.crop_ratio, cropped.inexact.len()), (Some(0.875), 0));
+        for side in 100..400 {
+            for shortest in side + 1..2 * side {
+                let ratio = crop_ratio(side, shortest).unwrap();
+                assert_eq!((f64::from(side) / ratio).floor(), f64::from(shortest), "{side} of {shortest}");
+            }
+        }
         let detr = one(
             None,
             Some(json!({"feature_extractor_type": "DetrFeatureExtractor", "do_normalize": false,

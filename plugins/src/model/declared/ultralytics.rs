@@ -11,7 +11,7 @@ use super::values::{brief, height_and_width, names, normalize};
 use crate::model::Skeleton;
 use crate::model::enums::classes;
 use crate::model::enums::detection::Decoder;
-use crate::model::enums::tensor::{ChannelOrder, Resize};
+use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
 use crate::model::onnx::Metadata;
 use crate::model::origin::Source;
 
@@ -37,7 +37,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     }
     if task == Some("classify") {
         input.resize = Some(Resize::CenterCrop);
-        declared.inexact.push("bilinear interpolation with antialiasing is taken for bilinear".into());
+        input.interpolation = Some(Interpolation::PilBilinear);
         // The exported head ends with a softmax.
         words.classify.activation = Some(classes::Activation::None);
         return Some(declared);
@@ -123,7 +123,7 @@ mod tests {
         let classifier = declared("classify", &[]);
         assert_eq!(classifier.words.classify.activation, Some(classes::Activation::None));
         assert_eq!(classifier.words.input.resize, Some(Resize::CenterCrop));
-        assert!(!classifier.inexact.is_empty());
+        assert_eq!(classifier.words.input.interpolation, Some(Interpolation::PilBilinear));
         assert_eq!(declared("obb", &[]).words.output.decoder, Some(Decoder::YoloObb));
         let other = declared("detect", &[("head", "RTDETRDecoder")]);
         assert!(other.unsupported.is_some() && other.words.output.decoder.is_none());
