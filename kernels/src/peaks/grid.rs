@@ -106,7 +106,7 @@ fn fits(cells: [usize; 2], input: [usize; 2], grid: Option<Grid>) -> bool {
 }
 
 /// Pixels per cell, and the centre of cell 0.
-fn axis(grid: Grid, cells: usize, pixels: usize) -> (f64, f64) {
+pub(crate) fn axis(grid: Grid, cells: usize, pixels: usize) -> (f64, f64) {
     let stride = pixels as f64 / cells as f64;
     match grid {
         Grid::CellCentres => (stride, 0.5 * stride),

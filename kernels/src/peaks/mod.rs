@@ -40,7 +40,7 @@ use cells::Cells;
 pub(crate) use announced::Announced;
 pub(crate) use choose::{TensorPeak, activate};
 pub(crate) use cuda::Records;
-pub(crate) use grid::MapShape;
+pub(crate) use grid::{MapShape, axis};
 
 /// Finds the peaks of one output of a model. Made once a stream; keeps its scratch memory.
 #[derive(Debug)]
