@@ -20,6 +20,7 @@ mod cells;
 mod choose;
 mod cpu;
 mod cuda;
+mod dark;
 mod error;
 mod grid;
 mod params;
@@ -30,7 +31,7 @@ mod tests;
 
 pub use cuda::CudaPeaks;
 pub use error::PeaksError;
-pub use params::{Activation, Grid, Mode, Params, Refinement};
+pub use params::{Activation, BLUR, Grid, Mode, Params, Refinement};
 pub use peak::{Outcome, Peak};
 
 use crate::geometry::Affine;
