@@ -11,10 +11,13 @@ mod regions;
 
 use super::*;
 use crate::frame::{Matrix, PixelFormat, Range};
+use crate::tensor::TensorType;
 use reference::{Owned, pixels};
 
 const TOLERANCE: f64 = 2e-3;
 
+const TYPES: [TensorType; 5] =
+    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
 const RESIZES: [Resize; 3] = [Resize::Letterbox, Resize::Stretch, Resize::CenterCrop];
 const INTERPOLATIONS: [Interpolation; 3] =
     [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];

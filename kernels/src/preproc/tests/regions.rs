@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::geometry::Affine;
-use crate::tensor::TensorType;
 
 fn turned(degrees: f64, scale: [f64; 2], offset: [f64; 2]) -> Affine {
     let (sin, cos) = degrees.to_radians().sin_cos();
@@ -264,7 +263,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
     let all: Vec<Affine> = (0..300)
         .map(|i| turned(f64::from(i) * 7.0, [0.8, 0.9], [f64::from(i % 40), f64::from(i % 23)]))
         .collect();
-    for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8] {
+    for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let params = Params { ty, layout, quant_scale: 2.0, ..plain((7, 5)) };
             let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
@@ -286,7 +285,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
 #[test]
 fn elements_equal_those_of_whole_frames() {
     let owned = Owned::noise(format(PixelFormat::Bgra, (21, 13)), 0, 8);
-    for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8] {
+    for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
                 let params = Params {
