@@ -62,7 +62,9 @@ pub enum KeypointsError {
     #[error("output '{0}' of a model with a {1}x{2} input has a size of 0; give every size at least 1")]
     Empty(String, usize, usize),
     /// Outputs other than those that were announced.
-    #[error("an output '{got}' arrived where '{declared}' was announced; renegotiate with the new dimensions")]
+    #[error(
+        "an output '{got}' arrived where '{declared}' was announced; renegotiate with the new dimensions"
+    )]
     Changed {
         /// What came.
         got: String,

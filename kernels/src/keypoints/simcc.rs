@@ -81,7 +81,10 @@ impl Announced {
             // The first dimension is the batch's.
             let same = ty == declared.ty
                 && dims.len() == 3
-                && dims[1..].iter().zip(&declared.dims[1..]).all(|(got, want)| want.is_none_or(|w| w == *got));
+                && dims[1..]
+                    .iter()
+                    .zip(&declared.dims[1..])
+                    .all(|(got, want)| want.is_none_or(|w| w == *got));
             if !same {
                 return Err(KeypointsError::Changed { got: written(), declared: declared.to_string() });
             }

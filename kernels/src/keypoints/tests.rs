@@ -35,9 +35,8 @@ fn simcc(
     let mut reader = SimccReader::new(&descs[0], &descs[1], input, params).unwrap();
     let view = |name, dims, data| TensorView::new(name, FLOAT, dims, bytemuck::cast_slice(data)).unwrap();
     let mut peaks = vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }];
-    let outcome = reader
-        .run(&view(&of_x, &dims[0], x), &view(&of_y, &dims[1], y), to_frame, &mut peaks)
-        .unwrap();
+    let outcome =
+        reader.run(&view(&of_x, &dims[0], x), &view(&of_y, &dims[1], y), to_frame, &mut peaks).unwrap();
     (peaks, outcome)
 }
 
@@ -62,7 +61,7 @@ fn simcc_grids_place_cells_as_those_of_maps() {
         (Grid::Strided, (10.5, 16.0)),
         (Grid::CellCentres, (10.25, 15.75)),
         // From the first to the last pixel: 31 / 63 and 15 / 31 of a pixel a cell.
-        (Grid::Corners, (20.0 * 31.0 / 63.0 + 0.5, 15.5)),
+        (Grid::Udp, (20.0 * 31.0 / 63.0 + 0.5, 15.5)),
     ] {
         let params = SimccParams { grid, ..SimccParams::default() };
         let (peaks, _) = simcc([&x, &y], 1, [32, 16], params, &Affine::IDENTITY);
@@ -102,7 +101,8 @@ fn simcc_scores_that_are_not_finite_count_and_hide_nothing() {
 
 #[test]
 fn simcc_reads_half_precision_and_open_dimensions() {
-    let halves = |values: &[f32]| values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect::<Vec<_>>();
+    let halves =
+        |values: &[f32]| values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect::<Vec<_>>();
     let (x, y) = (halves(&vectors(8, &[&[(6, 0.5)]])), halves(&vectors(16, &[&[(9, 0.75)]])));
     let [of_x, of_y] = ["x:float16:?x?x?", "y:float16:1x?x16"].map(|text| text.parse().unwrap());
     let mut reader = SimccReader::new(&of_x, &of_y, [4, 8], SimccParams::default()).unwrap();
@@ -147,8 +147,7 @@ fn points(
     let dims: Vec<usize> = desc.dims.iter().map(|dim| dim.unwrap()).collect();
     let view = TensorView::new(&desc.name, desc.ty, &dims, bytemuck::cast_slice(data)).unwrap();
     let mut peaks = vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }];
-    let outcome =
-        PointReader::new(&desc, input, params).unwrap().run(&view, to_frame, &mut peaks).unwrap();
+    let outcome = PointReader::new(&desc, input, params).unwrap().run(&view, to_frame, &mut peaks).unwrap();
     (peaks, outcome)
 }
 
@@ -187,9 +186,8 @@ fn regressed_points_may_be_pixels_and_have_no_score() {
 fn movenets_people_have_points_a_box_and_a_score() {
     let movenet = CoordinateParams { order: AxisOrder::Yx, ..CoordinateParams::default() };
     // Two points, then ymin, xmin, ymax, xmax and the score.
-    let person = |y: f32, score: f32| {
-        vec![y, 0.5, 0.8, y + 0.25, 0.5, 0.1, y - 0.125, 0.25, y + 0.5, 0.75, score]
-    };
+    let person =
+        |y: f32, score: f32| vec![y, 0.5, 0.8, y + 0.25, 0.5, 0.1, y - 0.125, 0.25, y + 0.5, 0.75, score];
     let mut broken = person(0.25, 0.9);
     broken[6] = f32::NAN;
     let data = [person(0.25, 0.5), person(0.5, 0.75), person(0.25, 0.2), broken].concat();
@@ -216,10 +214,13 @@ fn coordinates_of_another_shape_are_refused() {
     let of_points = |text: &str| PointReader::new(&text.parse().unwrap(), [192, 192], p).map(|r| r.points());
     assert_eq!(of_points("o:float32:1x1x17x3"), Ok(Some(17)));
     assert_eq!(of_points("o:float16:?x?x2"), Ok(None));
-    for text in ["o:float32:1x17x4", "o:float32:17x3", "o:float32:1x2x17x3", "o:float32:1x17x?", "o:float32:2x17x3"] {
+    for text in
+        ["o:float32:1x17x4", "o:float32:17x3", "o:float32:1x2x17x3", "o:float32:1x17x?", "o:float32:2x17x3"]
+    {
         assert!(matches!(of_points(text), Err(KeypointsError::PointsShape(_))), "{text}");
     }
-    let of_instances = |text: &str| InstanceReader::new(&text.parse().unwrap(), [192, 192], p).map(|r| r.points());
+    let of_instances =
+        |text: &str| InstanceReader::new(&text.parse().unwrap(), [192, 192], p).map(|r| r.points());
     assert_eq!(of_instances("o:float32:1x6x56"), Ok(Some(17)));
     for text in ["o:float32:1x6x57", "o:float32:1x6x5", "o:float32:6x56", "o:float32:1x6x?"] {
         assert!(matches!(of_instances(text), Err(KeypointsError::InstancesShape(_))), "{text}");

@@ -65,7 +65,9 @@ pub(super) fn offset(
     // So that the blurred map is as high as it was.
     let scale = here / middle;
     let (least, most) = if udp { (1e-3, 50.0) } else { (1e-10, f64::INFINITY) };
-    let inside = |d: isize, [before, after]: [usize; 2]| d.clamp(-before.min(2).cast_signed(), after.min(2).cast_signed());
+    let inside = |d: isize, [before, after]: [usize; 2]| {
+        d.clamp(-before.min(2).cast_signed(), after.min(2).cast_signed())
+    };
     let f = |dx: isize, dy: isize| {
         (blurred(inside(dx, sides[0]), inside(dy, sides[1])) * scale).clamp(least, most).ln()
     };

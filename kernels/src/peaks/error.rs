@@ -75,7 +75,9 @@ pub enum PeaksError {
     )]
     TooLarge(String),
     /// A Gaussian that has no middle, or an extreme size.
-    #[error("a Gaussian of {0} cells cannot blur the maps; set the blur-kernel to an odd number from 3 to 31")]
+    #[error(
+        "a Gaussian of {0} cells cannot blur the maps; set the blur-kernel to an odd number from 3 to 31"
+    )]
     Blur(usize),
     /// The GPU failed.
     #[error(transparent)]

@@ -57,9 +57,12 @@ pub enum Grid {
     /// Cell `i` is the tile of `W / w` pixels that it covers: its centre is at `(i + 0.5) * W / w`. Most networks.
     CellCentres,
     /// The first and last cells are the first and last pixels: cell `i` is pixel `i * (W - 1) / (w - 1)`, at that plus
-    /// 0.5. Networks that align corners; PoseNet's 385 pixels and 25 cells; unbiased data processing (UDP; Huang et al., CVPR
-    /// 2020), whose unit of length is the size less 1: HRNet with UDP and ViTPose. A single cell lies in the middle.
+    /// 0.5. Networks that align corners; PoseNet's 385 pixels and 25 cells. A single cell lies in the middle.
     Corners,
+    /// The same for maps whose sizes are even fractions of the input's, so that pixels between two cells are no whole number:
+    /// unbiased data processing (UDP; Huang et al., CVPR 2020), whose unit of length is the size less 1. HRNet with UDP and
+    /// ViTPose.
+    Udp,
     /// Cell `i` is pixel `i * W / w`, at that plus 0.5: maps drawn by sampling at every n-th pixel, as SLEAP does.
     Strided,
 }

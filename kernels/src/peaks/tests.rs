@@ -111,7 +111,9 @@ fn reference(map: &Map, params: &Params) -> (Vec<(usize, f64, f64, f64)>, Outcom
                     };
                     (sign(raw(-1, 0), raw(1, 0)), sign(raw(0, -1), raw(0, 1)))
                 }
-                Refinement::Dark | Refinement::DarkUdp => unreachable!("tests/dark.rs has a reference for them"),
+                Refinement::Dark | Refinement::DarkUdp => {
+                    unreachable!("tests/dark.rs has a reference for them")
+                }
             };
             peaks.push((c, x as f64 + dx, y as f64 + dy, act(v)));
         }
@@ -352,13 +354,12 @@ fn what_cannot_work_is_refused() {
 
 fn any_params() -> impl Strategy<Value = Params> {
     let mode = prop_oneof![Just(Mode::Local), Just(Mode::Global)];
-    let refinement =
-        prop_oneof![
-            Just(Refinement::None),
-            Just(Refinement::Quadratic),
-            Just(Refinement::Integral),
-            Just(Refinement::Shift)
-        ];
+    let refinement = prop_oneof![
+        Just(Refinement::None),
+        Just(Refinement::Quadratic),
+        Just(Refinement::Integral),
+        Just(Refinement::Shift)
+    ];
     let activation = prop_oneof![Just(Activation::None), Just(Activation::Sigmoid)];
     (mode, refinement, activation, 1usize..20).prop_map(|(mode, refinement, activation, top_k)| Params {
         mode,

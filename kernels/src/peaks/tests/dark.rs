@@ -39,7 +39,12 @@ const CASES: [Case; 5] = [
     ),
     // At the edge, where DarkPose does nothing.
     ([1.2, 30.4], 2.0, 0.2, [[1.25, 30.25], [1.0, 30.0], [1.8760, 30.1660], [1.0, 30.0], [2.1475, 30.0137]]),
-    ([45.6, 62.2], 2.0, 0.0, [[45.75, 62.25], [46.0, 62.0], [45.2233, 61.5391], [46.0, 62.0], [45.1174, 61.4455]]),
+    (
+        [45.6, 62.2],
+        2.0,
+        0.0,
+        [[45.75, 62.25], [46.0, 62.0], [45.2233, 61.5391], [46.0, 62.0], [45.1174, 61.4455]],
+    ),
 ];
 
 const WAYS: [(Refinement, usize); 5] = [
@@ -72,11 +77,11 @@ fn peaks_are_refined_as_by_the_numpy_reference() {
 
 /// The reference's "on the input": the map's last cell is the input's last pixel.
 #[test]
-fn corners_are_the_grid_of_unbiased_data_processing() {
+fn the_grid_of_unbiased_data_processing_ends_at_the_last_pixel() {
     let udp = Params {
         mode: Mode::Global,
         refinement: Refinement::DarkUdp,
-        grid: Some(Grid::Corners),
+        grid: Some(Grid::Udp),
         ..Params::default()
     };
     for (case, [x, y]) in CASES.into_iter().zip([[83.9359, 127.2510], [46.7510, 159.8944]]) {
@@ -84,6 +89,11 @@ fn corners_are_the_grid_of_unbiased_data_processing() {
         let off = (f64::from(peaks[0].x) - 0.5 - x, f64::from(peaks[0].y) - 0.5 - y);
         assert!(off.0.abs() < TOLERANCE && off.1.abs() < TOLERANCE, "{off:?}");
     }
+    // The layout is told by the sizes, which are not those of corners.
+    let map: TensorDesc = "m:float32:1x17x64x48".parse().unwrap();
+    assert_eq!(PeakFinder::new(&map, [192, 256], udp).unwrap().channels(), Some(17));
+    let corners = Params { grid: Some(Grid::Corners), ..udp };
+    assert!(matches!(PeakFinder::new(&map, [192, 256], corners), Err(PeaksError::Layout { .. })));
 }
 
 #[test]
@@ -120,10 +130,14 @@ fn what_has_no_maximum_to_expand_around_stays_in_its_cell() {
         for (name, value) in [("flat", 0.5), ("negative", -0.5), ("zero", 0.0)] {
             for [w, h] in [[9, 9], [1, 1], [2, 3]] {
                 let map = map_of(1, h, w, |_, _, _| value);
-                let params = Params { refinement, threshold: -1.0, grid: Some(Grid::Strided), ..Params::default() };
+                let params =
+                    Params { refinement, threshold: -1.0, grid: Some(Grid::Strided), ..Params::default() };
                 let (peaks, _) = run(&map, Layout::Nchw, [w, h], params);
                 let inside = |at: f32, size: usize| at.is_finite() && (at - 0.5).abs() <= size as f32;
-                assert!(peaks.len() == 1 && inside(peaks[0].x, w) && inside(peaks[0].y, h), "{name}: {peaks:?}");
+                assert!(
+                    peaks.len() == 1 && inside(peaks[0].x, w) && inside(peaks[0].y, h),
+                    "{name}: {peaks:?}"
+                );
             }
         }
     }
