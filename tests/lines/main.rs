@@ -7,6 +7,7 @@ mod exit;
 mod grouping;
 mod heads;
 mod inspect;
+mod keypoints;
 mod launch;
 mod masks;
 mod metadata;

@@ -15,7 +15,11 @@ use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElem
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("peakfind", gst::DebugColorFlags::empty(), Some("points from confidence maps"))
+    gst::DebugCategory::new(
+        "peakfind",
+        gst::DebugColorFlags::empty(),
+        Some("points from the outputs of pose models"),
+    )
 });
 
 #[derive(Default)]
@@ -54,9 +58,9 @@ impl ElementImpl for PeakFind {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
         static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
             gst::subclass::ElementMetadata::new(
-                "Confidence map peaks",
+                "Keypoint finder",
                 "Filter/Analyzer/Video",
-                "Finds keypoints in confidence maps and groups them into objects",
+                "Finds keypoints in the outputs of pose models and groups them into objects",
                 "The cudainfer authors",
             )
         });
@@ -78,7 +82,7 @@ impl BaseTransformImpl for PeakFind {
 
 impl DecodingElementImpl for PeakFind {
     const COUNTS: &'static [&'static str] = &["peaks", "instances", "non-finite", "truncated"];
-    const NON_FINITE: &'static str = "cells of this frame's maps";
+    const NON_FINITE: &'static str = "values of this frame's keypoint outputs";
 
     fn category() -> gst::DebugCategory {
         *CAT
@@ -87,8 +91,13 @@ impl DecodingElementImpl for PeakFind {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Incoming { model, info, .. } = incoming;
         let settings = lock(&self.settings);
-        let (plan, outputs) = Outputs::new(&model.outputs, &settings, info).plan()?;
-        let search = Search { outputs, plan, input: model.input, params: settings.params(info) };
+        let chosen = Outputs::new(&model.outputs, &settings, info).choose(model.input)?;
+        match chosen.guess {
+            Some(guess) => gst::warning!(CAT, imp = self, "{guess}"),
+            None => gst::info!(CAT, imp = self, "reads {:?} as {:?}", chosen.outputs, chosen.reading),
+        }
+        let (outputs, plan, reading) = (chosen.outputs, chosen.plan, chosen.reading);
+        let search = Search { outputs, plan, input: model.input, reading };
         let info = (*info).clone();
         Ok(Box::new(Points::new(search, info, caps::frame_size(incoming.caps))?))
     }

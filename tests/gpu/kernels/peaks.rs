@@ -222,8 +222,13 @@ fn every_blur_refines_as_on_the_cpu() {
         let memory = upload(&stream, &map.bytes);
         for refinement in [Refinement::Dark, Refinement::DarkUdp] {
             for blur in BLUR.step_by(2) {
-                let params =
-                    Params { mode: Mode::Global, refinement, blur, layout: Some(layout), ..Params::default() };
+                let params = Params {
+                    mode: Mode::Global,
+                    refinement,
+                    blur,
+                    layout: Some(layout),
+                    ..Params::default()
+                };
                 let mut finder = CudaPeaks::new(&map.desc(), [192, 256], params, &stream).unwrap();
                 let got = map.on_gpu(&mut finder, &stream, &memory).unwrap();
                 assert_same(&got, &map.on_cpu([192, 256], params), &params, "blur");
