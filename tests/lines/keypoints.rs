@@ -159,7 +159,7 @@ fn what_does_not_fit_together_is_said() {
     let refused = |name: &str, properties: &str, parts: &[&str]| {
         line(&model(name), properties).fails_with(parts);
     };
-    refused("simcc-differ", "", &["peakfind0", "2 and 3 points", "simcc-x and simcc-y"]);
+    refused("simcc-differ", "", &["peakfind", "2 and 3 points", "simcc-x and simcc-y"]);
     refused("simcc-uneven", "", &["split the pixels of the 64x96 input into 2.0000 and 2.0833 cells"]);
     refused("simcc-three", "", &["skeleton in the model's sidecar has 2 points", "'simcc_x' gives 3"]);
     refused("movenet-people-17", "encoding=points", &["output_0", "1xKx3"]);
