@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `tensor-width`, `tensor-height` | int or range | size of the input tensor in pixels |
 //! | `tensor-channels` | int | 1 or 3 |
-//! | `tensor-type` | string | float32, float16, uint8, int8 |
+//! | `tensor-type` | string | float32, float16, uint8, int8, int32 |
 //! | `tensor-layout` | string | nchw or nhwc |
 //! | `tensor-name` | string | the model's name for its image input |
 //! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |

@@ -9,6 +9,7 @@ mod grouping;
 mod heads;
 mod inspect;
 mod inspect_model;
+mod keypoints;
 mod launch;
 mod masks;
 mod metadata;

@@ -21,11 +21,12 @@ STAMP = FOLDER / ".made"
 OPSET = 17
 IR = 8
 
-F32, F16, U8, I8, I64 = (
+F32, F16, U8, I8, I32, I64 = (
     TensorProto.FLOAT,
     TensorProto.FLOAT16,
     TensorProto.UINT8,
     TensorProto.INT8,
+    TensorProto.INT32,
     TensorProto.INT64,
 )
 
@@ -534,6 +535,77 @@ def groups() -> None:
     )
 
 
+def simcc_scores(cells: int, maxima: list[tuple[int, float]]) -> np.ndarray:
+    """A vector of low scores a point, with the given cell and score of its maximum."""
+    scores = np.full((1, len(maxima), cells), 0.02, np.float32)
+    for point, (cell, score) in enumerate(maxima):
+        scores[0, point, cell] = score
+    return scores
+
+
+def keypoints() -> None:
+    """Networks that give keypoints without confidence maps: SimCC of two points for a 64x96 input (width, height), two
+    cells a pixel; MoveNet's coordinates, whose scores are the picture's mean red, green and blue; coordinates in pixels."""
+    along_x = simcc_scores(128, [(40, 0.9), (101, 0.6)])
+    along_y = simcc_scores(192, [(100, 0.7), (31, 0.8)])
+    third = simcc_scores(192, [(100, 0.7), (31, 0.8), (0, 0.5)])
+    sidecar = '[input]\nresize = "stretch"\n[skeleton]\npoints = ["nose", "tail"]\nedges = [[0, 1]]\n'
+    named = {"simcc_x": along_x, "simcc_y": along_y}
+    square = {"first": simcc_scores(128, [(40, 0.9), (101, 0.6)]), "second": simcc_scores(128, [(20, 0.9), (31, 0.6)])}
+    for name, outputs, height in [
+        ("simcc", named, 96),
+        ("simcc-unnamed", {"b": along_y, "a": along_x}, 96),
+        ("simcc-square", square, 64),
+        ("simcc-differ", {"simcc_x": along_x, "simcc_y": third}, 96),
+        ("simcc-uneven", {"simcc_x": along_x, "simcc_y": simcc_scores(200, [(1, 0.7), (2, 0.8)])}, 96),
+        ("simcc-three", {"simcc_x": simcc_scores(128, [(1, 0.9)] * 3), "simcc_y": third}, 96),
+    ]:
+        graph = Graph(F32, ["batch", 3, height, 64])
+        graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=0)
+        graph.node("Mul", ["mean", graph.constant("zero", np.float32(0))], "flat")
+        graph.node("Reshape", ["flat", graph.constant("shape", np.array([-1, 1, 1], np.int64))], "zeros")
+        for output, values in outputs.items():
+            graph.node("Add", ["zeros", graph.constant(f"some-{output}", values)], output)
+            graph.output(output, F32, ["batch", *values.shape[1:]])
+        graph.save(name, sidecar)
+    # y, x and a score that is the mean of a channel, 0..1. Pixel values must arrive as they are.
+    points = np.array([[0.25, 0.5, 0], [0.125, 0.75, 0], [1, 0, 0]], np.float32)
+    person = [0.5, 0.25, 0.9, 0.75, 0.5, 0.1, 0.25, 0.125, 1, 0.625]
+    people = np.array([person + [0.8], person + [0.1], [*(0.5 * np.array(person)), 0.9]], np.float32)
+    stretch = '[input]\nresize = "stretch"\n'
+    for suffix, kind in [("", I32), ("-uint8", U8)]:
+        graph = Graph(kind, [1, 96, 64, 3], "input")
+        graph.node("Cast", ["input"], "pixels", to=F32)
+        graph.node("ReduceMean", ["pixels"], "mean", axes=[0, 1, 2], keepdims=0)
+        graph.node("Div", ["mean", graph.constant("most", np.float32(255))], "scores")
+        graph.node("Reshape", ["scores", graph.constant("shape", np.array([1, 1, 3, 1], np.int64))], "column")
+        graph.node("Mul", ["column", graph.constant("last", np.array([0, 0, 1], np.float32))], "columns")
+        graph.node("Add", ["columns", graph.constant("points", points[None, None])], "output_0")
+        graph.output("output_0", F32, [1, 1, 3, 3])
+        graph.save("movenet" + suffix, stretch)
+    skeleton = '[skeleton]\npoints = ["nose", "tail"]\n'
+    for name, values, more in [
+        ("movenet-people", people[None], '[peaks]\nlabel = "person"\n' + skeleton),
+        ("movenet-people-17", np.zeros((1, 6, 56), np.float32), ""),
+        ("regressed", np.array([[[16, 24], [48, 12]]], np.float32), "[peaks]\nnormalized = false\n"),
+    ]:
+        graph = Graph(F32, [1, 3, 96, 64])
+        graph.node("Add", [graph.constant("some", values), graph.nothing()], "output_0")
+        graph.output("output_0", F32, list(values.shape))
+        graph.save(name, stretch + more)
+    # Two of the maps of tools/refinement_reference.py, for an input of 192x256.
+    y, x = np.mgrid[0:64, 0:48].astype(np.float64)
+    maps = np.zeros((1, 2, 64, 48), np.float32)
+    for channel, (px, py, neighbour) in enumerate([(20.3, 31.7, 0.3), (10.5, 40.25, 0.6)]):
+        gaussian = lambda dx, dy: np.exp(-(dx**2 + dy**2) / 8)
+        values = 0.8 * gaussian(x - px, y - py) + neighbour * gaussian(x - px - 4, y - py + 3)
+        maps[0, channel] = values + 0.01 * np.sin(1.7 * x + 0.9 * y)
+    graph = Graph(F32, [1, 3, 256, 192])
+    graph.node("Add", [graph.constant("maps", maps), graph.nothing()], "heat")
+    graph.output("heat", F32, [1, 2, 64, 48])
+    graph.save("heat-maps-udp", stretch + '[peaks]\nmode = "global"\nrefinement = "dark-udp"\ngrid = "udp"\n')
+
+
 def failing() -> None:
     """Models that load and then fail."""
     # At every size but 16x24.
@@ -571,7 +643,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heads, declared, heat_maps, groups, classifiers, masks, failing):
+    for make in (identities, several, detectors, batches, heads, declared, heat_maps, groups, classifiers, masks, keypoints, failing):
         make()
     STAMP.write_bytes(source)
 

@@ -56,7 +56,7 @@ pub enum PreprocError {
     )]
     Combination(usize),
     /// An element type that is not made here.
-    #[error("a tensor of {0} cannot be made from a frame; choose float32, float16, uint8 or int8")]
+    #[error("a tensor of {0} cannot be made from a frame; choose float32, float16, uint8, int8 or int32")]
     Type(TensorType),
     /// A zero point that the element type cannot hold.
     #[error("zero_point {value} is no {ty} value; choose one from {low} to {high}")]

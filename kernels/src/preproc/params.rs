@@ -62,7 +62,7 @@ pub enum Layout {
 
 /// What the tensor shall be. Each element is
 /// `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's own channel order;
-/// for uint8 and int8 it is then divided by `quant_scale`, rounded half to even, moved by `zero_point` and saturated.
+/// for uint8, int8 and int32 it is then divided by `quant_scale`, rounded half to even, moved by `zero_point` and saturated.
 /// Float16 is rounded half to even.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
@@ -81,7 +81,7 @@ pub struct Params {
     pub channels: ChannelOrder,
     /// Its dimensions' order.
     pub layout: Layout,
-    /// Element type: float32, float16, uint8 or int8.
+    /// Element type: float32, float16, uint8, int8 or int32.
     pub ty: TensorType,
     /// Factor on the pixel value.
     pub scale: f32,
@@ -89,12 +89,23 @@ pub struct Params {
     pub mean: [f32; 3],
     /// Divided by after subtracting.
     pub std: [f32; 3],
-    /// Real value of one integer step (uint8, int8).
+    /// Real value of one integer step (uint8, int8, int32).
     pub quant_scale: f32,
-    /// Integer that stands for 0 (uint8, int8); itself a value of that type.
+    /// Integer that stands for 0 (uint8, int8, int32); itself a value of that type.
     pub zero_point: i32,
     /// Pixel value (0..255) of what letterboxing adds, before normalisation, the same in every channel.
     pub padding: u8,
+}
+
+/// The least and the greatest integer of a tensor of this type; none if it holds no integers. Those of int32 go far beyond
+/// what pixels come to, and are no more than what rounding by adding a large float reaches.
+pub(super) fn integers(ty: TensorType) -> Option<(i32, i32)> {
+    match ty {
+        TensorType::UInt8 => Some((0, 255)),
+        TensorType::Int8 => Some((-128, 127)),
+        TensorType::Int32 => Some((-(1 << 20), 1 << 20)),
+        _ => None,
+    }
 }
 
 impl Default for Params {
@@ -150,9 +161,7 @@ impl Params {
         }
         let (low, high) = match self.ty {
             TensorType::Float32 | TensorType::Float16 => return Ok(()),
-            TensorType::UInt8 => (0, 255),
-            TensorType::Int8 => (-128, 127),
-            ty => return Err(PreprocError::Type(ty)),
+            ty => integers(ty).ok_or(PreprocError::Type(ty))?,
         };
         factor("quant_scale", self.quant_scale)?;
         if (low..=high).contains(&self.zero_point) {

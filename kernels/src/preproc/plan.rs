@@ -68,7 +68,7 @@ impl Plan {
 
 fn normalise(params: &Params) -> Result<Vec<(f32, f32)>, PreprocError> {
     let step = match params.ty {
-        TensorType::UInt8 | TensorType::Int8 => f64::from(params.quant_scale),
+        TensorType::UInt8 | TensorType::Int8 | TensorType::Int32 => f64::from(params.quant_scale),
         _ => 1.0,
     };
     (0..params.channels.channels())

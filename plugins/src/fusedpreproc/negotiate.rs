@@ -52,7 +52,7 @@ pub(super) fn possible() -> gst::Structure {
     gst::Structure::builder("possible")
         .field("tensor-width", size())
         .field("tensor-height", size())
-        .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8"]))
+        .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8", "int32"]))
         .field("tensor-layout", gst::List::new(["nchw", "nhwc"]))
         .field("tensor-channels", gst::List::new([3, 1]))
         .field("tensor-resize", gst::List::new(nicks::<Resize>()))
@@ -138,7 +138,7 @@ impl Settings {
         } else {
             s.remove_field("tensor-roi-crop");
         }
-        if matches!(params.ty, TensorType::UInt8 | TensorType::Int8) {
+        if matches!(params.ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32) {
             s.set("tensor-quant-scale", f64::from(params.quant_scale));
             s.set("tensor-zero-point", params.zero_point);
         }
@@ -184,7 +184,7 @@ impl Settings {
         let wish = |field| s.get::<&str>(field).ok();
         let number = |set: Option<f64>, field| set.or_else(|| s.get::<f64>(field).ok());
         let ty = wish("tensor-type").and_then(|t| t.parse().ok()).unwrap_or(defaults.ty);
-        let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8);
+        let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32);
         let channels =
             self.order.kernel().or_else(|| from_nick::<ChannelOrder>(wish("tensor-order")?)?.kernel());
         let channels = match (size("tensor-channels"), channels) {

@@ -105,7 +105,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Zero point",
             format!(
                 "Integer that represents 0 in an integer tensor. If not set: the sidecar's, else {zero_point} for uint8 and \
-                 -128 for int8"
+                 int32, and -128 for int8"
             ),
         ),
         property!(

@@ -17,7 +17,7 @@ pub const MAX_SIZE: usize = 16384;
 pub struct ImageInput {
     /// The model's name for it.
     pub name: String,
-    /// float32, float16, uint8 or int8.
+    /// float32, float16, uint8, int8 or int32.
     pub ty: TensorType,
     /// The order of its dimensions.
     pub layout: Layout,
@@ -41,7 +41,7 @@ impl ImageInput {
         if inputs.is_empty() {
             return Err(ModelError::Unfit(
                 model.to_owned(),
-                "none of its inputs takes an image, which is of type float32, float16, uint8 or int8. Export the model with \
+                "none of its inputs takes an image, which is of type float32, float16, uint8, int8 or int32. Export the model with \
                  such an input"
                     .into(),
             ));
@@ -85,9 +85,13 @@ impl ImageInput {
         }
         if !matches!(
             desc.ty,
-            TensorType::Float32 | TensorType::Float16 | TensorType::UInt8 | TensorType::Int8
+            TensorType::Float32
+                | TensorType::Float16
+                | TensorType::UInt8
+                | TensorType::Int8
+                | TensorType::Int32
         ) {
-            return Err(format!("it is of type {}, and must be float32, float16, uint8 or int8", desc.ty));
+            return Err(format!("it is of type {}, and must be float32, float16, uint8, int8 or int32", desc.ty));
         }
         let serves = |channels: Option<usize>| matches!(channels, None | Some(1 | 3));
         let known = |channels: Option<usize>| matches!(channels, Some(1 | 3));

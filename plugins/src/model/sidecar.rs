@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
+use cudainfer_kernels::peaks::BLUR;
 use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -129,14 +130,28 @@ pub struct Output {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
-    /// The output that holds the confidence maps.
+    /// `maps`, `simcc`, `points` or `instances`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub encoding: Option<peaks::Encoding>,
+    /// The output that holds the confidence maps, or the coordinates.
     pub output: Option<String>,
+    /// The output of SimCC that holds the scores along x.
+    pub simcc_x: Option<String>,
+    /// The output of SimCC that holds the scores along y.
+    pub simcc_y: Option<String>,
+    /// Whether coordinates are in 0..1 of the input instead of its pixels.
+    pub normalized: Option<bool>,
+    /// Which coordinate comes first: `xy` or `yx`.
+    #[serde(deserialize_with = "axis_order", serialize_with = "write_axis_order")]
+    pub axis_order: Option<AxisOrder>,
     /// `global` or `local`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub mode: Option<peaks::Mode>,
-    /// `none`, `quadratic` or `integral`.
+    /// `none`, `quadratic`, `integral`, `shift`, `dark` or `dark-udp`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub refinement: Option<peaks::Refinement>,
+    /// Width in cells of the Gaussian of `dark` and `dark-udp`.
+    pub blur_kernel: Option<usize>,
     /// `none` or `sigmoid`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<peaks::Activation>,
@@ -427,6 +442,9 @@ impl Sidecar {
             if value.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
                 return Err(format!("{name} must be between 0 and 1"));
             }
+        }
+        if self.peaks.blur_kernel.is_some_and(|n| !BLUR.contains(&n) || n.is_multiple_of(2)) {
+            return Err("peaks.blur-kernel is an odd number of cells from 3 to 31".into());
         }
         if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
             return Err("classify.top-k must be between 1 and 16".into());

@@ -10,6 +10,7 @@ mod convert;
 mod detect;
 mod draw;
 mod group;
+mod keypoints;
 mod masks;
 mod memory;
 mod parts;

@@ -25,8 +25,8 @@ const INTERPOLATIONS: [Interpolation; 5] = [
     Interpolation::PilBilinear,
     Interpolation::PilBicubic,
 ];
-const TYPES: [TensorType; 4] =
-    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8];
+const TYPES: [TensorType; 5] =
+    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
 const LAYOUTS: [Layout; 2] = [Layout::Nchw, Layout::Nhwc];
 const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
 const MATRICES: [Matrix; 3] = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020];
@@ -180,7 +180,7 @@ fn larger_frames_equal_the_twin() {
                     interpolation,
                     resize: RESIZES[seed % 4],
                     layout: LAYOUTS[seed % 2],
-                    ..params((width, height), TYPES[seed % 4])
+                    ..params((width, height), TYPES[seed % 5])
                 };
                 let owned = Owned::noise(format(pixels, frame, seed as u64), seed % 2 * 64, seed as u64);
                 assert_equals_twin(&room, &owned, &params, 0);
@@ -204,7 +204,7 @@ fn random_conversions_equal_the_twin() {
             layout: LAYOUTS[random.below(2)],
             channels: ORDERS[random.below(3)],
             padding: random.below(256) as u8,
-            ..params((width, height), TYPES[random.below(4)])
+            ..params((width, height), TYPES[random.below(5)])
         };
         let owned =
             Owned::noise(format(PixelFormat::ALL[random.below(11)], frame, seed), random.below(9), seed);

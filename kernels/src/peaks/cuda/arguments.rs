@@ -87,6 +87,13 @@ impl Records {
     }
 }
 
+impl Arguments {
+    /// Where records are on the host.
+    pub fn near(&self) -> u64 {
+        self.near
+    }
+}
+
 impl CudaPeaks {
     /// What to launch, and in how many blocks.
     pub(super) fn arguments(
@@ -143,6 +150,9 @@ impl CudaPeaks {
                 Refinement::None => 0,
                 Refinement::Quadratic => 1,
                 Refinement::Integral => 2,
+                Refinement::Shift => 3,
+                // By a kernel behind this one.
+                Refinement::Dark | Refinement::DarkUdp => 0,
             },
             searched: self.announced.params.channels.map_or(NONE, number),
         };

@@ -1,5 +1,6 @@
 //! What the search on the GPU keeps, and its records.
 
+use super::dark::Dark;
 use crate::device::{Event, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::peaks::announced::Announced;
@@ -40,6 +41,7 @@ pub struct CudaPeaks {
     /// The same as in `near`, for a kernel behind this one; empty if there is none.
     pub(super) copy: Memory,
     pub(super) for_kernel: bool,
+    pub(super) dark: Option<Dark>,
     /// Two, in turns, and behind them twice a count a frame of values that are not finite. On the host for fetching.
     pub(super) headers: Memory,
     pub(super) header: Pinned,

@@ -1,7 +1,6 @@
 //! What is refused, and what only looks dangerous.
 
 use super::*;
-use crate::tensor::TensorType;
 
 fn error(source: FrameFormat, params: Params) -> PreprocError {
     Preproc::new(source, params).unwrap_err()
@@ -46,9 +45,8 @@ fn impossible_parameters_are_refused_with_their_name() {
     assert!(matches!(error(source, mean), PreprocError::Mean(_)));
     let huge = Params { scale: f32::MAX, std: [f32::MIN_POSITIVE; 3], ..good.clone() };
     assert_eq!(error(source, huge), PreprocError::Combination(0));
-    for ty in [TensorType::Int32, TensorType::Int64] {
-        assert_eq!(error(source, Params { ty, ..good.clone() }), PreprocError::Type(ty));
-    }
+    let ty = TensorType::Int64;
+    assert_eq!(error(source, Params { ty, ..good.clone() }), PreprocError::Type(ty));
     for (ty, zero_point) in [(TensorType::UInt8, -1), (TensorType::UInt8, 256), (TensorType::Int8, 128)] {
         let params = Params { ty, zero_point, ..good.clone() };
         assert!(matches!(error(source, params), PreprocError::ZeroPoint { .. }));

@@ -12,10 +12,13 @@ mod regions;
 
 use super::*;
 use crate::frame::{Matrix, PixelFormat, Range};
+use crate::tensor::TensorType;
 use reference::{Owned, pixels};
 
 const TOLERANCE: f64 = 2e-3;
 
+const TYPES: [TensorType; 5] =
+    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
 /// Filters round to 8 bits, twice: what is a half but for the last bits may go either way.
 const FILTER_TOLERANCE: f64 = 1.0 + TOLERANCE;
 

@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::geometry::Affine;
-use crate::tensor::TensorType;
 
 /// Filters are for what is not turned.
 const INTERPOLATIONS: [Interpolation; 3] =
@@ -269,7 +268,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
     let all: Vec<Affine> = (0..300)
         .map(|i| turned(f64::from(i) * 7.0, [0.8, 0.9], [f64::from(i % 40), f64::from(i % 23)]))
         .collect();
-    for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8] {
+    for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let params = Params { ty, layout, quant_scale: 2.0, ..plain((7, 5)) };
             let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
@@ -291,7 +290,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
 #[test]
 fn elements_equal_those_of_whole_frames() {
     let owned = Owned::noise(format(PixelFormat::Bgra, (21, 13)), 0, 8);
-    for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8] {
+    for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
                 let params = Params {

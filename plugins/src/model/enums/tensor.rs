@@ -172,6 +172,8 @@ pub enum ElementType {
     UInt8,
     #[enum_value(name = "Signed 8-bit integer", nick = "int8")]
     Int8,
+    #[enum_value(name = "Signed 32-bit integer", nick = "int32")]
+    Int32,
 }
 
 impl Words for ElementType {}
