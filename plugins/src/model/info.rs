@@ -1,18 +1,20 @@
 //! What is known about a model besides its tensors. Elements downstream ask trtinfer for it with a custom query when they
 //! negotiate.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use gst::prelude::*;
 
+use super::onnx::{self, Ending};
 use super::{ModelError, Sidecar, Skeleton, sidecar, sidecar_path};
 use crate::caps::MODEL;
 
-/// The model's sidecar, shared.
+/// The model's sidecar and how its outputs end, shared.
 #[derive(Clone, Debug, Default, glib::Boxed)]
 #[boxed_type(name = "GstCudaInferModelInfo")]
-pub struct ModelInfo(Arc<Sidecar>);
+pub struct ModelInfo(Arc<Sidecar>, Arc<BTreeMap<String, Ending>>);
 
 impl std::ops::Deref for ModelInfo {
     type Target = Sidecar;
@@ -94,8 +96,29 @@ impl ModelInfo {
         if let Some(path) = labels.map(Path::to_owned).or_else(beside) {
             sidecar.output.labels = sidecar::labels(&path)?;
         }
+        for head in sidecar.classify.heads.values_mut() {
+            if let Some(file) = &head.labels_file {
+                head.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
+            }
+        }
         sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
-        Ok(Self(Arc::new(sidecar)))
+        Ok(Self(Arc::new(sidecar), Arc::new(onnx::output_endings(model))))
+    }
+
+    /// How the output ends in the model's graph; `None` if that is not known.
+    pub(crate) fn ending(&self, output: &str) -> Option<Ending> {
+        self.1.get(output).copied()
+    }
+
+    /// The names of the classes whose scores are in this output: those of its own table, else the model's.
+    pub fn labels_of(&self, output: &str) -> &[String] {
+        let own = self.classify.heads.get(output).map(|head| head.labels.as_slice());
+        own.filter(|labels| !labels.is_empty()).unwrap_or(&self.output.labels)
+    }
+
+    /// The name of class `index` of this output, or its number if it has no name.
+    pub fn label_of(&self, output: &str, index: u32) -> String {
+        name(self.labels_of(output), index)
     }
 
     /// The name of class `index`, or its number if it has no name.

@@ -27,7 +27,10 @@ pub struct Sidecar {
     /// The names of the keypoints and the edges between them.
     pub skeleton: Skeleton,
     /// How a classifier's scores are read.
+    #[serde(deserialize_with = "classify")]
     pub classify: Classify,
+    /// How embeddings are read.
+    pub embed: Embed,
     /// How masks are made.
     pub segment: Segment,
     /// Values of inputs other than the image.
@@ -189,10 +192,40 @@ pub struct Classify {
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick")]
     pub activation: Option<classes::Activation>,
-    /// Maximum number of classes.
+    /// Maximum number of classes; 0 for all.
     pub top_k: Option<u32>,
     /// Minimum confidence of a class.
     pub threshold: Option<f32>,
+    /// `[classify.NAME]`: how the output of that name is read, where it differs.
+    #[serde(skip)]
+    pub heads: BTreeMap<String, Head>,
+}
+
+/// `[classify.NAME]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Head {
+    /// Names of the output's classes.
+    pub labels: Vec<String>,
+    /// File beside the sidecar with the same names, one per line.
+    pub labels_file: Option<PathBuf>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick")]
+    pub activation: Option<classes::Activation>,
+    /// Maximum number of classes; 0 for all.
+    pub top_k: Option<u32>,
+    /// Minimum confidence of a class.
+    pub threshold: Option<f32>,
+}
+
+/// `[embed]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Embed {
+    /// The output that holds the embeddings.
+    pub output: Option<String>,
+    /// Whether they are scaled to length 1.
+    pub normalize: Option<bool>,
 }
 
 /// `[segment]`
@@ -258,6 +291,19 @@ fn one_of<'de, D: Deserializer<'de>, T: Copy>(
         let names: Vec<_> = table.iter().map(|(name, _)| *name).collect();
         de::Error::custom(format!("'{text}' is none of {}", names.join(", ")))
     })
+}
+
+/// The keys of `[classify]`, and the tables in it, which are named after outputs.
+fn classify<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Classify, D::Error> {
+    let table = toml::Table::deserialize(deserializer)?;
+    let (heads, own): (toml::Table, toml::Table) = table.into_iter().partition(|(_, value)| value.is_table());
+    let mut read: Classify = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
+    for (name, head) in heads {
+        let head: Head =
+            head.try_into().map_err(|e| de::Error::custom(format!("in classify.{name}: {e}")))?;
+        read.heads.insert(name, head);
+    }
+    Ok(read)
 }
 
 fn box_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BoxFormat>, D::Error> {
@@ -341,8 +387,11 @@ impl Sidecar {
                 return Err(format!("{name} lies between 0 and 1"));
             }
         }
-        if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
-            return Err("classify.top-k lies between 1 and 16".into());
+        let mut heads = self.classify.heads.iter();
+        if let Some((name, _)) = heads.find(|(_, h)| !h.labels.is_empty() && h.labels_file.is_some()) {
+            return Err(format!(
+                "classify.{name}.labels and classify.{name}.labels-file are two ways to say the same: keep one"
+            ));
         }
         if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
             return Err("segment.background is the number of a class, or -1 for none".into());
@@ -391,6 +440,31 @@ mod tests {
         assert!(error.contains("scale = 1.0"), "{error}");
         assert_eq!(checked("[input]\nscale = 1.0\nstd = [57.4, 57.1, 58.4]"), Ok(()));
         assert_eq!(checked("[input]\nmean = [0.485, 0.456, 0.406]"), Ok(()));
+    }
+
+    #[test]
+    fn tables_in_classify_are_outputs_even_where_they_are_called_as_a_key() {
+        let text = "[classify]\ntop-k = 3\n[classify.colour]\nlabels = [\"red\"]\nactivation = \"sigmoid\"\n[classify.output]\ntop-k = 0";
+        let classify = toml::from_str::<Sidecar>(text).unwrap().classify;
+        assert_eq!((classify.top_k, classify.output), (Some(3), None));
+        assert_eq!(classify.heads.keys().collect::<Vec<_>>(), ["colour", "output"]);
+        let colour = &classify.heads["colour"];
+        assert_eq!(
+            (colour.labels.as_slice(), colour.activation),
+            (&["red".to_owned()][..], Some(classes::Activation::Sigmoid))
+        );
+        assert_eq!(classify.heads["output"].top_k, Some(0));
+        for (text, wrong) in [
+            ("[classify]\ntopk = 3", "topk"),
+            ("[classify.colour]\nlabel = [\"red\"]", "in classify.colour"),
+            ("[classify]\nactivation = \"tanh\"", "tanh"),
+        ] {
+            let error = toml::from_str::<Sidecar>(text).unwrap_err().to_string();
+            assert!(error.contains(wrong), "{error}");
+        }
+        let both = "[classify.colour]\nlabels = [\"red\"]\nlabels-file = \"colours.txt\"";
+        let error = toml::from_str::<Sidecar>(both).unwrap().check().unwrap_err();
+        assert!(error.starts_with("classify.colour.labels and"), "{error}");
     }
 
     #[test]
