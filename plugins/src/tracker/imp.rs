@@ -1,7 +1,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::track::{MOST_DETECTIONS, MOST_POSES, Track, TrackerInput};
+use cudainfer_kernels::track::{self as kernels, MOST_DETECTIONS, MOST_POSES, Track, TrackerInput};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -16,6 +16,7 @@ use super::scene::Scene;
 use super::settings::Settings;
 use super::stream_tracker::{CrowdDevice, StreamTracker};
 use crate::device::{self, Gpu};
+use crate::embed::rows;
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::{ModelInfo, Skeleton, accepts};
@@ -31,6 +32,8 @@ struct State {
     /// The last caps, and the skeleton of the model that they are of.
     caps: Option<gst::Caps>,
     skeleton: Option<Skeleton>,
+    /// Whether an element upstream gives objects embeddings.
+    embedded: bool,
 }
 
 /// What a frame, or any so far, has given reason to warn of.
@@ -148,6 +151,7 @@ impl Tracker {
         tracked: &mut StreamTracker,
         caps: &gst::Caps,
         skeleton: Option<&Skeleton>,
+        embedded: bool,
     ) -> Result<(), String> {
         if tracked.caps.as_ref() == Some(caps) {
             return Ok(());
@@ -161,11 +165,10 @@ impl Tracker {
             let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters)?;
             Ok(Arc::clone(session.stream()))
         };
-        let new_kind =
-            tracked.embedder.prepare(caps, settings.appearance, settings.embedding_output(), stream)?;
+        let output = settings.embedding_output();
+        let new_kind = tracked.embedder.prepare(caps, settings.appearance, output, embedded, stream)?;
         if let Some(kind) = new_kind {
-            let distance = settings.appearance_distance(*kind == EmbeddingKind::Histogram);
-            tracked.tracker.change_appearance(distance).map_err(|e| e.to_string())?;
+            compare_by(&mut tracked.tracker, kind, &settings)?;
         }
         tracked.camera.prepare(caps, settings.camera_motion(), stream)?;
         tracked.caps = Some(caps.clone());
@@ -174,17 +177,19 @@ impl Tracker {
 
     /// One frame. Returns what is to be warned of.
     fn follow(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<Warnings, String> {
-        let State { streams, tracks, publish_lost, warned, caps, skeleton } = state;
+        let State { streams, tracks, publish_lost, warned, caps, skeleton, embedded } = state;
         let tracked = streams.current_mut();
         if let Some(caps) = caps {
-            self.prepare(tracked, caps, skeleton.as_ref())?;
+            self.prepare(tracked, caps, skeleton.as_ref(), *embedded)?;
         }
         let seen = objects(buffer);
         tracked.scene.see(&seen);
         self.choose_crowd_device(tracked);
         let StreamTracker { tracker, scene, pace, embedder, camera, late, .. } = tracked;
         let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
-        embedder.see(buffer, &seen, scene.members(), &boxes)?;
+        if let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
+            compare_by(tracker, kind, &lock(&self.settings))?;
+        }
         let camera = camera.see(buffer, &boxes)?;
         if embedder.used_up_tensors() {
             TensorSet::take(buffer);
@@ -338,6 +343,7 @@ impl BaseTransformImpl for Tracker {
             warned: Warnings::default(),
             caps: None,
             skeleton: None,
+            embedded: false,
         });
         Ok(())
     }
@@ -370,13 +376,14 @@ impl BaseTransformImpl for Tracker {
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let oks = lock(&self.settings).similarity == Similarity::Oks;
-        let sink = self.obj().static_pad("sink").filter(|_| oks);
-        let skeleton = sink.map(|sink| ModelInfo::ask_skeleton(&sink));
+        let sink = self.obj().static_pad("sink");
+        let embedded = sink.as_ref().is_some_and(rows::are_made_upstream);
+        let skeleton = sink.filter(|_| oks).map(|sink| ModelInfo::ask_skeleton(&sink));
         let prepared = {
             let mut state = lock(&self.state);
             let Some(state) = state.as_mut() else { return Ok(()) };
-            (state.caps, state.skeleton) = (Some(incaps.clone()), skeleton);
-            self.prepare(state.streams.current_mut(), incaps, state.skeleton.as_ref())
+            (state.caps, state.skeleton, state.embedded) = (Some(incaps.clone()), skeleton, embedded);
+            self.prepare(state.streams.current_mut(), incaps, state.skeleton.as_ref(), embedded)
         };
         // Messages run handlers, which may stop us: no lock is held here.
         prepared.map_err(|why| {
@@ -433,6 +440,16 @@ impl BaseTransformImpl for Tracker {
         }
         Ok(gst::FlowSuccess::Ok)
     }
+}
+
+/// Embeddings of another kind have another distance, and cannot be compared with those before.
+fn compare_by(
+    tracker: &mut kernels::Tracker,
+    kind: &EmbeddingKind,
+    settings: &Settings,
+) -> Result<(), String> {
+    let distance = settings.appearance_distance(*kind == EmbeddingKind::Histogram);
+    tracker.change_appearance(distance).map_err(|e| e.to_string())
 }
 
 /// A track as metadata has it, in a video of so many frames per second.
