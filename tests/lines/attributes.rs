@@ -149,7 +149,7 @@ fn probabilities_get_no_second_softmax_and_what_was_assumed_is_told() {
     let line = |model_name: &str, properties: &str| {
         let (objects, told) =
             found(&format!("fusedpreproc ! trtinfer model={} ! classify {properties}", model(model_name)));
-        (objects[2].clone(), told.into_iter().filter(|told| told.contains("classify0")).collect::<Vec<_>>())
+        (objects[2].clone(), told.into_iter().filter(|told| told.contains("classify")).collect::<Vec<_>>())
     };
     let wanted: &[_] = &[("red", most), ("blue", most), ("green", least)];
     let (frame, told) = line("colours-softmax", "");
@@ -177,7 +177,7 @@ fn labels_that_do_not_fit_a_head_are_warned_about_and_unknown_outputs_named() {
         "fusedpreproc roi=objects ! trtinfer model={} ! classify output=colour",
         model("attributes-few-labels")
     ));
-    let parts = ["classify0: the sidecar has 2 labels in [classify.colour]", "'colour' has 3 classes"];
+    let parts = ["the sidecar has 2 labels in [classify.colour]", "'colour' has 3 classes"];
     assert!(told.iter().any(|told| parts.iter().all(|part| told.contains(part))), "{told:?}");
     let line = |name: &str, elements: &str| {
         run(&format!(
@@ -190,9 +190,9 @@ fn labels_that_do_not_fit_a_head_are_warned_about_and_unknown_outputs_named() {
     line("attributes", "classify output=color")
         .fails_with(&["the model has no output 'color'", "colour:float32"]);
     line("attributes", "classify").fails_with(&["several outputs", "use a classify for each"]);
-    line("attributes", "embed output=face").fails_with(&["embed0: the model has no output 'face'"]);
+    line("attributes", "embed output=face").fails_with(&["the model has no output 'face'"]);
     line("attributes", "embed output=rows").fails_with(&["holds no embeddings", "[1,D]"]);
-    line("masks", "embed").fails_with(&["embed0: the model has several outputs"]);
+    line("masks", "embed").fails_with(&["the model has several outputs"]);
 }
 
 #[test]

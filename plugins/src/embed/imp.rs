@@ -56,7 +56,7 @@ impl ElementImpl for Embed {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
         static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
             gst::subclass::ElementMetadata::new(
-                "Embeddings",
+                "Object embeddings",
                 "Filter/Analyzer/Video",
                 "Gives the frame or its objects the embeddings that a model makes of them",
                 "The cudainfer authors",
