@@ -77,6 +77,11 @@ pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&
     }
 }
 
+/// The model's name, without the number of its loading, as [`MODEL`] has them.
+pub fn model_name(model: &str) -> &str {
+    model.rsplit_once('#').map_or(model, |(name, _)| name)
+}
+
 /// Whether frames of these caps carry tensors.
 pub fn has_tensors(caps: &gst::CapsRef) -> bool {
     caps.features(0).is_some_and(|f| f.contains(FEATURE))

@@ -146,7 +146,7 @@ fn a_size_that_the_model_leaves_open_is_the_metadatas() {
 fn a_classifier_that_ends_with_probabilities_is_not_given_another_softmax() {
     let outcome = outcome(model("says-colours"), "classify top-k=2");
     assert!(outcome.errors.is_empty() && outcome.warnings.is_empty(), "{outcome:?}");
-    let classes = outcome.objects[0].classification.as_ref().unwrap();
+    let classes = outcome.objects[0].classifications.first().unwrap();
     assert_eq!(classes.labels, ["red", "blue"]);
     assert!(classes.confidence.iter().all(|confidence| (confidence - 1.0).abs() < 1e-6), "{classes:?}");
     assert!(

@@ -39,6 +39,7 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
         "gpunms",
         "peakfind",
         "classify",
+        "embed",
         "segmask",
         "tracker",
         "zonecount",

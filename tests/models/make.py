@@ -458,6 +458,76 @@ def classifiers() -> None:
     graph.save("colours-squeezed", sidecar)
 
 
+def attributes() -> None:
+    """Several outputs that follow from the picture's mean colours (r, g, b), 0..1: logits of its colour, ten times the means;
+    probabilities of four traits; and a vector of two numbers. And the colours as probabilities, with and without a node that
+    shows it."""
+    stretch = '[input]\nresize = "stretch"\n'
+    heads = (
+        '[classify]\ntop-k = 2\n[classify.colour]\nlabels = ["red", "green", "blue"]\n'
+        '[classify.traits]\nlabels = ["warm", "cold", "bright", "dark"]\ntop-k = 0\nthreshold = 0.5\n'
+    )
+    for name, sidecar in [
+        ("attributes", heads + '[embed]\noutput = "vector"\n'),
+        ("attributes-few-labels", heads.replace('"green", ', "")),
+        ("attributes-other-head", heads.replace("classify.traits", "classify.trait")),
+    ]:
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        graph.node("MatMul", ["mean", graph.constant("ten", 10 * np.eye(3, dtype=np.float32))], "colour")
+        weights = np.array([[2, -2, 1, -1], [0, 0, 0, 0], [-2, 3, -1, 0.5]], np.float32)
+        graph.node("MatMul", ["mean", graph.constant("weights", weights)], "logits")
+        graph.node("Sigmoid", ["logits"], "traits")
+        directions = np.array([[3, -4], [0, 0], [0, 2]], np.float32)
+        graph.node("MatMul", ["mean", graph.constant("directions", directions)], "vector")
+        graph.node("ReduceMean", ["images"], "rows", axes=[3], keepdims=0)
+        for output, dims in [("colour", [3]), ("traits", [4]), ("vector", [2]), ("rows", [3, 16])]:
+            graph.output(output, F32, ["batch", *dims])
+        graph.save(name, stretch + sidecar)
+    labels = '[output]\nlabels = ["red", "green", "blue"]\n[classify]\ntop-k = 3\n'
+    for name, node in [("colours-softmax", True), ("colours-divided", False)]:
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        graph.node("Mul", ["mean", graph.constant("two", np.float32(2))], "scaled")
+        if node:
+            graph.node("Softmax", ["scaled"], "probabilities", axis=1)
+            graph.node("Identity", ["probabilities"], "scores")
+        else:
+            graph.node("Exp", ["scaled"], "powers")
+            graph.node("ReduceSum", ["powers", graph.constant("axis", np.array([1], np.int64))], "sum", keepdims=1)
+            graph.node("Div", ["powers", "sum"], "scores")
+        graph.output("scores", F32, ["batch", 3])
+        graph.save(name, stretch + labels)
+
+
+def class_maps() -> None:
+    """The channel of each pixel's greatest colour, 24x16, in every type and shape; whether it is red; and other numbers."""
+    sidecar = '[input]\nresize = "stretch"\n[output]\nlabels = ["red", "green", "blue"]\n[segment]\nbackground = -1\n'
+    for name, kind, dims in [
+        ("class-map-int64", I64, [1, 16, 24]),
+        ("class-map-int32", TensorProto.INT32, [1, 1, 16, 24]),
+        ("class-map-uint8", U8, [1, 16, 24, 1]),
+        ("class-map-flat", U8, [16, 24]),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("ArgMax", ["images"], "greatest", axis=1, keepdims=0)
+        graph.node("Reshape", ["greatest", graph.constant("shape", np.array(dims, np.int64))], "shaped")
+        graph.node("Cast", ["shaped"], "classes", to=kind)
+        graph.output("classes", kind, dims)
+        graph.save(name, sidecar)
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+    graph.node("Greater", ["red", graph.constant("half", np.float32(0.5))], "classes")
+    graph.output("classes", TensorProto.BOOL, [1, 1, 16, 24])
+    graph.save("class-map-bool", sidecar.replace('["red", "green", "blue"]', '["other", "red"]'))
+    # -1 where it is red, 99 where it is green, 299 where it is blue.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("ArgMax", ["images"], "greatest", axis=1, keepdims=0)
+    graph.node("Gather", [graph.constant("numbers", np.array([-1, 99, 299], np.int64)), "greatest"], "classes", axis=0)
+    graph.output("classes", I64, [1, 16, 24])
+    graph.save("class-map-outside", sidecar)
+
+
 def masks() -> None:
     """Models whose logits are the picture's colours, 24x16."""
     stretch = '[input]\nresize = "stretch"\n'
@@ -643,7 +713,9 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heads, declared, heat_maps, groups, classifiers, masks, keypoints, failing):
+    first = (identities, several, detectors, batches, heads, declared, heat_maps, groups)
+    makers = (*first, classifiers, attributes, class_maps, masks, keypoints, failing)
+    for make in makers:
         make()
     STAMP.write_bytes(source)
 

@@ -125,12 +125,9 @@ fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_
         ),
         (
             format!(
-                "{SOURCE} ! fusedpreproc ! trtinfer model={colours} ! classify name=a ! tracker ! classify ! fakesink"
+                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms name=a ! tracker ! classify ! fakesink"
             ),
-            [
-                "without tensors: 'a' has taken them",
-                "put fusedpreproc and a trtinfer with a model for this one",
-            ],
+            ["without tensors: 'a' has taken them", "Put this element before 'a'"],
         ),
         (
             format!(

@@ -159,7 +159,7 @@ pub(super) fn element(tensor: &TensorView<'_>, index: usize) -> f32 {
     match tensor.ty {
         TensorType::Float32 => bytemuck::pod_read_unaligned(bytes),
         TensorType::Float16 => bytemuck::pod_read_unaligned::<f16>(bytes).to_f32(),
-        TensorType::UInt8 => f32::from(bytes[0]),
+        TensorType::UInt8 | TensorType::Bool => f32::from(bytes[0]),
         TensorType::Int8 => f32::from(bytemuck::pod_read_unaligned::<i8>(bytes)),
         TensorType::Int32 => bytemuck::pod_read_unaligned::<i32>(bytes) as f32,
         TensorType::Int64 => bytemuck::pod_read_unaligned::<i64>(bytes) as f32,

@@ -88,7 +88,7 @@ impl<D: RowDecoder> Rows<D> {
     }
 
     /// The results of the row of its batch that `set` is.
-    fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
+    pub fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
         let (batch, number) = set.batch(self.frame);
         let tensors = self.read(batch.tensors())?;
         let found = match side.on_device(&tensors)? {

@@ -181,7 +181,9 @@ impl Maker {
         let map = match &self.preprocessor {
             Preprocessor::Cpu(Kind::Parts(preproc)) => preproc.affine(part),
             Preprocessor::Gpu(Kind::Parts(preproc), _) => preproc.affine(part),
-            Preprocessor::Cpu(_) | Preprocessor::Gpu(..) => return Err("parts of the frame are not prepared for".into()),
+            Preprocessor::Cpu(_) | Preprocessor::Gpu(..) => {
+                return Err("parts of the frame are not prepared for".into());
+            }
         };
         map.map_err(|e| e.to_string())
     }

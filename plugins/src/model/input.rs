@@ -91,7 +91,10 @@ impl ImageInput {
                 | TensorType::Int8
                 | TensorType::Int32
         ) {
-            return Err(format!("it is of type {}, and must be float32, float16, uint8, int8 or int32", desc.ty));
+            return Err(format!(
+                "it is of type {}, and must be float32, float16, uint8, int8 or int32",
+                desc.ty
+            ));
         }
         let serves = |channels: Option<usize>| matches!(channels, None | Some(1 | 3));
         let known = |channels: Option<usize>| matches!(channels, Some(1 | 3));

@@ -29,7 +29,10 @@ pub struct Sidecar {
     /// The names of the keypoints and the edges between them.
     pub skeleton: Skeleton,
     /// How a classifier's scores are read.
+    #[serde(deserialize_with = "classify")]
     pub classify: Classify,
+    /// How embeddings are read.
+    pub embed: Embed,
     /// How masks are made.
     pub segment: Segment,
     /// Values of inputs other than the image.
@@ -214,10 +217,40 @@ pub struct Classify {
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<classes::Activation>,
-    /// Maximum number of classes.
+    /// Maximum number of classes; 0 for all.
     pub top_k: Option<u32>,
     /// Minimum confidence of a class.
     pub threshold: Option<f32>,
+    /// `[classify.NAME]`: how the output of that name is read, where it differs.
+    #[serde(skip_deserializing, flatten)]
+    pub heads: BTreeMap<String, Head>,
+}
+
+/// `[classify.NAME]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Head {
+    /// Names of the output's classes.
+    pub labels: Vec<String>,
+    /// File beside the sidecar with the same names, one per line.
+    pub labels_file: Option<PathBuf>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub activation: Option<classes::Activation>,
+    /// Maximum number of classes; 0 for all.
+    pub top_k: Option<u32>,
+    /// Minimum confidence of a class.
+    pub threshold: Option<f32>,
+}
+
+/// `[embed]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Embed {
+    /// The output that holds the embeddings.
+    pub output: Option<String>,
+    /// Whether they are scaled to length 1.
+    pub normalize: Option<bool>,
 }
 
 /// `[segment]`
@@ -311,6 +344,19 @@ fn write_one_of<S: Serializer, T: Copy + PartialEq>(
     name.map(|(name, _)| *name).serialize(serializer)
 }
 
+/// The keys of `[classify]`, and the tables in it, which are named after outputs.
+fn classify<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Classify, D::Error> {
+    let table = toml::Table::deserialize(deserializer)?;
+    let (heads, own): (toml::Table, toml::Table) = table.into_iter().partition(|(_, value)| value.is_table());
+    let mut read: Classify = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
+    for (name, head) in heads {
+        let head: Head =
+            head.try_into().map_err(|e| de::Error::custom(format!("in classify.{name}: {e}")))?;
+        read.heads.insert(name, head);
+    }
+    Ok(read)
+}
+
 fn box_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BoxFormat>, D::Error> {
     one_of(deserializer, BOX_FORMATS)
 }
@@ -383,13 +429,16 @@ impl Sidecar {
             // They were read from there.
             words.output.labels.clear();
         }
+        for head in words.classify.heads.values_mut().filter(|head| head.labels_file.is_some()) {
+            head.labels.clear();
+        }
         let Ok(mut table) = toml::Table::try_from(&words) else { return String::new() };
         if words.skeleton == Skeleton::default() {
             table.remove("skeleton");
         }
         let mut text = String::new();
         // In the order in which the documentation has them.
-        for section in ["input", "output", "peaks", "skeleton", "classify", "segment", "constants"] {
+        for section in ["input", "output", "peaks", "skeleton", "classify", "embed", "segment", "constants"] {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
                 continue;
             };
@@ -446,8 +495,11 @@ impl Sidecar {
         if self.peaks.blur_kernel.is_some_and(|n| !BLUR.contains(&n) || n.is_multiple_of(2)) {
             return Err("peaks.blur-kernel is an odd number of cells from 3 to 31".into());
         }
-        if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
-            return Err("classify.top-k must be between 1 and 16".into());
+        let mut heads = self.classify.heads.iter();
+        if let Some((name, _)) = heads.find(|(_, h)| !h.labels.is_empty() && h.labels_file.is_some()) {
+            return Err(format!(
+                "classify.{name}.labels and classify.{name}.labels-file both name the classes: keep one"
+            ));
         }
         if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
             return Err("segment.background must be the number of a class, or -1 for none".into());
@@ -537,6 +589,31 @@ mod tests {
         let values = |text: &str| toml::from_str::<toml::Table>(text).unwrap();
         assert_eq!(values(&once), values(text));
         assert_eq!(Sidecar::default().to_toml(), "");
+    }
+
+    #[test]
+    fn tables_in_classify_are_outputs_even_where_they_are_called_as_a_key() {
+        let text = "[classify]\ntop-k = 3\n[classify.colour]\nlabels = [\"red\"]\nactivation = \"sigmoid\"\n[classify.output]\ntop-k = 0";
+        let classify = toml::from_str::<Sidecar>(text).unwrap().classify;
+        assert_eq!((classify.top_k, classify.output), (Some(3), None));
+        assert_eq!(classify.heads.keys().collect::<Vec<_>>(), ["colour", "output"]);
+        let colour = &classify.heads["colour"];
+        assert_eq!(
+            (colour.labels.as_slice(), colour.activation),
+            (&["red".to_owned()][..], Some(classes::Activation::Sigmoid))
+        );
+        assert_eq!(classify.heads["output"].top_k, Some(0));
+        for (text, wrong) in [
+            ("[classify]\ntopk = 3", "topk"),
+            ("[classify.colour]\nlabel = [\"red\"]", "in classify.colour"),
+            ("[classify]\nactivation = \"tanh\"", "tanh"),
+        ] {
+            let error = toml::from_str::<Sidecar>(text).unwrap_err().to_string();
+            assert!(error.contains(wrong), "{error}");
+        }
+        let both = "[classify.colour]\nlabels = [\"red\"]\nlabels-file = \"colours.txt\"";
+        let error = toml::from_str::<Sidecar>(both).unwrap().check().unwrap_err();
+        assert!(error.starts_with("classify.colour.labels and"), "{error}");
     }
 
     #[test]

@@ -155,6 +155,7 @@ fn constant(
             TensorType::Int8 => bytes.extend((n as i8).to_ne_bytes()),
             TensorType::Int32 => bytes.extend((n as i32).to_ne_bytes()),
             TensorType::Int64 => bytes.extend((n as i64).to_ne_bytes()),
+            TensorType::Bool => bytes.push(u8::from(n != 0.0)),
         }
     }
     Ok(Constant { desc: desc.clone(), dims, data: bytes, batched })

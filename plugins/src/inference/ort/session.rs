@@ -300,6 +300,7 @@ fn tensor_type(ty: &TensorElementType) -> Option<TensorType> {
         TensorElementType::Int8 => TensorType::Int8,
         TensorElementType::Int32 => TensorType::Int32,
         TensorElementType::Int64 => TensorType::Int64,
+        TensorElementType::Bool => TensorType::Bool,
         _ => return None,
     })
 }
@@ -328,6 +329,13 @@ fn value<'a>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, InferenceErr
         TensorType::Int8 => of::<i8>(input),
         TensorType::Int32 => of::<i32>(input),
         TensorType::Int64 => of::<i64>(input),
+        TensorType::Bool => {
+            let values: Vec<bool> = input.data.iter().map(|byte| *byte != 0).collect();
+            let value = Tensor::from_array((dims(input), values));
+            value
+                .map(|value| value.into_dyn().into())
+                .map_err(|e| InferenceError::Run(format!("'{}': {e}", input.name)))
+        }
     }
 }
 
@@ -365,6 +373,7 @@ impl AsRef<[u8]> for OutputBytes {
             TensorType::Int8 => of::<i8>(&self.value),
             TensorType::Int32 => of::<i32>(&self.value),
             TensorType::Int64 => of::<i64>(&self.value),
+            TensorType::Bool => of::<bool>(&self.value),
         }
     }
 }

@@ -10,7 +10,10 @@ use crate::property::Words;
 #[allow(missing_docs)]
 pub enum Activation {
     #[default]
-    #[enum_value(name = "As in the sidecar, else softmax", nick = "auto")]
+    #[enum_value(
+        name = "As in the sidecar; else none if the scores are probabilities already, which the model or its first scores show; else softmax",
+        nick = "auto"
+    )]
     Auto,
     #[enum_value(name = "None: the model has applied it", nick = "none")]
     None,
