@@ -105,9 +105,11 @@ impl Decoder {
 /// Without, the shapes decide: every output must be accounted for (save those of five dimensions, YOLOv5's raw
 /// heads), and among the decoders that fit, those whose number of anchors is right at these strides beat those
 /// whose shape has no number to check, and these beat those whose number is wrong. So `[1, 300, 6]` at 640x640 is
-/// end-to-end, since a yolov5 would have 25200 anchors there; `[1, 25200, 6]` is a yolov5 of one class. A transposed
-/// reading needs more anchors than channels. A number of keypoints among the hints rules out all decoders without; with
-/// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. If several remain, as for `[1, 1000, 85]`, the caller must say which.
+/// end-to-end, since a yolov5 would have 25200 anchors there; `[1, 25200, 6]` is a yolov5 of one class. Which dimension
+/// is the anchors' follows from that there are more of them than channels. With one anchor a cell, `[1, 8400, 85]` may be a
+/// yolov5 or a yolox of 80 classes or a yolov8 of 81: labels rule out the one or the other, never both of the first two.
+/// A number of keypoints among the hints rules out all decoders without; with
+/// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. If several remain, the caller must say which.
 ///
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
 ///
@@ -139,12 +141,12 @@ pub fn choose(
             return Err(DetectError::SeveralOutputs { kind, offered: offered() });
         }
         (Err(several), None) => {
-            let mut names: Vec<_> = several.iter().map(|(kind, _)| kind.name()).collect();
-            names.dedup();
-            if let [_] = names[..] {
-                return Err(DetectError::SeveralOutputs { kind: several[0].0, offered: offered() });
+            let mut candidates: Vec<_> = several.iter().map(|(kind, fit)| (*kind, fit.classes)).collect();
+            candidates.dedup_by_key(|(kind, _)| *kind);
+            if let [(kind, _)] = candidates[..] {
+                return Err(DetectError::SeveralOutputs { kind, offered: offered() });
             }
-            return Err(DetectError::Ambiguous { offered: offered(), input, candidates: names.join(", ") });
+            return Err(DetectError::Ambiguous { offered: offered(), input, candidates });
         }
     };
     hints.validate_for(decoder.kind)?;

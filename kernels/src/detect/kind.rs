@@ -9,12 +9,13 @@ use super::Nms;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecoderKind {
     /// `[1, N, 5 + C]`: centre x, y, width, height in tensor pixels, objectness, class scores; the confidence is
-    /// objectness times class score. YOLOv5 and v7 (`N` = 3 a cell), YOLOv6 (1 a cell: name this decoder).
+    /// objectness times class score. YOLOv5 and v7 (`N` = 3 a cell), YOLOv6 and YOLOX with the decoding in it (1 a cell).
     Yolov5,
-    /// `[1, 4 + C, N]`: centre x, y, width, height in tensor pixels, class scores (v8, v9, v11, v12).
+    /// `[1, 4 + C, N]`: centre x, y, width, height in tensor pixels, class scores (v8, v9, v11, v12). Or `[1, N, 4 + C]`,
+    /// if there are more anchors than channels.
     Yolov8,
     /// `[1, N, 5 + C]` as yolov5, but in grid cells: needs strides and exp. (An export with the decoding in it is
-    /// yolov5's layout: name that decoder.)
+    /// yolov5's layout: only the name tells them apart.)
     Yolox,
     /// `[1, M, 6]`: x1, y1, x2, y2 in tensor pixels, confidence, class; already suppressed (v10, v26), so no NMS.
     EndToEnd,
@@ -25,10 +26,10 @@ pub enum DecoderKind {
     /// tensor, scores that are probabilities already, no background column.
     BoxesScores,
     /// `[1, 4 + C + 3 * K, N]`: as yolov8, then x, y in tensor pixels and visibility of each of K keypoints (v8-pose,
-    /// v11-pose), or `2 * K` without visibility. Or suppressed already: `[1, M, 6 + 3 * K]` (v26-pose).
+    /// v11-pose), or `2 * K` without visibility; or that transposed. Or suppressed already: `[1, M, 6 + 3 * K]` (v26-pose).
     YoloPose,
-    /// `[1, 4 + C + M, N]`: as yolov8, then the coefficients of M prototypes `[1, M, h, w]` (v8-seg, v11-seg). Or
-    /// suppressed already: `[1, D, 6 + M]` (v26-seg).
+    /// `[1, 4 + C + M, N]`: as yolov8, then the coefficients of M prototypes `[1, M, h, w]` (v8-seg, v11-seg); or that
+    /// transposed. Or suppressed already: `[1, D, 6 + M]` (v26-seg).
     YoloSeg,
     /// A class heat-map `[1, C, h, w]` or `[1, h, w, C]`, sizes on the same grid (width and height, or the distances of
     /// left, top, right, bottom) and, if the model has them, offsets of the centres. Only a 3x3 maximum of its class's

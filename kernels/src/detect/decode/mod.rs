@@ -121,9 +121,9 @@ impl Plan {
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
     pub fn by_columns(&self) -> bool {
         match self {
-            Self::Yolov8(_) => true,
-            Self::YoloPose(plan) => !plan.head.is_suppressed(),
-            Self::YoloSeg(plan) => !plan.head.is_suppressed(),
+            Self::Yolov8(plan) => plan.by_columns(),
+            Self::YoloPose(plan) => plan.head.by_columns(),
+            Self::YoloSeg(plan) => plan.head.by_columns(),
             Self::Centers(plan) => plan.by_columns(),
             _ => false,
         }

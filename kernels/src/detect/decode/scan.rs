@@ -73,7 +73,28 @@ pub fn scan_columns(
     }
 }
 
-/// Scans scores `[anchors, C]`, one row an anchor, likewise.
+/// Scans one anchor's scores, and hands on its best class if `into` wants that.
+pub fn take_best(
+    scores: &[f32],
+    activation: Activation,
+    into: &mut Collector<'_>,
+    take: impl FnOnce(&mut Collector<'_>, u32, f32),
+) {
+    let best = strongest(scores);
+    if best.is_nan() {
+        into.drop_non_finite();
+        return;
+    }
+    let confidence = probability(activation, best);
+    if confidence >= into.lowest() {
+        let class = class_index(first_of(scores, best));
+        if into.wants(class, confidence) {
+            take(into, class, confidence);
+        }
+    }
+}
+
+/// Scans scores `[anchors, C]`, one row an anchor, as [`scan_columns`] does.
 pub fn scan_rows(
     scores: &[f32],
     classes: usize,
@@ -82,18 +103,7 @@ pub fn scan_rows(
     mut take: impl FnMut(&mut Collector<'_>, usize, u32, f32),
 ) {
     for (anchor, row) in scores.chunks_exact(classes).enumerate() {
-        let best = strongest(row);
-        if best.is_nan() {
-            into.drop_non_finite();
-            continue;
-        }
-        let confidence = probability(activation, best);
-        if confidence >= into.lowest() {
-            let class = class_index(first_of(row, best));
-            if into.wants(class, confidence) {
-                take(into, anchor, class, confidence);
-            }
-        }
+        take_best(row, activation, into, |into, class, confidence| take(into, anchor, class, confidence));
     }
 }
 

@@ -12,9 +12,9 @@ pub enum Decoder {
     #[default]
     #[enum_value(name = "As in the sidecar, else chosen by the outputs' shapes", nick = "auto")]
     Auto,
-    #[enum_value(name = "[1,N,5+C]: box, objectness, classes (v5, v7)", nick = "yolov5")]
+    #[enum_value(name = "[1,N,5+C]: box, objectness, classes (v5, v6, v7, decoded YOLOX)", nick = "yolov5")]
     Yolov5,
-    #[enum_value(name = "[1,4+C,N]: box, classes (v8, v9, v11)", nick = "yolov8")]
+    #[enum_value(name = "[1,4+C,N] or [1,N,4+C]: box, classes (v8, v9, v11, RTMDet)", nick = "yolov8")]
     Yolov8,
     #[enum_value(name = "[1,N,5+C] in grid cells", nick = "yolox")]
     Yolox,

@@ -64,6 +64,14 @@ impl Scene {
         Tensor::new("output0", &[1, 4 + classes, n], &values)
     }
 
+    /// The same, an anchor a row.
+    pub fn transposed_yolov8(&self) -> Tensor {
+        let classes = self.scores.first().map_or(1, Vec::len);
+        let row = |(b, s): (&[f32; 4], &Vec<f32>)| [centered(b).as_slice(), s].concat();
+        let values: Vec<_> = self.rows().flat_map(row).collect();
+        Tensor::new("output0", &[1, self.boxes.len(), 4 + classes], &values)
+    }
+
     /// Boxes and scores; `map` changes a row of scores.
     pub fn boxes_scores(&self, unit: f32, map: impl Fn(&[f32]) -> Vec<f32>) -> Vec<Tensor> {
         let boxes: Vec<f32> = self.boxes.iter().flatten().map(|v| v / unit).collect();
@@ -89,6 +97,13 @@ fn columns(scene: &Scene, mut more: impl FnMut() -> Vec<f32>) -> Tensor {
     Tensor::new("output0", &[1, height, n], &values)
 }
 
+/// Centre, size, scores and what `more` says, of an anchor in each row of `[1, n, 4 + classes + more]`.
+fn rows(scene: &Scene, mut more: impl FnMut() -> Vec<f32>) -> Tensor {
+    let rows: Vec<Vec<f32>> =
+        scene.rows().map(|(b, s)| [centered(b).as_slice(), s, &more()].concat()).collect();
+    Tensor::new("output0", &[1, rows.len(), rows[0].len()], &rows.concat())
+}
+
 /// Poses of `points` keypoints, of three numbers each or of two; already suppressed or not.
 fn pose(random: &mut Random, points: usize, numbers: usize, suppressed: bool) -> Case {
     let classes = 2;
@@ -106,9 +121,10 @@ fn pose(random: &mut Random, points: usize, numbers: usize, suppressed: bool) ->
     Case::new(&name, DecoderKind::YoloPose, vec![tensor], [640, 640], &hints, true)
 }
 
-fn seg(random: &mut Random, coefficients: usize) -> Case {
+fn seg(random: &mut Random, coefficients: usize, transposed: bool) -> Case {
     let scene = Scene::new(random, 1500, 5, 400, 600.0);
-    let output = columns(&scene, || (0..coefficients).map(|_| random.range(-3.0, 3.0)).collect());
+    let more = || (0..coefficients).map(|_| random.range(-3.0, 3.0)).collect();
+    let output = if transposed { rows(&scene, more) } else { columns(&scene, more) };
     let prototypes = Tensor::new("protos", &[1, coefficients, 4, 4], &vec![0.5; coefficients * 16]);
     let hints = Hints { classes: Some(5), ..Hints::default() };
     Case::new("yolo-seg", DecoderKind::YoloSeg, vec![output, prototypes], [640, 640], &hints, true)
@@ -187,6 +203,9 @@ pub fn cases(seed: u64) -> Vec<Case> {
         let scene = Scene::new(&mut random, n, classes, hits, 600.0);
         cases.push(single(DecoderKind::Yolov5, scene.yolov5()));
         cases.push(single(DecoderKind::Yolov8, scene.yolov8()));
+        let rows = scene.transposed_yolov8();
+        let hints = Hints { classes: Some(classes), ..Hints::default() };
+        cases.push(Case::new("yolov8, rows", DecoderKind::Yolov8, vec![rows], [640, 640], &hints, true));
         // As logits.
         let hints = Hints { activation: Some(Activation::Sigmoid), ..Hints::default() };
         let logits = Scene {
@@ -246,7 +265,8 @@ pub fn cases(seed: u64) -> Vec<Case> {
     for (points, numbers, suppressed) in [(17, 3, false), (5, 2, false), (3, 3, true)] {
         cases.push(pose(&mut random, points, numbers, suppressed));
     }
-    cases.push(seg(&mut random, 32));
+    cases.push(seg(&mut random, 32, false));
+    cases.push(seg(&mut random, 32, true));
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));
