@@ -16,9 +16,6 @@ constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MOST_ROWS = 56;
 constexpr uint32_t ALL = 0xffffffffu;
 // The class of an anchor that has a score that is NaN or +infinity.
 constexpr uint32_t BAD = 0xffffffffu;
-// Above it float32 cannot tell one class from the next.
-constexpr float LAST_CLASS = 16777216.0f;
-
 // Within the 4 KB that parameters may have: they are there when the kernel begins, with no copy before it.
 struct Decode {
     uint64_t row_bytes;  // from one row's buffers, the next three, to the next row's
@@ -33,7 +30,7 @@ struct Decode {
     Row rows[MOST_ROWS];
 };
 
-static_assert(sizeof(Decode) == 3760, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Decode) == 3784, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
@@ -115,18 +112,31 @@ __device__ Score score_row(const Decode& p, const Source& s, uint32_t cell, uint
     return {confidence, best.first()};
 }
 
-// Confidence and class as an end-to-end model writes them.
-__device__ Score score_final(const Decode& p, const Source& s, uint32_t cell) {
-    uint64_t row = cell * p.layout.score_step;
-    float confidence = load<ANY>(s.scores, s.score_type, row);
+// Confidence and class of a box that the model has chosen itself.
+__device__ Score score_final(const Decode& p, const Source& s, const Source& labels, uint32_t cell) {
+    const Layout& l = p.layout;
+    float confidence = load<ANY>(s.scores, s.score_type, cell * l.score_step);
     if (is_bad(confidence)) return {0.0f, BAD};
     if (confidence < p.lowest) return {-infinity(), 0};
-    float klass = load<ANY>(s.scores, s.score_type, row + 1);
-    if (!is_finite(klass)) return {0.0f, BAD};
-    klass = roundf(klass);
-    // Models pad with class -1.
-    if (!(klass >= 0.0f && klass <= LAST_CLASS)) return {-infinity(), 0};
+    float label = load<ANY>(labels.scores, labels.score_type, cell * l.label_step);
+    if (!is_finite(label)) return {0.0f, BAD};
+    label = roundf(label);
+    // Models pad with label -1; before the first class is the background.
+    if (label == -1.0f || (l.first_label > 0 && label == 0.0f)) return {-infinity(), 0};
+    float klass = label - static_cast<float>(l.first_label);
+    if (!(klass >= 0.0f && klass <= l.last_class)) return {0.0f, BAD};
     return {confidence, static_cast<uint32_t>(klass)};
+}
+
+// Boxes of this block's row that there are, of so many that there is room for; all where the model does not say. One that
+// there is no room for, or is no number, is counted by one thread of the row.
+__device__ uint32_t rows_in_use(const Decode& p, const Source& lists, uint32_t rows) {
+    if (!p.layout.has_count) return rows;
+    float count = load<ANY>(lists.boxes, lists.box_type, 0), room = static_cast<float>(rows);
+    if (!(count >= 0.0f && count <= room) && blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
+        atomicAdd(&moved(p.counts, (p.first_row + blockIdx.z) * p.row_bytes)->non_finite, 1u);
+    }
+    return count >= room ? rows : count > 0.0f ? static_cast<uint32_t>(count) : 0;
 }
 
 // The mean bin under the softmax of a side's logits; NaN if one is NaN or +infinity.
@@ -228,7 +238,7 @@ template <uint32_t TYPE>
 __device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint32_t lane, uint32_t group,
                           float* sides) {
     const Layout& l = p.layout;
-    if (l.scoring == FINAL) return score_final(p, s, cell);
+    if (l.scoring == FINAL) return score_final(p, s, source_of(p, 1), cell);
     Score score = score_row<TYPE>(p, s, cell, lane, group);
     if (l.coding == DISTANCES && lane < 4 && score.confidence >= p.lowest) {
         sides[lane] = expectation<TYPE>(s, cell * l.box_step + lane * l.bins, l.bins);
@@ -239,7 +249,8 @@ __device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint3
 extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
     __shared__ Score scores[ANCHORS];
     __shared__ float sides[ANCHORS][4];
-    const Source s = source_of(p, blockIdx.y);
+    Source s = source_of(p, blockIdx.y);
+    if (p.layout.scoring == FINAL) s.anchors = rows_in_use(p, source_of(p, 1), s.anchors);
     uint32_t first = blockIdx.x * ANCHORS, row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     hand_on_row(p);
     uint32_t cell = first + row, group = 0xffu << (threadIdx.x % 32 / LANES * LANES);

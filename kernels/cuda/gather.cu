@@ -38,7 +38,7 @@ struct Gather {
     Layout layout;
 };
 
-static_assert(sizeof(Values) == 64 && sizeof(Gather) == 664, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Values) == 64 && sizeof(Gather) == 688, "as in src/detect/cuda/params.rs");
 
 // One point in the frame; all zero where it is not finite.
 __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_t index, float* out) {

@@ -8,6 +8,7 @@ mod grouping;
 mod heads;
 mod inspect;
 mod launch;
+mod lists;
 mod masks;
 mod metadata;
 mod names;

@@ -111,10 +111,11 @@ impl Decoder {
 /// A number of keypoints among the hints rules out all decoders without; with
 /// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. If several remain, the caller must say which.
 ///
-/// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
+/// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read; labels and
+/// numbers of boxes may be integers.
 ///
 /// # Errors
-/// [`DetectError::NoFit`], [`DetectError::Classifier`], [`DetectError::Labels`],
+/// [`DetectError::NoFit`], [`DetectError::RowFormat`], [`DetectError::Classifier`], [`DetectError::Labels`],
 /// [`DetectError::Keypoints`], [`DetectError::Ambiguous`], with `requested`
 /// [`DetectError::Unfit`] or [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use
 /// to the decoder.
@@ -143,6 +144,12 @@ pub fn choose(
         (Err(several), None) => {
             let mut candidates: Vec<_> = several.iter().map(|(kind, fit)| (*kind, fit.classes)).collect();
             candidates.dedup_by_key(|(kind, _)| *kind);
+            // Rows of final boxes in an order that is not told are not chosen unasked, but they may be what is meant.
+            let certain = several.iter().any(|(_, fit)| fit.evidence == Evidence::Exact);
+            let named = candidates.iter().any(|(kind, _)| *kind == DecoderKind::EndToEnd);
+            if !certain && !named && decode::needs_format(&offer) {
+                candidates.push((DecoderKind::EndToEnd, None));
+            }
             if let [(kind, _)] = candidates[..] {
                 return Err(DetectError::SeveralOutputs { kind, offered: offered() });
             }
@@ -170,6 +177,9 @@ fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, 
 /// Why nothing fits.
 fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) -> DetectError {
     let input = offer.input;
+    if matches!(requested, None | Some(DecoderKind::EndToEnd)) && decode::needs_format(offer) {
+        return DetectError::RowFormat { offered };
+    }
     if let Some(labels) = offer.hints.classes {
         let hints = Hints { classes: None, ..offer.hints.clone() };
         let unlabelled = fits(&Offer::new(offer.outputs, input, &hints), requested);

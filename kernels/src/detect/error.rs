@@ -22,6 +22,17 @@ pub enum DetectError {
         /// Width and height of the input tensor.
         input: [usize; 2],
     },
+    /// The outputs hold rows whose columns may be in several orders.
+    #[error(
+        "the model's outputs {offered} have rows of 6 or 7 numbers, a box with its confidence and class, but do not tell \
+         their order. Set decoder = \"end-to-end\" and row-format in [output] of the model's sidecar. It is \
+         \"box-score-class\" for YOLOv10 and the like, \"class-score-box\" for PaddleDetection and \
+         \"batch-box-class-score\", with 7 numbers, for YOLOv7's end-to-end export"
+    )]
+    RowFormat {
+        /// The outputs.
+        offered: String,
+    },
     /// The outputs are a classifier's.
     #[error(
         "no decoder fits the model's outputs {offered}, which look like a classifier's scores: put classify in place of \

@@ -18,7 +18,13 @@ pub enum DecoderKind {
     /// yolov5's layout: only the name tells them apart.)
     Yolox,
     /// `[1, M, 6]`: x1, y1, x2, y2 in tensor pixels, confidence, class; already suppressed (v10, v26), so no NMS.
+    /// Or in another order, [`super::RowFormat`].
     EndToEnd,
+    /// Boxes, scores and labels in outputs of their own, `[1, N, 4]`, `[1, N]` and `[1, N]`, or boxes with scores
+    /// `[1, N, 5]` and labels; final, so no NMS if it is not asked for. N may change from frame to frame, and there may be
+    /// an output with the number of boxes. Without hints: corners in tensor pixels, labels from 0. TensorFlow's Object
+    /// Detection API, known by its outputs' names: top, left, bottom, right in 0..1, labels from 1.
+    Detections,
     /// Class scores `[1, Ns, C]` and DFL logits `[1, Ns, 4 * bins]` for each stride, or both side by side in one
     /// `[1, N, C + 4 * bins]`. Four strides mean NanoDet-Plus, whose points lie on the cells' corners.
     Nanodet,
@@ -42,11 +48,12 @@ pub enum DecoderKind {
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
         Self::EndToEnd,
+        Self::Detections,
         Self::Nanodet,
         Self::BoxesScores,
         Self::YoloPose,
@@ -62,6 +69,7 @@ impl DecoderKind {
             Self::Yolov8 => "yolov8",
             Self::Yolox => "yolox",
             Self::EndToEnd => "end-to-end",
+            Self::Detections => "detections",
             Self::Nanodet => "nanodet",
             Self::BoxesScores => "boxes-scores",
             Self::YoloPose => "yolo-pose",
@@ -71,9 +79,9 @@ impl DecoderKind {
         }
     }
 
-    /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates.
+    /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates, or the boxes are final.
     pub fn usual_nms(self) -> Nms {
-        if self.has_centers() { Nms::None } else { Nms::ClassWise }
+        if self.has_centers() || self == Self::Detections { Nms::None } else { Nms::ClassWise }
     }
 
     /// Whether objects are peaks of heat-maps.

@@ -13,6 +13,8 @@
 //!   that best class; a filtered-out class is not replaced by the anchor's second best.
 //! - A NaN or +infinity among the scores of an anchor, and any NaN or infinity in the box of a candidate, drops it;
 //!   [`Outcome::non_finite`] counts it. -infinity is a legitimate score: a masked class.
+//! - Where the model has chosen class and boxes itself, a label that no class has, and a number of boxes that there is
+//!   no room for, count likewise.
 //! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
 //!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping.
 //! - Equal confidences are ordered by anchor, so the same tensors always give the same boxes in the same order.
@@ -47,7 +49,7 @@ pub use choose::{Decoder, choose};
 pub use cuda::CudaDetector;
 pub use detection::{Detection, Outcome};
 pub use error::DetectError;
-pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, SizeUnit};
+pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, SizeUnit};
 pub use kind::{DecoderKind, UnknownDecoder};
 pub use params::Params;
 pub use suppression::Nms;

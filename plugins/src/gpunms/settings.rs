@@ -99,7 +99,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
     ])
     .with([stats::param_spec(
-        "; objects, candidates (above the threshold), non-finite (dropped because of NaN or infinity), truncated (cut by \
+        "; objects, candidates (above the threshold), non-finite (dropped because of NaN, infinity or a label that no class has), truncated (cut by \
          top-k-before)",
     )])
 });
@@ -128,6 +128,7 @@ impl Settings {
             normalized: output.normalized,
             activation: output.activation,
             background: output.background,
+            row_format: output.row_format,
             keypoints: output.keypoints.or(points),
             size_unit: output.size_unit,
             axis_order: output.axis_order,

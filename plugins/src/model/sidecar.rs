@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
+use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, RowFormat, SizeUnit};
 use serde::{Deserialize, Deserializer, de};
 
 use super::enums::detection::{Decoder, NmsMode};
@@ -105,6 +105,9 @@ pub struct Output {
     /// Which class is the background.
     #[serde(deserialize_with = "background")]
     pub background: Option<Background>,
+    /// Order of the columns of final boxes, for the end-to-end decoder.
+    #[serde(deserialize_with = "row_format")]
+    pub row_format: Option<RowFormat>,
     /// Number of keypoints of an object, if boxes have keypoints.
     pub keypoints: Option<usize>,
     /// Unit of a heat map's sizes.
@@ -230,12 +233,12 @@ pub struct Segment {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(
     untagged,
-    expecting = "a constant is a list of numbers, \"input-height-width\" or \"frame-height-width\""
+    expecting = "a constant is a list of numbers, \"input-height-width\", \"input-width-height\" or \"frame-height-width\""
 )]
 pub enum ConstantValue {
     /// Numbers, row-major, in the input's own type.
     Numbers(Vec<f64>),
-    /// `input-height-width` or `frame-height-width`: two numbers of the input tensor or of the frame.
+    /// `input-height-width`, `input-width-height` or `frame-height-width`: two numbers of the input tensor or of the frame.
     Size(SizeOf),
 }
 
@@ -245,6 +248,8 @@ pub enum ConstantValue {
 pub enum SizeOf {
     /// The input tensor's height and width.
     InputHeightWidth,
+    /// The input tensor's width and height.
+    InputWidthHeight,
     /// The frame's height and width.
     FrameHeightWidth,
 }
@@ -283,6 +288,15 @@ fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Backg
         deserializer,
         &[("none", Background::None), ("first", Background::First), ("last", Background::Last)],
     )
+}
+
+fn row_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RowFormat>, D::Error> {
+    let table = [
+        ("box-score-class", RowFormat::BoxScoreClass),
+        ("class-score-box", RowFormat::ClassScoreBox),
+        ("batch-box-class-score", RowFormat::BatchBoxClassScore),
+    ];
+    one_of(deserializer, &table)
 }
 
 fn size_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SizeUnit>, D::Error> {

@@ -22,7 +22,7 @@ use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, MOST_ROWS};
 use suppressor::Suppressor;
 use table::Table;
 
-pub(super) use layout::{At, Centers, Layout, Output, Scoring, Span};
+pub(super) use layout::{At, Centers, FinalLists, Layout, Output, Scoring, Span};
 pub(super) use params::Gathered;
 
 /// Anchors that a block decodes, by as many threads as both decoding kernels have.

@@ -195,8 +195,8 @@ impl Gathered {
     }
 }
 
-const _: () = assert!(size_of::<Decode>() == 3760 && size_of::<Suppress>() == 184);
-const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 664 && ROW_BYTES == 56);
+const _: () = assert!(size_of::<Decode>() == 3784 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 688 && ROW_BYTES == 56);
 
 /// `Counts` in the kernels, and what a report begins with.
 pub const COUNTS_BYTES: usize = 16;

@@ -55,6 +55,43 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("output0:float32:1x300x6", [640, 640], None, EndToEnd, None),
         ("output0:float32:1x300x6", [640, 640], Some(80), EndToEnd, Some(80)),
         ("output0:float32:1x?x6", [640, 640], Some(80), EndToEnd, Some(80)),
+        // torchvision, RT-DETR, MMDeploy, EfficientNMS, TensorFlow; the outputs in any order.
+        ("boxes:float32:?x4 labels:int64:? scores:float32:?", [640, 640], None, Detections, None),
+        ("1597:float32:? 1596:float32:?x4 1599:int64:?", [640, 640], Some(91), Detections, Some(91)),
+        (
+            "labels:int64:1x300 boxes:float32:1x300x4 scores:float32:1x300",
+            [640, 640],
+            Some(80),
+            Detections,
+            Some(80),
+        ),
+        ("dets:float32:1x?x5 labels:int64:1x?", [640, 640], Some(80), Detections, Some(80)),
+        (
+            "num_dets:int32:1x1 det_boxes:float32:1x100x4 det_scores:float32:1x100 det_classes:int32:1x100",
+            [640, 640],
+            None,
+            Detections,
+            None,
+        ),
+        (
+            "detection_anchor_indices:float32:1x100 detection_boxes:float32:1x100x4 detection_classes:float32:1x100 \
+             detection_multiclass_scores:float32:1x100x91 detection_scores:float32:1x100 num_detections:float32:1 \
+             raw_detection_boxes:float32:1x1917x4 raw_detection_scores:float32:1x1917x91",
+            [640, 640],
+            Some(90),
+            Detections,
+            Some(90),
+        ),
+        // Paddle's names tell the order of the columns.
+        (
+            "multiclass_nms3_0.tmp_0:float32:?x6 multiclass_nms3_0.tmp_2:int32:?",
+            [640, 640],
+            None,
+            EndToEnd,
+            None,
+        ),
+        ("fetch_name_0:float32:?x6 fetch_name_1:int32:1", [640, 640], Some(80), EndToEnd, Some(80)),
+        ("multiclass_nms3_0.tmp_0:float32:?x6", [640, 640], None, EndToEnd, None),
         (nanodet, [416, 416], None, Nanodet, Some(80)),
         (nanodet, [416, 416], Some(80), Nanodet, Some(80)),
         ("o:float32:1x3549x112", [416, 416], Some(80), Nanodet, Some(80)),
@@ -109,6 +146,8 @@ fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told
         ("o:float32:1x?x6", None, [640, 640], "yolov5, yolov8, yolox, end-to-end"),
         // Sides that no stride divides: the number of anchors proves nothing.
         ("o:float32:1x300x6", None, [650, 650], "yolov5, yolov8, end-to-end"),
+        ("o:float32:?x6", None, [640, 640], "yolov5, yolov8, yolox, end-to-end"),
+        ("output:float32:?x7", None, [640, 640], "yolov5, yolov8, yolox, end-to-end"),
         ("o:float32:1x56x8400", None, [640, 640], "yolov8, yolo-pose"),
         ("o:float32:1x8400x56", None, [640, 640], "yolov5, yolov8, yolox, yolo-pose"),
     ];

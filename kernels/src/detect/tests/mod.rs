@@ -3,6 +3,7 @@
 mod choice;
 mod decoders;
 mod extras;
+mod finals;
 mod limits;
 mod suppression;
 

@@ -20,6 +20,11 @@ pub enum Decoder {
     Yolox,
     #[enum_value(name = "[1,M,6]: corners, confidence, class; needs no NMS (v10, v26)", nick = "end-to-end")]
     EndToEnd,
+    #[enum_value(
+        name = "Boxes, scores and labels apart; need no NMS (torchvision, TensorFlow, RT-DETR)",
+        nick = "detections"
+    )]
+    Detections,
     #[enum_value(name = "Class scores and distributed boxes (DFL) for several strides", nick = "nanodet")]
     Nanodet,
     #[enum_value(name = "[1,N,4] boxes and [1,N,C] scores (SSD, DETR)", nick = "boxes-scores")]
@@ -44,6 +49,7 @@ impl Decoder {
             Self::Yolov8 => Some(DecoderKind::Yolov8),
             Self::Yolox => Some(DecoderKind::Yolox),
             Self::EndToEnd => Some(DecoderKind::EndToEnd),
+            Self::Detections => Some(DecoderKind::Detections),
             Self::Nanodet => Some(DecoderKind::Nanodet),
             Self::BoxesScores => Some(DecoderKind::BoxesScores),
             Self::YoloPose => Some(DecoderKind::YoloPose),
@@ -60,7 +66,10 @@ impl Decoder {
 #[allow(missing_docs)]
 pub enum NmsMode {
     #[default]
-    #[enum_value(name = "As in the sidecar, else class-wise, or none for heat maps", nick = "auto")]
+    #[enum_value(
+        name = "As in the sidecar, else class-wise, or none for heat maps and detections",
+        nick = "auto"
+    )]
     Auto,
     #[enum_value(name = "Boxes suppress weaker boxes of the same class", nick = "class-wise")]
     ClassWise,

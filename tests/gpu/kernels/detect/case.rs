@@ -24,6 +24,15 @@ impl Tensor {
         Self { name, ty: TensorType::Float32, dims: dims.into(), bytes }
     }
 
+    /// Integers of one of the two types that labels have.
+    pub fn integers(name: &'static str, ty: TensorType, dims: &[usize], values: &[i64]) -> Self {
+        let bytes = values.iter().flat_map(|v| match ty {
+            TensorType::Int32 => (*v as i32).to_le_bytes().to_vec(),
+            _ => v.to_le_bytes().to_vec(),
+        });
+        Self { name, ty, dims: dims.into(), bytes: bytes.collect() }
+    }
+
     pub fn halved(&self) -> Self {
         let halves = self.view().to_f32().iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
         Self { ty: TensorType::Float16, bytes: halves, ..self.clone() }

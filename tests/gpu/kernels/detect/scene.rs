@@ -1,6 +1,7 @@
 //! Outputs of every family of decoders, with objects in them.
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints};
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints, RowFormat};
+use cudainfer_kernels::tensor::TensorType;
 
 use super::{Case, Random, Tensor, single};
 
@@ -159,6 +160,49 @@ fn levels(input: [usize; 2], strides: &[usize]) -> Vec<[usize; 3]> {
     strides.iter().map(|s| [input[0].div_ceil(*s), input[1].div_ceil(*s), *s]).collect()
 }
 
+/// Final boxes in outputs of their own, of which the model says that there are `count`; labels of this type, among them
+/// padding and such as no class has.
+fn detections(
+    random: &mut Random,
+    ty: TensorType,
+    count: Option<i64>,
+    background: Option<Background>,
+) -> Case {
+    let n = 301;
+    let scene = Scene::new(random, n, 9, 250, 600.0);
+    let labels: Vec<i64> = (0..n).map(|i| [-1, -2, 9, 10, i64::MAX][i % 5].min((i % 14) as i64)).collect();
+    let confidences: Vec<f32> = scene.scores.iter().map(|s| s.iter().copied().fold(0.0, f32::max)).collect();
+    let mut tensors = vec![
+        Tensor::integers("labels", ty, &[1, n], &labels),
+        Tensor::new("boxes", &[1, n, 4], &scene.boxes.concat()),
+        Tensor::new("scores", &[1, n], &confidences),
+    ];
+    tensors.extend(count.map(|count| Tensor::integers("num_dets", TensorType::Int32, &[1, 1], &[count])));
+    let hints = Hints { classes: Some(9), background, ..Hints::default() };
+    let name = format!("detections {ty} {count:?} {background:?}");
+    Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &hints, true)
+}
+
+/// Final boxes with their scores, and labels beside them; and rows of seven in another order.
+fn final_rows(random: &mut Random) -> [Case; 2] {
+    let n = 77;
+    let scene = Scene::new(random, n, 9, 60, 600.0);
+    let rows: Vec<_> = scene.rows().map(|(b, s)| (*b, s.iter().copied().fold(0.0, f32::max))).collect();
+    let scored: Vec<f32> = rows.iter().flat_map(|(b, s)| b.iter().copied().chain([*s])).collect();
+    let labels: Vec<i64> = (0..n).map(|i| (i % 9) as i64).collect();
+    let tensors = vec![
+        Tensor::new("dets", &[1, n, 5], &scored),
+        Tensor::integers("labels", TensorType::Int64, &[1, n], &labels),
+    ];
+    let plain = Hints::default();
+    let scored = Case::new("dets", DecoderKind::Detections, tensors, [640, 640], &plain, true);
+    let row = |(i, (b, s)): (usize, &([f32; 4], f32))| [0.0, b[0], b[1], b[2], b[3], (i % 9) as f32, *s];
+    let values: Vec<f32> = rows.iter().enumerate().flat_map(row).collect();
+    let hints = Hints { row_format: Some(RowFormat::BatchBoxClassScore), ..plain };
+    let tensor = Tensor::new("output", &[1, n, 7], &values);
+    [scored, Case::new("rows of seven", DecoderKind::EndToEnd, vec![tensor], [640, 640], &hints, true)]
+}
+
 fn yolox(random: &mut Random, input: [usize; 2], strides: &[usize], hits: usize) -> Case {
     let levels = levels(input, strides);
     let n = levels.iter().map(|[c, r, _]| c * r).sum();
@@ -222,6 +266,16 @@ pub fn cases(seed: u64) -> Vec<Case> {
     };
     let values: Vec<_> = scene.rows().enumerate().flat_map(row).collect();
     cases.push(single(DecoderKind::EndToEnd, Tensor::new("output0", &[1, 301, 6], &values)));
+    for (ty, count, background) in [
+        (TensorType::Int64, None, None),
+        (TensorType::Int32, Some(200), None),
+        (TensorType::Int64, Some(0), Some(Background::First)),
+        (TensorType::Int64, Some(302), Some(Background::First)),
+        (TensorType::Int32, Some(-1), None),
+    ] {
+        cases.push(detections(&mut random, ty, count, background));
+    }
+    cases.extend(final_rows(&mut random));
     cases.push(yolox(&mut random, [416, 416], &[8, 16, 32], 400));
     cases.push(yolox(&mut random, [100, 65], &[8, 16, 32], 50));
     cases.push(nanodet(&mut random, [416, 416], &[8, 16, 32], 11, false));
