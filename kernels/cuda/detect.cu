@@ -1,5 +1,5 @@
-// Decodes a detector's outputs for a batch of frames: the best class of every anchor, threshold and class filter, box,
-// map to the frame, size filter. What is left is appended to the frame's list.
+// Decodes a detector's outputs for a batch of frames: the best class of every anchor, or each of its classes, threshold and
+// class filter, box, map to the frame, size filter. What is left is appended to the frame's list.
 //
 // Memory: tensors of any element type, read where they lie. decode_columns reads scores [C, A] (YOLOv8): neighbouring
 // threads are neighbouring anchors, and each of a block's 8 warps scans an eighth of the classes of the same 32
@@ -26,11 +26,13 @@ struct Decode {
     float lowest;
     float min_size[2];
     uint32_t first_row;  // of this launch
+    uint32_t capacity;   // of candidates
+    uint32_t padding;
     Layout layout;
     Row rows[MOST_ROWS];
 };
 
-static_assert(sizeof(Decode) == 3784, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Decode) == 3792, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
@@ -202,8 +204,8 @@ __device__ float4 in_frame(const Row& row, float4 t) {
             larger(larger(first.x, last.x), larger(a.x, b.x)), larger(larger(first.y, last.y), larger(a.y, b.y))};
 }
 
-// Takes the anchors of one warp, one a thread: what passes becomes a candidate, what does not is counted.
-__device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
+// Takes one class of each anchor of one warp, an anchor a thread: what passes becomes a candidate, what is broken is counted.
+__device__ void collect_class(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
     const Row& row = p.rows[blockIdx.z];
     uint64_t block = (p.first_row + blockIdx.z) * p.row_bytes;
     bool bad = score.klass == BAD, counted = false, kept = false;
@@ -226,10 +228,62 @@ __device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score s
         if (all_bad) atomicAdd(&counts->non_finite, __popc(all_bad));
     }
     slot = __shfl_sync(ALL, slot, 0) + __popc(all_kept & ((1u << lane) - 1));
-    if (kept) {
-        moved(p.candidates.keys, block)[slot] = to_key(score.confidence, s.first + cell);
+    // The counts tell what there is no room for.
+    if (kept && slot < p.capacity) {
+        uint32_t index = s.first + cell;
+        if (p.layout.per_anchor > 1) index = index * p.layout.per_anchor + score.klass;
+        moved(p.candidates.keys, block)[slot] = to_key(score.confidence, index);
         moved(p.candidates.boxes, block)[slot] = box;
         moved(p.candidates.classes, block)[slot] = score.klass;
+    }
+}
+
+// The softmax of an anchor's scores.
+struct Softmax {
+    float highest, sum;
+};
+
+__device__ Softmax softmax_of(const Layout& l, const Source& s, uint32_t cell) {
+    Softmax softmax = {-infinity(), 0.0f};
+    uint64_t row = cell * l.score_step;
+    for (uint32_t c = 0; c < l.score_columns; c++) {
+        float score = load<ANY>(s.scores, s.score_type, row + c * l.class_step);
+        softmax.highest = score > softmax.highest ? score : softmax.highest;
+    }
+    for (uint32_t c = 0; c < l.score_columns; c++) {
+        softmax.sum += expf(load<ANY>(s.scores, s.score_type, row + c * l.class_step) - softmax.highest);
+    }
+    return softmax;
+}
+
+// Takes the anchors of one warp, one a thread, whose best class and its confidence is `score`: that class, or all classes.
+__device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
+    const Layout& l = p.layout;
+    if (l.per_anchor <= 1) {
+        collect_class(p, s, cell, score, distances);
+        return;
+    }
+    const Score nothing = {-infinity(), 0};
+    bool bad = score.klass == BAD, some = !bad && score.confidence >= p.lowest;
+    // Counts the broken ones, once each.
+    if (__ballot_sync(ALL, bad)) collect_class(p, s, cell, bad ? score : nothing, distances);
+    if (!__ballot_sync(ALL, some)) return;
+    Softmax softmax = {};
+    if (some && l.activation == SOFTMAX) softmax = softmax_of(l, s, cell);
+    float objectness = 1.0f;
+    if (some && l.scoring == OBJECTNESS) {
+        objectness = probability(l.activation, load<ANY>(s.boxes, s.box_type, cell * l.box_step + 4));
+    }
+    uint32_t before = l.background == FIRST, classes = l.score_columns - (l.background != NO_BACKGROUND);
+    for (uint32_t c = 0; c < classes; c++) {
+        Score one = nothing;
+        if (some) {
+            float v = load<ANY>(s.scores, s.score_type, cell * l.score_step + (before + c) * l.class_step);
+            one = {l.activation == SOFTMAX ? expf(v - softmax.highest) / softmax.sum
+                                           : objectness * probability(l.activation, v),
+                   c};
+        }
+        if (__ballot_sync(ALL, one.confidence >= p.lowest)) collect_class(p, s, cell, one, distances);
     }
 }
 

@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(128) gather(const __grid_constant__
     v.data = moved(v.data, blockIdx.z * v.row);
     uint32_t all = *moved(p.delivered, block) * v.count;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
-        uint32_t anchor = ranked[found[i / v.count]].anchor, index = i % v.count;
+        uint32_t anchor = ranked[found[i / v.count]].index / p.layout.per_anchor, index = i % v.count;
         if (v.numbers == COEFFICIENTS) report[i] = load<ANY>(v.data, v.type, anchor * v.step + index * v.value_step);
         else point(p, v, anchor, index, report + i * 3);
     }

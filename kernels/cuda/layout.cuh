@@ -45,7 +45,7 @@ struct Layout {
     uint32_t has_count;    // the number of boxes is the first of the boxes of sources[1]
     uint32_t first_label;  // of the first class
     float last_class;
-    uint32_t padding;
+    uint32_t per_anchor;  // of all again: candidates that an anchor may become, one, or one for each column of its scores
 };
 
 static_assert(sizeof(Source) == 56 && sizeof(Layout) == 568, "as in src/detect/cuda/layout.rs");

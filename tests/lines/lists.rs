@@ -1,7 +1,7 @@
 //! What gpunms makes of lists of final boxes, in the forms in which libraries export them.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{Line, model, run};
+use cudainfer_tests::{Line, buffers, model, run};
 use gst::prelude::*;
 use gstcudainfer::meta::object::objects;
 
@@ -67,6 +67,24 @@ fn a_number_of_rows_that_the_picture_decides_is_open_in_the_caps_and_may_change(
         assert_eq!(outputs, ["output:float32:?x7"]);
         assert_eq!(frames, [&expected()[..count], &expected()[..count]], "{pattern}");
     }
+}
+
+#[test]
+fn every_class_of_an_anchor_becomes_an_object_if_the_sidecar_says_so_and_the_property_overrides_it() {
+    for (property, expected) in
+        [("", &["red", "blue"][..]), ("multi-label=true", &["red", "blue"]), ("multi-label=false", &["red"])]
+    {
+        let line = line("red", "two-labels").replace("gpunms", &format!("gpunms {property}"));
+        for frame in buffers(&line) {
+            let found = objects(&frame);
+            let labels: Vec<_> = found.iter().map(|o| o.label.as_str()).collect();
+            assert_eq!(labels, expected, "{property}");
+            let rects: Vec<_> = found.iter().map(|o| o.detection.as_ref().unwrap().rect).collect();
+            assert!(rects.iter().all(|rect| *rect == rects[0]), "one box: {rects:?}");
+        }
+    }
+    let refused = run(&line("black", "lists-efficient").replace("gpunms", "gpunms multi-label=true"));
+    refused.fails_with(&["'multi-label' does not apply to decoder detections"]);
 }
 
 #[test]

@@ -413,6 +413,14 @@ def lists() -> None:
         fixed(graph, "det_classes", [[*LISTED_CLASSES, 1]], I32)
         graph.save(name, labels)
 
+    # An anchor that is of two classes.
+    boxes, scores, colours = detector_tables()
+    scores[1, 0] = 0.45
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes, scores, colours)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("two-labels", RED_AND_BLUE + "multi-label = true\n")
+
     # PaddleDetection: boxes in pixels of a picture of this size, before it was scaled by these factors.
     rows = np.c_[LISTED_CLASSES, LISTED_SCORES, LISTED].astype(np.float32)
     graph = start()

@@ -9,7 +9,7 @@ use super::candidates::Collector;
 use super::cuda::{Gathered, Layout, Output};
 use super::decode::{self, Plan};
 use super::offer::{Evidence, Fit, Offer};
-use super::{DecoderKind, DetectError, Hints};
+use super::{DecoderKind, DetectError, Hints, Params};
 
 /// A decoder that fits a model's outputs; made by [`choose`].
 #[derive(Clone, Debug)]
@@ -44,6 +44,17 @@ impl Decoder {
     /// Whether the model has suppressed overlaps itself.
     pub(super) fn is_suppressed(&self) -> bool {
         self.plan.is_suppressed()
+    }
+
+    /// Refuses parameters that it would have to ignore.
+    pub(super) fn check(&self, params: &Params) -> Result<(), DetectError> {
+        if params.multi_label && self.plan.has_labels() {
+            let kind = self.kind;
+            let wanted =
+                format!("does not apply to decoder {kind}, whose boxes have one class each: drop it");
+            return Err(DetectError::Hint { hint: "multi-label", wanted });
+        }
+        Ok(())
     }
 
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.

@@ -19,6 +19,7 @@ pub(super) struct Settings {
     class_confidence: String,
     class_iou: String,
     classes: String,
+    multi_label: Option<bool>,
     sigma: Option<f32>,
     top_k_before: Option<u32>,
     top_k_after: Option<u32>,
@@ -70,6 +71,15 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             (),
             "Classes",
             "Classes to keep, by name or number, as in person,car. If not set: all",
+        ),
+        property!(
+            Settings,
+            multi_label?,
+            (),
+            false,
+            "Multi-label",
+            "Whether every class of an anchor above the threshold is a candidate, not only the best. If not set: the sidecar's, \
+             else the default",
         ),
         property!(
             Settings,
@@ -165,6 +175,7 @@ impl Settings {
             classes: list(&self.classes)
                 .map(|name| class("classes", name, info))
                 .collect::<Result<_, _>>()?,
+            multi_label: self.multi_label.or(info.output.multi_label).unwrap_or(defaults.multi_label),
             min_size: [self.min_width, self.min_height],
         })
     }

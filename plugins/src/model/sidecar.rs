@@ -92,6 +92,8 @@ pub struct Output {
     /// How overlapping boxes are suppressed.
     #[serde(deserialize_with = "nick")]
     pub nms: Option<NmsMode>,
+    /// Whether every class of an anchor that passes becomes a box, not only the best.
+    pub multi_label: Option<bool>,
     /// Strides of the grids, in the order in which the model writes them.
     pub strides: Option<Vec<usize>>,
     /// Format of the boxes, for the boxes-scores decoder.

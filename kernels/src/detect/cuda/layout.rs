@@ -9,6 +9,9 @@ use super::super::{Activation, Background, BoxFormat, DetectError, SizeUnit};
 /// Levels that one launch decodes (`MAX_LEVELS`).
 const MAX_LEVELS: usize = 8;
 
+/// Candidates that a row has room for, if anchors have several: 7 MB. What is beyond is counted as truncated.
+const MOST_CANDIDATES: usize = 1 << 18;
+
 /// How an anchor's confidence is found; numbered as in the kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Scoring {
@@ -145,7 +148,7 @@ pub struct Layout {
     has_count: u32,
     first_label: u32,
     last_class: f32,
-    padding: u32,
+    per_anchor: u32,
 }
 
 const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 568);
@@ -212,7 +215,7 @@ impl Layout {
             has_count: 0,
             first_label: 0,
             last_class: 0.0,
-            padding: 0,
+            per_anchor: 1,
         })
     }
 
@@ -312,6 +315,21 @@ impl Layout {
         };
         self.levels += 1;
         Ok(self)
+    }
+
+    /// Every class of an anchor may be a candidate.
+    pub fn multi_label(self) -> Self {
+        Self { per_anchor: self.score_columns.max(1), ..self }
+    }
+
+    /// Candidates that there is room for of each row: one for each anchor, or for each class of an anchor up to a limit.
+    ///
+    /// # Errors
+    /// [`DetectError::Device`], where they cannot be told apart by 32 bits.
+    pub fn candidates(&self) -> Result<usize, DetectError> {
+        let all = self.anchors() * self.per_anchor as usize;
+        size(all)?;
+        Ok(all.min(MOST_CANDIDATES.max(self.anchors())))
     }
 
     /// Anchors of all levels, in one row.

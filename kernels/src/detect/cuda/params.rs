@@ -66,6 +66,8 @@ pub struct Decode {
     pub lowest: f32,
     pub min_size: [f32; 2],
     pub first_row: u32,
+    pub capacity: u32,
+    pub padding: u32,
     pub layout: Layout,
     pub rows: [Row; MOST_ROWS],
 }
@@ -97,7 +99,7 @@ pub struct Suppress {
     pub iou: f32,
     pub sigma: f32,
     pub last: u32,
-    pub padding: u32,
+    pub capacity: u32,
     pub delivered: u64,
 }
 
@@ -195,7 +197,7 @@ impl Gathered {
     }
 }
 
-const _: () = assert!(size_of::<Decode>() == 3784 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Decode>() == 3792 && size_of::<Suppress>() == 184);
 const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 688 && ROW_BYTES == 56);
 
 /// `Counts` in the kernels, and what a report begins with.

@@ -83,18 +83,18 @@ impl Suppressor {
         Ok(Self { rank: load("rank")?, steps, limits, ranked, top_k_after, iou })
     }
 
-    /// The most candidates that are ranked of so many anchors of a frame.
-    pub fn ranked_of(&self, anchors: usize) -> usize {
-        anchors.min(self.ranked)
+    /// The most candidates that are ranked of so many of a frame.
+    pub fn ranked_of(&self, candidates: usize) -> usize {
+        candidates.min(self.ranked)
     }
 
-    /// Enqueues all of it, for so many frames of so many anchors.
+    /// Enqueues all of it, for so many frames of so many candidates at most.
     pub fn start(
         &self,
         stream: &CudaStream,
         buffers: &Buffers,
         rows: usize,
-        anchors: usize,
+        candidates: usize,
     ) -> Result<(), DetectError> {
         let window = count(buffers.capacity.window());
         let (among, decay, sigma) = match &self.steps {
@@ -126,7 +126,7 @@ impl Suppressor {
             iou: self.iou,
             sigma,
             last: 1,
-            padding: 0,
+            capacity: count(candidates),
             delivered: buffers.delivered,
         };
         let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
@@ -134,10 +134,10 @@ impl Suppressor {
             // driver has seen the work on them done.
             unsafe { stream.launch(kernel, [x, y, count(rows)], [threads, 1, 1], 0, params) }
         };
-        let blocks = count(anchors.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
+        let blocks = count(candidates.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
         launch(&self.rank, [blocks, 1], RANKERS, &params)?;
-        // As many windows as these anchors may need; a window without candidates is over at once.
-        let ranked = self.ranked_of(anchors).max(1);
+        // As many windows as these candidates may need; a window without candidates is over at once.
+        let ranked = self.ranked_of(candidates).max(1);
         match &self.steps {
             Steps::Soft { soften, .. } => launch(soften, [1, 1], SELECTORS, &params)?,
             Steps::Greedy { select, .. } | Steps::Nothing { select } => {

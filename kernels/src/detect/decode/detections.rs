@@ -2,7 +2,7 @@
 //! their score `[1, N, 5]` and labels; all of them without the batch's dimension, too. N may change from frame to frame.
 //! torchvision, TensorFlow's Object Detection API, RT-DETR, D-FINE, MMDeploy and TensorRT's EfficientNMS write them so.
 
-use crate::tensor::{TensorDesc, TensorType, TensorView};
+use crate::tensor::{TensorDesc, TensorView};
 
 use super::super::candidates::Collector;
 use super::super::cuda::{At, FinalLists, Layout, Output, Scoring, Span};
@@ -216,9 +216,4 @@ impl Plan {
             .with(scores, start(self.boxes), Span::all(rows))?
             .finals(lists)
     }
-}
-
-/// Whether a type may be that of a number for each box.
-pub fn is_integer(ty: TensorType) -> bool {
-    !matches!(ty, TensorType::Float32 | TensorType::Float16)
 }

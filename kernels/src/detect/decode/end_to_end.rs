@@ -1,7 +1,7 @@
 //! Detectors that suppress overlaps themselves and write a row for each box: `[1, M, 6]`, x1, y1, x2, y2, confidence, class
 //! (YOLOv10, v26). PaddleDetection and the end-to-end export of YOLOv7 have rows of another order.
 
-use crate::tensor::TensorView;
+use crate::tensor::{TensorDesc, TensorView};
 
 use super::super::candidates::Collector;
 use super::super::cuda::{At, FinalLists, Layout, Output, Scoring, Span};
@@ -58,9 +58,9 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
             None => Evidence::Weak,
         };
         // Paddle writes the number of boxes, too.
-        let count = offer.outputs.iter().position(|output| {
-            super::detections::is_integer(output.ty) && output.dims.iter().all(|d| d.is_none_or(|d| d == 1))
-        });
+        let is_one = |output: &TensorDesc| output.dims.iter().all(|d| d.is_none_or(|d| d == 1));
+        let mut others = offer.outputs.iter().enumerate();
+        let count = others.position(|(i, output)| !offer.is_float(i) && is_one(output));
         // YOLO's own have a dimension for the batch.
         let told = named || desc.dims.len() > 2 && count.is_none();
         let plan = Plan { format, count, ..Plan::new(DecoderKind::EndToEnd, offer, plane, 0) };

@@ -124,6 +124,11 @@ impl Plan {
         }
     }
 
+    /// Whether each box has one label, and not a score for each class.
+    pub fn has_labels(&self) -> bool {
+        matches!(self, Self::Detections(_)) || self.is_suppressed()
+    }
+
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
     pub fn by_columns(&self) -> bool {
         match self {

@@ -9,7 +9,7 @@ use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::matrix::{Shaped, check, is_tall, single};
-use super::scan::{scan_columns, take_best};
+use super::scan::{scan_columns, take_wanted};
 
 /// Channels before the class scores.
 pub const BEFORE_CLASSES: usize = 4;
@@ -198,7 +198,7 @@ impl Plan {
             Anchors::Rows => {
                 for (anchor, row) in all.chunks_exact(channels).enumerate() {
                     let &[a, b, c, d, ref rest @ ..] = row else { continue };
-                    take_best(&rest[..classes], self.activation, into, |into, class, confidence| {
+                    take_wanted(&rest[..classes], self.activation, into, |into, class, confidence| {
                         into.take(anchor, class, confidence, self.boxes.corners([a, b, c, d]));
                     });
                 }

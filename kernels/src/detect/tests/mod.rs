@@ -5,6 +5,7 @@ mod decoders;
 mod extras;
 mod finals;
 mod limits;
+mod multi_label;
 mod suppression;
 
 use half::f16;

@@ -119,6 +119,13 @@ impl Case {
         (found, outcome)
     }
 
+    /// Of one run, whose result need not be the next one's.
+    pub fn gpu_once(&self, stream: &CudaStream, params: &Params) -> (Vec<Detection>, Outcome) {
+        let memories: Vec<_> = self.tensors.iter().map(|t| t.upload(stream)).collect();
+        let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
+        alone(&mut detector, stream, &device(&self.tensors, &memories), &ROW).unwrap()
+    }
+
     /// Computes on both and compares; returns what was found.
     pub fn check(&self, stream: &CudaStream, params: &Params) -> (Vec<Detection>, Outcome) {
         let gpu = self.gpu(stream, params);
