@@ -22,6 +22,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         ("field", "[input]\nmeans = [1.0]", &["unknown field `means`", "mean"]),
         ("table", "[outputs]\nlabels = []", &["unknown field `outputs`", "output"]),
         ("enum", "[input]\nresize = \"crop\"", &["'crop' is none of", "letterbox, stretch, center-crop"]),
+        ("row-format", "[output]\nrow-format = \"paddle\"", &["'paddle' is none of", "class-score-box"]),
         ("decoder", "[output]\ndecoder = \"yolo\"", &["'yolo' is none of", "yolov5", "end-to-end"]),
         ("format", "[output]\nbox-format = \"xyxy\"", &["'xyxy' is none of", "corners"]),
         ("type", "[input]\nscale = \"1/255\"", &["line 2", "scale"]),

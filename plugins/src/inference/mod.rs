@@ -153,9 +153,9 @@ impl Engine {
     }
 
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
-    /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that and from a
-    /// run on noise; those that come out empty or different depend on the picture and stay open. Others' batches run in between. Returns the shape, complete, and how
-    /// long a run of a whole batch takes.
+    /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that and from
+    /// a run on noise; those that come out empty or different depend on the picture and stay open. Others' batches run in between.
+    /// Returns the shape, complete, and how long a run of a whole batch takes.
     ///
     /// # Errors
     /// The model does not run, or its outputs are not told apart by frame.
@@ -181,7 +181,9 @@ impl Engine {
                 let made = lock(first).run_on_host(&shape, &[image])?;
                 row(&made, 0, shape.rows(1))
             });
-            shape = shape.with_outputs([&black?, &noisy?], self.batch)?;
+            let black = black?;
+            // A model that only this picture is too much for is left to the frames.
+            shape = shape.with_outputs([&black, noisy.as_ref().unwrap_or(&black)], self.batch)?;
         }
         let shape = Arc::new(shape);
         let mut took = Duration::ZERO;
