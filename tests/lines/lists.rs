@@ -99,7 +99,7 @@ fn a_number_of_boxes_that_cannot_be_is_counted_and_warned_about() {
 #[test]
 fn rows_whose_order_nothing_tells_are_refused_with_the_orders_there_are() {
     run(&line("black", "rows-of-six")).fails_with(&[
-        "o:float32:2x6",
+        "o:float32:3x6",
         "do not tell their order",
         "row-format",
         "\"class-score-box\" for PaddleDetection",
