@@ -79,7 +79,9 @@ pub fn evidence(offer: &Offer<'_>, plane: &Plane, side: Anchors) -> Option<Evide
         return None;
     }
     let evidence = offer.evidence(anchors, 1, false);
-    (evidence == Evidence::Exact || is_tall(anchors, channels)).then_some(evidence)
+    // In the unusual orientation a number of anchors that happens to be some pyramid's is not enough.
+    let sure = evidence == Evidence::Exact && side == Anchors::Columns;
+    (sure || is_tall(anchors, channels)).then_some(evidence)
 }
 
 /// Of several ways to read the same planes, the usual ones first, the one with the best fit.

@@ -225,6 +225,9 @@ fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
              label for each class, in the sidecar's [output] or by trtinfer's property labels"
         );
     }
+    // Six anchors of 80 classes are no transposed output, though three coarse strides have six cells.
+    let error = choose(&outputs("o:float32:1x6x84"), [64, 64], None, &hinted(80)).unwrap_err();
+    assert!(error.to_string().contains("hold 2 classes as yolov8 reads them"), "{error}");
     // Another decoder is not blamed on the labels.
     let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], Some(DecoderKind::Nanodet), &hinted(80));
     assert!(matches!(error, Err(DetectError::Unfit { .. })), "{error:?}");
