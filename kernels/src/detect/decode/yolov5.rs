@@ -35,8 +35,10 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     single(offer, |plane| {
         let classes = offer.classes_in(plane.columns, BEFORE_CLASSES)?;
         let [three, one] = PER_CELL.map(|per_cell| offer.evidence(plane.rows, per_cell, false));
-        let evidence = three.max(one);
-        (evidence == Evidence::Exact || is_tall(plane.rows, plane.columns)).then(|| {
+        // With one a cell, a number of rows that happens to be some pyramid's is not enough.
+        let tall = is_tall(plane.rows, plane.columns);
+        let evidence = if tall { three.max(one) } else { three };
+        (evidence == Evidence::Exact || tall).then(|| {
             let plan = Plan {
                 output: plane.output,
                 classes,
