@@ -125,11 +125,15 @@ fn equal_confidences_of_an_anchor_are_ordered_by_class_and_limits_cut_the_last()
     let hints = Hints { classes: Some(3), ..Hints::default() };
     for nms in [Nms::None, Nms::ClassWise, Nms::SoftLinear] {
         let params = Params { nms, ..params() };
-        let (all, _) = found(&[tensor.clone()], DecoderKind::Yolov8, &hints, params.clone());
+        let (all, _) = found(std::slice::from_ref(&tensor), DecoderKind::Yolov8, &hints, params.clone());
         let expected: Vec<_> = (0..12u32).map(|i| (i as usize / 3, i % 3, 0.5)).collect();
         assert_eq!(all, expected, "{nms:?}");
-        let (some, outcome) =
-            found(&[tensor.clone()], DecoderKind::Yolov8, &hints, Params { top_k_before: 4, ..params });
+        let (some, outcome) = found(
+            std::slice::from_ref(&tensor),
+            DecoderKind::Yolov8,
+            &hints,
+            Params { top_k_before: 4, ..params },
+        );
         assert_eq!((some, outcome.truncated), (expected[..4].to_vec(), 8), "{nms:?}");
     }
 }
