@@ -13,8 +13,11 @@ fn line(pattern: &str, name: &str) -> String {
     )
 }
 
-/// Label, confidence and box of the objects of each frame, the outputs in the caps, and gpunms' stats.
-fn found(pattern: &str, name: &str) -> (Vec<Vec<(String, f64, Rect)>>, Vec<String>, gst::Structure) {
+/// Label, confidence and box.
+type Listed = (String, f64, Rect);
+
+/// The objects of each frame, the outputs in the caps, and gpunms' stats.
+fn found(pattern: &str, name: &str) -> (Vec<Vec<Listed>>, Vec<String>, gst::Structure) {
     let line = Line::new(&line(pattern, name));
     let seen = line.collect("out");
     let caps = line.element("find").static_pad("sink").unwrap();
@@ -37,7 +40,7 @@ fn found(pattern: &str, name: &str) -> (Vec<Vec<(String, f64, Rect)>>, Vec<Strin
 }
 
 /// Both objects; the frame is twice as wide as the input tensor.
-fn expected() -> Vec<(String, f64, Rect)> {
+fn expected() -> Vec<Listed> {
     vec![
         ("c".into(), 0.75, Rect { x: 8.0, y: 6.0, w: 32.0, h: 24.0 }),
         ("a".into(), 0.5, Rect { x: 60.0, y: 8.0, w: 60.0, h: 32.0 }),
