@@ -27,7 +27,7 @@ struct Gather {
     Layout layout;
 };
 
-static_assert(sizeof(Gather) == 672, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Gather) == 696, "as in src/detect/cuda/params.rs");
 
 // One point in the frame; all zero where it is not finite.
 __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_t index, float* out) {
@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(128) gather(const __grid_constant__
     v.data = moved(v.data, blockIdx.z * v.row);
     uint32_t all = *moved(p.delivered, block) * v.count;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
-        uint32_t anchor = ranked[found[i / v.count]].anchor, index = i % v.count;
+        uint32_t anchor = ranked[found[i / v.count]].index / p.layout.per_anchor, index = i % v.count;
         if (v.numbers == COEFFICIENTS) report[i] = load<ANY>(v.data, v.type, anchor * v.step + index * v.value_step);
         else point(p, v, anchor, index, report + i * 3);
     }
@@ -78,6 +78,6 @@ extern "C" __global__ void __launch_bounds__(128) gather_rotated(const __grid_co
     v.data = moved(v.data, blockIdx.z * v.row);
     uint32_t all = *moved(p.delivered, block);
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
-        rectangle(row, rotated_box(v, ranked[found[i]].anchor), report + i * ROTATED);
+        rectangle(row, rotated_box(v, ranked[found[i]].index / p.layout.per_anchor), report + i * ROTATED);
     }
 }

@@ -9,7 +9,7 @@ enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, 
 enum Activation : uint32_t { NO_ACTIVATION, SIGMOID, SOFTMAX };
 enum Background : uint32_t { NO_BACKGROUND, FIRST, LAST };
 enum SizeUnit : uint32_t { CELLS, PIXELS, LOG_CELLS };
-// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there; its
+// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there, beside a label; its
 // best class, if no neighbouring cell's score is higher in that class.
 enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL, PEAKS };
 
@@ -41,8 +41,13 @@ struct Layout {
     uint32_t size_unit;
     uint32_t y_first;      // y before x, height before width, top before left
     uint32_t has_offsets;  // they are the boxes of sources[1], which is no level
-    uint32_t angle;  // of rotated boxes: which of the numbers that follow a box's first it is
+    uint64_t label_step;   // of FINAL, from here on: elements between labels, the scores of sources[1], which is no level
+    uint32_t has_count;    // the number of boxes is the first of the boxes of sources[1]
+    uint32_t first_label;  // of the first class
+    float last_class;
+    uint32_t per_anchor;  // of all again: candidates that an anchor may become, one, or one for each column of its scores
+    uint32_t angle;       // of rotated boxes: which of the numbers that follow a box's first it is
     uint32_t padding;
 };
 
-static_assert(sizeof(Source) == 56 && sizeof(Layout) == 552, "as in src/detect/cuda/layout.rs");
+static_assert(sizeof(Source) == 56 && sizeof(Layout) == 576, "as in src/detect/cuda/layout.rs");

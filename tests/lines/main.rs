@@ -12,6 +12,7 @@ mod inspect;
 mod inspect_model;
 mod keypoints;
 mod launch;
+mod lists;
 mod masks;
 mod metadata;
 mod names;

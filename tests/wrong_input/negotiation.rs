@@ -157,7 +157,12 @@ fn outputs_that_several_decoders_read_list_the_candidates_and_decoder_settles_it
             model("ambiguous")
         ))
     };
-    line("").fails_with(&["ambiguous", "out:float32:1x1000x85", "yolov5, yolox", "Set decoder="]);
+    line("").fails_with(&[
+        "ambiguous",
+        "out:float32:1x1000x85",
+        "yolov5 (80 classes), yolov8 (81 classes), yolox (80 classes)",
+        "[output] decoder = \"yolov5\"",
+    ]);
     line("decoder=yolov5").succeeds();
     line("decoder=nanodet").fails_with(&["decoder nanodet does not fit", "it needs"]);
 }

@@ -43,6 +43,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         ),
         ("uncropped", "[input]\ncrop-ratio = 0.875", &["input.crop-ratio needs", "resize = \"center-crop\""]),
         ("cut", "[input]\nroi-crop = \"udp\"", &["'udp' is none of", "box, mmpose, mmpose-udp, pixels"]),
+        ("row-format", "[output]\nrow-format = \"paddle\"", &["'paddle' is none of", "class-score-box"]),
         ("decoder", "[output]\ndecoder = \"yolo\"", &["'yolo' is none of", "yolov5", "end-to-end"]),
         ("format", "[output]\nbox-format = \"xyxy\"", &["'xyxy' is none of", "corners"]),
         ("type", "[input]\nscale = \"1/255\"", &["line 2", "scale"]),

@@ -57,6 +57,48 @@ pub enum AxisOrder {
     Yx,
 }
 
+/// In which order an already suppressed box's row has its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowFormat {
+    /// Box, confidence, class (YOLOv10, v26).
+    BoxScoreClass,
+    /// Class, confidence, box (PaddleDetection).
+    ClassScoreBox,
+    /// Number of the picture in the batch, box, class, confidence (YOLOv7's end-to-end export).
+    BatchBoxClassScore,
+}
+
+impl RowFormat {
+    /// Every format.
+    pub const ALL: [Self; 3] = [Self::BoxScoreClass, Self::ClassScoreBox, Self::BatchBoxClassScore];
+
+    /// Numbers of a row.
+    pub fn columns(self) -> usize {
+        match self {
+            Self::BoxScoreClass | Self::ClassScoreBox => 6,
+            Self::BatchBoxClassScore => 7,
+        }
+    }
+
+    /// The columns where the box begins, of the confidence and of the class.
+    pub(super) fn places(self) -> [usize; 3] {
+        match self {
+            Self::BoxScoreClass => [0, 4, 5],
+            Self::ClassScoreBox => [2, 1, 0],
+            Self::BatchBoxClassScore => [1, 6, 5],
+        }
+    }
+
+    /// The columns in words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::BoxScoreClass => "x1, y1, x2, y2, confidence and class",
+            Self::ClassScoreBox => "class, confidence, x1, y1, x2 and y2",
+            Self::BatchBoxClassScore => "number in the batch, x1, y1, x2, y2, class and confidence",
+        }
+    }
+}
+
 /// What the tensors' shapes do not say. A hint that the chosen decoder has no use for is an error, not ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hints {
@@ -64,14 +106,16 @@ pub struct Hints {
     pub classes: Option<usize>,
     /// Strides of the detection heads, in the order in which the model concatenates them.
     pub strides: Vec<usize>,
-    /// Format of the boxes, instead of the decoder's own (yolov5, yolov8, end-to-end, boxes-scores).
+    /// Format of the boxes, instead of the decoder's own (yolov5, yolov8, end-to-end, detections, boxes-scores).
     pub box_format: Option<BoxFormat>,
-    /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, boxes-scores).
+    /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, detections, boxes-scores).
     pub normalized: Option<bool>,
-    /// What turns scores into probabilities (not end-to-end; softmax for boxes-scores only).
+    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores only).
     pub activation: Option<Activation>,
-    /// Which column of the scores is the background (boxes-scores).
+    /// Which column of the scores is the background (boxes-scores); `First`: labels count from 1 (end-to-end, detections).
     pub background: Option<Background>,
+    /// Order of the columns (end-to-end).
+    pub row_format: Option<RowFormat>,
     /// Number of keypoints of an object (yolo-pose, centerface).
     pub keypoints: Option<usize>,
     /// Unit of the sizes: cells if not set, their logarithm for centerface (centernet, centerface).
@@ -89,6 +133,7 @@ impl Default for Hints {
             normalized: None,
             activation: None,
             background: None,
+            row_format: None,
             keypoints: None,
             size_unit: None,
             axis_order: None,
@@ -117,7 +162,7 @@ impl Hints {
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
-        use DecoderKind::{BoxesScores, EndToEnd, Nanodet, YoloObb, Yolox};
+        use DecoderKind::{BoxesScores, Detections, EndToEnd, Nanodet, YoloObb, Yolox};
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
@@ -139,7 +184,7 @@ impl Hints {
             return useless("axis order", "which has no maps");
         }
         match self.activation {
-            Some(_) if kind == EndToEnd => {
+            Some(_) if matches!(kind, EndToEnd | Detections) => {
                 return useless("activation", "whose confidences are final");
             }
             Some(Activation::Softmax) if kind != BoxesScores => {
@@ -147,8 +192,18 @@ impl Hints {
             }
             _ => {}
         }
-        if kind != BoxesScores && matches!(self.background, Some(Background::First | Background::Last)) {
+        if matches!(kind, EndToEnd | Detections) && self.background == Some(Background::Last) {
+            return useless("background last", "whose labels begin with the background if they have one");
+        }
+        let has_background = matches!(kind, BoxesScores | EndToEnd | Detections);
+        if !has_background && matches!(self.background, Some(Background::First | Background::Last)) {
             return useless("background", "which has no background column");
+        }
+        if kind != EndToEnd && self.row_format.is_some() {
+            return useless(
+                "row format",
+                "which does not write a box with its confidence and class in one row",
+            );
         }
         Ok(())
     }

@@ -9,15 +9,22 @@ use super::Nms;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecoderKind {
     /// `[1, N, 5 + C]`: centre x, y, width, height in tensor pixels, objectness, class scores; the confidence is
-    /// objectness times class score. YOLOv5 and v7 (`N` = 3 a cell), YOLOv6 (1 a cell: name this decoder).
+    /// objectness times class score. YOLOv5 and v7 (`N` = 3 a cell), YOLOv6 and YOLOX with the decoding in it (1 a cell).
     Yolov5,
-    /// `[1, 4 + C, N]`: centre x, y, width, height in tensor pixels, class scores (v8, v9, v11, v12).
+    /// `[1, 4 + C, N]`: centre x, y, width, height in tensor pixels, class scores (v8, v9, v11, v12). Or `[1, N, 4 + C]`,
+    /// if there are more anchors than channels.
     Yolov8,
     /// `[1, N, 5 + C]` as yolov5, but in grid cells: needs strides and exp. (An export with the decoding in it is
-    /// yolov5's layout: name that decoder.)
+    /// yolov5's layout: only the name tells them apart.)
     Yolox,
     /// `[1, M, 6]`: x1, y1, x2, y2 in tensor pixels, confidence, class; already suppressed (v10, v26), so no NMS.
+    /// Or in another order, [`super::RowFormat`].
     EndToEnd,
+    /// Boxes, scores and labels in outputs of their own, `[1, N, 4]`, `[1, N]` and `[1, N]`, or boxes with scores
+    /// `[1, N, 5]` and labels; final, so no NMS if it is not asked for. N may change from frame to frame, and there may be
+    /// an output with the number of boxes. Without hints: corners in tensor pixels, labels from 0. TensorFlow's Object
+    /// Detection API, known by its outputs' names: top, left, bottom, right in 0..1, labels from 1.
+    Detections,
     /// Class scores `[1, Ns, C]` and DFL logits `[1, Ns, 4 * bins]` for each stride, or both side by side in one
     /// `[1, N, C + 4 * bins]`. Four strides mean NanoDet-Plus, whose points lie on the cells' corners.
     Nanodet,
@@ -25,10 +32,10 @@ pub enum DecoderKind {
     /// tensor, scores that are probabilities already, no background column.
     BoxesScores,
     /// `[1, 4 + C + 3 * K, N]`: as yolov8, then x, y in tensor pixels and visibility of each of K keypoints (v8-pose,
-    /// v11-pose), or `2 * K` without visibility. Or suppressed already: `[1, M, 6 + 3 * K]` (v26-pose).
+    /// v11-pose), or `2 * K` without visibility; or that transposed. Or suppressed already: `[1, M, 6 + 3 * K]` (v26-pose).
     YoloPose,
-    /// `[1, 4 + C + M, N]`: as yolov8, then the coefficients of M prototypes `[1, M, h, w]` (v8-seg, v11-seg). Or
-    /// suppressed already: `[1, D, 6 + M]` (v26-seg).
+    /// `[1, 4 + C + M, N]`: as yolov8, then the coefficients of M prototypes `[1, M, h, w]` (v8-seg, v11-seg); or that
+    /// transposed. Or suppressed already: `[1, D, 6 + M]` (v26-seg).
     YoloSeg,
     /// `[1, 4 + C + 1, N]`: as yolov8, but boxes are rotated about their centre by the last number, an angle in radians,
     /// clockwise on the screen (v8-obb, v11-obb). Or suppressed already: `[1, M, 7]` of centre x, y, width, height in
@@ -46,11 +53,12 @@ pub enum DecoderKind {
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
         Self::EndToEnd,
+        Self::Detections,
         Self::Nanodet,
         Self::BoxesScores,
         Self::YoloPose,
@@ -67,6 +75,7 @@ impl DecoderKind {
             Self::Yolov8 => "yolov8",
             Self::Yolox => "yolox",
             Self::EndToEnd => "end-to-end",
+            Self::Detections => "detections",
             Self::Nanodet => "nanodet",
             Self::BoxesScores => "boxes-scores",
             Self::YoloPose => "yolo-pose",
@@ -77,9 +86,9 @@ impl DecoderKind {
         }
     }
 
-    /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates.
+    /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates, or the boxes are final.
     pub fn usual_nms(self) -> Nms {
-        if self.has_centers() { Nms::None } else { Nms::ClassWise }
+        if self.has_centers() || self == Self::Detections { Nms::None } else { Nms::ClassWise }
     }
 
     /// Whether objects are peaks of heat-maps.

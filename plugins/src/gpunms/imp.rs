@@ -116,7 +116,8 @@ impl BaseTransformImpl for GpuNms {
 
 impl DecodingElementImpl for GpuNms {
     const COUNTS: &'static [&'static str] = &["objects", "candidates", "non-finite", "truncated"];
-    const NON_FINITE: &'static str = "candidates of this frame";
+    const NON_FINITE: &'static str =
+        "candidates of this frame (with such a value, or with a label or number of boxes that cannot be)";
 
     fn category() -> gst::DebugCategory {
         *CAT

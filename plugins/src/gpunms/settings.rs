@@ -19,6 +19,7 @@ pub(super) struct Settings {
     class_confidence: String,
     class_iou: String,
     classes: String,
+    multi_label: Option<bool>,
     sigma: Option<f32>,
     top_k_before: Option<u32>,
     top_k_after: Option<u32>,
@@ -73,6 +74,15 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
+            multi_label?,
+            (),
+            false,
+            "Multi-label",
+            "Whether every class of an anchor above the threshold is a candidate, not only the best. If not set: the sidecar's, \
+             else the default",
+        ),
+        property!(
+            Settings,
             sigma?,
             f32::MIN_POSITIVE..=100.0,
             SIGMA,
@@ -99,7 +109,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
     ])
     .with([stats::param_spec(
-        "; objects, candidates (above the threshold), non-finite (dropped because of NaN or infinity), truncated (cut by \
+        "; objects, candidates (above the threshold), non-finite (dropped because of NaN, infinity or a label that no class has), truncated (cut by \
          top-k-before)",
     )])
 });
@@ -133,6 +143,7 @@ impl Settings {
             normalized: output.normalized,
             activation: output.activation,
             background: output.background,
+            row_format: output.row_format,
             keypoints: output.keypoints.or(points),
             size_unit: output.size_unit,
             axis_order: output.axis_order,
@@ -169,6 +180,7 @@ impl Settings {
             classes: list(&self.classes)
                 .map(|name| class("classes", name, info))
                 .collect::<Result<_, _>>()?,
+            multi_label: self.multi_label.or(info.output.multi_label).unwrap_or(defaults.multi_label),
             min_size: [self.min_width, self.min_height],
         })
     }

@@ -114,7 +114,8 @@ impl Group {
             Self::Padding => input.padding.is_some(),
             Self::Decoding => {
                 let Output { decoder, nms, strides, box_format, normalized, .. } = output;
-                let Output { activation, background, size_unit, axis_order, .. } = output;
+                let Output { activation, background, size_unit, axis_order, row_format, multi_label, .. } =
+                    output;
                 decoder.is_some()
                     || nms.is_some()
                     || strides.is_some()
@@ -124,6 +125,8 @@ impl Group {
                     || background.is_some()
                     || size_unit.is_some()
                     || axis_order.is_some()
+                    || row_format.is_some()
+                    || multi_label.is_some()
             }
             Self::Labels => !output.labels.is_empty() || output.labels_file.is_some(),
             Self::Keypoints => output.keypoints.is_some() || *skeleton != Skeleton::default(),
@@ -160,6 +163,8 @@ impl Group {
                 output.background = from.output.background;
                 output.size_unit = from.output.size_unit;
                 output.axis_order = from.output.axis_order;
+                output.row_format = from.output.row_format;
+                output.multi_label = from.output.multi_label;
             }
             Self::Labels => {
                 output.labels.clone_from(&from.output.labels);

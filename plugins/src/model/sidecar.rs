@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
+use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, RowFormat, SizeUnit};
 use cudainfer_kernels::peaks::BLUR;
 use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -106,6 +106,8 @@ pub struct Output {
     /// How overlapping boxes are suppressed.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub nms: Option<NmsMode>,
+    /// Whether every class of an anchor that passes becomes a box, not only the best.
+    pub multi_label: Option<bool>,
     /// Strides of the grids, in the order in which the model writes them.
     pub strides: Option<Vec<usize>>,
     /// Format of the boxes, for the boxes-scores decoder.
@@ -119,6 +121,9 @@ pub struct Output {
     /// Which class is the background.
     #[serde(deserialize_with = "background", serialize_with = "write_background")]
     pub background: Option<Background>,
+    /// Order of the columns of final boxes, for the end-to-end decoder.
+    #[serde(deserialize_with = "row_format", serialize_with = "write_row_format")]
+    pub row_format: Option<RowFormat>,
     /// Number of keypoints of an object, if boxes have keypoints.
     pub keypoints: Option<usize>,
     /// Unit of a heat map's sizes.
@@ -288,12 +293,12 @@ pub struct Segment {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(
     untagged,
-    expecting = "a constant is a list of numbers, \"input-height-width\" or \"frame-height-width\""
+    expecting = "a constant is a list of numbers, \"input-height-width\", \"input-width-height\" or \"frame-height-width\""
 )]
 pub enum ConstantValue {
     /// Numbers, row-major, in the input's own type.
     Numbers(Vec<f64>),
-    /// `input-height-width` or `frame-height-width`: two numbers of the input tensor or of the frame.
+    /// `input-height-width`, `input-width-height` or `frame-height-width`: two numbers of the input tensor or of the frame.
     Size(SizeOf),
 }
 
@@ -303,6 +308,8 @@ pub enum ConstantValue {
 pub enum SizeOf {
     /// The input tensor's height and width.
     InputHeightWidth,
+    /// The input tensor's width and height.
+    InputWidthHeight,
     /// The frame's height and width.
     FrameHeightWidth,
 }
@@ -320,6 +327,11 @@ const ACTIVATIONS: Table<Activation> =
     &[("none", Activation::None), ("sigmoid", Activation::Sigmoid), ("softmax", Activation::Softmax)];
 const BACKGROUNDS: Table<Background> =
     &[("none", Background::None), ("first", Background::First), ("last", Background::Last)];
+const ROW_FORMATS: &[(&str, RowFormat)] = &[
+    ("box-score-class", RowFormat::BoxScoreClass),
+    ("class-score-box", RowFormat::ClassScoreBox),
+    ("batch-box-class-score", RowFormat::BatchBoxClassScore),
+];
 const SIZE_UNITS: Table<SizeUnit> =
     &[("cells", SizeUnit::Cells), ("pixels", SizeUnit::Pixels), ("log-cells", SizeUnit::LogCells)];
 const AXIS_ORDERS: Table<AxisOrder> = &[("xy", AxisOrder::Xy), ("yx", AxisOrder::Yx)];
@@ -379,6 +391,14 @@ fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Backg
 
 fn write_background<S: Serializer>(value: &Option<Background>, serializer: S) -> Result<S::Ok, S::Error> {
     write_one_of(value, BACKGROUNDS, serializer)
+}
+
+fn row_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RowFormat>, D::Error> {
+    one_of(deserializer, ROW_FORMATS)
+}
+
+fn write_row_format<S: Serializer>(value: &Option<RowFormat>, serializer: S) -> Result<S::Ok, S::Error> {
+    write_one_of(value, ROW_FORMATS, serializer)
 }
 
 fn size_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SizeUnit>, D::Error> {

@@ -9,6 +9,9 @@ use super::super::{Activation, Background, BoxFormat, DetectError, SizeUnit};
 /// Levels that one launch decodes (`MAX_LEVELS`).
 const MAX_LEVELS: usize = 8;
 
+/// Candidates that a row has room for, if anchors have several: 7 MB. What is beyond is counted as truncated.
+const MOST_CANDIDATES: usize = 1 << 18;
+
 /// How an anchor's confidence is found; numbered as in the kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Scoring {
@@ -16,7 +19,7 @@ pub enum Scoring {
     Classes = 0,
     /// Objectness, which follows the box, times its best class score.
     Objectness = 1,
-    /// Its first score is the confidence, its second the class.
+    /// Its first score is the confidence; its class is a label elsewhere.
     Final = 2,
     /// As `Classes`, if no neighbouring anchor's score is higher in that class.
     Peaks = 3,
@@ -35,7 +38,7 @@ impl Output<'_> {
     /// Bytes from one frame's elements to the next frame's.
     pub fn row_bytes(&self) -> u64 {
         match *self.tensor.dims {
-            [batch, _, _, ..] if batch > 0 => (self.tensor.bytes() / batch) as u64,
+            [batch, ..] if batch > 0 => (self.tensor.bytes() / batch) as u64,
             _ => 0,
         }
     }
@@ -141,11 +144,16 @@ pub struct Layout {
     size_unit: u32,
     y_first: u32,
     has_offsets: u32,
+    label_step: u64,
+    has_count: u32,
+    first_label: u32,
+    last_class: f32,
+    per_anchor: u32,
     angle: u32,
     padding: u32,
 }
 
-const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 552);
+const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 576);
 
 /// `GRID`, `DISTANCES` and `CENTERS` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
@@ -165,6 +173,21 @@ pub struct Centers<'a> {
     pub offsets: Option<At<'a>>,
     /// Elements from a cell's offset to the next cell's.
     pub offset_step: usize,
+}
+
+/// What there is of final boxes besides boxes and confidences.
+#[derive(Clone, Copy, Debug)]
+pub struct FinalLists<'a> {
+    /// The first box's label.
+    pub labels: At<'a>,
+    /// Elements to the next box's.
+    pub label_step: usize,
+    /// The number of boxes, if the model says it.
+    pub count: Option<At<'a>>,
+    /// The first class's label.
+    pub first_label: u32,
+    /// The last class.
+    pub last_class: f32,
 }
 
 impl Layout {
@@ -190,6 +213,11 @@ impl Layout {
             size_unit: 0,
             y_first: 0,
             has_offsets: 0,
+            label_step: 0,
+            has_count: 0,
+            first_label: 0,
+            last_class: 0.0,
+            per_anchor: 1,
             angle: 0,
             padding: 0,
         })
@@ -199,11 +227,6 @@ impl Layout {
     /// elements later.
     pub fn rows(self, score_step: usize, box_step: usize) -> Self {
         self.steps([score_step, 1], [box_step, 1])
-    }
-
-    /// The anchors' first scores follow one another, then their second ones, and so on; boxes likewise.
-    pub fn columns(self, anchors: usize) -> Self {
-        self.steps([1, anchors], [1, anchors])
     }
 
     /// So many elements lie from an anchor's first score to the next anchor's and from an anchor's score to its next, and
@@ -253,6 +276,27 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Final boxes. Follows [`Layout::with`]: labels and number take the next source, as its scores and boxes.
+    pub fn finals(self, lists: FinalLists<'_>) -> Result<Self, DetectError> {
+        let mut layout = Self {
+            label_step: lists.label_step as u64,
+            has_count: u32::from(lists.count.is_some()),
+            first_label: lists.first_label,
+            last_class: lists.last_class,
+            ..self
+        };
+        let [_, slot, ..] = &mut layout.sources;
+        slot.scores = lists.labels.address()?;
+        slot.score_row = lists.labels.tensor.row_bytes();
+        slot.score_type = lists.labels.tensor.tensor.ty as u32;
+        if let Some(count) = lists.count {
+            slot.boxes = count.address()?;
+            slot.box_row = count.tensor.row_bytes();
+            slot.box_type = count.tensor.tensor.ty as u32;
+        }
+        Ok(layout)
+    }
+
     /// With this background column among the scores.
     pub fn beside(self, background: Background) -> Self {
         Self { background: background as u32, ..self }
@@ -280,6 +324,26 @@ impl Layout {
         };
         self.levels += 1;
         Ok(self)
+    }
+
+    /// Every class of an anchor may be a candidate.
+    pub fn multi_label(self) -> Self {
+        Self { per_anchor: self.score_columns.max(1), ..self }
+    }
+
+    /// Candidates that there is room for of each row: one for each anchor, or for each class of an anchor up to a limit.
+    ///
+    /// # Errors
+    /// [`DetectError::Device`], where they cannot be told apart by 32 bits.
+    pub fn candidates(&self) -> Result<usize, DetectError> {
+        let all = self.anchors() * self.per_anchor as usize;
+        size(all)?;
+        Ok(all.min(MOST_CANDIDATES.max(self.anchors())))
+    }
+
+    /// Candidates that an anchor may become.
+    pub fn per_anchor(&self) -> u32 {
+        self.per_anchor
     }
 
     /// Anchors of all levels, in one row.

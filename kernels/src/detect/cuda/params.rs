@@ -67,6 +67,8 @@ pub struct Decode {
     pub lowest: f32,
     pub min_size: [f32; 2],
     pub first_row: u32,
+    pub capacity: u32,
+    pub padding: u32,
     pub layout: Layout,
     pub rows: [Row; MOST_ROWS],
 }
@@ -98,7 +100,7 @@ pub struct Suppress {
     pub iou: f32,
     pub sigma: f32,
     pub last: u32,
-    pub padding: u32,
+    pub capacity: u32,
     pub delivered: u64,
 }
 
@@ -108,6 +110,8 @@ pub struct Suppress {
 pub struct SuppressRotated {
     pub nms: Suppress,
     pub boxes: Gathered,
+    pub per_anchor: u32,
+    pub padding: u32,
 }
 
 /// `Gather` in the kernel.
@@ -222,9 +226,9 @@ impl Gathered {
     }
 }
 
-const _: () = assert!(size_of::<Decode>() == 3768 && size_of::<Suppress>() == 184);
-const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 672 && ROW_BYTES == 56);
-const _: () = assert!(size_of::<SuppressRotated>() == 248);
+const _: () = assert!(size_of::<Decode>() == 3800 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 696 && ROW_BYTES == 56);
+const _: () = assert!(size_of::<SuppressRotated>() == 256);
 
 /// `Counts` in the kernels, and what a report begins with.
 pub const COUNTS_BYTES: usize = 16;

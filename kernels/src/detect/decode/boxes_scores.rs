@@ -7,8 +7,8 @@ use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
-use super::matrix::{Shaped, check, class_index, read};
-use super::scan::{first_of, probability, strongest};
+use super::matrix::{Shaped, check, read};
+use super::scan::{strongest, take_scored, take_wanted};
 
 const KIND: DecoderKind = DecoderKind::BoxesScores;
 
@@ -97,20 +97,19 @@ impl Plan {
         for (anchor, (row, values)) in rows.enumerate() {
             let &[a, b, c, d] = values else { continue };
             let (classes, background) = self.split(row);
-            let best = strongest(classes);
-            if best.is_nan() || strongest(background).is_nan() {
+            if strongest(background).is_nan() {
                 into.drop_non_finite();
                 continue;
             }
-            let confidence = match self.activation {
-                Activation::Softmax => softmax(row, best, background, into.lowest()),
-                activation => probability(activation, best),
+            let take = |into: &mut Collector<'_>, class, confidence| {
+                into.take(anchor, class, confidence, self.coding.corners([a, b, c, d]));
             };
-            if confidence >= into.lowest() {
-                let class = class_index(first_of(classes, best));
-                if into.wants(class, confidence) {
-                    into.take(anchor, class, confidence, self.coding.corners([a, b, c, d]));
+            match self.activation {
+                Activation::Softmax => {
+                    let softmax = Softmax::new(row, strongest(classes), background, into.lowest());
+                    take_scored(classes, into, |score| softmax.share(score), take);
                 }
+                activation => take_wanted(classes, activation, into, take),
             }
         }
         Ok(())
@@ -129,15 +128,26 @@ impl Plan {
     }
 }
 
-/// The share of `best`, the strongest class, in the softmax of `row`; 0 where it is certainly below `lowest`.
-fn softmax(row: &[f32], best: f32, background: &[f32], lowest: f32) -> f32 {
-    let background = background.first().copied().unwrap_or(f32::NEG_INFINITY);
-    // Most anchors are background: two terms of the sum already rule them out, with a margin for rounding.
-    let bound = 1.0 / (1.0 + (background - best).exp());
-    if bound * 1.001 < lowest {
-        return 0.0;
+/// The softmax of a row's scores.
+struct Softmax {
+    highest: f32,
+    /// None where the strongest class is certainly below the lowest threshold.
+    sum: Option<f32>,
+}
+
+impl Softmax {
+    /// Of `row`, whose strongest class has the score `best`.
+    fn new(row: &[f32], best: f32, background: &[f32], lowest: f32) -> Self {
+        let background = background.first().copied().unwrap_or(f32::NEG_INFINITY);
+        let highest = best.max(background);
+        // Most anchors are background: two terms of the sum already rule them out, with a margin for rounding.
+        let bound = 1.0 / (1.0 + (background - best).exp());
+        let sum = || row.iter().map(|v| (v - highest).exp()).sum();
+        Self { highest, sum: if bound * 1.001 < lowest { None } else { Some(sum()) } }
     }
-    let highest = best.max(background);
-    let sum: f32 = row.iter().map(|v| (v - highest).exp()).sum();
-    (best - highest).exp() / sum
+
+    /// The share of a score.
+    fn share(&self, score: f32) -> f32 {
+        self.sum.map_or(0.0, |sum| (score - self.highest).exp() / sum)
+    }
 }

@@ -4,7 +4,9 @@
 mod boxes;
 mod boxes_scores;
 mod centers;
+mod detections;
 mod end_to_end;
+mod finals;
 mod head;
 mod matrix;
 mod nanodet;
@@ -25,6 +27,7 @@ use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer};
 use super::{DecoderKind, DetectError};
 
+pub(super) use end_to_end::needs_format;
 pub(super) use matrix::Shaped;
 
 /// How to read the outputs that were offered.
@@ -34,6 +37,7 @@ pub(super) enum Plan {
     Yolov8(yolov8::Plan),
     Yolox(yolox::Plan),
     EndToEnd(end_to_end::Plan),
+    Detections(detections::Plan),
     Nanodet(nanodet::Plan),
     BoxesScores(boxes_scores::Plan),
     YoloPose(yolo_pose::Plan),
@@ -50,6 +54,7 @@ impl Plan {
             Self::Yolov8(plan) => plan.decode(outputs, into),
             Self::Yolox(plan) => plan.decode(outputs, into),
             Self::EndToEnd(plan) => plan.decode(outputs, into),
+            Self::Detections(plan) => plan.decode(outputs, into),
             Self::Nanodet(plan) => plan.decode(outputs, into),
             Self::BoxesScores(plan) => plan.decode(outputs, into),
             Self::YoloPose(plan) => plan.head.decode(outputs, into),
@@ -66,6 +71,7 @@ impl Plan {
             Self::Yolov8(plan) => plan.layout(outputs),
             Self::Yolox(plan) => plan.layout(outputs),
             Self::EndToEnd(plan) => plan.layout(outputs),
+            Self::Detections(plan) => plan.layout(outputs),
             Self::Nanodet(plan) => plan.layout(outputs),
             Self::BoxesScores(plan) => plan.layout(outputs),
             Self::YoloPose(plan) => plan.head.layout(outputs),
@@ -129,13 +135,18 @@ impl Plan {
         }
     }
 
+    /// Whether each box has one label, and not a score for each class.
+    pub fn has_labels(&self) -> bool {
+        matches!(self, Self::Detections(_)) || self.is_suppressed()
+    }
+
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
     pub fn by_columns(&self) -> bool {
         match self {
-            Self::Yolov8(_) => true,
-            Self::YoloPose(plan) => !plan.head.is_suppressed(),
-            Self::YoloSeg(plan) => !plan.head.is_suppressed(),
-            Self::YoloObb(plan) => !plan.head.is_suppressed(),
+            Self::Yolov8(plan) => plan.by_columns(),
+            Self::YoloPose(plan) => plan.head.by_columns(),
+            Self::YoloSeg(plan) => plan.head.by_columns(),
+            Self::YoloObb(plan) => plan.head.by_columns(),
             Self::Centers(plan) => plan.by_columns(),
             _ => false,
         }
@@ -149,6 +160,7 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::Yolov8 => each(yolov8::fits(offer), Plan::Yolov8),
         DecoderKind::Yolox => each(yolox::fits(offer), Plan::Yolox),
         DecoderKind::EndToEnd => each(end_to_end::fits(offer), Plan::EndToEnd),
+        DecoderKind::Detections => each(detections::fits(offer), Plan::Detections),
         DecoderKind::Nanodet => each(nanodet::fits(offer), Plan::Nanodet),
         DecoderKind::BoxesScores => each(boxes_scores::fits(offer), Plan::BoxesScores),
         DecoderKind::YoloPose => each(yolo_pose::fits(offer), Plan::YoloPose),
@@ -170,6 +182,7 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::Yolov8 => yolov8::wanted(offer),
         DecoderKind::Yolox => yolox::wanted(offer),
         DecoderKind::EndToEnd => end_to_end::wanted(offer),
+        DecoderKind::Detections => detections::wanted(offer),
         DecoderKind::Nanodet => nanodet::wanted(offer),
         DecoderKind::BoxesScores => boxes_scores::wanted(offer),
         DecoderKind::YoloPose => yolo_pose::wanted(offer),

@@ -1,4 +1,4 @@
-//! YOLOv5, v6, v7: `[1, N, 5 + C]`, boxes as centre and size in tensor pixels.
+//! YOLOv5, v6, v7, and YOLOX with the decoding in it: `[1, N, 5 + C]`, boxes as centre and size in tensor pixels.
 
 use crate::tensor::TensorView;
 
@@ -10,8 +10,8 @@ use super::boxes::BoxCoding;
 use super::matrix::{Shaped, check, is_tall, read, single};
 use super::objectness::{self, BEFORE_CLASSES};
 
-/// Anchors in each cell.
-const PER_CELL: usize = 3;
+/// Anchors in each cell: of v5 and v7; of v6 and YOLOX.
+const PER_CELL: [usize; 2] = [3, 1];
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -23,9 +23,10 @@ pub struct Plan {
 
 pub fn wanted(offer: &Offer<'_>) -> String {
     format!(
-        "one float output [1, N, 5 + {}] of decoded boxes, objectness and class scores, N = {} with {}",
+        "one float output [1, N, 5 + {}] of decoded boxes, objectness and class scores, N = {} (or a third of it: v6, \
+         YOLOX) with {}",
         offer.class_term(),
-        PER_CELL * offer.grid.cells,
+        PER_CELL[0] * offer.grid.cells,
         offer.grid_term()
     )
 }
@@ -33,8 +34,11 @@ pub fn wanted(offer: &Offer<'_>) -> String {
 pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     single(offer, |plane| {
         let classes = offer.classes_in(plane.columns, BEFORE_CLASSES)?;
-        let evidence = offer.evidence(plane.rows, PER_CELL, false);
-        (evidence == Evidence::Exact || is_tall(plane.rows, plane.columns)).then(|| {
+        let [three, one] = PER_CELL.map(|per_cell| offer.evidence(plane.rows, per_cell, false));
+        // With one a cell, a number of rows that happens to be some pyramid's is not enough.
+        let tall = is_tall(plane.rows, plane.columns);
+        let evidence = if tall { three.max(one) } else { three };
+        (evidence == Evidence::Exact || tall).then(|| {
             let plan = Plan {
                 output: plane.output,
                 classes,

@@ -44,12 +44,15 @@ fn table(rows: &[Vec<f32>], transposed: bool, half: bool) -> Tensor {
 
 #[test]
 fn keypoints_of_what_is_kept_equal_their_reference_in_every_form() {
-    for (classes, points, numbers, suppressed, map) in [
-        (1, 17, 3, false, MAP),
-        (3, 4, 3, false, ROTATED),
-        (1, 5, 2, false, MAP),
-        (2, 7, 3, true, ROTATED),
-        (1, 3, 2, true, MAP),
+    for (classes, points, numbers, suppressed, transposed, map) in [
+        (1, 17, 3, false, true, MAP),
+        (3, 4, 3, false, true, ROTATED),
+        (1, 5, 2, false, true, MAP),
+        // An anchor a row.
+        (1, 17, 3, false, false, MAP),
+        (3, 4, 3, false, false, ROTATED),
+        (2, 7, 3, true, false, ROTATED),
+        (1, 3, 2, true, false, MAP),
     ] {
         let mut random = Random(points as u64);
         // Far apart, so that nothing is suppressed; every third is sure.
@@ -70,7 +73,7 @@ fn keypoints_of_what_is_kept_equal_their_reference_in_every_form() {
                 row
             })
             .collect();
-        let tensor = table(&rows, !suppressed, false);
+        let tensor = table(&rows, transposed, false);
         let hints = Hints { classes: Some(classes), keypoints: Some(points), ..Hints::default() };
         let decoder = choose(&[tensor.desc()], [640, 640], None, &hints).unwrap();
         assert_eq!((decoder.kind(), decoder.keypoints()), (DecoderKind::YoloPose, points));

@@ -3,7 +3,9 @@
 mod choice;
 mod decoders;
 mod extras;
+mod finals;
 mod limits;
+mod multi_label;
 mod rotated;
 mod suppression;
 

@@ -12,14 +12,19 @@ pub enum Decoder {
     #[default]
     #[enum_value(name = "As in the sidecar, else chosen by the outputs' shapes", nick = "auto")]
     Auto,
-    #[enum_value(name = "[1,N,5+C]: box, objectness, classes (v5, v7)", nick = "yolov5")]
+    #[enum_value(name = "[1,N,5+C]: box, objectness, classes (v5, v6, v7, decoded YOLOX)", nick = "yolov5")]
     Yolov5,
-    #[enum_value(name = "[1,4+C,N]: box, classes (v8, v9, v11)", nick = "yolov8")]
+    #[enum_value(name = "[1,4+C,N] or [1,N,4+C]: box, classes (v8, v9, v11, RTMDet)", nick = "yolov8")]
     Yolov8,
     #[enum_value(name = "[1,N,5+C] in grid cells", nick = "yolox")]
     Yolox,
     #[enum_value(name = "[1,M,6]: corners, confidence, class; needs no NMS (v10, v26)", nick = "end-to-end")]
     EndToEnd,
+    #[enum_value(
+        name = "Boxes, scores and labels apart; need no NMS (torchvision, TensorFlow, RT-DETR)",
+        nick = "detections"
+    )]
+    Detections,
     #[enum_value(name = "Class scores and distributed boxes (DFL) for several strides", nick = "nanodet")]
     Nanodet,
     #[enum_value(name = "[1,N,4] boxes and [1,N,C] scores (SSD, DETR)", nick = "boxes-scores")]
@@ -49,6 +54,7 @@ impl Decoder {
             Self::Yolov8 => Some(DecoderKind::Yolov8),
             Self::Yolox => Some(DecoderKind::Yolox),
             Self::EndToEnd => Some(DecoderKind::EndToEnd),
+            Self::Detections => Some(DecoderKind::Detections),
             Self::Nanodet => Some(DecoderKind::Nanodet),
             Self::BoxesScores => Some(DecoderKind::BoxesScores),
             Self::YoloPose => Some(DecoderKind::YoloPose),
@@ -66,7 +72,10 @@ impl Decoder {
 #[allow(missing_docs)]
 pub enum NmsMode {
     #[default]
-    #[enum_value(name = "As in the sidecar, else class-wise, or none for heat maps", nick = "auto")]
+    #[enum_value(
+        name = "As in the sidecar, else class-wise, or none for heat maps and detections",
+        nick = "auto"
+    )]
     Auto,
     #[enum_value(name = "Boxes suppress weaker boxes of the same class", nick = "class-wise")]
     ClassWise,

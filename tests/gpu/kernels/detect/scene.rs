@@ -1,6 +1,7 @@
 //! Outputs of every family of decoders, with objects in them.
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints};
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints, RowFormat};
+use cudainfer_kernels::tensor::TensorType;
 
 use super::{Case, Random, Tensor, single};
 
@@ -64,6 +65,14 @@ impl Scene {
         Tensor::new("output0", &[1, 4 + classes, n], &values)
     }
 
+    /// The same, an anchor a row.
+    pub fn transposed_yolov8(&self) -> Tensor {
+        let classes = self.scores.first().map_or(1, Vec::len);
+        let row = |(b, s): (&[f32; 4], &Vec<f32>)| [centered(b).as_slice(), s].concat();
+        let values: Vec<_> = self.rows().flat_map(row).collect();
+        Tensor::new("output0", &[1, self.boxes.len(), 4 + classes], &values)
+    }
+
     /// Boxes and scores; `map` changes a row of scores.
     pub fn boxes_scores(&self, unit: f32, map: impl Fn(&[f32]) -> Vec<f32>) -> Vec<Tensor> {
         let boxes: Vec<f32> = self.boxes.iter().flatten().map(|v| v / unit).collect();
@@ -89,6 +98,13 @@ fn columns(scene: &Scene, mut more: impl FnMut() -> Vec<f32>) -> Tensor {
     Tensor::new("output0", &[1, height, n], &values)
 }
 
+/// Centre, size, scores and what `more` says, of an anchor in each row of `[1, n, 4 + classes + more]`.
+fn rows(scene: &Scene, mut more: impl FnMut() -> Vec<f32>) -> Tensor {
+    let rows: Vec<Vec<f32>> =
+        scene.rows().map(|(b, s)| [centered(b).as_slice(), s, &more()].concat()).collect();
+    Tensor::new("output0", &[1, rows.len(), rows[0].len()], &rows.concat())
+}
+
 /// Poses of `points` keypoints, of three numbers each or of two; already suppressed or not.
 fn pose(random: &mut Random, points: usize, numbers: usize, suppressed: bool) -> Case {
     let classes = 2;
@@ -106,9 +122,10 @@ fn pose(random: &mut Random, points: usize, numbers: usize, suppressed: bool) ->
     Case::new(&name, DecoderKind::YoloPose, vec![tensor], [640, 640], &hints, true)
 }
 
-fn seg(random: &mut Random, coefficients: usize) -> Case {
+fn seg(random: &mut Random, coefficients: usize, transposed: bool) -> Case {
     let scene = Scene::new(random, 1500, 5, 400, 600.0);
-    let output = columns(&scene, || (0..coefficients).map(|_| random.range(-3.0, 3.0)).collect());
+    let more = || (0..coefficients).map(|_| random.range(-3.0, 3.0)).collect();
+    let output = if transposed { rows(&scene, more) } else { columns(&scene, more) };
     let prototypes = Tensor::new("protos", &[1, coefficients, 4, 4], &vec![0.5; coefficients * 16]);
     let hints = Hints { classes: Some(5), ..Hints::default() };
     Case::new("yolo-seg", DecoderKind::YoloSeg, vec![output, prototypes], [640, 640], &hints, true)
@@ -141,6 +158,49 @@ fn logit(p: f32) -> f32 {
 /// Columns, rows and stride of each level.
 fn levels(input: [usize; 2], strides: &[usize]) -> Vec<[usize; 3]> {
     strides.iter().map(|s| [input[0].div_ceil(*s), input[1].div_ceil(*s), *s]).collect()
+}
+
+/// Final boxes in outputs of their own, of which the model says that there are `count`; labels of this type, among them
+/// padding and such as no class has.
+pub fn detections(
+    random: &mut Random,
+    ty: TensorType,
+    count: Option<i64>,
+    background: Option<Background>,
+) -> Case {
+    let n = 301;
+    let scene = Scene::new(random, n, 9, 250, 600.0);
+    let labels: Vec<i64> = (0..n).map(|i| [-1, -2, 9, 10, i64::MAX][i % 5].min((i % 14) as i64)).collect();
+    let confidences: Vec<f32> = scene.scores.iter().map(|s| s.iter().copied().fold(0.0, f32::max)).collect();
+    let mut tensors = vec![
+        Tensor::integers("labels", ty, &[1, n], &labels),
+        Tensor::new("boxes", &[1, n, 4], &scene.boxes.concat()),
+        Tensor::new("scores", &[1, n], &confidences),
+    ];
+    tensors.extend(count.map(|count| Tensor::integers("num_dets", TensorType::Int32, &[1, 1], &[count])));
+    let hints = Hints { classes: Some(9), background, ..Hints::default() };
+    let name = format!("detections {ty} {count:?} {background:?}");
+    Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &hints, true)
+}
+
+/// Final boxes with their scores, and labels beside them; and rows of seven in another order.
+fn final_rows(random: &mut Random) -> [Case; 2] {
+    let n = 77;
+    let scene = Scene::new(random, n, 9, 60, 600.0);
+    let rows: Vec<_> = scene.rows().map(|(b, s)| (*b, s.iter().copied().fold(0.0, f32::max))).collect();
+    let scored: Vec<f32> = rows.iter().flat_map(|(b, s)| b.iter().copied().chain([*s])).collect();
+    let labels: Vec<i64> = (0..n).map(|i| (i % 9) as i64).collect();
+    let tensors = vec![
+        Tensor::new("dets", &[1, n, 5], &scored),
+        Tensor::integers("labels", TensorType::Int64, &[1, n], &labels),
+    ];
+    let plain = Hints::default();
+    let scored = Case::new("dets", DecoderKind::Detections, tensors, [640, 640], &plain, true);
+    let row = |(i, (b, s)): (usize, &([f32; 4], f32))| [0.0, b[0], b[1], b[2], b[3], (i % 9) as f32, *s];
+    let values: Vec<f32> = rows.iter().enumerate().flat_map(row).collect();
+    let hints = Hints { row_format: Some(RowFormat::BatchBoxClassScore), ..plain };
+    let tensor = Tensor::new("output", &[1, n, 7], &values);
+    [scored, Case::new("rows of seven", DecoderKind::EndToEnd, vec![tensor], [640, 640], &hints, true)]
 }
 
 fn yolox(random: &mut Random, input: [usize; 2], strides: &[usize], hits: usize) -> Case {
@@ -187,6 +247,9 @@ pub fn cases(seed: u64) -> Vec<Case> {
         let scene = Scene::new(&mut random, n, classes, hits, 600.0);
         cases.push(single(DecoderKind::Yolov5, scene.yolov5()));
         cases.push(single(DecoderKind::Yolov8, scene.yolov8()));
+        let rows = scene.transposed_yolov8();
+        let hints = Hints { classes: Some(classes), ..Hints::default() };
+        cases.push(Case::new("yolov8, rows", DecoderKind::Yolov8, vec![rows], [640, 640], &hints, true));
         // As logits.
         let hints = Hints { activation: Some(Activation::Sigmoid), ..Hints::default() };
         let logits = Scene {
@@ -203,6 +266,14 @@ pub fn cases(seed: u64) -> Vec<Case> {
     };
     let values: Vec<_> = scene.rows().enumerate().flat_map(row).collect();
     cases.push(single(DecoderKind::EndToEnd, Tensor::new("output0", &[1, 301, 6], &values)));
+    for (ty, count, background) in [
+        (TensorType::Int64, None, None),
+        (TensorType::Int32, Some(200), None),
+        (TensorType::Int64, Some(302), Some(Background::First)),
+    ] {
+        cases.push(detections(&mut random, ty, count, background));
+    }
+    cases.extend(final_rows(&mut random));
     cases.push(yolox(&mut random, [416, 416], &[8, 16, 32], 400));
     cases.push(yolox(&mut random, [100, 65], &[8, 16, 32], 50));
     cases.push(nanodet(&mut random, [416, 416], &[8, 16, 32], 11, false));
@@ -246,7 +317,8 @@ pub fn cases(seed: u64) -> Vec<Case> {
     for (points, numbers, suppressed) in [(17, 3, false), (5, 2, false), (3, 3, true)] {
         cases.push(pose(&mut random, points, numbers, suppressed));
     }
-    cases.push(seg(&mut random, 32));
+    cases.push(seg(&mut random, 32, false));
+    cases.push(seg(&mut random, 32, true));
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));
