@@ -43,7 +43,10 @@ fn found(elements: &str) -> (Vec<Object>, Vec<String>) {
             gst::MessageView::Eos(_) => break,
             gst::MessageView::Error(error) => panic!("{elements}: {}", error.error()),
             gst::MessageView::Warning(warning) => told.push(format!("WARNING {}", warning.error())),
-            gst::MessageView::Info(info) => told.push(format!("INFO {}", info.error())),
+            // How the model is read is said of every model.
+            gst::MessageView::Info(info) if info.details().is_none() => {
+                told.push(format!("INFO {}", info.error()));
+            }
             _ => (),
         }
     }

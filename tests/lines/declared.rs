@@ -153,10 +153,7 @@ fn a_classifier_that_ends_with_probabilities_is_not_given_another_softmax() {
         outcome.reading("decode").starts_with("3 classes, 3 names from the file's metadata"),
         "{outcome:?}"
     );
-    assert!(
-        outcome.reading("infer").contains("not exact: bilinear interpolation with antialiasing"),
-        "{outcome:?}"
-    );
+    assert!(!outcome.reading("infer").contains("not exact"), "{outcome:?}");
 }
 
 #[test]
@@ -249,8 +246,8 @@ fn shapes_win_over_what_the_model_says_with_one_warning() {
 
 #[test]
 fn a_layout_that_no_decoder_reads_is_named_where_nothing_fits() {
-    let outcome = outcome(model("says-obb"), "gpunms");
-    assert!(outcome.reading("infer").contains("outputs: task 'obb' by the file's metadata"), "{outcome:?}");
+    let outcome = outcome(model("says-depth"), "gpunms");
+    assert!(outcome.reading("infer").contains("outputs: task 'depth' by the file's metadata"), "{outcome:?}");
     let error = outcome.errors.first().expect("the shapes do not fit two classes");
-    assert!(error.contains("names task 'obb' for them, which no decoder reads"), "{error}");
+    assert!(error.contains("names task 'depth' for them, which no decoder reads"), "{error}");
 }

@@ -42,11 +42,11 @@ fn inspect_prints_a_sidecar_that_says_the_same_when_it_is_pasted() {
 #[test]
 fn inspect_says_what_it_cannot_read() {
     let posenet = fetched("models/posenet.onnx");
-    let obb = model("says-obb");
+    let depth = model("says-depth");
     for (arguments, part) in [
         (&["/nowhere/a.onnx"][..], "the model file '/nowhere/a.onnx' cannot be read"),
         (&[&posenet, "--element", "gpunms"], "gpunms cannot read them"),
-        (&[&obb], "task 'obb' for them, which no decoder reads"),
+        (&[&depth], "task 'depth' for them, which no decoder reads"),
         (&[&model("says-names"), "--decoder", "nanodet"], "decoder nanodet"),
     ] {
         let output = inspect(arguments);

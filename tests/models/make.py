@@ -128,9 +128,9 @@ def several() -> None:
     graph.save("two-images")
     # The only output is of a type that nobody behind could read.
     graph = Graph(F32, [1, 3, 16, 24])
-    graph.node("IsNaN", ["images"], "bad")
-    graph.output("bad", TensorProto.BOOL, [1, 3, 16, 24])
-    graph.save("bool-output")
+    graph.node("Cast", ["images"], "texts", to=TensorProto.STRING)
+    graph.output("texts", TensorProto.STRING, [1, 3, 16, 24])
+    graph.save("text-output")
 
 
 def detectors() -> None:
@@ -385,7 +385,7 @@ def declared() -> None:
         ("lies-names", [third], 64, {"task": "detect", "names": str({**two, 2: "none", 3: "more", 4: "most"})}),
         ("lies-pose", [points], 64, {"task": "pose", "names": str(two), "kpt_shape": "[4, 3]"}),
         ("lies-task", [third], 64, {"task": "segment", "names": str({**two, 2: "none"})}),
-        ("says-obb", [third], 64, {"task": "obb", "names": str(two)}),
+        ("says-depth", [third], 64, {"task": "depth", "names": str(two)}),
         # What nobody's exporter writes.
         ("says-nonsense", [third], 64, {"task": "\0" * 70000, "names": "{" * 70000, "imgsz": "[-1, 1e999]", "kpt_shape": "[[" * 500}),
     ]:

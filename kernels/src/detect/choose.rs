@@ -9,7 +9,8 @@ use super::candidates::Collector;
 use super::cuda::{Gathered, Layout, Output};
 use super::decode::{self, Plan};
 use super::offer::{Evidence, Fit, Offer};
-use super::{DecoderKind, DetectError, Hints, Params};
+use super::params::out_of_range;
+use super::{DecoderKind, DetectError, Hints, Nms, Params};
 
 /// A decoder that fits a model's outputs; made by [`choose`].
 #[derive(Clone, Debug)]
@@ -60,7 +61,15 @@ impl Decoder {
 
     /// Refuses parameters that it would have to ignore.
     pub(super) fn check(&self, params: &Params) -> Result<(), DetectError> {
-        params.validate_for(self)?;
+        let soft = match params.nms {
+            Nms::SoftLinear => Some("soft-linear"),
+            Nms::SoftGaussian { .. } => Some("soft-gaussian"),
+            Nms::ClassWise | Nms::Agnostic | Nms::None => None,
+        };
+        if let Some(nms) = soft.filter(|_| self.is_rotated() && !self.is_suppressed()) {
+            let wanted = "class-wise, class-agnostic or none for decoder yolo-obb, whose boxes are rotated";
+            return Err(out_of_range("nms", nms, wanted));
+        }
         if params.multi_label && self.plan.has_labels() {
             let kind = self.kind;
             let wanted =

@@ -1,6 +1,6 @@
 //! Thresholds and limits, and the check of their ranges.
 
-use super::{Decoder, DetectError, Nms};
+use super::{DetectError, Nms};
 
 /// Thresholds and limits. The defaults are those of YOLOv5's and Ultralytics' own prediction tools where they agree,
 /// and YOLOv5's and YOLOX's IoU of 0.45. For measuring mAP raise `top_k_before` and lower `confidence` (0.001).
@@ -71,23 +71,6 @@ impl Params {
         Ok(())
     }
 
-    /// Refuses what is not there for this decoder: soft NMS of rotated boxes.
-    pub(super) fn validate_for(&self, decoder: &Decoder) -> Result<(), DetectError> {
-        let name = match self.nms {
-            Nms::SoftLinear => "soft-linear",
-            Nms::SoftGaussian { .. } => "soft-gaussian",
-            Nms::ClassWise | Nms::Agnostic | Nms::None => return Ok(()),
-        };
-        if decoder.is_rotated() && !decoder.is_suppressed() {
-            return Err(out_of_range(
-                "nms",
-                name,
-                "class-wise, class-agnostic or none for decoder yolo-obb, whose boxes are rotated",
-            ));
-        }
-        Ok(())
-    }
-
     /// The IoU threshold of class-wise NMS in `class`.
     pub(super) fn iou_of(&self, class: u32) -> f32 {
         self.class_iou.iter().find(|(c, _)| *c == class).map_or(self.iou, |(_, iou)| *iou)
@@ -108,6 +91,6 @@ fn by_class(name: &str, values: &[(u32, f32)]) -> Result<(), DetectError> {
     Ok(())
 }
 
-fn out_of_range(name: &str, value: impl ToString, wanted: &'static str) -> DetectError {
+pub(super) fn out_of_range(name: &str, value: impl ToString, wanted: &'static str) -> DetectError {
     DetectError::Param { name: name.into(), value: value.to_string(), wanted }
 }

@@ -5,12 +5,10 @@ use std::path::Path;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use glib::prelude::*;
 
+use super::limits::MAX_SIZE;
 use super::{ModelError, ModelInfo};
 use crate::model::enums::tensor::{ChannelOrder, Layout};
 use crate::nick::nick;
-
-/// Largest width and height of a tensor in caps.
-pub const MAX_SIZE: usize = 16384;
 
 /// The input of the model that takes the frame.
 #[derive(Clone, Debug, PartialEq)]

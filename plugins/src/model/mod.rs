@@ -7,6 +7,7 @@ pub mod enums;
 mod error;
 mod info;
 mod input;
+mod limits;
 pub(crate) mod onnx;
 mod origin;
 mod reading;

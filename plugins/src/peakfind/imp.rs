@@ -101,7 +101,9 @@ impl DecodingElementImpl for PeakFind {
             let search = Search { outputs, plan, input: model.input, coding };
             Points::new(search, (*info).clone(), caps::frame_size(incoming.caps))
         };
-        let points = points().map_err(|why| incoming.detector("peakfind").unwrap_or(why))?;
+        // Where the encoding is set, its own error says more.
+        let detector = || incoming.detector("peakfind").filter(|_| settings.is_encoding_open(info));
+        let points = points().map_err(|why| detector().unwrap_or(why))?;
         Ok(Box::new(points))
     }
 

@@ -1,7 +1,7 @@
 //! libreyolo's exporter writes `model_family`, `task`, `names` (JSON, with numbers as keys), `imgsz_h` and `imgsz_w`. How a
 //! family prepares its input and what its outputs are is a matter of its code (libreyolo/models/FAMILY/utils.py).
 
-use super::Declared;
+use super::source::Declared;
 use super::values::{brief, height_and_width, names, normalize};
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::model::enums::tensor::{ChannelOrder, Resize};

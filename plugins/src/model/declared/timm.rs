@@ -4,7 +4,7 @@
 use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde_json::Value;
 
-use super::Declared;
+use super::source::Declared;
 use super::values::{brief, by_channel, names, normalize, size};
 use crate::model::enums::tensor::{Interpolation, Resize};
 use crate::model::origin::Source;

@@ -6,7 +6,7 @@ use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
 use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde_json::Value;
 
-use super::Declared;
+use super::source::Declared;
 use super::values::{brief, by_channel, float, names, normalize, size};
 use crate::model::enums::classes;
 use crate::model::enums::detection::{Decoder, NmsMode};

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::Declared;
 use super::python::literal;
+use super::source::Declared;
 use super::values::{brief, height_and_width, names, normalize};
 use crate::model::Skeleton;
 use crate::model::enums::classes;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::input::MAX_SIZE;
+use crate::model::limits::MAX_SIZE;
 use crate::model::sidecar::Input;
 
 /// Most names of classes; ImageNet-21k has 21841.
