@@ -232,8 +232,8 @@ impl Known {
         for source in declared {
             let mut taken = false;
             for group in Group::ALL {
-                let open = !self.origins.contains_key(&group) && !(group == Group::Keypoints && names_points);
-                if open && group.is_set(&source.words) {
+                let named = self.origins.contains_key(&group) || group == Group::Keypoints && names_points;
+                if !named && group.is_set(&source.words) {
                     group.copy(&source.words, &mut self.words);
                     self.origins.insert(group, source.origin.clone());
                     taken |= Group::INPUT.contains(&group);
