@@ -98,7 +98,7 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("boxes:float32:1x8732x4 scores:float32:1x8732x21", [300, 300], None, BoxesScores, Some(21)),
         ("s:float32:1x?x21 b:float32:1x?x4", [300, 300], None, BoxesScores, Some(21)),
         ("b:float32:1x2535x1x4 s:float32:1x2535x80", [416, 416], None, BoxesScores, Some(80)),
-        ("pred_boxes:float32:100x4 logits:float32:100x4", [640, 640], None, BoxesScores, Some(4)),
+        ("boxes:float32:100x4 scores:float32:100x4", [640, 640], None, BoxesScores, Some(4)),
         // 56 = 4 + 52, or 4 + 1 + 17 * 3: the labels tell.
         ("o:float32:1x56x8400", [640, 640], Some(52), Yolov8, Some(52)),
         ("o:float32:1x56x8400", [640, 640], Some(1), YoloPose, Some(1)),
