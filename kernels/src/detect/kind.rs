@@ -41,7 +41,8 @@ pub enum DecoderKind {
     /// v11-pose), or `2 * K` without visibility; or that transposed. Or suppressed already: `[1, M, 6 + 3 * K]` (v26-pose).
     YoloPose,
     /// `[1, 4 + C + M, N]`: as yolov8, then the coefficients of M prototypes `[1, M, h, w]` (v8-seg, v11-seg); or that
-    /// transposed. Or suppressed already: `[1, D, 6 + M]` (v26-seg).
+    /// transposed. Or as yolov5, `[1, N, 5 + C + M]` with three anchors a cell (v5-seg, v7-seg). Or suppressed already:
+    /// `[1, D, 6 + M]` (v26-seg).
     YoloSeg,
     /// `[1, 4 + C + 1, N]`: as yolov8, but boxes are rotated about their centre by the last number, an angle in radians,
     /// clockwise on the screen (v8-obb, v11-obb). Or suppressed already: `[1, M, 7]` of centre x, y, width, height in

@@ -107,6 +107,10 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("o:float32:1x8x8400", [640, 640], None, Yolov8, Some(4)),
         ("o:float32:1x116x8400 protos:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
         ("p:float32:1x32x160x160 o:float32:1x300x38", [640, 640], Some(80), YoloSeg, Some(80)),
+        // YOLOv5-seg: three anchors in each cell.
+        ("output0:float32:1x25200x117 output1:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
+        ("output0:float32:1x25200x117 output1:float32:1x32x160x160", [640, 640], Some(80), YoloSeg, Some(80)),
+        ("output0:float32:1x25200x38 output1:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(1)),
         // 20 = 4 + 16: rotated boxes of 15 classes have to be asked for.
         ("o:float32:1x20x8400", [640, 640], Some(16), Yolov8, Some(16)),
         ("o:float32:1x20x8400", [640, 640], None, Yolov8, Some(16)),

@@ -169,6 +169,20 @@ fn centers(random: &mut Random, kind: DecoderKind, channels: [usize; 4], channel
 }
 
 /// The score whose logistic function is `p`.
+/// Masks of a model with objectness: 3 anchors in each of 1344 cells.
+fn seg_with_objectness(random: &mut Random) -> Case {
+    let scene = Scene::new(random, 4032, 5, 400, 240.0);
+    let mut row = |(b, s): (&[f32; 4], &Vec<f32>)| {
+        let more: Vec<f32> = (0..32).map(|_| random.range(-3.0, 3.0)).collect();
+        [centered(b).as_slice(), &[0.9 + s[0] * 0.1], s, &more].concat()
+    };
+    let values: Vec<f32> = scene.rows().flat_map(&mut row).collect();
+    let output = Tensor::new("output0", &[1, 4032, 5 + 5 + 32], &values);
+    let prototypes = Tensor::new("protos", &[1, 32, 4, 4], &[0.5; 32 * 16]);
+    let hints = Hints { classes: Some(5), ..Hints::default() };
+    Case::new("yolo-seg, v5", DecoderKind::YoloSeg, vec![output, prototypes], [256, 256], &hints, true)
+}
+
 fn logit(p: f32) -> f32 {
     let p = p.clamp(1e-4, 1.0 - 1e-4);
     (p / (1.0 - p)).ln()
@@ -344,6 +358,7 @@ pub fn cases(seed: u64) -> Vec<Case> {
     }
     cases.push(seg(&mut random, 32, false));
     cases.push(seg(&mut random, 32, true));
+    cases.push(seg_with_objectness(&mut random));
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));
