@@ -67,6 +67,8 @@ fn scores_that_nothing_explains_are_an_error_which_a_file_beside_the_model_preve
     let name = "queries-untold";
     let error = "do not tell what makes the scores probabilities. Set activation in [output]";
     run(&line(&model(name), "")).fails_with(&["logits:float32:1x4x4", error]);
+    let misplaced = run(&line(&model(name), "").replace("gpunms", "peakfind"));
+    misplaced.fails_with(&["look like a detector's boxes. Put gpunms in place of peakfind"]);
     let folder = scratch(name);
     let path = folder.join("model.onnx");
     std::fs::copy(model(name), &path).unwrap();

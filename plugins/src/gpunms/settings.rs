@@ -79,7 +79,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             false,
             "Multi-label",
             "Whether every class of an anchor above the threshold is a candidate, not only the best. If not set: the sidecar's, \
-             else the decoder's, which is true for queries that are not of softmax",
+             else the decoder's, which is true for queries without softmax",
         ),
         property!(
             Settings,
@@ -103,8 +103,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             1..=1_000_000,
             count(defaults.top_k_after),
             "Top k after NMS",
-            "Maximum number of boxes that are kept in a frame, the most confident first. If not set: the default, or for queries that \
-             are not of softmax their number",
+            "Maximum number of boxes that are kept in a frame, the most confident first. If not set: the default, or the \
+             number of queries without softmax",
         ),
         property!(Settings, min_width, 0.0..=1e6, "Minimum width", "Minimum width of a box in frame pixels"),
         property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
@@ -245,18 +245,20 @@ mod tests {
             let params = settings.params(info, &decoder(outputs, kind)).unwrap();
             (params.nms, params.multi_label, params.top_k_after)
         };
-        let (mut info, mut settings) = (ModelInfo::default(), Settings::default());
+        let (info, settings) = (ModelInfo::default(), Settings::default());
         let yolo = of(&settings, &info, &["o:float32:1x84x8400"], DecoderKind::Yolov8);
         assert_eq!(yolo, (Nms::ClassWise, false, 300));
         let detr = of(&settings, &info, &["logits:float32:1x200x81", boxes], DecoderKind::Queries);
         assert_eq!(detr, (Nms::None, false, 300));
         let logits = ["logits:float32:1x200x80", boxes];
         assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::None, true, 200));
-        info.output.multi_label = Some(false);
-        assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::None, false, 200));
-        settings =
-            Settings { multi_label: Some(true), top_k_after: Some(100), nms: NmsMode::ClassWise, ..settings };
-        assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::ClassWise, true, 100));
+        let settings = Settings {
+            multi_label: Some(false),
+            top_k_after: Some(100),
+            nms: NmsMode::ClassWise,
+            ..settings
+        };
+        assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::ClassWise, false, 100));
     }
 
     #[test]

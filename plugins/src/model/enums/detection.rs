@@ -36,7 +36,10 @@ pub enum Decoder {
     Queries,
     #[enum_value(name = "[1,4+C+3K,N]: box, classes, keypoints (v8-pose, v11-pose)", nick = "yolo-pose")]
     YoloPose,
-    #[enum_value(name = "[1,4+C+M,N] and prototypes [1,M,h,w]: masks (v8-seg, v11-seg)", nick = "yolo-seg")]
+    #[enum_value(
+        name = "[1,4+C+M,N] and prototypes [1,M,h,w]: masks (v5-seg, v8-seg, v11-seg)",
+        nick = "yolo-seg"
+    )]
     YoloSeg,
     #[enum_value(
         name = "[1,4+C+1,N]: box, classes, angle: rotated boxes (v8-obb, v11-obb)",
