@@ -23,6 +23,7 @@ mod plugin;
 mod poses;
 mod prebuild;
 mod publish;
+mod queries;
 mod records;
 mod regions;
 mod stats;

@@ -59,6 +59,18 @@ impl Decoder {
         self.plan.is_suppressed()
     }
 
+    /// Whether every class of an anchor is looked at if that is not set, as the model's own library does
+    /// ([`Params::multi_label`]).
+    pub fn usual_multi_label(&self) -> bool {
+        self.plan.pairs_kept().is_some()
+    }
+
+    /// Boxes that are kept if that is not set ([`Params::top_k_after`]): as many as the model has queries, if its own library
+    /// ranks all classes of all queries and keeps so many.
+    pub fn usual_top_k_after(&self) -> usize {
+        self.plan.pairs_kept().flatten().unwrap_or_else(|| Params::default().top_k_after)
+    }
+
     /// Refuses parameters that it would have to ignore.
     pub(super) fn check(&self, params: &Params) -> Result<(), DetectError> {
         let soft = match params.nms {
@@ -143,13 +155,13 @@ impl Decoder {
 /// yolov5 or a yolox of 80 classes or a yolov8 of 81: labels rule out the one or the other, never both of the first two.
 /// A number of keypoints among the hints rules out all decoders without; with
 /// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. A yolo-obb
-/// is never chosen unasked. If several remain, the caller must say which.
+/// is never chosen unasked, and queries only by their outputs' names. If several remain, the caller must say which.
 ///
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read; labels and
 /// numbers of boxes may be integers.
 ///
 /// # Errors
-/// [`DetectError::NoFit`], [`DetectError::RowFormat`], [`DetectError::Classifier`], [`DetectError::Maps`], [`DetectError::Labels`],
+/// [`DetectError::NoFit`], [`DetectError::RowFormat`], [`DetectError::Queries`], [`DetectError::Classifier`], [`DetectError::Maps`], [`DetectError::Labels`],
 /// [`DetectError::Keypoints`], [`DetectError::Ambiguous`], with `requested`
 /// [`DetectError::Unfit`] or [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use
 /// to the decoder.
@@ -165,6 +177,11 @@ pub fn choose(
     // Of one channel, its rows would be taken for boxes and scores.
     if requested.is_none() && is_map(&offer) {
         return Err(DetectError::Maps { offered: offered() });
+    }
+    if matches!(requested, None | Some(DecoderKind::Queries))
+        && decode::needs_activation(&offer, requested.is_some())
+    {
+        return Err(DetectError::Queries { offered: offered() });
     }
     let decoder = match (<[_; 1]>::try_from(fits(&offer, requested)), requested) {
         (Ok([(kind, fit)]), _) => {

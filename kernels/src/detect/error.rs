@@ -33,6 +33,16 @@ pub enum DetectError {
         /// The outputs.
         offered: String,
     },
+    /// The outputs are those of queries, and nothing tells what makes their scores probabilities.
+    #[error(
+        "the model's outputs {offered} are boxes and scores of queries, but do not tell what makes the scores probabilities. Set \
+         activation in [output] of the model's sidecar, \"softmax\" for DETR and YOLOS, \"sigmoid\" for Deformable DETR, RT-DETR, \
+         D-FINE and RF-DETR. The labels tell it as well: with softmax there is one column more than labels, the background's"
+    )]
+    Queries {
+        /// The outputs.
+        offered: String,
+    },
     /// The outputs are a classifier's.
     #[error(
         "no decoder fits the model's outputs {offered}, which look like a classifier's scores. Put classify in place of \

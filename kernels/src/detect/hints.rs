@@ -37,6 +37,13 @@ pub enum Background {
     Last,
 }
 
+impl Background {
+    /// Columns of the scores that are background.
+    pub(super) fn columns(self) -> usize {
+        usize::from(self != Self::None)
+    }
+}
+
 /// In which unit a heat-map's sizes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SizeUnit {
@@ -106,13 +113,15 @@ pub struct Hints {
     pub classes: Option<usize>,
     /// Strides of the detection heads, in the order in which the model concatenates them.
     pub strides: Vec<usize>,
-    /// Format of the boxes, instead of the decoder's own (yolov5, yolov8, end-to-end, detections, boxes-scores).
+    /// Format of the boxes, instead of the decoder's own (yolov5, yolov8, end-to-end, detections,
+    /// boxes-scores, queries).
     pub box_format: Option<BoxFormat>,
-    /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, detections, boxes-scores).
+    /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, detections,
+    /// boxes-scores, queries).
     pub normalized: Option<bool>,
-    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores only).
+    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores and queries only).
     pub activation: Option<Activation>,
-    /// Which column of the scores is the background (boxes-scores); `First`: labels count from 1 (end-to-end, detections).
+    /// Which column of the scores is the background (boxes-scores, queries); `First`: labels count from 1 (end-to-end, detections).
     pub background: Option<Background>,
     /// Order of the columns (end-to-end).
     pub row_format: Option<RowFormat>,
@@ -162,7 +171,7 @@ impl Hints {
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
-        use DecoderKind::{BoxesScores, Detections, EndToEnd, Nanodet, YoloObb, Yolox};
+        use DecoderKind::{BoxesScores, Detections, EndToEnd, Nanodet, Queries, YoloObb, Yolox};
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
@@ -187,7 +196,7 @@ impl Hints {
             Some(_) if matches!(kind, EndToEnd | Detections) => {
                 return useless("activation", "whose confidences are final");
             }
-            Some(Activation::Softmax) if kind != BoxesScores => {
+            Some(Activation::Softmax) if !matches!(kind, BoxesScores | Queries) => {
                 return useless("activation softmax", "whose classes are scored independently");
             }
             _ => {}
@@ -195,7 +204,7 @@ impl Hints {
         if matches!(kind, EndToEnd | Detections) && self.background == Some(Background::Last) {
             return useless("background last", "whose labels begin with the background if they have one");
         }
-        let has_background = matches!(kind, BoxesScores | EndToEnd | Detections);
+        let has_background = matches!(kind, BoxesScores | Queries | EndToEnd | Detections);
         if !has_background && matches!(self.background, Some(Background::First | Background::Last)) {
             return useless("background", "which has no background column");
         }
@@ -210,6 +219,6 @@ impl Hints {
 
     /// Columns of the scores that are background.
     pub(super) fn background_columns(&self) -> usize {
-        usize::from(matches!(self.background, Some(Background::First | Background::Last)))
+        self.background.map_or(0, Background::columns)
     }
 }

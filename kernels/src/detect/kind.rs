@@ -28,14 +28,21 @@ pub enum DecoderKind {
     /// Class scores `[1, Ns, C]` and DFL logits `[1, Ns, 4 * bins]` for each stride, or both side by side in one
     /// `[1, N, C + 4 * bins]`. Four strides mean NanoDet-Plus, whose points lie on the cells' corners.
     Nanodet,
-    /// `[1, N, 4]` boxes and `[1, N, C]` scores (SSD, DETR). Without hints: corners x1, y1, x2, y2 in 0..1 of the
+    /// `[1, N, 4]` boxes and `[1, N, C]` scores (SSD). Without hints: corners x1, y1, x2, y2 in 0..1 of the
     /// tensor, scores that are probabilities already, no background column.
     BoxesScores,
+    /// `[1, Q, 4]` boxes and `[1, Q, C]` logits of a transformer's Q queries (DETR and its descendants), or both side by side,
+    /// `[1, Q, 4 + C]`, with scores that are probabilities (RT-DETR as Ultralytics exported it to 8.4.50). Centre x, y, width,
+    /// height in 0..1 of the tensor; none twice, so no NMS. With sigmoid every class of a query may be an object and the
+    /// strongest Q remain (Deformable DETR, RT-DETR, D-FINE, RF-DETR); with softmax a query's best class alone, and the last
+    /// column is the background (DETR, YOLOS).
+    Queries,
     /// `[1, 4 + C + 3 * K, N]`: as yolov8, then x, y in tensor pixels and visibility of each of K keypoints (v8-pose,
     /// v11-pose), or `2 * K` without visibility; or that transposed. Or suppressed already: `[1, M, 6 + 3 * K]` (v26-pose).
     YoloPose,
     /// `[1, 4 + C + M, N]`: as yolov8, then the coefficients of M prototypes `[1, M, h, w]` (v8-seg, v11-seg); or that
-    /// transposed. Or suppressed already: `[1, D, 6 + M]` (v26-seg).
+    /// transposed. Or as yolov5, `[1, N, 5 + C + M]` with three anchors a cell (v5-seg, v7-seg). Or suppressed already:
+    /// `[1, D, 6 + M]` (v26-seg).
     YoloSeg,
     /// `[1, 4 + C + 1, N]`: as yolov8, but boxes are rotated about their centre by the last number, an angle in radians,
     /// clockwise on the screen (v8-obb, v11-obb). Or suppressed already: `[1, M, 7]` of centre x, y, width, height in
@@ -53,7 +60,7 @@ pub enum DecoderKind {
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
@@ -61,6 +68,7 @@ impl DecoderKind {
         Self::Detections,
         Self::Nanodet,
         Self::BoxesScores,
+        Self::Queries,
         Self::YoloPose,
         Self::YoloSeg,
         Self::YoloObb,
@@ -78,6 +86,7 @@ impl DecoderKind {
             Self::Detections => "detections",
             Self::Nanodet => "nanodet",
             Self::BoxesScores => "boxes-scores",
+            Self::Queries => "queries",
             Self::YoloPose => "yolo-pose",
             Self::YoloSeg => "yolo-seg",
             Self::YoloObb => "yolo-obb",
@@ -86,9 +95,11 @@ impl DecoderKind {
         }
     }
 
-    /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates, or the boxes are final.
+    /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates, the boxes are final,
+    /// or the model was trained to find nothing twice.
     pub fn usual_nms(self) -> Nms {
-        if self.has_centers() || self == Self::Detections { Nms::None } else { Nms::ClassWise }
+        let is_unique = self.has_centers() || matches!(self, Self::Detections | Self::Queries);
+        if is_unique { Nms::None } else { Nms::ClassWise }
     }
 
     /// Whether objects are peaks of heat-maps.

@@ -126,7 +126,7 @@ impl DecodingElementImpl for GpuNms {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?;
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let params = lock(&self.settings).params(&info, decoder.kind())?;
+        let params = lock(&self.settings).params(&info, &decoder)?;
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
             check_masks(&decoder)?;

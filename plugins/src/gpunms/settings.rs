@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use cudainfer_kernels::detect::{DecoderKind, Hints, Nms, Params};
+use cudainfer_kernels::detect::{self as kernels, DecoderKind, Hints, Nms, Params};
 
 use crate::model::ModelInfo;
 use crate::model::enums::detection::{Decoder, NmsMode};
@@ -79,7 +79,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             false,
             "Multi-label",
             "Whether every class of an anchor above the threshold is a candidate, not only the best. If not set: the sidecar's, \
-             else the default",
+             else the decoder's, which is true for queries without softmax",
         ),
         property!(
             Settings,
@@ -103,7 +103,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             1..=1_000_000,
             count(defaults.top_k_after),
             "Top k after NMS",
-            "Maximum number of boxes that are kept in a frame, the most confident first",
+            "Maximum number of boxes that are kept in a frame, the most confident first. If not set: the default, or the \
+             number of queries without softmax",
         ),
         property!(Settings, min_width, 0.0..=1e6, "Minimum width", "Minimum width of a box in frame pixels"),
         property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
@@ -150,11 +151,11 @@ impl Settings {
         }
     }
 
-    /// The thresholds and limits for such a decoder.
+    /// The thresholds and limits for this decoder.
     ///
     /// # Errors
     /// A sentence about a class that the model does not have or a number that is none.
-    pub fn params(&self, info: &ModelInfo, kind: DecoderKind) -> Result<Params, String> {
+    pub fn params(&self, info: &ModelInfo, decoder: &kernels::Decoder) -> Result<Params, String> {
         let defaults = Params::default();
         let nms = match (self.nms, info.output.nms) {
             (NmsMode::Auto, Some(nms)) => nms,
@@ -168,7 +169,7 @@ impl Settings {
             iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
             class_iou: thresholds("class-iou", &self.class_iou, info)?,
             nms: match nms {
-                NmsMode::Auto => kind.usual_nms(),
+                NmsMode::Auto => decoder.kind().usual_nms(),
                 NmsMode::ClassWise => Nms::ClassWise,
                 NmsMode::Agnostic => Nms::Agnostic,
                 NmsMode::SoftLinear => Nms::SoftLinear,
@@ -176,11 +177,14 @@ impl Settings {
                 NmsMode::None => Nms::None,
             },
             top_k_before: count(self.top_k_before, defaults.top_k_before),
-            top_k_after: count(self.top_k_after, defaults.top_k_after),
+            top_k_after: count(self.top_k_after, decoder.usual_top_k_after()),
             classes: list(&self.classes)
                 .map(|name| class("classes", name, info))
                 .collect::<Result<_, _>>()?,
-            multi_label: self.multi_label.or(info.output.multi_label).unwrap_or(defaults.multi_label),
+            multi_label: self
+                .multi_label
+                .or(info.output.multi_label)
+                .unwrap_or_else(|| decoder.usual_multi_label()),
             min_size: [self.min_width, self.min_height],
         })
     }
@@ -228,12 +232,42 @@ fn class(property: &str, name: &str, info: &ModelInfo) -> Result<u32, String> {
 mod tests {
     use super::*;
 
+    fn decoder(outputs: &[&str], kind: DecoderKind) -> kernels::Decoder {
+        let outputs: Vec<_> = outputs.iter().map(|text| text.parse().unwrap()).collect();
+        kernels::choose(&outputs, [640, 640], Some(kind), &Hints { classes: Some(80), ..Hints::default() })
+            .unwrap()
+    }
+
+    #[test]
+    fn what_is_not_set_is_what_the_decoders_library_does() {
+        let boxes = "pred_boxes:float32:1x200x4";
+        let of = |settings: &Settings, info: &ModelInfo, outputs: &[&str], kind| {
+            let params = settings.params(info, &decoder(outputs, kind)).unwrap();
+            (params.nms, params.multi_label, params.top_k_after)
+        };
+        let (info, settings) = (ModelInfo::default(), Settings::default());
+        let yolo = of(&settings, &info, &["o:float32:1x84x8400"], DecoderKind::Yolov8);
+        assert_eq!(yolo, (Nms::ClassWise, false, 300));
+        let detr = of(&settings, &info, &["logits:float32:1x200x81", boxes], DecoderKind::Queries);
+        assert_eq!(detr, (Nms::None, false, 300));
+        let logits = ["logits:float32:1x200x80", boxes];
+        assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::None, true, 200));
+        let settings = Settings {
+            multi_label: Some(false),
+            top_k_after: Some(100),
+            nms: NmsMode::ClassWise,
+            ..settings
+        };
+        assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::ClassWise, false, 100));
+    }
+
     #[test]
     fn classes_are_found_by_number_where_labels_are_unknown_and_named_in_the_error() {
         let info = ModelInfo::default();
+        let decoder = decoder(&["o:float32:1x84x8400"], DecoderKind::Yolov8);
         let settings =
             Settings { classes: "2, 7".into(), class_confidence: "2=0.5".into(), ..Settings::default() };
-        let params = settings.params(&info, DecoderKind::Yolov8).unwrap();
+        let params = settings.params(&info, &decoder).unwrap();
         assert_eq!(params.classes, [2, 7]);
         assert_eq!(params.class_confidence, [(2, 0.5)]);
         for (field, text) in
@@ -244,7 +278,7 @@ mod tests {
             } else {
                 Settings { class_confidence: text.into(), ..Settings::default() }
             };
-            let error = settings.params(&info, DecoderKind::Yolov8).unwrap_err();
+            let error = settings.params(&info, &decoder).unwrap_err();
             assert!(error.starts_with(field), "{error}");
         }
     }

@@ -110,7 +110,7 @@ pub struct Output {
     pub multi_label: Option<bool>,
     /// Strides of the grids, in the order in which the model writes them.
     pub strides: Option<Vec<usize>>,
-    /// Format of the boxes, for the boxes-scores decoder.
+    /// Format of the boxes, instead of the decoder's own.
     #[serde(deserialize_with = "box_format", serialize_with = "write_box_format")]
     pub box_format: Option<BoxFormat>,
     /// Whether these boxes are fractions of the input, 0 to 1.

@@ -7,15 +7,17 @@ use super::super::candidates::Collector;
 use super::super::cuda::{Layout, Output};
 use super::super::offer::{Evidence, Offer, Plane};
 use super::super::{Activation, DecoderKind, DetectError};
-use super::matrix::Shaped;
+use super::matrix::{Shaped, is_tall};
 use super::yolov8::Anchors;
-use super::{end_to_end, yolov8};
+use super::{end_to_end, objectness, yolov5, yolov8};
 
 /// How the rest is written.
 #[derive(Clone, Debug)]
 pub enum Head {
     /// As yolov8, in either orientation.
     Raw(yolov8::Plan),
+    /// As yolov5.
+    Objectness(yolov5::Plan),
     /// As end-to-end, one column a number.
     Final(end_to_end::Plan),
 }
@@ -42,6 +44,23 @@ impl Head {
         Some((Self::Raw(plan), evidence, Some(classes)))
     }
 
+    /// `plane` as `[N, 5 + classes + more]`, with three anchors a cell.
+    pub fn with_objectness(
+        kind: DecoderKind,
+        offer: &Offer<'_>,
+        plane: &Plane,
+        more: usize,
+    ) -> Option<Reading> {
+        let classes = plane.columns?.checked_sub(objectness::BEFORE_CLASSES + more).filter(|c| *c > 0)?;
+        if offer.hints.classes.is_some_and(|c| c != classes) {
+            return None;
+        }
+        let evidence = yolov5::evidence(offer, plane);
+        let plan = || yolov5::Plan::new(kind, offer, plane, Some(classes), more);
+        (evidence == Evidence::Exact || is_tall(plane.rows, plane.columns))
+            .then(|| (Self::Objectness(plan()), evidence, Some(classes)))
+    }
+
     /// `plane` as `[M, 6 + more]`.
     pub fn suppressed(kind: DecoderKind, offer: &Offer<'_>, plane: &Plane, more: usize) -> Option<Reading> {
         // Its confidences are final.
@@ -54,6 +73,8 @@ impl Head {
     pub fn rotated(self) -> Self {
         match self {
             Self::Raw(plan) => Self::Raw(plan.rotated()),
+            // No family has both.
+            Self::Objectness(plan) => Self::Objectness(plan),
             Self::Final(plan) => Self::Final(plan.rotated()),
         }
     }
@@ -72,6 +93,7 @@ impl Head {
     pub fn unit(&self) -> [f32; 2] {
         match self {
             Self::Raw(plan) => plan.unit(),
+            Self::Objectness(plan) => plan.unit(),
             Self::Final(plan) => plan.unit(),
         }
     }
@@ -80,6 +102,7 @@ impl Head {
     pub fn activation(&self) -> Activation {
         match self {
             Self::Raw(plan) => plan.activation(),
+            Self::Objectness(plan) => plan.activation(),
             Self::Final(_) => Activation::None,
         }
     }
@@ -87,6 +110,7 @@ impl Head {
     pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
         match self {
             Self::Raw(plan) => plan.decode(outputs, into),
+            Self::Objectness(plan) => plan.decode(outputs, into),
             Self::Final(plan) => plan.decode(outputs, into),
         }
     }
@@ -94,6 +118,7 @@ impl Head {
     pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
         match self {
             Self::Raw(plan) => plan.layout(outputs),
+            Self::Objectness(plan) => plan.layout(outputs),
             Self::Final(plan) => plan.layout(outputs),
         }
     }
@@ -106,6 +131,10 @@ impl Head {
                 let (output, element, [step, value_step]) = plan.behind_classes(outputs)?;
                 let angle = element.checked_div(value_step).unwrap_or(0);
                 Extra { output, element: 0, step, value_step, meaning: place(angle) }
+            }
+            Self::Objectness(plan) => {
+                let (output, element, step) = plan.behind_classes(outputs)?;
+                Extra { output, element: 0, step, value_step: 1, meaning: place(element) }
             }
             Self::Final(plan) => {
                 let (output, columns) = plan.columns(outputs)?;
@@ -120,6 +149,10 @@ impl Head {
             Self::Raw(plan) => {
                 let (output, element, [step, value_step]) = plan.behind_classes(outputs)?;
                 Extra { output, element, step, value_step, meaning }
+            }
+            Self::Objectness(plan) => {
+                let (output, element, step) = plan.behind_classes(outputs)?;
+                Extra { output, element, step, value_step: 1, meaning }
             }
             Self::Final(plan) => {
                 let (output, columns) = plan.columns(outputs)?;

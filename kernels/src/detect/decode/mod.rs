@@ -11,6 +11,7 @@ mod head;
 mod matrix;
 mod nanodet;
 mod objectness;
+mod queries;
 pub(super) mod scan;
 mod yolo_obb;
 mod yolo_pose;
@@ -29,6 +30,7 @@ use super::{DecoderKind, DetectError};
 
 pub(super) use end_to_end::needs_format;
 pub(super) use matrix::Shaped;
+pub(super) use queries::needs_activation;
 
 /// How to read the outputs that were offered.
 #[derive(Clone, Debug)]
@@ -40,6 +42,7 @@ pub(super) enum Plan {
     Detections(detections::Plan),
     Nanodet(nanodet::Plan),
     BoxesScores(boxes_scores::Plan),
+    Queries(queries::Plan),
     YoloPose(yolo_pose::Plan),
     YoloSeg(yolo_seg::Plan),
     YoloObb(yolo_obb::Plan),
@@ -57,6 +60,7 @@ impl Plan {
             Self::Detections(plan) => plan.decode(outputs, into),
             Self::Nanodet(plan) => plan.decode(outputs, into),
             Self::BoxesScores(plan) => plan.decode(outputs, into),
+            Self::Queries(plan) => plan.decode(outputs, into),
             Self::YoloPose(plan) => plan.head.decode(outputs, into),
             Self::YoloSeg(plan) => plan.head.decode(outputs, into),
             Self::YoloObb(plan) => plan.head.decode(outputs, into),
@@ -74,6 +78,7 @@ impl Plan {
             Self::Detections(plan) => plan.layout(outputs),
             Self::Nanodet(plan) => plan.layout(outputs),
             Self::BoxesScores(plan) => plan.layout(outputs),
+            Self::Queries(plan) => plan.layout(outputs),
             Self::YoloPose(plan) => plan.head.layout(outputs),
             Self::YoloSeg(plan) => plan.head.layout(outputs),
             Self::YoloObb(plan) => plan.head.layout(outputs),
@@ -140,6 +145,15 @@ impl Plan {
         matches!(self, Self::Detections(_)) || self.is_suppressed()
     }
 
+    /// How many query and class pairs are kept, if every class of a query may be an object: as many as there are queries, where
+    /// the shapes say how many.
+    pub fn pairs_kept(&self) -> Option<Option<usize>> {
+        match self {
+            Self::Queries(plan) => plan.pairs_kept(),
+            _ => None,
+        }
+    }
+
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
     pub fn by_columns(&self) -> bool {
         match self {
@@ -163,6 +177,7 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::Detections => each(detections::fits(offer), Plan::Detections),
         DecoderKind::Nanodet => each(nanodet::fits(offer), Plan::Nanodet),
         DecoderKind::BoxesScores => each(boxes_scores::fits(offer), Plan::BoxesScores),
+        DecoderKind::Queries => each(queries::fits(offer), Plan::Queries),
         DecoderKind::YoloPose => each(yolo_pose::fits(offer), Plan::YoloPose),
         DecoderKind::YoloSeg => each(yolo_seg::fits(offer), Plan::YoloSeg),
         DecoderKind::YoloObb => each(yolo_obb::fits(offer), Plan::YoloObb),
@@ -185,6 +200,7 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::Detections => detections::wanted(offer),
         DecoderKind::Nanodet => nanodet::wanted(offer),
         DecoderKind::BoxesScores => boxes_scores::wanted(offer),
+        DecoderKind::Queries => queries::wanted(offer),
         DecoderKind::YoloPose => yolo_pose::wanted(offer),
         DecoderKind::YoloSeg => yolo_seg::wanted(offer),
         DecoderKind::YoloObb => yolo_obb::wanted(offer),

@@ -8,11 +8,13 @@ use super::scan::{is_bad, probability, take_scored};
 /// Columns before the class scores.
 pub const BEFORE_CLASSES: usize = 5;
 
-/// Collects the rows whose objectness times best class score passes, or times each of them; `corners` decodes a row's box.
+/// Collects the rows whose objectness times best class score passes, or times each of them; the last `more` columns are no class
+/// scores, and `corners` decodes a row's box.
 ///
 /// A row whose objectness alone fails is not looked at further, as in YOLOv5's own NMS: no class score exceeds 1.
 pub fn decode(
     rows: &Matrix<'_>,
+    more: usize,
     activation: Activation,
     into: &mut Collector<'_>,
     corners: impl Fn(usize, [f32; 4]) -> [f32; 4],
@@ -28,6 +30,7 @@ pub fn decode(
         if objectness < lowest {
             continue;
         }
+        let scores = &scores[..scores.len().saturating_sub(more)];
         take_scored(
             scores,
             into,

@@ -1,5 +1,6 @@
-//! Instance masks: `[1, 4 + C + M, N]` (YOLOv8-seg, v11-seg) or that transposed, or `[1, D, 6 + M]`, already suppressed
-//! (v26-seg), whose last M numbers are the coefficients of the prototypes `[1, M, h, w]` (Bolya et al., "YOLACT", 2019).
+//! Instance masks: `[1, 4 + C + M, N]` (YOLOv8-seg, v11-seg) or that transposed, `[1, N, 5 + C + M]` with objectness before the
+//! class scores (YOLOv5-seg, v7-seg), or `[1, D, 6 + M]`, already suppressed (v26-seg), whose last M numbers are the coefficients
+//! of the prototypes `[1, M, h, w]` (Bolya et al., "YOLACT", 2019).
 
 use super::super::attached::{Extra, Meaning};
 use super::super::offer::{Fit, Offer, Plane};
@@ -20,8 +21,8 @@ pub struct Plan {
 
 pub fn wanted(offer: &Offer<'_>) -> String {
     format!(
-        "a float output [1, 4 + {} + M, N], or that transposed, of decoded boxes, class scores and coefficients, or [1, D, 6 + M], already \
-         suppressed, and the prototypes [1, M, h, w]",
+        "a float output [1, 4 + {0} + M, N], or that transposed, of decoded boxes, class scores and coefficients, or [1, N, 5 + {0} + M] \
+         with objectness before the class scores, or [1, D, 6 + M], already suppressed, and the prototypes [1, M, h, w]",
         offer.class_term()
     )
 }
@@ -29,7 +30,9 @@ pub fn wanted(offer: &Offer<'_>) -> String {
 pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     let [columns, rows] =
         Anchors::ALL.map(|anchors| each(offer, |plane, more| Head::raw(KIND, offer, plane, anchors, more)));
-    surest([columns, each(offer, |plane, more| Head::suppressed(KIND, offer, plane, more)), rows])
+    let suppressed = each(offer, |plane, more| Head::suppressed(KIND, offer, plane, more));
+    let objectness = each(offer, |plane, more| Head::with_objectness(KIND, offer, plane, more));
+    surest([columns, suppressed, rows, objectness])
 }
 
 /// The fits of each plane beside prototypes, where `read` can read it with so many coefficients.

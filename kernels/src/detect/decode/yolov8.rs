@@ -120,6 +120,11 @@ impl Plan {
         }
     }
 
+    /// With boxes that are written so.
+    pub fn coded(self, boxes: BoxCoding) -> Self {
+        Self { boxes, ..self }
+    }
+
     /// With boxes that are rotated by the angle in the last row.
     pub fn rotated(self) -> Self {
         Self { rotated: true, boxes: self.boxes.centered(), ..self }

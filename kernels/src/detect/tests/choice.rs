@@ -98,7 +98,7 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("boxes:float32:1x8732x4 scores:float32:1x8732x21", [300, 300], None, BoxesScores, Some(21)),
         ("s:float32:1x?x21 b:float32:1x?x4", [300, 300], None, BoxesScores, Some(21)),
         ("b:float32:1x2535x1x4 s:float32:1x2535x80", [416, 416], None, BoxesScores, Some(80)),
-        ("pred_boxes:float32:100x4 logits:float32:100x4", [640, 640], None, BoxesScores, Some(4)),
+        ("boxes:float32:100x4 scores:float32:100x4", [640, 640], None, BoxesScores, Some(4)),
         // 56 = 4 + 52, or 4 + 1 + 17 * 3: the labels tell.
         ("o:float32:1x56x8400", [640, 640], Some(52), Yolov8, Some(52)),
         ("o:float32:1x56x8400", [640, 640], Some(1), YoloPose, Some(1)),
@@ -107,6 +107,10 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("o:float32:1x8x8400", [640, 640], None, Yolov8, Some(4)),
         ("o:float32:1x116x8400 protos:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
         ("p:float32:1x32x160x160 o:float32:1x300x38", [640, 640], Some(80), YoloSeg, Some(80)),
+        // YOLOv5-seg: three anchors in each cell.
+        ("output0:float32:1x25200x117 output1:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
+        ("output0:float32:1x25200x117 output1:float32:1x32x160x160", [640, 640], Some(80), YoloSeg, Some(80)),
+        ("output0:float32:1x25200x38 output1:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(1)),
         // 20 = 4 + 16: rotated boxes of 15 classes have to be asked for.
         ("o:float32:1x20x8400", [640, 640], Some(16), Yolov8, Some(16)),
         ("o:float32:1x20x8400", [640, 640], None, Yolov8, Some(16)),

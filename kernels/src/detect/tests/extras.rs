@@ -401,3 +401,29 @@ fn a_box_in_a_rotated_region_is_the_upright_one_around_it() {
         assert_eq!(found.iter().map(|d| d.rect).collect::<Vec<_>>(), wanted);
     }
 }
+
+#[test]
+fn masks_of_a_model_with_objectness_have_the_coefficients_behind_its_classes() {
+    // 3 anchors in each of 84 cells; two of them are sure, one by its class only.
+    let quiet = [8.0, 8.0, 4.0, 4.0, 0.0625, 0.5, 0.5, 9.0, 9.0, 9.0, 9.0];
+    let mut rows = vec![quiet.to_vec(); 252];
+    rows[7] = vec![32.0, 24.0, 16.0, 8.0, 0.5, 0.25, 0.75, 1.0, -2.0, 3.0, 0.5];
+    rows[100] = vec![16.0, 48.0, 8.0, 8.0, 0.75, 1.0, 0.125, 4.0, 5.0, -6.0, 7.0];
+    rows[200] = vec![48.0, 48.0, 8.0, 8.0, 0.125, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let prototypes = Tensor::new("protos", &[1, 4, 16, 16], &[0.0; 1024]);
+    let tensors = [table(&rows, false, false), prototypes];
+    for hints in [Hints::default(), Hints { classes: Some(2), ..Hints::default() }] {
+        let decoder = choose(&descs(&tensors), [64, 64], None, &hints).unwrap();
+        assert_eq!((decoder.kind(), decoder.classes()), (DecoderKind::YoloSeg, Some(2)));
+        assert_eq!(decoder.masks(), Some(Masks { prototypes: 1, coefficients: 4 }));
+        let (found, attached) = run_attached(&tensors, decoder, open_params(0.25), &Affine::IDENTITY);
+        assert_eq!(
+            found,
+            [
+                Detection { rect: Rect { x: 12.0, y: 44.0, w: 8.0, h: 8.0 }, confidence: 0.75, class: 0 },
+                Detection { rect: Rect { x: 24.0, y: 20.0, w: 16.0, h: 8.0 }, confidence: 0.375, class: 1 },
+            ]
+        );
+        assert_eq!(attached.coefficients, [4.0, 5.0, -6.0, 7.0, 1.0, -2.0, 3.0, 0.5]);
+    }
+}

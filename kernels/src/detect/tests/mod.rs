@@ -6,6 +6,7 @@ mod extras;
 mod finals;
 mod limits;
 mod multi_label;
+mod queries;
 mod rotated;
 mod suppression;
 

@@ -27,11 +27,19 @@ pub enum Decoder {
     Detections,
     #[enum_value(name = "Class scores and distributed boxes (DFL) for several strides", nick = "nanodet")]
     Nanodet,
-    #[enum_value(name = "[1,N,4] boxes and [1,N,C] scores (SSD, DETR)", nick = "boxes-scores")]
+    #[enum_value(name = "[1,N,4] boxes and [1,N,C] scores (SSD)", nick = "boxes-scores")]
     BoxesScores,
+    #[enum_value(
+        name = "[1,Q,4] boxes and [1,Q,C] scores of queries; need no NMS (DETR, RT-DETR, D-FINE, RF-DETR)",
+        nick = "queries"
+    )]
+    Queries,
     #[enum_value(name = "[1,4+C+3K,N]: box, classes, keypoints (v8-pose, v11-pose)", nick = "yolo-pose")]
     YoloPose,
-    #[enum_value(name = "[1,4+C+M,N] and prototypes [1,M,h,w]: masks (v8-seg, v11-seg)", nick = "yolo-seg")]
+    #[enum_value(
+        name = "[1,4+C+M,N] and prototypes [1,M,h,w]: masks (v5-seg, v8-seg, v11-seg)",
+        nick = "yolo-seg"
+    )]
     YoloSeg,
     #[enum_value(
         name = "[1,4+C+1,N]: box, classes, angle: rotated boxes (v8-obb, v11-obb)",
@@ -57,6 +65,7 @@ impl Decoder {
             Self::Detections => Some(DecoderKind::Detections),
             Self::Nanodet => Some(DecoderKind::Nanodet),
             Self::BoxesScores => Some(DecoderKind::BoxesScores),
+            Self::Queries => Some(DecoderKind::Queries),
             Self::YoloPose => Some(DecoderKind::YoloPose),
             Self::YoloSeg => Some(DecoderKind::YoloSeg),
             Self::YoloObb => Some(DecoderKind::YoloObb),
@@ -73,7 +82,7 @@ impl Decoder {
 pub enum NmsMode {
     #[default]
     #[enum_value(
-        name = "As in the sidecar, else class-wise, or none for heat maps and detections",
+        name = "As in the sidecar, else class-wise, or none for heat maps, detections and queries",
         nick = "auto"
     )]
     Auto,

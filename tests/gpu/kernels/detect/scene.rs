@@ -85,6 +85,25 @@ impl Scene {
     }
 }
 
+/// Queries with what is usual for them: centre and size in 0..1, and with softmax the background last.
+fn queries(random: &mut Random, activation: Activation) -> Case {
+    let scene = Scene::new(random, 301, 9, 100, 600.0);
+    let boxes: Vec<f32> = scene.boxes.iter().flat_map(|b| centered(b).map(|v| v / 640.0)).collect();
+    let row = |s: &Vec<f32>| match activation {
+        Activation::None => s.clone(),
+        Activation::Sigmoid => s.iter().map(|v| logit(*v)).collect(),
+        Activation::Softmax => s.iter().map(|v| logit(*v) + 3.0).chain([s[0] * 10.0]).collect::<Vec<_>>(),
+    };
+    let scores: Vec<Vec<f32>> = scene.scores.iter().map(row).collect();
+    let tensors = vec![
+        Tensor::new("logits", &[1, 301, scores[0].len()], &scores.concat()),
+        Tensor::new("pred_boxes", &[1, 301, 4], &boxes),
+    ];
+    let hints = Hints { activation: Some(activation), ..Hints::default() };
+    let exact = activation == Activation::None;
+    Case::new(&format!("queries {activation:?}"), DecoderKind::Queries, tensors, [640, 640], &hints, exact)
+}
+
 fn centered(b: &[f32; 4]) -> [f32; 4] {
     [(b[0] + b[2]) * 0.5, (b[1] + b[3]) * 0.5, b[2] - b[0], b[3] - b[1]]
 }
@@ -150,6 +169,20 @@ fn centers(random: &mut Random, kind: DecoderKind, channels: [usize; 4], channel
 }
 
 /// The score whose logistic function is `p`.
+/// Masks of a model with objectness: 3 anchors in each of 1344 cells.
+fn seg_with_objectness(random: &mut Random) -> Case {
+    let scene = Scene::new(random, 4032, 5, 400, 240.0);
+    let mut row = |(b, s): (&[f32; 4], &Vec<f32>)| {
+        let more: Vec<f32> = (0..32).map(|_| random.range(-3.0, 3.0)).collect();
+        [centered(b).as_slice(), &[0.9 + s[0] * 0.1], s, &more].concat()
+    };
+    let values: Vec<f32> = scene.rows().flat_map(&mut row).collect();
+    let output = Tensor::new("output0", &[1, 4032, 5 + 5 + 32], &values);
+    let prototypes = Tensor::new("protos", &[1, 32, 4, 4], &[0.5; 32 * 16]);
+    let hints = Hints { classes: Some(5), ..Hints::default() };
+    Case::new("yolo-seg, v5", DecoderKind::YoloSeg, vec![output, prototypes], [256, 256], &hints, true)
+}
+
 fn logit(p: f32) -> f32 {
     let p = p.clamp(1e-4, 1.0 - 1e-4);
     (p / (1.0 - p)).ln()
@@ -314,11 +347,18 @@ pub fn cases(seed: u64) -> Vec<Case> {
         let name = format!("boxes-scores {format:?} {activation:?} {background:?}");
         cases.push(Case::new(&name, DecoderKind::BoxesScores, tensors, [640, 640], &hints, exact));
     }
+    for activation in activations {
+        cases.push(queries(&mut random, activation));
+    }
+    let hints = Hints { normalized: Some(false), ..Hints::default() };
+    let joined = vec![Scene::new(&mut random, 301, 9, 100, 600.0).transposed_yolov8()];
+    cases.push(Case::new("queries, joined", DecoderKind::Queries, joined, [640, 640], &hints, true));
     for (points, numbers, suppressed) in [(17, 3, false), (5, 2, false), (3, 3, true)] {
         cases.push(pose(&mut random, points, numbers, suppressed));
     }
     cases.push(seg(&mut random, 32, false));
     cases.push(seg(&mut random, 32, true));
+    cases.push(seg_with_objectness(&mut random));
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));
