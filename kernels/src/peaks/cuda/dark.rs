@@ -2,7 +2,7 @@
 
 use super::Records;
 use super::arguments::Arguments;
-use super::finder::number;
+use super::record::number;
 use crate::device::{CudaStream, DeviceError, DeviceTensor, Kernel};
 use crate::peaks::dark::Blur;
 use crate::peaks::grid::MapShape;

@@ -11,12 +11,15 @@
 mod arguments;
 mod dark;
 mod finder;
+mod launch;
+mod record;
 
 pub(crate) use arguments::Records;
 pub use finder::CudaPeaks;
 
 use dark::Dark;
-use finder::{At, Header, NONE, RECORD, Record, number, step};
+use finder::At;
+use record::{Header, NONE, RECORD, Record, number, step};
 
 use super::announced::Announced;
 use super::choose::{Candidate, TensorPeak, choose};
