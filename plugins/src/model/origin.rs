@@ -130,7 +130,7 @@ impl Group {
             }
             Self::Labels => !output.labels.is_empty() || output.labels_file.is_some(),
             Self::Keypoints => output.keypoints.is_some() || *skeleton != Skeleton::default(),
-            Self::Classes => classify.activation.is_some(),
+            Self::Classes => classify.activation.is_some() || classify.mode.is_some(),
             Self::Masks => {
                 segment.mode.is_some() || segment.activation.is_some() || segment.background.is_some()
             }
@@ -174,7 +174,10 @@ impl Group {
                 output.keypoints = from.output.keypoints;
                 into.skeleton.clone_from(&from.skeleton);
             }
-            Self::Classes => into.classify.activation = from.classify.activation,
+            Self::Classes => {
+                into.classify.activation = from.classify.activation;
+                into.classify.mode = from.classify.mode;
+            }
             Self::Masks => {
                 into.segment.mode = from.segment.mode;
                 into.segment.activation = from.segment.activation;

@@ -219,6 +219,9 @@ pub struct Peaks {
 pub struct Classify {
     /// The output that holds the scores.
     pub output: Option<String>,
+    /// `classes` or `text`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub mode: Option<classes::Mode>,
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<classes::Activation>,
@@ -239,6 +242,9 @@ pub struct Head {
     pub labels: Vec<String>,
     /// File beside the sidecar with the same names, one per line.
     pub labels_file: Option<PathBuf>,
+    /// `classes` or `text`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub mode: Option<classes::Mode>,
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<classes::Activation>,
