@@ -149,3 +149,81 @@ fn scores_of_steps_without_the_mode_and_the_mode_without_steps_are_refused() {
     refused(&elements("reader", "classes"), &["are no scores of classes", "set mode=text"]);
     refused(&elements("colours", "text"), &["are no scores of characters", "[1,T,C]"]);
 }
+
+const SCENE: [usize; 2] = [320, 192];
+
+/// A line of letters 16 pixels wide and 24 high about this centre, along an axis.
+fn tilted(
+    letters: &'static str,
+    [cx, cy]: [f64; 2],
+    [ax, ay]: [f64; 2],
+) -> impl Fn(f64, f64) -> Option<[u8; 3]> {
+    move |x, y| {
+        let (dx, dy) = (x - cx, y - cy);
+        let (u, v) = (dx * ax + dy * ay, dy * ax - dx * ay);
+        let place = u / 16.0 + letters.len() as f64 / 2.0;
+        let letter = letters.chars().nth(place as usize).filter(|_| place >= 0.0 && v.abs() < 12.0);
+        letter.map(colour)
+    }
+}
+
+#[test]
+fn boxes_around_text_are_level_with_it() {
+    let elements = |properties: &str| {
+        format!("fusedpreproc ! trtinfer model={} ! gpunms {properties}", model("text-map"))
+    };
+    // Its sides from centre to centre of cells are up to one pixel shorter than what is painted, 128 x 24.
+    for ([ax, ay], wanted) in [([1.0, 0.0], 0.0), ([0.96, 0.28], 0.283_794), ([0.8, -0.6], -0.643_501)] {
+        for (ratio, more) in [(0.0, 0.0), (1.5, 15.2)] {
+            let found = run(
+                SCENE,
+                &elements(&format!("unclip-ratio={ratio}")),
+                frame(SCENE, &[], tilted("R G B RG", [160.0, 96.0], [ax, ay])),
+            );
+            let [line] = &found[..] else { panic!("{found:?}") };
+            let Rect { x, y, w, h } = line.detection.as_ref().unwrap().rect;
+            assert_eq!(line.label, "text");
+            // A pixel's width, and what widening makes of it: 0.8 on each side.
+            let near = |got: f32, wanted: f32, most: f32| {
+                assert!((got - wanted).abs() <= most, "{got}, not {wanted}")
+            };
+            near(x + w / 2.0, 160.0, 1.0);
+            near(y + h / 2.0, 96.0, 1.0);
+            near(w, 127.0 + 2.0 * more, 2.5);
+            near(h, 23.0 + 2.0 * more, 2.5);
+            near(line.angle, wanted, 0.02);
+        }
+    }
+    // The map is 1 or 0.5: half of this line's pixels are gray.
+    let gray = || frame(SCENE, &[], tilted("R-R-R-R-", [160.0, 96.0], [1.0, 0.0]));
+    assert_eq!(run(SCENE, &elements(""), gray()).len(), 1);
+    assert!(run(SCENE, &elements("confidence=0.8"), gray()).is_empty(), "0.75 on average");
+    assert_eq!(run(SCENE, &elements("map-threshold=0.6"), gray()).len(), 4, "gray parts the letters");
+}
+
+#[test]
+fn what_a_detector_of_text_finds_is_read_upright_by_a_second_model() {
+    let elements = format!(
+        "fusedpreproc ! trtinfer model={} ! gpunms unclip-ratio=0.4 ! fusedpreproc roi=objects roi-padding=1 \
+         ! trtinfer model={} batch-size=2 ! classify",
+        model("text-map"),
+        model("reader")
+    );
+    for axis in [[1.0, 0.0], [0.96, 0.28], [0.96, -0.28], [0.8, -0.6], [0.0, 1.0]] {
+        let found = run(SCENE, &elements, frame(SCENE, &[], tilted("R-G-B-RG", [160.0, 96.0], axis)));
+        let texts: Vec<_> = found.iter().map(|object| read(object).0).collect();
+        assert_eq!(texts, ["RGBRG"], "{axis:?}");
+        assert!(found[0].detection.is_some() && found[0].label == "text");
+    }
+}
+
+#[test]
+fn a_map_of_text_is_read_only_where_it_is_asked_for() {
+    let elements = |properties: &str| {
+        format!("fusedpreproc ! trtinfer model={} ! gpunms {properties}", model("text-map-unnamed"))
+    };
+    refused(&elements(""), &["looks like masks or confidence maps", "decoder=db"]);
+    refused(&elements("decoder=yolov8 map-threshold=0.5"), &["decoder"]);
+    let seen = frame(SCENE, &[], tilted("RGB", [160.0, 96.0], [1.0, 0.0]));
+    assert_eq!(run(SCENE, &elements("decoder=db"), seen).len(), 1);
+}

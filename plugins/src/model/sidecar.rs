@@ -132,6 +132,10 @@ pub struct Output {
     /// First axis of a heat map's sizes, offsets and landmarks.
     #[serde(deserialize_with = "axis_order", serialize_with = "write_axis_order")]
     pub axis_order: Option<AxisOrder>,
+    /// Cells of a map of text above it are text.
+    pub map_threshold: Option<f32>,
+    /// How much a line of text is widened, by its area and perimeter.
+    pub unclip_ratio: Option<f32>,
 }
 
 /// `[peaks]`
