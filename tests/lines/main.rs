@@ -28,6 +28,7 @@ mod records;
 mod regions;
 mod stats;
 mod tensors;
+mod text;
 mod tracer;
 mod tracks;
 mod unwinder;

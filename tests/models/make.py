@@ -639,6 +639,36 @@ def attributes() -> None:
         graph.save(name, stretch + labels)
 
 
+def text() -> None:
+    """A map of text that is the greatest of a pixel's colours, and a reader of stripes. Of each eight columns it reads R, G, B
+    or a space (white), or nothing where they are black or gray: its logits follow from the mean colours, -1..1 as PP-OCR has
+    them, b, g, r."""
+    for name, sidecar in [("text-map", 'decoder = "db"\nlabels = ["text"]\n'), ("text-map-unnamed", "")]:
+        graph = Graph(F32, ["batch", 3, "height", "width"])
+        graph.node("ReduceMax", ["images"], "map", axes=[1], keepdims=1)
+        graph.output("map", F32, ["batch", 1, "height", "width"])
+        graph.save(name, '[input]\nwidth = 320\nheight = 192\n[output]\n' + sidecar)
+    own = '[input]\nwidth = 320\nheight = 48\nchannels = "bgr"\nmean = [0.5]\nstd = [0.5]\nresize = "letterbox-top-left"\n'
+    labels = {
+        "reader": "",
+        "reader-sidecar": own + 'padding = 128\n[output]\nlabels = ["blank", "R", "G", "B", " "]\n[classify]\nmode = "text"\n',
+        "reader-few": own + '[output]\nlabels = ["R", "G"]\n[classify]\nmode = "text"\n',
+        "reader-unnamed": own + '[classify]\nmode = "text"\n',
+    }
+    # Blank, R, G, B, space; from b, g, r.
+    weights = np.array([[0, -2, -2, 4, 4], [0, -2, 4, -2, 4], [0, 4, -2, -2, 4]], np.float32)
+    for name, sidecar in labels.items():
+        graph = Graph(F32, ["batch", 3, 48, "width"])
+        graph.node("AveragePool", ["images"], "mean", kernel_shape=[48, 8], strides=[48, 8])
+        graph.node("Squeeze", ["mean", graph.constant("rows", np.array([2], np.int64))], "columns")
+        graph.node("Transpose", ["columns"], "steps", perm=[0, 2, 1])
+        graph.node("MatMul", ["steps", graph.constant("weights", weights)], "products")
+        graph.node("Add", ["products", graph.constant("bias", np.array([2, 0, 0, 0, -4], np.float32))], "logits")
+        graph.node("Softmax", ["logits"], "text", axis=2)
+        graph.output("text", F32, ["batch", "steps", 5])
+        graph.save(name, sidecar, {"character": "R\nG\nB"} if name == "reader" else None)
+
+
 def class_maps() -> None:
     """The channel of each pixel's greatest colour, 24x16, in every type and shape; whether it is red; and other numbers."""
     sidecar = '[input]\nresize = "stretch"\n[output]\nlabels = ["red", "green", "blue"]\n[segment]\nbackground = -1\n'
@@ -853,7 +883,7 @@ def main() -> None:
     for old in FOLDER.iterdir():
         old.unlink()
     first = (identities, several, detectors, batches, heads, lists, queries, declared, heat_maps, groups)
-    makers = (*first, classifiers, attributes, class_maps, masks, keypoints, failing)
+    makers = (*first, classifiers, attributes, text, class_maps, masks, keypoints, failing)
     for make in makers:
         make()
     STAMP.write_bytes(source)

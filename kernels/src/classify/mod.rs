@@ -30,7 +30,8 @@ pub enum ClassifyError {
     /// An output that is no row of scores.
     #[error(
         "'{0}' are no scores of classes, which are [1,C] in float32 or float16. Set output to the one that has them. For a model \
-         with boxes, points or masks, put gpunms, peakfind or segmask in place of classify"
+         with boxes, points or masks, put gpunms, peakfind or segmask in place of classify; for one that reads text, [1,T,C], set \
+         mode=text"
     )]
     Scores(String),
     /// A threshold that nothing can be compared with.

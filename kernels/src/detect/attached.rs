@@ -19,7 +19,8 @@ pub struct Attached {
     pub keypoints: Vec<[f32; 3]>,
     /// [`Masks::coefficients`] for each, as the model writes them.
     pub coefficients: Vec<f32>,
-    /// The rotated box of each, in frame pixels, not clamped to the frame, its angle from 0 to below a quarter turn;
+    /// The rotated box of each, in frame pixels, not clamped to the frame, its angle from 0 to below a quarter turn (of text,
+    /// along which it is read, above -pi/4 and at most 3 pi/4);
     /// [`super::Detection::rect`] is the upright box around it. Where the map to the frame has two scales, a rotated
     /// rectangle of the tensor is a parallelogram there; this is the rectangle about the same centre whose corners are
     /// nearest to its corners (least squares).

@@ -10,6 +10,7 @@ use super::cuda::{Gathered, Layout, Output};
 use super::decode::{self, Plan};
 use super::offer::{Evidence, Fit, Offer};
 use super::params::out_of_range;
+use super::rotated::Rotated;
 use super::{DecoderKind, DetectError, Hints, Nms, Params};
 
 /// A decoder that fits a model's outputs; made by [`choose`].
@@ -122,6 +123,17 @@ impl Decoder {
     ) -> Result<(), DetectError> {
         self.check_count(outputs.len())?;
         self.plan.decode(outputs, into)
+    }
+
+    /// The same of a map of text, whose boxes in tensor pixels it gives, by the candidates' anchors; `None`, and nothing is
+    /// collected, where it is none.
+    pub(super) fn lines(
+        &self,
+        outputs: &[TensorView<'_>],
+        into: &mut Collector<'_>,
+    ) -> Result<Option<Vec<Rotated>>, DetectError> {
+        self.check_count(outputs.len())?;
+        self.plan.lines(outputs, into)
     }
 
     /// How the GPU reads the first `rows` frames of a batch; checks the actual dimensions.

@@ -55,7 +55,7 @@ pub enum DetectError {
     /// The output is one of masks or confidence maps.
     #[error(
         "no decoder fits the model's output {offered}, which looks like masks or confidence maps. Put segmask in place of \
-         gpunms for masks, or peakfind for the points of confidence maps"
+         gpunms for masks, or peakfind for the points of confidence maps, or set decoder=db for a map of text"
     )]
     Maps {
         /// The output.

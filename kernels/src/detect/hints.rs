@@ -107,7 +107,7 @@ impl RowFormat {
 }
 
 /// What the tensors' shapes do not say. A hint that the chosen decoder has no use for is an error, not ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Hints {
     /// Number of classes, background not counted; settles most ambiguous shapes.
     pub classes: Option<usize>,
@@ -131,6 +131,10 @@ pub struct Hints {
     pub size_unit: Option<SizeUnit>,
     /// Order of the axes: x first if not set, y first for centerface (centernet, centerface).
     pub axis_order: Option<AxisOrder>,
+    /// Cells above it are text: 0.3 if not set (db).
+    pub map_threshold: Option<f32>,
+    /// How much a line is widened, by its area and perimeter: 1.5 if not set (db).
+    pub unclip_ratio: Option<f32>,
 }
 
 impl Default for Hints {
@@ -146,6 +150,8 @@ impl Default for Hints {
             keypoints: None,
             size_unit: None,
             axis_order: None,
+            map_threshold: None,
+            unclip_ratio: None,
         }
     }
 }
@@ -166,17 +172,23 @@ impl Hints {
         if self.strides.is_empty() || self.strides.contains(&0) {
             return bad("strides", "must be one or more numbers above 0, for example 8, 16, 32");
         }
+        if self.map_threshold.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
+            return bad("map threshold", "must be between 0 and 1");
+        }
+        if self.unclip_ratio.is_some_and(|v| !(0.0..=10.0).contains(&v)) {
+            return bad("unclip ratio", "must be between 0 and 10");
+        }
         Ok(())
     }
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
-        use DecoderKind::{BoxesScores, Detections, EndToEnd, Nanodet, Queries, YoloObb, Yolox};
+        use DecoderKind::{BoxesScores, Db, Detections, EndToEnd, Nanodet, Queries, YoloObb, Yolox};
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes = matches!(kind, Yolox | Nanodet) || kind.has_centers();
+        let own_boxes = matches!(kind, Yolox | Nanodet | Db) || kind.has_centers();
         if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }
@@ -192,8 +204,11 @@ impl Hints {
         if !kind.has_centers() && self.axis_order.is_some() {
             return useless("axis order", "which has no maps");
         }
+        if kind != Db && (self.map_threshold.is_some() || self.unclip_ratio.is_some()) {
+            return useless("map threshold or unclip ratio", "which reads no map of text");
+        }
         match self.activation {
-            Some(_) if matches!(kind, EndToEnd | Detections) => {
+            Some(_) if matches!(kind, EndToEnd | Detections | Db) => {
                 return useless("activation", "whose confidences are final");
             }
             Some(Activation::Softmax) if !matches!(kind, BoxesScores | Queries) => {

@@ -56,6 +56,9 @@ pub enum DecoderKind {
     /// The same of faces: logarithmic sizes, y before x, centres counted from the cells' centres, and landmarks in
     /// fractions of the box (Xu et al., "CenterFace", 2019).
     Centerface,
+    /// `[1, 1, h, w]`: a map of how surely each pixel is text. Lines are rotated boxes around its areas (Liao et al.,
+    /// "Real-time Scene Text Detection with Differentiable Binarization", 2020); nothing needs to be suppressed.
+    Db,
 }
 
 impl DecoderKind {
@@ -74,6 +77,7 @@ impl DecoderKind {
         Self::YoloObb,
         Self::Centernet,
         Self::Centerface,
+        Self::Db,
     ];
 
     /// The name used in properties and sidecars.
@@ -92,14 +96,25 @@ impl DecoderKind {
             Self::YoloObb => "yolo-obb",
             Self::Centernet => "centernet",
             Self::Centerface => "centerface",
+            Self::Db => "db",
         }
     }
 
     /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates, the boxes are final,
     /// or the model was trained to find nothing twice.
     pub fn usual_nms(self) -> Nms {
-        let is_unique = self.has_centers() || matches!(self, Self::Detections | Self::Queries);
+        let is_unique = self.has_centers() || matches!(self, Self::Detections | Self::Queries | Self::Db);
         if is_unique { Nms::None } else { Nms::ClassWise }
+    }
+
+    /// The confidence threshold if it is not set: the default's, and for maps of text PaddleOCR's.
+    pub fn usual_confidence(self) -> f32 {
+        if self == Self::Db { 0.6 } else { super::Params::default().confidence }
+    }
+
+    /// Whether there is a version on the GPU. Without one, the host reads the tensors.
+    pub fn is_on_gpu(self) -> bool {
+        self != Self::Db
     }
 
     /// Whether objects are peaks of heat-maps.

@@ -42,6 +42,7 @@ mod rotated_nms;
 mod suppression;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use crate::geometry::{Affine, Rect};
 use crate::tensor::TensorView;
@@ -114,7 +115,10 @@ impl Detector {
         let extra = self.decoder.extra(outputs)?;
         let size = frame.map(|side| side as f32);
         let mut collector = Collector::new(&self.gate, map, size, &self.params, &mut self.candidates);
-        self.decoder.decode(outputs, &mut collector)?;
+        let lines = self.decoder.lines(outputs, &mut collector)?;
+        if lines.is_none() {
+            self.decoder.decode(outputs, &mut collector)?;
+        }
         let mut outcome = collector.outcome();
 
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
@@ -135,6 +139,10 @@ impl Detector {
             for candidate in &self.candidates {
                 self.decoder.attach(&extra, outputs, candidate.anchor, map, &mut self.attached);
             }
+        }
+        if let Some(lines) = lines {
+            let kept = self.candidates.iter().filter_map(|candidate| lines.get(candidate.anchor));
+            self.attached.rotated.extend(kept.map(|line| text::readable(line.in_frame(map))));
         }
         Ok(outcome)
     }

@@ -1,6 +1,7 @@
 use std::sync::{LazyLock, Mutex};
 
 use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::text::Reader;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -10,6 +11,7 @@ use gst_base::subclass::prelude::*;
 use super::activation::{Choice, Decided, Undecided};
 use super::objects::{Classes, Setup};
 use super::settings::{PROPERTIES, Settings};
+use super::text::{Alphabet, Texts};
 use crate::caps;
 use crate::decoding::reading::settle_labels;
 use crate::decoding::{
@@ -134,11 +136,17 @@ impl DecodingElementImpl for Classify {
         let settings = lock(&self.settings).clone();
         let scores = outputs[settings.output(outputs, info)?].clone();
         let output = scores.name.clone();
-        let classes = scores.dims.iter().copied().product::<Option<usize>>();
-        // Of one frame, whatever the model says about the batch.
-        let classes = classes.or_else(|| scores.dims.get(1..)?.iter().copied().product());
-        let (info, _) = settle_labels(info, classes);
-        let info = &info;
+        let reads_text = settings.reads_text(&output, info);
+        let classes = if reads_text {
+            scores.dims.last().copied().flatten()
+        } else {
+            let classes = scores.dims.iter().copied().product::<Option<usize>>();
+            // Of one frame, whatever the model says about the batch.
+            classes.or_else(|| scores.dims.get(1..)?.iter().copied().product())
+        };
+        // A dictionary may leave out some characters.
+        let settled = (!reads_text).then(|| settle_labels(info, classes).0);
+        let info = settled.as_ref().unwrap_or(info);
         let mut params = settings.params(&output, info);
         let named = incoming.caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok());
         let named = named.unwrap_or_default();
@@ -162,6 +170,12 @@ impl DecodingElementImpl for Classify {
             frame: caps::frame_size(incoming.caps),
             hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
         };
+        if reads_text {
+            // Scores of another shape are refused before their dictionary is.
+            Reader::new(&setup.scores, setup.params.activation).map_err(|e| e.to_string())?;
+            let alphabet = Alphabet::new(info.labels_of(&output), classes, &output)?;
+            return Ok(Box::new(Texts::new(setup, alphabet, undecided)?));
+        }
         let made = Box::new(Classes::new(setup, undecided)?);
         if incoming.outgoing.is_some() {
             self.check_labels(&output, classes, info);
@@ -173,6 +187,11 @@ impl DecodingElementImpl for Classify {
         let (outputs, info) = (&incoming.model.outputs, incoming.info);
         let output = lock(&self.settings).output(outputs, info).ok();
         let scores = output.and_then(|index| outputs.get(index));
+        if let Some(scores) = scores.filter(|scores| lock(&self.settings).reads_text(&scores.name, info)) {
+            let count = scores.dims.last().copied().flatten();
+            let what = count.map_or_else(|| "text".into(), |count| format!("text of {count} characters"));
+            return Reading::of(incoming, info, &what);
+        }
         let count = scores.and_then(classes);
         let (info, warning) = settle_labels(info, count);
         let what = count.map_or_else(|| "scores of classes".into(), |count| format!("{count} classes"));

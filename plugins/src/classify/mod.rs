@@ -5,6 +5,8 @@
 //! the whole frame, they are put on a region of interest as large as the frame. The names of the classes are the labels in
 //! the model's sidecar.
 //!
+//! With `mode=text` the scores are those of a line's characters, and what is read becomes the `classification`.
+//!
 //! The tensors go on to an element downstream that asks for them, so that each output of a model with several has a classify:
 //! `trtinfer ! classify output=colour ! classify output=type`. Each gives the object a classification of its own.
 //!
@@ -19,6 +21,7 @@ mod activation;
 mod imp;
 mod objects;
 mod settings;
+mod text;
 
 glib::wrapper! {
     /// The element.

@@ -70,23 +70,37 @@ impl Classes {
 
     /// Puts classes on the object of that number, or on one that is as large as the frame; false where there are none, or the
     /// object is gone.
-    fn put(&self, classes: &[Class], object: Option<i32>, frame: &mut gst::BufferRef) -> bool {
+    fn put_classes(&self, classes: &[Class], object: Option<i32>, frame: &mut gst::BufferRef) -> bool {
         let Setup { scores, info, model, frame: size, .. } = &self.setup;
-        let Some(best) = classes.first() else { return false };
+        if classes.is_empty() {
+            return false;
+        }
         let label = |class: &Class| info.label_of(&scores.name, class.index);
-        let found = Finding::Classification(ClassificationParam {
+        let found = ClassificationParam {
             model: model.clone(),
             output: scores.name.clone(),
             labels: classes.iter().map(label).collect(),
             label_ids: classes.iter().map(|class| class.index).collect(),
             confidence: classes.iter().map(|class| class.confidence.into()).collect(),
-        });
-        let Some(object) = object else {
-            attach_to_frame(frame, *size, &label(best), found);
-            return true;
         };
-        attach(frame, object, &found)
+        put(found, object, *size, frame)
     }
+}
+
+/// Puts what was found on the object of that number, or on one that is as large as the frame, of this width and height, and is
+/// called as the first label; false where the object is gone.
+pub(super) fn put(
+    found: ClassificationParam,
+    object: Option<i32>,
+    size: [usize; 2],
+    frame: &mut gst::BufferRef,
+) -> bool {
+    let Some(object) = object else {
+        let label = found.labels.first().cloned().unwrap_or_default();
+        attach_to_frame(frame, size, &label, Finding::Classification(found));
+        return true;
+    };
+    attach(frame, object, &Finding::Classification(found))
 }
 
 impl Decode for Classes {
@@ -100,7 +114,7 @@ impl Decode for Classes {
         for set in sets {
             let (classes, outcome) = self.find(set, side)?;
             counts.add("non-finite", outcome.non_finite);
-            counts.add("objects", usize::from(self.put(&classes, set.object, frame)));
+            counts.add("objects", usize::from(self.put_classes(&classes, set.object, frame)));
         }
         if self.setup.hands_on {
             TensorSet::put(sets, frame);

@@ -8,7 +8,7 @@ use cudainfer_kernels::detect;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use crate::model::ModelInfo;
-use crate::model::enums::classes::Activation;
+use crate::model::enums::classes::{Activation, Mode};
 use crate::property::{Table, property};
 use crate::stats;
 
@@ -16,6 +16,7 @@ use crate::stats;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     output: String,
+    mode: Mode,
     activation: Activation,
     top_k: Option<u32>,
     threshold: Option<f32>,
@@ -33,6 +34,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Output",
             "Name of the model output with the class scores. If not set: the sidecar's, else the only output",
         ),
+        property!(Settings, mode, (), "Mode", "What the scores are of"),
         property!(Settings, activation, (), "Activation", "What turns the scores into probabilities"),
         property!(
             Settings,
@@ -50,7 +52,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             -1e6..=1e6,
             0.0,
             "Threshold",
-            "Minimum confidence of a class, after the activation. If not set: the sidecar's, else there is none",
+            "Minimum confidence of a class or of a line of text, after the activation. If not set: the sidecar's, else there is none",
         ),
     ])
     .with([stats::param_spec("; objects (that were given classes), non-finite (scores that are NaN or infinity)")])
@@ -69,6 +71,13 @@ impl Settings {
             top_k: top_k.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
             threshold: threshold.unwrap_or(defaults.threshold),
         }
+    }
+
+    /// Whether the output of this name has the scores of a line's characters.
+    pub fn reads_text(&self, output: &str, info: &ModelInfo) -> bool {
+        let head = info.classify.heads.get(output).and_then(|head| head.mode);
+        let said = [Some(self.mode), head, info.classify.mode].into_iter().flatten();
+        said.into_iter().find(|mode| *mode != Mode::Auto) == Some(Mode::Text)
     }
 
     /// The activation that the property or the sidecar names for the output of this name.

@@ -20,6 +20,11 @@ pub trait RowDecoder: Send + 'static {
     /// The results of a row.
     type Found: Clone + Send + Sync + 'static;
 
+    /// Whether there is a version on the GPU. Without one, tensors are downloaded, which is counted as a fallback.
+    fn is_on_gpu(&self) -> bool {
+        true
+    }
+
     /// Called with the first tensors in system memory, and earlier to check outputs and parameters.
     ///
     /// # Errors
@@ -92,6 +97,10 @@ impl<D: RowDecoder> Rows<D> {
         let (batch, number) = set.batch(self.frame);
         let tensors = self.read(batch.tensors())?;
         let found = match side.on_device(&tensors)? {
+            Some((_, stream)) if !self.decoder.is_on_gpu() => {
+                stream.counters().fallbacks.add(1);
+                self.on_cpu(set)
+            }
             Some((tensors, stream)) => self.on_gpu(&batch, number, &tensors, &stream),
             None => self.on_cpu(set),
         };

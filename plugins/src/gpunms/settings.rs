@@ -25,6 +25,8 @@ pub(super) struct Settings {
     top_k_after: Option<u32>,
     min_width: f32,
     min_height: f32,
+    map_threshold: Option<f32>,
+    unclip_ratio: Option<f32>,
 }
 
 /// The element's own properties.
@@ -40,7 +42,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             0.0..=1.0,
             defaults.confidence,
             "Confidence threshold",
-            "Minimum confidence of a box. If not set: the sidecar's, else the default",
+            "Minimum confidence of a box. If not set: the sidecar's, else the default, which is 0.6 for decoder=db",
         ),
         property!(
             Settings,
@@ -107,6 +109,23 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
              number of queries without softmax",
         ),
         property!(Settings, min_width, 0.0..=1e6, "Minimum width", "Minimum width of a box in frame pixels"),
+        property!(
+            Settings,
+            map_threshold?,
+            0.0..=1.0,
+            0.3,
+            "Map threshold",
+            "Minimum value of the pixels of text, for decoder=db. If not set: the sidecar's, else the default",
+        ),
+        property!(
+            Settings,
+            unclip_ratio?,
+            0.0..=10.0,
+            1.5,
+            "Unclip ratio",
+            "How much a line of text is widened on all sides, times its area by its perimeter, for decoder=db. If not set: the \
+             sidecar's, else the default",
+        ),
         property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
     ])
     .with([stats::param_spec(
@@ -148,6 +167,8 @@ impl Settings {
             keypoints: output.keypoints.or(points),
             size_unit: output.size_unit,
             axis_order: output.axis_order,
+            map_threshold: self.map_threshold.or(output.map_threshold),
+            unclip_ratio: self.unclip_ratio.or(output.unclip_ratio),
         }
     }
 
@@ -164,7 +185,7 @@ impl Settings {
         let sigma = self.sigma.unwrap_or(SIGMA);
         let count = |set: Option<u32>, default| set.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
         Ok(Params {
-            confidence: self.confidence.or(info.output.confidence).unwrap_or(defaults.confidence),
+            confidence: self.confidence.or(info.output.confidence).unwrap_or(kind.usual_confidence()),
             class_confidence: thresholds("class-confidence", &self.class_confidence, info)?,
             iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
             class_iou: thresholds("class-iou", &self.class_iou, info)?,

@@ -116,6 +116,7 @@ impl Group {
                 let Output { decoder, nms, strides, box_format, normalized, .. } = output;
                 let Output { activation, background, size_unit, axis_order, row_format, multi_label, .. } =
                     output;
+                let Output { map_threshold, unclip_ratio, .. } = output;
                 decoder.is_some()
                     || nms.is_some()
                     || strides.is_some()
@@ -127,10 +128,12 @@ impl Group {
                     || axis_order.is_some()
                     || row_format.is_some()
                     || multi_label.is_some()
+                    || map_threshold.is_some()
+                    || unclip_ratio.is_some()
             }
             Self::Labels => !output.labels.is_empty() || output.labels_file.is_some(),
             Self::Keypoints => output.keypoints.is_some() || *skeleton != Skeleton::default(),
-            Self::Classes => classify.activation.is_some(),
+            Self::Classes => classify.activation.is_some() || classify.mode.is_some(),
             Self::Masks => {
                 segment.mode.is_some() || segment.activation.is_some() || segment.background.is_some()
             }
@@ -165,6 +168,8 @@ impl Group {
                 output.axis_order = from.output.axis_order;
                 output.row_format = from.output.row_format;
                 output.multi_label = from.output.multi_label;
+                output.map_threshold = from.output.map_threshold;
+                output.unclip_ratio = from.output.unclip_ratio;
             }
             Self::Labels => {
                 output.labels.clone_from(&from.output.labels);
@@ -174,7 +179,10 @@ impl Group {
                 output.keypoints = from.output.keypoints;
                 into.skeleton.clone_from(&from.skeleton);
             }
-            Self::Classes => into.classify.activation = from.classify.activation,
+            Self::Classes => {
+                into.classify.activation = from.classify.activation;
+                into.classify.mode = from.classify.mode;
+            }
             Self::Masks => {
                 into.segment.mode = from.segment.mode;
                 into.segment.activation = from.segment.activation;

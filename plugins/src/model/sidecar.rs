@@ -132,6 +132,10 @@ pub struct Output {
     /// First axis of a heat map's sizes, offsets and landmarks.
     #[serde(deserialize_with = "axis_order", serialize_with = "write_axis_order")]
     pub axis_order: Option<AxisOrder>,
+    /// Cells of a map of text above it are text.
+    pub map_threshold: Option<f32>,
+    /// How much a line of text is widened, by its area and perimeter.
+    pub unclip_ratio: Option<f32>,
 }
 
 /// `[peaks]`
@@ -219,6 +223,9 @@ pub struct Peaks {
 pub struct Classify {
     /// The output that holds the scores.
     pub output: Option<String>,
+    /// `classes` or `text`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub mode: Option<classes::Mode>,
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<classes::Activation>,
@@ -239,6 +246,9 @@ pub struct Head {
     pub labels: Vec<String>,
     /// File beside the sidecar with the same names, one per line.
     pub labels_file: Option<PathBuf>,
+    /// `classes` or `text`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub mode: Option<classes::Mode>,
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<classes::Activation>,

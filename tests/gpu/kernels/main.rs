@@ -19,6 +19,7 @@ mod preproc;
 mod race;
 mod regions;
 mod segment;
+mod text;
 
 use std::sync::Arc;
 

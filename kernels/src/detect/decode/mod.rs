@@ -4,6 +4,7 @@
 mod boxes;
 mod boxes_scores;
 mod centers;
+mod db;
 mod detections;
 mod end_to_end;
 mod finals;
@@ -26,6 +27,7 @@ use super::attached::{Extra, Masks};
 use super::candidates::Collector;
 use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer};
+use super::rotated::Rotated;
 use super::{DecoderKind, DetectError};
 
 pub(super) use end_to_end::needs_format;
@@ -47,6 +49,7 @@ pub(super) enum Plan {
     YoloSeg(yolo_seg::Plan),
     YoloObb(yolo_obb::Plan),
     Centers(centers::Plan),
+    Db(db::Plan),
 }
 
 impl Plan {
@@ -65,6 +68,19 @@ impl Plan {
             Self::YoloSeg(plan) => plan.head.decode(outputs, into),
             Self::YoloObb(plan) => plan.head.decode(outputs, into),
             Self::Centers(plan) => plan.decode(outputs, into),
+            Self::Db(plan) => plan.decode(outputs, into).map(drop),
+        }
+    }
+
+    /// Collects the candidates of a map of text; their boxes in tensor pixels, by the candidates' anchors. None of other outputs.
+    pub fn lines(
+        &self,
+        outputs: &[TensorView<'_>],
+        into: &mut Collector<'_>,
+    ) -> Result<Option<Vec<Rotated>>, DetectError> {
+        match self {
+            Self::Db(plan) => plan.decode(outputs, into).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -83,6 +99,7 @@ impl Plan {
             Self::YoloSeg(plan) => plan.head.layout(outputs),
             Self::YoloObb(plan) => plan.head.layout(outputs),
             Self::Centers(plan) => plan.layout(outputs),
+            Self::Db(plan) => plan.layout(outputs),
         }
     }
 
@@ -126,13 +143,13 @@ impl Plan {
 
     /// Whether boxes are rotated.
     pub fn is_rotated(&self) -> bool {
-        matches!(self, Self::YoloObb(_))
+        matches!(self, Self::YoloObb(_) | Self::Db(_))
     }
 
     /// Whether the model has suppressed overlaps itself.
     pub fn is_suppressed(&self) -> bool {
         match self {
-            Self::EndToEnd(_) => true,
+            Self::EndToEnd(_) | Self::Db(_) => true,
             Self::YoloPose(plan) => plan.head.is_suppressed(),
             Self::YoloSeg(plan) => plan.head.is_suppressed(),
             Self::YoloObb(plan) => plan.head.is_suppressed(),
@@ -181,6 +198,7 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::YoloPose => each(yolo_pose::fits(offer), Plan::YoloPose),
         DecoderKind::YoloSeg => each(yolo_seg::fits(offer), Plan::YoloSeg),
         DecoderKind::YoloObb => each(yolo_obb::fits(offer), Plan::YoloObb),
+        DecoderKind::Db => each(db::fits(offer), Plan::Db),
         DecoderKind::Centernet | DecoderKind::Centerface => each(centers::fits(kind, offer), Plan::Centers),
     }
 }
@@ -204,6 +222,7 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::YoloPose => yolo_pose::wanted(offer),
         DecoderKind::YoloSeg => yolo_seg::wanted(offer),
         DecoderKind::YoloObb => yolo_obb::wanted(offer),
+        DecoderKind::Db => db::wanted(offer),
         DecoderKind::Centernet | DecoderKind::Centerface => centers::wanted(kind, offer),
     }
 }

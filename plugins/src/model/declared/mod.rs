@@ -7,6 +7,7 @@
 mod huggingface;
 mod libreyolo;
 mod paddle;
+mod ppocr;
 mod python;
 mod roboflow;
 mod sleap_nn;
@@ -33,7 +34,7 @@ pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
     if metadata.incomplete && !metadata.entries.is_empty() {
         notes.push("some of the file's metadata is damaged or too long, and was left out".into());
     }
-    let mut found: Vec<Declared> = [ultralytics::read, libreyolo::read, sleap_nn::read]
+    let mut found: Vec<Declared> = [ultralytics::read, libreyolo::read, sleap_nn::read, ppocr::read]
         .into_iter()
         .filter_map(|read| read(&metadata))
         .collect();

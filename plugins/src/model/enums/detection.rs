@@ -50,6 +50,8 @@ pub enum Decoder {
     Centernet,
     #[enum_value(name = "CenterNet for faces, with landmarks", nick = "centerface")]
     Centerface,
+    #[enum_value(name = "[1,1,h,w]: a map of text: rotated boxes of its lines (DBNet, PP-OCR)", nick = "db")]
+    Db,
 }
 
 impl Words for Decoder {}
@@ -71,6 +73,7 @@ impl Decoder {
             Self::YoloObb => Some(DecoderKind::YoloObb),
             Self::Centernet => Some(DecoderKind::Centernet),
             Self::Centerface => Some(DecoderKind::Centerface),
+            Self::Db => Some(DecoderKind::Db),
         }
     }
 }
@@ -82,7 +85,7 @@ impl Decoder {
 pub enum NmsMode {
     #[default]
     #[enum_value(
-        name = "As in the sidecar, else class-wise, or none for heat maps, detections and queries",
+        name = "As in the sidecar, else class-wise, or none for heat maps, maps of text, detections and queries",
         nick = "auto"
     )]
     Auto,
