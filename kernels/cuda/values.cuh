@@ -100,6 +100,11 @@ __device__ float4 corners(const Layout& l, const Source& s, const Source& offset
     b = load<ANY>(s.boxes, s.box_type, at + l.box_value_step);
     c = load<ANY>(s.boxes, s.box_type, at + 2 * l.box_value_step);
     d = load<ANY>(s.boxes, s.box_type, at + 3 * l.box_value_step);
+    if (l.coding == SIDES) {
+        uint32_t place = cell / l.per_cell;
+        float x = static_cast<float>(place % s.columns) * s.stride, y = static_cast<float>(place / s.columns) * s.stride;
+        return {x - a * s.stride, y - b * s.stride, x + c * s.stride, y + d * s.stride};
+    }
     if (l.coding == GRID) {
         a = (a + static_cast<float>(cell % s.columns)) * s.stride;
         b = (b + static_cast<float>(cell / s.columns)) * s.stride;

@@ -4,7 +4,7 @@ use crate::device::DeviceTensor;
 use crate::geometry::Affine;
 use crate::tensor::{TensorDesc, TensorView};
 
-use super::attached::{Attached, Extra, Masks};
+use super::attached::{Attached, Extra, Masks, Meaning};
 use super::candidates::Collector;
 use super::cuda::{Gathered, Layout, Output};
 use super::decode::{self, Plan};
@@ -90,7 +90,10 @@ impl Decoder {
         map: &Affine,
         into: &mut Attached,
     ) {
-        extra.read(outputs, anchor, map, || self.plan.corners(outputs, anchor), into);
+        match (extra.meaning, self.plan.spot(outputs, anchor)) {
+            (Meaning::Around(count), Some(spot)) => spot.read(count, outputs, map, into),
+            _ => extra.read(outputs, anchor, map, || self.plan.corners(outputs, anchor), into),
+        }
     }
 
     /// Collects the candidates of one frame; checks the actual dimensions.

@@ -116,7 +116,7 @@ pub struct Hints {
     pub background: Option<Background>,
     /// Order of the columns (end-to-end).
     pub row_format: Option<RowFormat>,
-    /// Number of keypoints of an object (yolo-pose, centerface).
+    /// Number of keypoints of an object (yolo-pose, centerface, scrfd, yunet).
     pub keypoints: Option<usize>,
     /// Unit of the sizes: cells if not set, their logarithm for centerface (centernet, centerface).
     pub size_unit: Option<SizeUnit>,
@@ -162,12 +162,12 @@ impl Hints {
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
-        use DecoderKind::{BoxesScores, Detections, EndToEnd, Nanodet, YoloObb, Yolox};
+        use DecoderKind::{BoxesScores, Detections, EndToEnd, Nanodet, Scrfd, YoloObb, Yolox, Yunet};
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes = matches!(kind, Yolox | Nanodet) || kind.has_centers();
+        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet) || kind.has_centers();
         if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }

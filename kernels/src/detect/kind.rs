@@ -49,11 +49,19 @@ pub enum DecoderKind {
     /// The same of faces: logarithmic sizes, y before x, centres counted from the cells' centres, and landmarks in
     /// fractions of the box (Xu et al., "CenterFace", 2019).
     Centerface,
+    /// For each stride scores `[1, N, 1]`, distances of left, top, right and bottom `[1, N, 4]` and, if the model has them,
+    /// landmarks `[1, N, 2 * K]`, in cells from the corner of the anchor's cell, of which each has two anchors, or one (SCRFD of
+    /// InsightFace). The batch's dimension may be missing.
+    Scrfd,
+    /// For each stride class scores and objectness `[1, N, 1]`, boxes `[1, N, 4]` in grid cells as yolox and, if the model has
+    /// them, landmarks `[1, N, 2 * K]` in cells from the corner of the cell; the confidence is the root of the product of both
+    /// scores (YuNet of OpenCV's zoo).
+    Yunet,
 }
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
@@ -66,6 +74,8 @@ impl DecoderKind {
         Self::YoloObb,
         Self::Centernet,
         Self::Centerface,
+        Self::Scrfd,
+        Self::Yunet,
     ];
 
     /// The name used in properties and sidecars.
@@ -83,12 +93,19 @@ impl DecoderKind {
             Self::YoloObb => "yolo-obb",
             Self::Centernet => "centernet",
             Self::Centerface => "centerface",
+            Self::Scrfd => "scrfd",
+            Self::Yunet => "yunet",
         }
     }
 
     /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates, or the boxes are final.
     pub fn usual_nms(self) -> Nms {
         if self.has_centers() || self == Self::Detections { Nms::None } else { Nms::ClassWise }
+    }
+
+    /// What the only class is called where nobody names it.
+    pub fn usual_label(self) -> Option<&'static str> {
+        matches!(self, Self::Centerface | Self::Scrfd | Self::Yunet).then_some("face")
     }
 
     /// Whether objects are peaks of heat-maps.
@@ -98,7 +115,7 @@ impl DecoderKind {
 
     /// Whether objects may have keypoints.
     pub(super) fn has_keypoints(self) -> bool {
-        matches!(self, Self::YoloPose | Self::Centerface)
+        matches!(self, Self::YoloPose | Self::Centerface | Self::Scrfd | Self::Yunet)
     }
 }
 

@@ -126,6 +126,15 @@ fn words(info: &ModelInfo, error: &DetectError) -> String {
 }
 
 impl Choice {
+    /// With the usual name of the only class of a decoder that has one, where nobody names it.
+    pub fn named(mut self) -> Self {
+        let labels = &mut self.info.output.labels;
+        if let (Some(label), true) = (self.decoder.kind().usual_label(), labels.is_empty()) {
+            labels.push(label.to_owned());
+        }
+        self
+    }
+
     /// In words, as in "decoder yolov8 from the sidecar, 80 classes".
     pub fn reading(&self, settings: &Settings, model: &ModelOutputs) -> String {
         let decoder = &self.decoder;

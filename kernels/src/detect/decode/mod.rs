@@ -3,6 +3,7 @@
 
 mod boxes;
 mod boxes_scores;
+mod by_level;
 mod centers;
 mod detections;
 mod end_to_end;
@@ -12,16 +13,18 @@ mod matrix;
 mod nanodet;
 mod objectness;
 pub(super) mod scan;
+mod scrfd;
 mod yolo_obb;
 mod yolo_pose;
 mod yolo_seg;
 mod yolov5;
 mod yolov8;
 mod yolox;
+mod yunet;
 
 use crate::tensor::TensorView;
 
-use super::attached::{Extra, Masks};
+use super::attached::{Extra, Masks, Spot};
 use super::candidates::Collector;
 use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer};
@@ -44,6 +47,8 @@ pub(super) enum Plan {
     YoloSeg(yolo_seg::Plan),
     YoloObb(yolo_obb::Plan),
     Centers(centers::Plan),
+    Scrfd(scrfd::Plan),
+    Yunet(yunet::Plan),
 }
 
 impl Plan {
@@ -61,6 +66,8 @@ impl Plan {
             Self::YoloSeg(plan) => plan.head.decode(outputs, into),
             Self::YoloObb(plan) => plan.head.decode(outputs, into),
             Self::Centers(plan) => plan.decode(outputs, into),
+            Self::Scrfd(plan) => plan.decode(outputs, into),
+            Self::Yunet(plan) => plan.decode(outputs, into),
         }
     }
 
@@ -78,6 +85,8 @@ impl Plan {
             Self::YoloSeg(plan) => plan.head.layout(outputs),
             Self::YoloObb(plan) => plan.head.layout(outputs),
             Self::Centers(plan) => plan.layout(outputs),
+            Self::Scrfd(plan) => plan.layout(outputs),
+            Self::Yunet(plan) => plan.layout(outputs),
         }
     }
 
@@ -88,6 +97,8 @@ impl Plan {
             Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
             Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
             Self::Centers(plan) => plan.extra(outputs),
+            Self::Scrfd(plan) => plan.extra(outputs),
+            Self::Yunet(plan) => plan.extra(outputs),
             _ => Ok(None),
         }
     }
@@ -100,11 +111,22 @@ impl Plan {
         }
     }
 
+    /// Where one detection's keypoints are, where they are counted from its anchor.
+    pub fn spot(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Spot> {
+        match self {
+            Self::Scrfd(plan) => plan.spot(outputs, anchor),
+            Self::Yunet(plan) => plan.spot(outputs, anchor),
+            _ => None,
+        }
+    }
+
     /// Keypoints of each object.
     pub fn keypoints(&self) -> usize {
         match self {
             Self::YoloPose(plan) => plan.points(),
             Self::Centers(plan) => plan.points(),
+            Self::Scrfd(plan) => plan.points(),
+            Self::Yunet(plan) => plan.points(),
             _ => 0,
         }
     }
@@ -167,6 +189,8 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::YoloSeg => each(yolo_seg::fits(offer), Plan::YoloSeg),
         DecoderKind::YoloObb => each(yolo_obb::fits(offer), Plan::YoloObb),
         DecoderKind::Centernet | DecoderKind::Centerface => each(centers::fits(kind, offer), Plan::Centers),
+        DecoderKind::Scrfd => each(scrfd::fits(offer), Plan::Scrfd),
+        DecoderKind::Yunet => each(yunet::fits(offer), Plan::Yunet),
     }
 }
 
@@ -189,5 +213,7 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::YoloSeg => yolo_seg::wanted(offer),
         DecoderKind::YoloObb => yolo_obb::wanted(offer),
         DecoderKind::Centernet | DecoderKind::Centerface => centers::wanted(kind, offer),
+        DecoderKind::Scrfd => scrfd::wanted(offer),
+        DecoderKind::Yunet => yunet::wanted(offer),
     }
 }

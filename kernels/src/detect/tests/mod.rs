@@ -3,6 +3,7 @@
 mod choice;
 mod decoders;
 mod extras;
+mod faces;
 mod finals;
 mod limits;
 mod multi_label;

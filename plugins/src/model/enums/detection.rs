@@ -42,6 +42,13 @@ pub enum Decoder {
     Centernet,
     #[enum_value(name = "CenterNet for faces, with landmarks", nick = "centerface")]
     Centerface,
+    #[enum_value(
+        name = "Faces for several strides: scores, distances, landmarks (InsightFace)",
+        nick = "scrfd"
+    )]
+    Scrfd,
+    #[enum_value(name = "Faces for several strides: two scores, boxes, landmarks (OpenCV)", nick = "yunet")]
+    Yunet,
 }
 
 impl Words for Decoder {}
@@ -62,6 +69,8 @@ impl Decoder {
             Self::YoloObb => Some(DecoderKind::YoloObb),
             Self::Centernet => Some(DecoderKind::Centernet),
             Self::Centerface => Some(DecoderKind::Centerface),
+            Self::Scrfd => Some(DecoderKind::Scrfd),
+            Self::Yunet => Some(DecoderKind::Yunet),
         }
     }
 }

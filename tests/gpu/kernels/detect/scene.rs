@@ -239,6 +239,34 @@ fn nanodet(random: &mut Random, input: [usize; 2], strides: &[usize], bins: usiz
     Case::new("nanodet", DecoderKind::Nanodet, tensors, input, &hints, false)
 }
 
+/// Faces of so many anchors a cell and landmarks; with two scores, as YuNet has them, or with one, as SCRFD has it.
+fn faces(
+    random: &mut Random,
+    kind: DecoderKind,
+    input: [usize; 2],
+    strides: &[usize],
+    [per_cell, landmarks]: [usize; 2],
+) -> Case {
+    let yunet = kind == DecoderKind::Yunet;
+    let mut tensors = vec![];
+    let sides = if yunet { (-0.5, 1.5) } else { (0.2, 2.0) };
+    let scores = (1, (-0.2, 1.2));
+    let mut outputs = if yunet { vec![scores, scores] } else { vec![scores] };
+    outputs.push((4, sides));
+    if landmarks > 0 {
+        outputs.push((2 * landmarks, (-1.5, 1.5)));
+    }
+    for (columns, (low, high)) in outputs {
+        for [w, h, _] in levels(input, strides) {
+            let n = w * h * per_cell;
+            let values: Vec<f32> = (0..n * columns).map(|_| random.range(low, high)).collect();
+            tensors.push(Tensor::new("face", &[1, n, columns], &values));
+        }
+    }
+    let hints = Hints { strides: strides.into(), ..Hints::default() };
+    Case::new(&format!("{kind} {per_cell} {landmarks}"), kind, tensors, input, &hints, !yunet)
+}
+
 /// The decoders' cases, on odd sizes, with all that their hints offer. The seed changes the numbers only.
 pub fn cases(seed: u64) -> Vec<Case> {
     let mut random = Random::new(seed);
@@ -319,6 +347,11 @@ pub fn cases(seed: u64) -> Vec<Case> {
     }
     cases.push(seg(&mut random, 32, false));
     cases.push(seg(&mut random, 32, true));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [192, 161], &[8, 16, 32], [2, 5]));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [130, 160], &[8, 16, 32, 64], [1, 3]));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [160, 160], &[4, 8, 16, 32, 64], [2, 0]));
+    cases.push(faces(&mut random, DecoderKind::Yunet, [192, 161], &[8, 16, 32], [1, 5]));
+    cases.push(faces(&mut random, DecoderKind::Yunet, [130, 160], &[8, 16, 32, 64], [1, 0]));
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));
