@@ -127,12 +127,13 @@ fn words(info: &ModelInfo, error: &DetectError) -> String {
 
 impl Choice {
     /// With the usual name of the only class of a decoder that has one, where nobody names it.
-    pub fn named(mut self) -> Self {
-        let labels = &mut self.info.output.labels;
-        if let (Some(label), true) = (self.decoder.kind().usual_label(), labels.is_empty()) {
-            labels.push(label.to_owned());
+    pub fn named(self) -> Self {
+        match self.decoder.kind().usual_label() {
+            Some(label) if self.info.output.labels.is_empty() => {
+                Self { info: self.info.with_label(label), ..self }
+            }
+            _ => self,
         }
-        self
     }
 
     /// In words, as in "decoder yolov8 from the sidecar, 80 classes".
