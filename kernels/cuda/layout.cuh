@@ -6,8 +6,8 @@ constexpr uint32_t MAX_LEVELS = 8;
 // From a level's source to the one with its anchors' second scores, and their landmarks as boxes; of four levels at most.
 constexpr uint32_t BESIDE = MAX_LEVELS / 2;
 
-// The numbers of Rust's BoxFormat, Activation, Background and SizeUnit, and four codings that belong to their decoders.
-enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES, CENTERS, SIDES };
+// The numbers of Rust's BoxFormat, Activation, Background and SizeUnit, and five codings that belong to their decoders.
+enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES, CENTERS, SIDES, PRIORS };
 enum Activation : uint32_t { NO_ACTIVATION, SIGMOID, SOFTMAX };
 enum Background : uint32_t { NO_BACKGROUND, FIRST, LAST };
 enum SizeUnit : uint32_t { CELLS, PIXELS, LOG_CELLS };
@@ -34,7 +34,7 @@ struct Layout {
     uint32_t score_columns;  // background included
     uint32_t bins;           // of DISTANCES, a side
     float point;             // where a cell's point lies in it, in cells
-    float unit[2];           // tensor pixels per unit of a box
+    float unit[2];           // tensor pixels per unit of a box; of PRIORS the factors on offsets of centre and size
     uint32_t levels;
     Source sources[MAX_LEVELS];
     uint64_t class_step;   // elements between the scores of an anchor

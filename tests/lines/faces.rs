@@ -50,3 +50,38 @@ fn faces_of_yunet_have_the_root_of_both_scores() {
         assert_eq!(points, [[64.0, 16.0], [96.0, 16.0], [80.0, 24.0], [64.0, 32.0], [96.0, 32.0]]);
     }
 }
+
+#[test]
+fn faces_of_retinaface_are_counted_from_its_prior_boxes() {
+    for found in faces("retinaface", "") {
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].label, "face");
+        // The second prior box of the cell 2, 1 of stride 8: 32 x 32 around 20, 12. It moves by a quarter of its size, in a frame
+        // of twice the width.
+        let (rect, confidence, points) = parts(&found[0]);
+        let close = |a: f32, b: f32| (a - b).abs() < 1e-3;
+        assert!(close(rect.x, 24.0) && close(rect.y, 4.0), "{rect:?}");
+        assert!(close(rect.w, 64.0) && close(rect.h, 32.0), "{rect:?}");
+        assert_eq!(confidence, 0.75);
+        let wanted = [[40.0, 6.0], [72.0, 6.0], [40.0, 22.0], [72.0, 22.0], [56.0, 14.0]];
+        for ([x, y], [wx, wy]) in points.into_iter().zip(wanted) {
+            assert!((x - wx).abs() < 1e-3 && (y - wy).abs() < 1e-3, "{x} {y}, not {wx} {wy}");
+        }
+    }
+}
+
+#[test]
+fn prior_boxes_are_told_by_the_sidecar() {
+    let line = format!(
+        "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc ! trtinfer model={} \
+         ! gpunms ! fakesink name=out",
+        model("ssd")
+    );
+    for frame in buffers(&line) {
+        let found = objects(&frame);
+        let boxes: Vec<_> =
+            found.iter().map(|o| (o.label.as_str(), o.detection.as_ref().unwrap().rect)).collect();
+        // The wide prior box of the cell 1, 1 of stride 32: an aspect ratio of 4 makes 16 x 16 to 32 x 8, around 48, 48.
+        assert_eq!(boxes, [("cat", Rect { x: 32.0, y: 44.0, w: 32.0, h: 8.0 })]);
+    }
+}

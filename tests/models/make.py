@@ -403,6 +403,26 @@ def faces() -> None:
     graph.save("yunet", '[input]\nresize = "stretch"\n[output]\nlabels = ["Gesicht"]\n')
 
 
+def priors() -> None:
+    """Boxes as offsets from prior boxes, at 64x64; two prior boxes in each cell of the strides 8, 16 and 32."""
+    loc, conf, landms = np.zeros((168, 4), np.float32), np.zeros((168, 2), np.float32), np.zeros((168, 10), np.float32)
+    anchor = 2 * (8 + 2) + 1
+    conf[:, 0], conf[anchor] = 1, [0.25, 0.75]
+    loc[anchor, :2] = 2.5
+    landms[anchor] = [0, -1.875, 5, -1.875, 0, 3.125, 5, 3.125, 2.5, 0.625]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, {"loc": loc, "conf": conf, "landms": landms})
+    graph.save("retinaface", '[input]\nresize = "stretch"\n')
+
+    # Three prior boxes in each of four cells; logits with a background of its own.
+    loc, conf = np.zeros((12, 4), np.float32), np.zeros((12, 3), np.float32)
+    conf[:, 0], conf[3 * 3 + 1] = 20, [0, 0, 20]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, {"loc": loc, "conf": conf})
+    sidecar = '[output]\ndecoder = "ssd"\nstrides = [32]\nactivation = "softmax"\nlabels = ["dog", "cat"]\n'
+    graph.save("ssd", sidecar + "[priors]\nmin-sizes = [[16]]\naspect-ratios = [[4]]\n")
+
+
 def declared() -> None:
     """The detector's boxes, without a sidecar: what it lacks is in the file's metadata, as Ultralytics writes it."""
     boxes, scores, colours = detector_tables()
@@ -850,7 +870,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    first = (identities, several, detectors, batches, heads, faces, lists, declared, heat_maps, groups)
+    first = (identities, several, detectors, batches, heads, faces, priors, lists, declared, heat_maps, groups)
     makers = (*first, classifiers, attributes, class_maps, masks, keypoints, failing)
     for make in makers:
         make()

@@ -70,6 +70,11 @@ impl Decoder {
         Ok(())
     }
 
+    /// Centre and size of each anchor's prior box in tensor pixels, if it has one.
+    pub(super) fn priors(&self) -> Option<&[[f32; 4]]> {
+        self.plan.priors()
+    }
+
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
     pub(super) fn by_columns(&self) -> bool {
         self.plan.by_columns()

@@ -1,6 +1,6 @@
 //! What the sidecar knows about a model that the shapes of its tensors do not show.
 
-use super::{DecoderKind, DetectError};
+use super::{DecoderKind, DetectError, Priors};
 
 /// What the four numbers of a box are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,7 +100,7 @@ impl RowFormat {
 }
 
 /// What the tensors' shapes do not say. A hint that the chosen decoder has no use for is an error, not ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Hints {
     /// Number of classes, background not counted; settles most ambiguous shapes.
     pub classes: Option<usize>,
@@ -110,18 +110,20 @@ pub struct Hints {
     pub box_format: Option<BoxFormat>,
     /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, detections, boxes-scores).
     pub normalized: Option<bool>,
-    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores only).
+    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores, ssd and retinaface only).
     pub activation: Option<Activation>,
-    /// Which column of the scores is the background (boxes-scores); `First`: labels count from 1 (end-to-end, detections).
+    /// Which column of the scores is the background (boxes-scores; ssd and retinaface, where it is the first if not set); `First`: labels count from 1 (end-to-end, detections).
     pub background: Option<Background>,
     /// Order of the columns (end-to-end).
     pub row_format: Option<RowFormat>,
-    /// Number of keypoints of an object (yolo-pose, centerface, scrfd, yunet).
+    /// Number of keypoints of an object (yolo-pose, centerface, scrfd, yunet, retinaface).
     pub keypoints: Option<usize>,
     /// Unit of the sizes: cells if not set, their logarithm for centerface (centernet, centerface).
     pub size_unit: Option<SizeUnit>,
     /// Order of the axes: x first if not set, y first for centerface (centernet, centerface).
     pub axis_order: Option<AxisOrder>,
+    /// The boxes that offsets are counted from (ssd, retinaface).
+    pub priors: Option<Priors>,
 }
 
 impl Default for Hints {
@@ -137,6 +139,7 @@ impl Default for Hints {
             keypoints: None,
             size_unit: None,
             axis_order: None,
+            priors: None,
         }
     }
 }
@@ -157,17 +160,18 @@ impl Hints {
         if self.strides.is_empty() || self.strides.contains(&0) {
             return bad("strides", "must be one or more numbers above 0, for example 8, 16, 32");
         }
-        Ok(())
+        self.priors.as_ref().map_or(Ok(()), |priors| priors.validate(self.strides.len()))
     }
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
         use DecoderKind::{BoxesScores, Detections, EndToEnd, Nanodet, Scrfd, YoloObb, Yolox, Yunet};
+        let has_priors = kind.has_priors();
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet) || kind.has_centers();
+        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet) || has_priors || kind.has_centers();
         if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }
@@ -187,7 +191,7 @@ impl Hints {
             Some(_) if matches!(kind, EndToEnd | Detections) => {
                 return useless("activation", "whose confidences are final");
             }
-            Some(Activation::Softmax) if kind != BoxesScores => {
+            Some(Activation::Softmax) if kind != BoxesScores && !has_priors => {
                 return useless("activation softmax", "whose classes are scored independently");
             }
             _ => {}
@@ -195,9 +199,12 @@ impl Hints {
         if matches!(kind, EndToEnd | Detections) && self.background == Some(Background::Last) {
             return useless("background last", "whose labels begin with the background if they have one");
         }
-        let has_background = matches!(kind, BoxesScores | EndToEnd | Detections);
+        let has_background = matches!(kind, BoxesScores | EndToEnd | Detections) || has_priors;
         if !has_background && matches!(self.background, Some(Background::First | Background::Last)) {
             return useless("background", "which has no background column");
+        }
+        if !has_priors && self.priors.is_some() {
+            return useless("priors", "whose boxes are not counted from prior boxes");
         }
         if kind != EndToEnd && self.row_format.is_some() {
             return useless(

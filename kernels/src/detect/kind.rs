@@ -57,11 +57,17 @@ pub enum DecoderKind {
     /// them, landmarks `[1, N, 2 * K]` in cells from the corner of the cell; the confidence is the root of the product of both
     /// scores (YuNet of OpenCV's zoo).
     Yunet,
+    /// Offsets from prior boxes `[1, N, 4]` and scores `[1, N, 1 + C]`, the first of which is the background's; with the prior
+    /// boxes that the hints have (SSD).
+    Ssd,
+    /// The same of faces, with scores `[1, N, 2]` and landmarks `[1, N, 2 * K]`. Without hints its own prior boxes,
+    /// [`super::Priors::retinaface`]. Never assumed without landmarks.
+    Retinaface,
 }
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
@@ -76,6 +82,8 @@ impl DecoderKind {
         Self::Centerface,
         Self::Scrfd,
         Self::Yunet,
+        Self::Ssd,
+        Self::Retinaface,
     ];
 
     /// The name used in properties and sidecars.
@@ -95,6 +103,8 @@ impl DecoderKind {
             Self::Centerface => "centerface",
             Self::Scrfd => "scrfd",
             Self::Yunet => "yunet",
+            Self::Ssd => "ssd",
+            Self::Retinaface => "retinaface",
         }
     }
 
@@ -105,7 +115,7 @@ impl DecoderKind {
 
     /// What the only class is called where nobody names it.
     pub fn usual_label(self) -> Option<&'static str> {
-        matches!(self, Self::Centerface | Self::Scrfd | Self::Yunet).then_some("face")
+        matches!(self, Self::Centerface | Self::Scrfd | Self::Yunet | Self::Retinaface).then_some("face")
     }
 
     /// Whether objects are peaks of heat-maps.
@@ -113,9 +123,14 @@ impl DecoderKind {
         matches!(self, Self::Centernet | Self::Centerface)
     }
 
+    /// Whether boxes are counted from prior boxes.
+    pub(super) fn has_priors(self) -> bool {
+        matches!(self, Self::Ssd | Self::Retinaface)
+    }
+
     /// Whether objects may have keypoints.
     pub(super) fn has_keypoints(self) -> bool {
-        matches!(self, Self::YoloPose | Self::Centerface | Self::Scrfd | Self::Yunet)
+        matches!(self, Self::YoloPose | Self::Centerface | Self::Scrfd | Self::Yunet | Self::Retinaface)
     }
 }
 

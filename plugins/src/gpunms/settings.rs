@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use cudainfer_kernels::detect::{DecoderKind, Hints, Nms, Params};
 
 use crate::model::ModelInfo;
+use crate::model::Priors;
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::property::{Table, property};
 use crate::stats;
@@ -147,6 +148,7 @@ impl Settings {
             keypoints: output.keypoints.or(points),
             size_unit: output.size_unit,
             axis_order: output.axis_order,
+            priors: info.priors.as_ref().map(Priors::kernel),
         }
     }
 

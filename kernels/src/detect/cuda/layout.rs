@@ -1,6 +1,7 @@
 //! Where a decoder's numbers lie in its tensors, as the kernels want to know it: `cuda/layout.cuh`.
 
 use crate::device::{DeviceError, DeviceTensor};
+use crate::tensor::TensorType;
 
 use super::super::decode::Shaped;
 use super::super::grid::Level;
@@ -160,11 +161,12 @@ pub struct Layout {
 
 const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 576);
 
-/// `GRID`, `DISTANCES`, `CENTERS` and `SIDES` in the kernel; the numbers before are those of [`BoxFormat`].
+/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES` and `PRIORS` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
 const DISTANCES: u32 = 5;
 const CENTERS: u32 = 6;
 const SIDES: u32 = 7;
+const PRIORS: u32 = 8;
 
 /// How boxes lie around the centres of cells.
 #[derive(Clone, Copy, Debug)]
@@ -266,6 +268,18 @@ impl Layout {
     /// Boxes as the distances of their sides from the corner of the cell, in cells, of which each has so many anchors.
     pub fn sides(self, per_cell: usize) -> Result<Self, DetectError> {
         Ok(Self { coding: SIDES, per_cell: size(per_cell)?, ..self })
+    }
+
+    /// Boxes as offsets from prior boxes, with factors on those of centres and sizes.
+    pub fn around_priors(self, variances: [f32; 2]) -> Self {
+        Self { coding: PRIORS, unit: variances, ..self }
+    }
+
+    /// The prior boxes lie there on the device, four float32 each. They take the source after the only level's.
+    pub fn with_priors(mut self, address: u64) -> Self {
+        let [_, slot, ..] = &mut self.sources;
+        *slot = Source { boxes: address, box_type: TensorType::Float32 as u32, ..Source::default() };
+        self
     }
 
     /// Boxes around centres, which lie `point` cells in. Follows [`Layout::with`]: the offsets take the next source.

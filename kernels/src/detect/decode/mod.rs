@@ -12,6 +12,7 @@ mod head;
 mod matrix;
 mod nanodet;
 mod objectness;
+mod priors;
 pub(super) mod scan;
 mod scrfd;
 mod yolo_obb;
@@ -49,6 +50,7 @@ pub(super) enum Plan {
     Centers(centers::Plan),
     Scrfd(scrfd::Plan),
     Yunet(yunet::Plan),
+    Priors(priors::Plan),
 }
 
 impl Plan {
@@ -68,6 +70,7 @@ impl Plan {
             Self::Centers(plan) => plan.decode(outputs, into),
             Self::Scrfd(plan) => plan.decode(outputs, into),
             Self::Yunet(plan) => plan.decode(outputs, into),
+            Self::Priors(plan) => plan.decode(outputs, into),
         }
     }
 
@@ -87,6 +90,7 @@ impl Plan {
             Self::Centers(plan) => plan.layout(outputs),
             Self::Scrfd(plan) => plan.layout(outputs),
             Self::Yunet(plan) => plan.layout(outputs),
+            Self::Priors(plan) => plan.layout(outputs),
         }
     }
 
@@ -99,6 +103,7 @@ impl Plan {
             Self::Centers(plan) => plan.extra(outputs),
             Self::Scrfd(plan) => plan.extra(outputs),
             Self::Yunet(plan) => plan.extra(outputs),
+            Self::Priors(plan) => plan.extra(outputs),
             _ => Ok(None),
         }
     }
@@ -116,6 +121,7 @@ impl Plan {
         match self {
             Self::Scrfd(plan) => plan.spot(outputs, anchor),
             Self::Yunet(plan) => plan.spot(outputs, anchor),
+            Self::Priors(plan) => plan.spot(anchor),
             _ => None,
         }
     }
@@ -127,7 +133,16 @@ impl Plan {
             Self::Centers(plan) => plan.points(),
             Self::Scrfd(plan) => plan.points(),
             Self::Yunet(plan) => plan.points(),
+            Self::Priors(plan) => plan.points(),
             _ => 0,
+        }
+    }
+
+    /// Centre and size of each anchor's prior box in tensor pixels, if it has one.
+    pub fn priors(&self) -> Option<&[[f32; 4]]> {
+        match self {
+            Self::Priors(plan) => Some(plan.priors()),
+            _ => None,
         }
     }
 
@@ -191,6 +206,7 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::Centernet | DecoderKind::Centerface => each(centers::fits(kind, offer), Plan::Centers),
         DecoderKind::Scrfd => each(scrfd::fits(offer), Plan::Scrfd),
         DecoderKind::Yunet => each(yunet::fits(offer), Plan::Yunet),
+        DecoderKind::Ssd | DecoderKind::Retinaface => each(priors::fits(kind, offer), Plan::Priors),
     }
 }
 
@@ -215,5 +231,6 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::Centernet | DecoderKind::Centerface => centers::wanted(kind, offer),
         DecoderKind::Scrfd => scrfd::wanted(offer),
         DecoderKind::Yunet => yunet::wanted(offer),
+        DecoderKind::Ssd | DecoderKind::Retinaface => priors::wanted(kind, offer),
     }
 }

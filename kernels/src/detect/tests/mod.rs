@@ -7,6 +7,7 @@ mod faces;
 mod finals;
 mod limits;
 mod multi_label;
+mod priors;
 mod rotated;
 mod suppression;
 

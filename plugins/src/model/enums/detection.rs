@@ -49,6 +49,10 @@ pub enum Decoder {
     Scrfd,
     #[enum_value(name = "Faces for several strides: two scores, boxes, landmarks (OpenCV)", nick = "yunet")]
     Yunet,
+    #[enum_value(name = "[1,N,4] offsets from prior boxes and [1,N,1+C] scores", nick = "ssd")]
+    Ssd,
+    #[enum_value(name = "The same for faces, with landmarks", nick = "retinaface")]
+    Retinaface,
 }
 
 impl Words for Decoder {}
@@ -71,6 +75,8 @@ impl Decoder {
             Self::Centerface => Some(DecoderKind::Centerface),
             Self::Scrfd => Some(DecoderKind::Scrfd),
             Self::Yunet => Some(DecoderKind::Yunet),
+            Self::Ssd => Some(DecoderKind::Ssd),
+            Self::Retinaface => Some(DecoderKind::Retinaface),
         }
     }
 }
