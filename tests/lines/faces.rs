@@ -11,7 +11,7 @@ fn faces(name: &str, properties: &str) -> Vec<Vec<Object>> {
          ! trtinfer model={} batch-size=2 ! gpunms {properties} ! fakesink name=out",
         model(name)
     );
-    buffers(&line).iter().map(objects).collect()
+    buffers(&line).iter().map(|frame| objects(frame)).collect()
 }
 
 /// Box, confidence and landmarks.
