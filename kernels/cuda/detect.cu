@@ -94,6 +94,12 @@ __device__ Score score_row(const Decode& p, const Source& s, uint32_t cell, uint
         objectness = probability(l.activation, objectness);
         if (objectness < p.lowest) return {-infinity(), 0};
     }
+    if (l.scoring == ROOT) {
+        Source beside = of_row(l.sources[blockIdx.y + BESIDE], p.first_row + blockIdx.z);
+        objectness = load<ANY>(beside.scores, beside.score_type, cell * l.score_step);
+        if (is_bad(objectness)) return {0.0f, BAD};
+        objectness = clamp(probability(l.activation, objectness), 1.0f);
+    }
     uint32_t before = l.background == FIRST, classes = l.score_columns - (l.background != NO_BACKGROUND);
     Best best = nothing_yet();
 #pragma unroll 5
@@ -110,6 +116,9 @@ __device__ Score score_row(const Decode& p, const Source& s, uint32_t cell, uint
         background = load<TYPE>(s.scores, s.score_type, row + (before ? 0 : classes));
     }
     if (best.bad || is_bad(background)) return {0.0f, BAD};
+    if (l.scoring == ROOT) {
+        return {sqrtf(clamp(probability(l.activation, best.score), 1.0f) * objectness), best.first()};
+    }
     float confidence = l.activation == SOFTMAX
                            ? softmax<TYPE>(p, s, row, best.score, background, lane, group)
                            : objectness * probability(l.activation, best.score);

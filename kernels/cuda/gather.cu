@@ -10,8 +10,9 @@
 #include "nms.cuh"
 #include "rotated.cuh"
 
-// In place of a point's numbers, and added to them: its unit is the object's box.
-constexpr uint32_t COEFFICIENTS = 1, IN_BOX = 16;
+// In place of a point's numbers, and added to them: its unit is the object's box; it is counted from its anchor, and lies in the
+// tensor of the anchor's level.
+constexpr uint32_t COEFFICIENTS = 1, IN_BOX = 16, AROUND = 64;
 // Numbers of a rotated box.
 constexpr uint32_t ROTATED = 5;
 
@@ -29,14 +30,36 @@ struct Gather {
 
 static_assert(sizeof(Gather) == 696, "as in src/detect/cuda/params.rs");
 
+// One point of those that are counted from their anchor, in tensor pixels.
+__device__ float2 around_anchor(const Layout& l, const Values& v, uint32_t anchor, uint32_t index) {
+    uint32_t level = 0;
+    while (level + 1 < l.levels && anchor >= l.sources[level + 1].first) level++;
+    const Source& s = l.sources[level];
+    Source beside = of_row(l.sources[level + BESIDE], blockIdx.z);
+    uint32_t cell = anchor - s.first, place = cell / l.per_cell;
+    uint64_t at = cell * v.step + index * 2 * v.value_step;
+    float x = load<ANY>(beside.boxes, beside.box_type, at), y = load<ANY>(beside.boxes, beside.box_type, at + v.value_step);
+    if (l.coding == PRIORS) {
+        const float* prior = static_cast<const float*>(l.sources[1].boxes) + 4 * static_cast<uint64_t>(anchor);
+        return {prior[0] + x * (l.unit[0] * prior[2]), prior[1] + y * (l.unit[0] * prior[3])};
+    }
+    return {static_cast<float>(place % s.columns) * s.stride + x * s.stride,
+            static_cast<float>(place / s.columns) * s.stride + y * s.stride};
+}
+
 // One point in the frame; all zero where it is not finite.
 __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_t index, float* out) {
     uint32_t numbers = v.numbers % IN_BOX;
-    uint64_t at = anchor * v.step + index * numbers * v.value_step;
+    bool around = v.numbers >= AROUND;
+    uint64_t at = around ? 0 : anchor * v.step + index * numbers * v.value_step;
     float x = load<ANY>(v.data, v.type, at), y = load<ANY>(v.data, v.type, at + v.value_step);
     float score = numbers == 3 ? probability(v.activation, load<ANY>(v.data, v.type, at + 2 * v.value_step)) : 1.0f;
     if (v.y_first) swap(x, y);
-    if (v.numbers >= IN_BOX) {
+    if (around) {
+        float2 found = around_anchor(p.layout, v, anchor, index);
+        x = found.x;
+        y = found.y;
+    } else if (v.numbers >= IN_BOX) {
         float4 box = corners(p.layout, of_row(p.layout.sources[0], blockIdx.z),
                              of_row(p.layout.sources[1], blockIdx.z), anchor, nullptr);
         x = box.x + x * (box.z - box.x);

@@ -6,6 +6,7 @@ mod cache;
 mod classes;
 mod declared;
 mod exit;
+mod faces;
 mod grouping;
 mod heads;
 mod inspect;

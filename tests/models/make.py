@@ -366,6 +366,63 @@ def heads() -> None:
     graph.save("centers", RED_AND_BLUE)
 
 
+def constant_outputs(graph: Graph, tables: dict[str, np.ndarray]) -> None:
+    """Outputs that are the same for each frame of a batch."""
+    graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=0)
+    graph.node("Mul", ["mean", graph.constant("none", np.float32(0))], "zeros")
+    graph.node("Reshape", ["zeros", graph.constant("rows", np.array([-1, 1, 1], np.int64))], "zero_rows")
+    for name, table in tables.items():
+        graph.node("Add", ["zero_rows", graph.constant(f"fixed_{name}", table[None])], name)
+        graph.output(name, F32, ["batch", *table.shape])
+
+
+def faces() -> None:
+    """Face detectors with outputs for each of the strides 8, 16 and 32, at 64x64."""
+    strides = {8: 64, 16: 16, 32: 4}
+    points = np.array([-0.5, -0.5, 0.5, -0.5, 0, 0, -0.5, 1, 0.5, 1], np.float32)
+    # Two anchors a cell: one sure face and a weaker one over it in the cell 3, 2 of stride 8, one in the cell 1, 1 of stride 32.
+    kinds = [("score", 1), ("bbox", 4), ("kps", 10)]
+    tables = {f"{kind}_{s}": np.zeros((2 * n, k), np.float32) for kind, k in kinds for s, n in strides.items()}
+    cell = 2 * 8 + 3
+    for anchor, score in [(0, 0.5), (1, 0.875)]:
+        tables["score_8"][2 * cell + anchor] = score
+        tables["bbox_8"][2 * cell + anchor] = [1, 1.5, 1, 2]
+        tables["kps_8"][2 * cell + anchor] = points
+    tables["score_32"][2 * 3], tables["bbox_32"][2 * 3] = 0.75, 0.5
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, tables)
+    graph.save("scrfd", '[input]\nresize = "stretch"\n')
+
+    kinds = [("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10)]
+    tables = {f"{kind}_{s}": np.zeros((n, k), np.float32) for kind, k in kinds for s, n in strides.items()}
+    cell = 4 + 2
+    tables["cls_16"][cell], tables["obj_16"][cell], tables["bbox_16"][cell] = 0.25, 1.5, [0.5, 0.5, 0, 0]
+    tables["kps_16"][cell] = [0, 0, 1, 0, 0.5, 0.5, 0, 1, 1, 1]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, tables)
+    graph.save("yunet", '[input]\nresize = "stretch"\n[output]\nlabels = ["Gesicht"]\n')
+
+
+def priors() -> None:
+    """Boxes as offsets from prior boxes, at 64x64; two prior boxes in each cell of the strides 8, 16 and 32."""
+    loc, conf, landms = np.zeros((168, 4), np.float32), np.zeros((168, 2), np.float32), np.zeros((168, 10), np.float32)
+    anchor = 2 * (8 + 2) + 1
+    conf[:, 0], conf[anchor] = 1, [0.25, 0.75]
+    loc[anchor, :2] = 2.5
+    landms[anchor] = [0, -1.875, 5, -1.875, 0, 3.125, 5, 3.125, 2.5, 0.625]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, {"loc": loc, "conf": conf, "landms": landms})
+    graph.save("retinaface", '[input]\nresize = "stretch"\n')
+
+    # Three prior boxes in each of four cells; logits with a background of its own.
+    loc, conf = np.zeros((12, 4), np.float32), np.zeros((12, 3), np.float32)
+    conf[:, 0], conf[3 * 3 + 1] = 20, [0, 0, 20]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, {"loc": loc, "conf": conf})
+    sidecar = '[output]\ndecoder = "ssd"\nstrides = [32]\nactivation = "softmax"\nlabels = ["dog", "cat"]\n'
+    graph.save("ssd", sidecar + "[priors]\nmin-sizes = [[16]]\naspect-ratios = [[4]]\n")
+
+
 def declared() -> None:
     """The detector's boxes, without a sidecar: what it lacks is in the file's metadata, as Ultralytics writes it."""
     boxes, scores, colours = detector_tables()
@@ -882,7 +939,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    first = (identities, several, detectors, batches, heads, lists, queries, declared, heat_maps, groups)
+    first = (identities, several, detectors, batches, heads, faces, priors, lists, queries, declared, heat_maps, groups)
     makers = (*first, classifiers, attributes, text, class_maps, masks, keypoints, failing)
     for make in makers:
         make()

@@ -65,6 +65,8 @@ pub(super) struct Extra {
 pub(super) enum Meaning {
     /// Keypoints.
     Points(Points),
+    /// So many keypoints, counted from their anchor; [`Spot`] says where those of an anchor are.
+    Around(usize),
     /// So many coefficients.
     Coefficients(usize),
     /// A rotated box: the first four numbers are its centre and size.
@@ -129,6 +131,8 @@ impl Extra {
             Meaning::Rotated(_) => {
                 into.rotated.extend(self.rotated(outputs, anchor).map(|rotated| rotated.in_frame(map)));
             }
+            // Where they are, only the decoder knows.
+            Meaning::Around(count) => into.keypoints.extend(std::iter::repeat_n([0.0; 3], count)),
             Meaning::Coefficients(count) => into.coefficients.extend((0..count).map(value)),
             Meaning::Points(points) => {
                 let corners = if points.unit.is_none() { corners() } else { [0.0; 4] };
@@ -150,6 +154,33 @@ impl Extra {
         let first = self.element + anchor * self.step;
         let [x, y, w, h, angle] = [0, 1, 2, 3, place].map(|i| element(tensor, first + i * self.value_step));
         Some(Rotated { center: [x * ux, y * uy], size: [w * ux, h * uy], angle })
+    }
+}
+
+/// An anchor's keypoints that are counted from it: x and y of one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    /// The output.
+    pub output: usize,
+    /// The first number's element there.
+    pub element: usize,
+    /// What they are counted from, in tensor pixels.
+    pub center: [f32; 2],
+    /// Tensor pixels per unit.
+    pub unit: [f32; 2],
+}
+
+impl Spot {
+    /// Appends so many keypoints; they have no scores.
+    pub fn read(&self, count: usize, outputs: &[TensorView<'_>], map: &Affine, into: &mut Attached) {
+        let Some(tensor) = outputs.get(self.output) else { return };
+        let of = |point: usize, axis: usize| {
+            self.center[axis] + element(tensor, self.element + 2 * point + axis) * self.unit[axis]
+        };
+        into.keypoints.extend((0..count).map(|point| {
+            let (x, y) = map.point(of(point, 0), of(point, 1));
+            if x.is_finite() && y.is_finite() { [x, y, 1.0] } else { [0.0; 3] }
+        }));
     }
 }
 

@@ -4,7 +4,7 @@ use crate::device::DeviceTensor;
 use crate::geometry::Affine;
 use crate::tensor::{TensorDesc, TensorView};
 
-use super::attached::{Attached, Extra, Masks};
+use super::attached::{Attached, Extra, Masks, Meaning};
 use super::candidates::Collector;
 use super::cuda::{Gathered, Layout, Output};
 use super::decode::{self, Plan};
@@ -92,6 +92,11 @@ impl Decoder {
         Ok(())
     }
 
+    /// Centre and size of each anchor's prior box in tensor pixels, if it has one.
+    pub(super) fn priors(&self) -> Option<&[[f32; 4]]> {
+        self.plan.priors()
+    }
+
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
     pub(super) fn by_columns(&self) -> bool {
         self.plan.by_columns()
@@ -112,7 +117,10 @@ impl Decoder {
         map: &Affine,
         into: &mut Attached,
     ) {
-        extra.read(outputs, anchor, map, || self.plan.corners(outputs, anchor), into);
+        match (extra.meaning, self.plan.spot(outputs, anchor)) {
+            (Meaning::Around(count), Some(spot)) => spot.read(count, outputs, map, into),
+            _ => extra.read(outputs, anchor, map, || self.plan.corners(outputs, anchor), into),
+        }
     }
 
     /// Collects the candidates of one frame; checks the actual dimensions.

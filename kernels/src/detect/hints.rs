@@ -1,6 +1,6 @@
 //! What the sidecar knows about a model that the shapes of its tensors do not show.
 
-use super::{DecoderKind, DetectError};
+use super::{DecoderKind, DetectError, Priors};
 
 /// What the four numbers of a box are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,13 +119,15 @@ pub struct Hints {
     /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, detections,
     /// boxes-scores, queries).
     pub normalized: Option<bool>,
-    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores and queries only).
+    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores, queries, ssd and
+    /// retinaface only).
     pub activation: Option<Activation>,
-    /// Which column of the scores is the background (boxes-scores, queries); `First`: labels count from 1 (end-to-end, detections).
+    /// Which column of the scores is the background (boxes-scores, queries; ssd and retinaface, where it is the first if not
+    /// set); `First`: labels count from 1 (end-to-end, detections).
     pub background: Option<Background>,
     /// Order of the columns (end-to-end).
     pub row_format: Option<RowFormat>,
-    /// Number of keypoints of an object (yolo-pose, centerface).
+    /// Number of keypoints of an object (yolo-pose, centerface, scrfd, yunet, retinaface).
     pub keypoints: Option<usize>,
     /// Unit of the sizes: cells if not set, their logarithm for centerface (centernet, centerface).
     pub size_unit: Option<SizeUnit>,
@@ -135,6 +137,8 @@ pub struct Hints {
     pub map_threshold: Option<f32>,
     /// How much a line is widened, by its area and perimeter: 1.5 if not set (db).
     pub unclip_ratio: Option<f32>,
+    /// The boxes that offsets are counted from (ssd, retinaface).
+    pub priors: Option<Priors>,
 }
 
 impl Default for Hints {
@@ -152,6 +156,7 @@ impl Default for Hints {
             axis_order: None,
             map_threshold: None,
             unclip_ratio: None,
+            priors: None,
         }
     }
 }
@@ -178,17 +183,20 @@ impl Hints {
         if self.unclip_ratio.is_some_and(|v| !(0.0..=10.0).contains(&v)) {
             return bad("unclip ratio", "must be between 0 and 10");
         }
-        Ok(())
+        self.priors.as_ref().map_or(Ok(()), |priors| priors.validate(self.strides.len()))
     }
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
-        use DecoderKind::{BoxesScores, Db, Detections, EndToEnd, Nanodet, Queries, YoloObb, Yolox};
+        use DecoderKind::{
+            BoxesScores, Db, Detections, EndToEnd, Nanodet, Queries, Scrfd, YoloObb, Yolox, Yunet,
+        };
+        let has_priors = kind.has_priors();
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes = matches!(kind, Yolox | Nanodet | Db) || kind.has_centers();
+        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db) || has_priors || kind.has_centers();
         if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }
@@ -211,7 +219,7 @@ impl Hints {
             Some(_) if matches!(kind, EndToEnd | Detections | Db) => {
                 return useless("activation", "whose confidences are final");
             }
-            Some(Activation::Softmax) if !matches!(kind, BoxesScores | Queries) => {
+            Some(Activation::Softmax) if !matches!(kind, BoxesScores | Queries) && !has_priors => {
                 return useless("activation softmax", "whose classes are scored independently");
             }
             _ => {}
@@ -219,9 +227,12 @@ impl Hints {
         if matches!(kind, EndToEnd | Detections) && self.background == Some(Background::Last) {
             return useless("background last", "whose labels begin with the background if they have one");
         }
-        let has_background = matches!(kind, BoxesScores | Queries | EndToEnd | Detections);
+        let has_background = matches!(kind, BoxesScores | Queries | EndToEnd | Detections) || has_priors;
         if !has_background && matches!(self.background, Some(Background::First | Background::Last)) {
             return useless("background", "which has no background column");
+        }
+        if !has_priors && self.priors.is_some() {
+            return useless("priors", "whose boxes are not counted from prior boxes");
         }
         if kind != EndToEnd && self.row_format.is_some() {
             return useless(

@@ -59,11 +59,25 @@ pub enum DecoderKind {
     /// `[1, 1, h, w]`: a map of how surely each pixel is text. Lines are rotated boxes around its areas (Liao et al.,
     /// "Real-time Scene Text Detection with Differentiable Binarization", 2020); nothing needs to be suppressed.
     Db,
+    /// For each stride scores `[1, N, 1]`, distances of left, top, right and bottom `[1, N, 4]` and, if the model has them,
+    /// landmarks `[1, N, 2 * K]`, in cells from the corner of the anchor's cell, of which each has two anchors, or one (SCRFD of
+    /// InsightFace). The batch's dimension may be missing.
+    Scrfd,
+    /// For each stride class scores and objectness `[1, N, 1]`, boxes `[1, N, 4]` in grid cells as yolox and, if the model has
+    /// them, landmarks `[1, N, 2 * K]` in cells from the corner of the cell; the confidence is the root of the product of both
+    /// scores (YuNet of OpenCV's zoo).
+    Yunet,
+    /// Offsets from prior boxes `[1, N, 4]` and scores `[1, N, 1 + C]`, the first of which is the background's; with the prior
+    /// boxes that the hints have (SSD).
+    Ssd,
+    /// The same of faces, with scores `[1, N, 2]` and landmarks `[1, N, 2 * K]`. Without hints its own prior boxes,
+    /// [`super::Priors::retinaface`]. Never assumed without landmarks.
+    Retinaface,
 }
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
@@ -78,6 +92,10 @@ impl DecoderKind {
         Self::Centernet,
         Self::Centerface,
         Self::Db,
+        Self::Scrfd,
+        Self::Yunet,
+        Self::Ssd,
+        Self::Retinaface,
     ];
 
     /// The name used in properties and sidecars.
@@ -97,6 +115,10 @@ impl DecoderKind {
             Self::Centernet => "centernet",
             Self::Centerface => "centerface",
             Self::Db => "db",
+            Self::Scrfd => "scrfd",
+            Self::Yunet => "yunet",
+            Self::Ssd => "ssd",
+            Self::Retinaface => "retinaface",
         }
     }
 
@@ -117,14 +139,24 @@ impl DecoderKind {
         self != Self::Db
     }
 
+    /// What the only class is called where nobody names it.
+    pub fn usual_label(self) -> Option<&'static str> {
+        matches!(self, Self::Centerface | Self::Scrfd | Self::Yunet | Self::Retinaface).then_some("face")
+    }
+
     /// Whether objects are peaks of heat-maps.
     pub(super) fn has_centers(self) -> bool {
         matches!(self, Self::Centernet | Self::Centerface)
     }
 
+    /// Whether boxes are counted from prior boxes.
+    pub(super) fn has_priors(self) -> bool {
+        matches!(self, Self::Ssd | Self::Retinaface)
+    }
+
     /// Whether objects may have keypoints.
     pub(super) fn has_keypoints(self) -> bool {
-        matches!(self, Self::YoloPose | Self::Centerface)
+        matches!(self, Self::YoloPose | Self::Centerface | Self::Scrfd | Self::Yunet | Self::Retinaface)
     }
 }
 

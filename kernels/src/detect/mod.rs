@@ -37,6 +37,7 @@ mod kind;
 mod nms;
 mod offer;
 mod params;
+mod priors;
 mod rotated;
 mod rotated_nms;
 mod suppression;
@@ -59,6 +60,7 @@ pub use error::DetectError;
 pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, SizeUnit};
 pub use kind::{DecoderKind, UnknownDecoder};
 pub use params::Params;
+pub use priors::{Priors, VARIANCES};
 pub use suppression::Nms;
 
 /// Turns a model's output tensors into detections, frame by frame. Its buffers are kept from frame to frame.

@@ -124,7 +124,7 @@ impl DecodingElementImpl for GpuNms {
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
-        let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?;
+        let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
         let params = lock(&self.settings).params(&info, &decoder)?;
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));

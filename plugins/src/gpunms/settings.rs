@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use cudainfer_kernels::detect::{self as kernels, DecoderKind, Hints, Nms, Params};
 
 use crate::model::ModelInfo;
+use crate::model::Priors;
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::property::{Table, property};
 use crate::stats;
@@ -169,6 +170,7 @@ impl Settings {
             axis_order: output.axis_order,
             map_threshold: self.map_threshold.or(output.map_threshold),
             unclip_ratio: self.unclip_ratio.or(output.unclip_ratio),
+            priors: info.priors.as_ref().map(Priors::kernel),
         }
     }
 

@@ -172,6 +172,13 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
+    /// The same with this name of the only class.
+    pub fn with_label(&self, label: &str) -> Self {
+        let mut known = Known::clone(&self.0);
+        known.words.output.labels = vec![label.to_owned()];
+        Self(Arc::new(known))
+    }
+
     /// What a model with this metadata would have said, for tests.
     #[cfg(test)]
     pub(super) fn declared(words: Sidecar) -> Self {

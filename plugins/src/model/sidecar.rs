@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, RowFormat, SizeUnit};
+use cudainfer_kernels::detect::{self, Activation, AxisOrder, Background, BoxFormat, RowFormat, SizeUnit};
 use cudainfer_kernels::peaks::BLUR;
 use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -24,6 +24,9 @@ pub struct Sidecar {
     pub input: Input,
     /// What the outputs are.
     pub output: Output,
+    /// The boxes that a detector's boxes are counted from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priors: Option<Priors>,
     /// How confidence maps are read.
     pub peaks: Peaks,
     /// The names of the keypoints and the edges between them.
@@ -136,6 +139,37 @@ pub struct Output {
     pub map_threshold: Option<f32>,
     /// How much a line of text is widened, by its area and perimeter.
     pub unclip_ratio: Option<f32>,
+}
+
+/// `[priors]`: lists of one for each stride.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Priors {
+    /// Sides of squares in tensor pixels.
+    pub min_sizes: Vec<Vec<f32>>,
+    /// One for each minimum size: a square of the root of both follows that of the minimum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub max_sizes: Vec<Vec<f32>>,
+    /// Aspect ratios other than 1, of which each gives a wide and a high box.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aspect_ratios: Vec<Vec<f32>>,
+    /// Factors on the offsets of the centre, and on the logarithms of the size.
+    pub variances: Option<[f32; 2]>,
+    /// Whether centre and size are clamped to the tensor.
+    pub clip: Option<bool>,
+}
+
+impl Priors {
+    /// For the decoder.
+    pub fn kernel(&self) -> detect::Priors {
+        detect::Priors {
+            min_sizes: self.min_sizes.clone(),
+            max_sizes: self.max_sizes.clone(),
+            aspect_ratios: self.aspect_ratios.clone(),
+            variances: self.variances.unwrap_or(detect::VARIANCES),
+            clip: self.clip.unwrap_or(false),
+        }
+    }
 }
 
 /// `[peaks]`
@@ -468,7 +502,9 @@ impl Sidecar {
         }
         let mut text = String::new();
         // In the order in which the documentation has them.
-        for section in ["input", "output", "peaks", "skeleton", "classify", "embed", "segment", "constants"] {
+        for section in
+            ["input", "output", "priors", "peaks", "skeleton", "classify", "embed", "segment", "constants"]
+        {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
                 continue;
             };
@@ -609,6 +645,7 @@ mod tests {
         let text = "[input]\nchannels = \"bgr\"\nheight = 480\nmean = [0.1, 0.2, 0.3]\nscale = 0.003921569\n\n\
                     [output]\nactivation = \"sigmoid\"\naxis-order = \"yx\"\nbackground = \"last\"\nbox-format = \"corners\"\n\
                     decoder = \"boxes-scores\"\nlabels = [\"it's \\\"x\\\"\", \"b\"]\nsize-unit = \"log-cells\"\n\n\
+                    [priors]\naspect-ratios = [[2.0], []]\nclip = true\nmin-sizes = [[16.0, 32.0], [64.5]]\nvariances = [0.1, 0.2]\n\n\
                     [peaks]\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
                     [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[constants]\n\"a.b\" = [0.3]\n\
                     size = \"frame-height-width\"\n";

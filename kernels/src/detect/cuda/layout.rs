@@ -1,6 +1,7 @@
 //! Where a decoder's numbers lie in its tensors, as the kernels want to know it: `cuda/layout.cuh`.
 
 use crate::device::{DeviceError, DeviceTensor};
+use crate::tensor::TensorType;
 
 use super::super::decode::Shaped;
 use super::super::grid::Level;
@@ -8,6 +9,9 @@ use super::super::{Activation, Background, BoxFormat, DetectError, SizeUnit};
 
 /// Levels that one launch decodes (`MAX_LEVELS`).
 const MAX_LEVELS: usize = 8;
+
+/// From a level's source to the one with what else there is of it (`BESIDE`).
+const BESIDE: usize = MAX_LEVELS / 2;
 
 /// Candidates that a row has room for, if anchors have several: 7 MB. What is beyond is counted as truncated.
 const MOST_CANDIDATES: usize = 1 << 18;
@@ -23,6 +27,8 @@ pub enum Scoring {
     Final = 2,
     /// As `Classes`, if no neighbouring anchor's score is higher in that class.
     Peaks = 3,
+    /// The square root of its score times a second one, which another tensor has.
+    Root = 4,
 }
 
 /// A model's output for a batch, of which the first `rows` frames are read. There may be more: padding.
@@ -150,15 +156,17 @@ pub struct Layout {
     last_class: f32,
     per_anchor: u32,
     angle: u32,
-    padding: u32,
+    per_cell: u32,
 }
 
 const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 576);
 
-/// `GRID`, `DISTANCES` and `CENTERS` in the kernel; the numbers before are those of [`BoxFormat`].
+/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES` and `PRIORS` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
 const DISTANCES: u32 = 5;
 const CENTERS: u32 = 6;
+const SIDES: u32 = 7;
+const PRIORS: u32 = 8;
 
 /// How boxes lie around the centres of cells.
 #[derive(Clone, Copy, Debug)]
@@ -219,7 +227,7 @@ impl Layout {
             last_class: 0.0,
             per_anchor: 1,
             angle: 0,
-            padding: 0,
+            per_cell: 1,
         })
     }
 
@@ -255,6 +263,23 @@ impl Layout {
     /// Boxes as distributions over distances from the cell's point, which lies `point` cells in.
     pub fn distances(self, bins: usize, point: f32) -> Result<Self, DetectError> {
         Ok(Self { coding: DISTANCES, bins: size(bins)?, point, ..self })
+    }
+
+    /// Boxes as the distances of their sides from the corner of the cell, in cells, of which each has so many anchors.
+    pub fn sides(self, per_cell: usize) -> Result<Self, DetectError> {
+        Ok(Self { coding: SIDES, per_cell: size(per_cell)?, ..self })
+    }
+
+    /// Boxes as offsets from prior boxes, with factors on those of centres and sizes.
+    pub fn around_priors(self, variances: [f32; 2]) -> Self {
+        Self { coding: PRIORS, unit: variances, ..self }
+    }
+
+    /// The prior boxes lie there on the device, four float32 each. They take the source after the only level's.
+    pub fn with_priors(mut self, address: u64) -> Self {
+        let [_, slot, ..] = &mut self.sources;
+        *slot = Source { boxes: address, box_type: TensorType::Float32 as u32, ..Source::default() };
+        self
     }
 
     /// Boxes around centres, which lie `point` cells in. Follows [`Layout::with`]: the offsets take the next source.
@@ -323,6 +348,36 @@ impl Layout {
             stride: span.stride as f32,
         };
         self.levels += 1;
+        Ok(self)
+    }
+
+    /// What else there is of the anchors that [`Layout::with`] added last: their second score, their landmarks.
+    pub fn beside_them(
+        mut self,
+        scores: Option<At<'_>>,
+        landmarks: Option<At<'_>>,
+    ) -> Result<Self, DetectError> {
+        if scores.is_none() && landmarks.is_none() {
+            return Ok(self);
+        }
+        let levels = self.levels as usize;
+        let Some(slot) = self.sources.get_mut(levels + BESIDE - 1).filter(|_| levels <= BESIDE) else {
+            let wanted = format!(
+                "has more than the {BESIDE} strides that are decoded on the GPU with landmarks or with two scores: compute on \
+                 the CPU"
+            );
+            return Err(DetectError::Hint { hint: "strides", wanted });
+        };
+        if let Some(at) = scores {
+            slot.scores = at.address()?;
+            slot.score_row = at.tensor.row_bytes();
+            slot.score_type = at.tensor.tensor.ty as u32;
+        }
+        if let Some(at) = landmarks {
+            slot.boxes = at.address()?;
+            slot.box_row = at.tensor.row_bytes();
+            slot.box_type = at.tensor.tensor.ty as u32;
+        }
         Ok(self)
     }
 

@@ -10,7 +10,7 @@ mod table;
 
 use std::mem;
 
-use crate::device::{CudaStream, DeviceTensor, Event, Kernel};
+use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Memory};
 use crate::geometry::{Rect, Row};
 
 use super::candidates::Gate;
@@ -52,6 +52,8 @@ pub struct CudaDetector {
     /// Only for models whose detections carry more than boxes.
     gather: Option<Kernel>,
     thresholds: Table,
+    /// Prior boxes, of decoders that have them.
+    priors: Option<Memory>,
     lowest: f32,
     suppressor: Suppressor,
     buffers: Option<Buffers>,
@@ -93,6 +95,10 @@ impl CudaDetector {
             decode: Kernel::load(context, "detect", name)?,
             gather: gathers.then(|| Kernel::load(context, "gather", gather)).transpose()?,
             thresholds: Table::new(stream, exceptions, other)?,
+            priors: decoder
+                .priors()
+                .map(|boxes| table::upload(stream, bytemuck::cast_slice(boxes)))
+                .transpose()?,
             lowest,
             suppressor: Suppressor::new(nms, rotated, &params, &gate, stream)?,
             buffers: None,
@@ -147,6 +153,10 @@ impl CudaDetector {
             return Ok(());
         }
         let layout = if self.params.multi_label { layout.multi_label() } else { layout };
+        let layout = match &self.priors {
+            Some(boxes) => layout.with_priors(boxes.pointer()),
+            None => layout,
+        };
         let candidates = layout.candidates()?;
         self.reserve(stream, rows.len(), candidates, gathered.as_ref().map_or(0, Gathered::bytes))?;
         let Some(buffers) = &self.buffers else { return Ok(()) };

@@ -148,10 +148,11 @@ pub struct Gathered {
     angle: u32,
 }
 
-/// `COEFFICIENTS` and `IN_BOX` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
+/// `COEFFICIENTS`, `IN_BOX` and `AROUND` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
 /// because rotated boxes have a kernel of their own.
 const COEFFICIENTS: u32 = 1;
 const IN_BOX: u32 = 16;
+const AROUND: u32 = 64;
 const ROTATED: u32 = 32;
 
 impl Gathered {
@@ -176,6 +177,7 @@ impl Gathered {
             Meaning::Rotated(Angle { place, unit }) => {
                 Self { count: 1, numbers: ROTATED, unit, angle: size(place)?, ..all }
             }
+            Meaning::Around(count) => Self { count: size(count)?, numbers: 2 + AROUND, ..all },
             Meaning::Points(points) => Self {
                 count: size(points.count)?,
                 numbers: size(points.numbers)? + if points.unit.is_none() { IN_BOX } else { 0 },

@@ -164,7 +164,7 @@ impl Plan {
 }
 
 /// The softmax of a row's scores.
-struct Softmax {
+pub struct Softmax {
     highest: f32,
     /// None where the strongest class is certainly below the lowest threshold.
     sum: Option<f32>,
@@ -172,7 +172,7 @@ struct Softmax {
 
 impl Softmax {
     /// Of `row`, whose strongest class has the score `best`.
-    fn new(row: &[f32], best: f32, background: &[f32], lowest: f32) -> Self {
+    pub fn new(row: &[f32], best: f32, background: &[f32], lowest: f32) -> Self {
         let background = background.first().copied().unwrap_or(f32::NEG_INFINITY);
         let highest = best.max(background);
         // Most anchors are background: two terms of the sum already rule them out, with a margin for rounding.
@@ -182,7 +182,7 @@ impl Softmax {
     }
 
     /// The share of a score.
-    fn share(&self, score: f32) -> f32 {
+    pub fn share(&self, score: f32) -> f32 {
         self.sum.map_or(0.0, |sum| (score - self.highest).exp() / sum)
     }
 }

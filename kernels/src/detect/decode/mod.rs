@@ -3,6 +3,7 @@
 
 mod boxes;
 mod boxes_scores;
+mod by_level;
 mod centers;
 mod db;
 mod detections;
@@ -13,17 +14,20 @@ mod matrix;
 mod nanodet;
 mod objectness;
 mod queries;
+mod priors;
 pub(super) mod scan;
+mod scrfd;
 mod yolo_obb;
 mod yolo_pose;
 mod yolo_seg;
 mod yolov5;
 mod yolov8;
 mod yolox;
+mod yunet;
 
 use crate::tensor::TensorView;
 
-use super::attached::{Extra, Masks};
+use super::attached::{Extra, Masks, Spot};
 use super::candidates::Collector;
 use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer};
@@ -50,6 +54,9 @@ pub(super) enum Plan {
     YoloObb(yolo_obb::Plan),
     Centers(centers::Plan),
     Db(db::Plan),
+    Scrfd(scrfd::Plan),
+    Yunet(yunet::Plan),
+    Priors(priors::Plan),
 }
 
 impl Plan {
@@ -69,6 +76,9 @@ impl Plan {
             Self::YoloObb(plan) => plan.head.decode(outputs, into),
             Self::Centers(plan) => plan.decode(outputs, into),
             Self::Db(plan) => plan.decode(outputs, into).map(drop),
+            Self::Scrfd(plan) => plan.decode(outputs, into),
+            Self::Yunet(plan) => plan.decode(outputs, into),
+            Self::Priors(plan) => plan.decode(outputs, into),
         }
     }
 
@@ -100,6 +110,9 @@ impl Plan {
             Self::YoloObb(plan) => plan.head.layout(outputs),
             Self::Centers(plan) => plan.layout(outputs),
             Self::Db(plan) => plan.layout(outputs),
+            Self::Scrfd(plan) => plan.layout(outputs),
+            Self::Yunet(plan) => plan.layout(outputs),
+            Self::Priors(plan) => plan.layout(outputs),
         }
     }
 
@@ -110,6 +123,9 @@ impl Plan {
             Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
             Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
             Self::Centers(plan) => plan.extra(outputs),
+            Self::Scrfd(plan) => plan.extra(outputs),
+            Self::Yunet(plan) => plan.extra(outputs),
+            Self::Priors(plan) => plan.extra(outputs),
             _ => Ok(None),
         }
     }
@@ -122,12 +138,33 @@ impl Plan {
         }
     }
 
+    /// Where one detection's keypoints are, where they are counted from its anchor.
+    pub fn spot(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Spot> {
+        match self {
+            Self::Scrfd(plan) => plan.spot(outputs, anchor),
+            Self::Yunet(plan) => plan.spot(outputs, anchor),
+            Self::Priors(plan) => plan.spot(anchor),
+            _ => None,
+        }
+    }
+
     /// Keypoints of each object.
     pub fn keypoints(&self) -> usize {
         match self {
             Self::YoloPose(plan) => plan.points(),
             Self::Centers(plan) => plan.points(),
+            Self::Scrfd(plan) => plan.points(),
+            Self::Yunet(plan) => plan.points(),
+            Self::Priors(plan) => plan.points(),
             _ => 0,
+        }
+    }
+
+    /// Centre and size of each anchor's prior box in tensor pixels, if it has one.
+    pub fn priors(&self) -> Option<&[[f32; 4]]> {
+        match self {
+            Self::Priors(plan) => Some(plan.priors()),
+            _ => None,
         }
     }
 
@@ -200,6 +237,9 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::YoloObb => each(yolo_obb::fits(offer), Plan::YoloObb),
         DecoderKind::Db => each(db::fits(offer), Plan::Db),
         DecoderKind::Centernet | DecoderKind::Centerface => each(centers::fits(kind, offer), Plan::Centers),
+        DecoderKind::Scrfd => each(scrfd::fits(offer), Plan::Scrfd),
+        DecoderKind::Yunet => each(yunet::fits(offer), Plan::Yunet),
+        DecoderKind::Ssd | DecoderKind::Retinaface => each(priors::fits(kind, offer), Plan::Priors),
     }
 }
 
@@ -224,5 +264,8 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::YoloObb => yolo_obb::wanted(offer),
         DecoderKind::Db => db::wanted(offer),
         DecoderKind::Centernet | DecoderKind::Centerface => centers::wanted(kind, offer),
+        DecoderKind::Scrfd => scrfd::wanted(offer),
+        DecoderKind::Yunet => yunet::wanted(offer),
+        DecoderKind::Ssd | DecoderKind::Retinaface => priors::wanted(kind, offer),
     }
 }

@@ -52,6 +52,17 @@ pub enum Decoder {
     Centerface,
     #[enum_value(name = "[1,1,h,w]: a map of text: rotated boxes of its lines (DBNet, PP-OCR)", nick = "db")]
     Db,
+    #[enum_value(
+        name = "Faces for several strides: scores, distances, landmarks (InsightFace)",
+        nick = "scrfd"
+    )]
+    Scrfd,
+    #[enum_value(name = "Faces for several strides: two scores, boxes, landmarks (OpenCV)", nick = "yunet")]
+    Yunet,
+    #[enum_value(name = "[1,N,4] offsets from prior boxes and [1,N,1+C] scores", nick = "ssd")]
+    Ssd,
+    #[enum_value(name = "The same for faces, with landmarks", nick = "retinaface")]
+    Retinaface,
 }
 
 impl Words for Decoder {}
@@ -74,6 +85,10 @@ impl Decoder {
             Self::Centernet => Some(DecoderKind::Centernet),
             Self::Centerface => Some(DecoderKind::Centerface),
             Self::Db => Some(DecoderKind::Db),
+            Self::Scrfd => Some(DecoderKind::Scrfd),
+            Self::Yunet => Some(DecoderKind::Yunet),
+            Self::Ssd => Some(DecoderKind::Ssd),
+            Self::Retinaface => Some(DecoderKind::Retinaface),
         }
     }
 }

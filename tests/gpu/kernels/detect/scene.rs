@@ -1,6 +1,6 @@
 //! Outputs of every family of decoders, with objects in them.
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints, RowFormat};
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints, Priors, RowFormat};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::{Case, Random, Tensor, single};
@@ -272,6 +272,62 @@ fn nanodet(random: &mut Random, input: [usize; 2], strides: &[usize], bins: usiz
     Case::new("nanodet", DecoderKind::Nanodet, tensors, input, &hints, false)
 }
 
+/// Faces of so many anchors a cell and landmarks; with two scores, as YuNet has them, or with one, as SCRFD has it.
+fn faces(
+    random: &mut Random,
+    kind: DecoderKind,
+    input: [usize; 2],
+    strides: &[usize],
+    [per_cell, landmarks]: [usize; 2],
+) -> Case {
+    let yunet = kind == DecoderKind::Yunet;
+    let mut tensors = vec![];
+    let sides = if yunet { (-0.5, 1.5) } else { (0.2, 2.0) };
+    let scores = (1, (-0.2, 1.2));
+    let mut outputs = if yunet { vec![scores, scores] } else { vec![scores] };
+    outputs.push((4, sides));
+    if landmarks > 0 {
+        outputs.push((2 * landmarks, (-1.5, 1.5)));
+    }
+    for (columns, (low, high)) in outputs {
+        for [w, h, _] in levels(input, strides) {
+            let n = w * h * per_cell;
+            let values: Vec<f32> = (0..n * columns).map(|_| random.range(low, high)).collect();
+            tensors.push(Tensor::new("face", &[1, n, columns], &values));
+        }
+    }
+    let hints = Hints { strides: strides.into(), ..Hints::default() };
+    Case::new(&format!("{kind} {per_cell} {landmarks}"), kind, tensors, input, &hints, !yunet)
+}
+
+/// Offsets from prior boxes, and landmarks if there are any.
+fn priors(random: &mut Random, kind: DecoderKind, activation: Activation, landmarks: usize) -> Case {
+    let input = [192, 161];
+    let ssd = kind == DecoderKind::Ssd;
+    let told = Priors {
+        min_sizes: vec![vec![20.0], vec![50.0, 60.0], vec![100.0]],
+        max_sizes: vec![vec![30.0], vec![70.0, 80.0], vec![140.0]],
+        aspect_ratios: vec![vec![], vec![2.0], vec![2.0, 3.0]],
+        variances: [0.1, 0.2],
+        clip: true,
+    };
+    let per_cell = if ssd { [2, 8, 6] } else { [2, 2, 2] };
+    let n: usize = levels(input, &[8, 16, 32]).iter().zip(per_cell).map(|([w, h, _], k)| w * h * k).sum();
+    let classes = if ssd { 21 } else { 1 };
+    let (low, high) = if activation == Activation::None { (0.0, 1.0) } else { (-3.0, 6.0) };
+    let mut tensors = vec![];
+    let tables =
+        [("loc", 4, -1.5, 1.5), ("conf", classes + 1, low, high), ("landms", 2 * landmarks, -3.0, 3.0)];
+    for (name, columns, low, high) in tables {
+        if columns > 0 {
+            let values: Vec<f32> = (0..n * columns).map(|_| random.range(low, high)).collect();
+            tensors.push(Tensor::new(name, &[1, n, columns], &values));
+        }
+    }
+    let hints = Hints { priors: ssd.then_some(told), activation: Some(activation), ..Hints::default() };
+    Case::new(&format!("{kind} {activation:?} {landmarks}"), kind, tensors, input, &hints, false)
+}
+
 /// The decoders' cases, on odd sizes, with all that their hints offer. The seed changes the numbers only.
 pub fn cases(seed: u64) -> Vec<Case> {
     let mut random = Random::new(seed);
@@ -359,6 +415,15 @@ pub fn cases(seed: u64) -> Vec<Case> {
     cases.push(seg(&mut random, 32, false));
     cases.push(seg(&mut random, 32, true));
     cases.push(seg_with_objectness(&mut random));
+    cases.push(priors(&mut random, DecoderKind::Ssd, Activation::Softmax, 0));
+    cases.push(priors(&mut random, DecoderKind::Ssd, Activation::None, 0));
+    cases.push(priors(&mut random, DecoderKind::Retinaface, Activation::Softmax, 5));
+    cases.push(priors(&mut random, DecoderKind::Retinaface, Activation::None, 5));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [192, 161], &[8, 16, 32], [2, 5]));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [130, 160], &[8, 16, 32, 64], [1, 3]));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [160, 160], &[4, 8, 16, 32, 64], [2, 0]));
+    cases.push(faces(&mut random, DecoderKind::Yunet, [192, 161], &[8, 16, 32], [1, 5]));
+    cases.push(faces(&mut random, DecoderKind::Yunet, [130, 160], &[8, 16, 32, 64], [1, 0]));
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));
