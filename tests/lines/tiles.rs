@@ -168,7 +168,10 @@ fn tiles_lie_in_the_metadata_where_sahi_puts_them() {
     let sets = TensorSet::of(&through(&line, &[SMALL])).unwrap();
     let stats = line.element("pre").property::<gst::Structure>("stats");
     assert_eq!((stats.get("tensors"), stats.get("skipped")), (Ok(10u64), Ok(0u64)));
-    let rects: Vec<_> = sets.iter().map(|set| set.region.map(|r| [r.x, r.y, r.w, r.h]).unwrap()).collect();
+    let rects: Vec<_> = sets
+        .iter()
+        .map(|set| set.region.map(|r| [r.rect.x, r.rect.y, r.rect.w, r.rect.h]).unwrap())
+        .collect();
     // 20 pixels in common: 0, 80, then 256 - 100, row by row.
     let starts = [0.0, 80.0, 156.0];
     let mut wanted: Vec<_> =

@@ -11,7 +11,7 @@ impl Incoming<'_> {
         let is_detector = match choose(outputs, self.model.input, None, &Hints::default()) {
             // Maps of the centres of objects could be those of points, too.
             Ok(decoder) => !matches!(decoder.kind(), DecoderKind::Centernet | DecoderKind::Centerface),
-            Err(e) => matches!(e, DetectError::Ambiguous { .. }),
+            Err(e) => matches!(e, DetectError::Ambiguous { .. } | DetectError::Queries { .. }),
         };
         is_detector.then(|| {
             let list: Vec<_> = outputs.iter().map(ToString::to_string).collect();

@@ -20,6 +20,11 @@ pub trait RowDecoder: Send + 'static {
     /// The results of a row.
     type Found: Clone + Send + Sync + 'static;
 
+    /// Whether there is a version on the GPU. Without one, tensors are downloaded, which is counted as a fallback.
+    fn is_on_gpu(&self) -> bool {
+        true
+    }
+
     /// Called with the first tensors in system memory, and earlier to check outputs and parameters.
     ///
     /// # Errors
@@ -88,10 +93,14 @@ impl<D: RowDecoder> Rows<D> {
     }
 
     /// The results of the row of its batch that `set` is.
-    fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
+    pub fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
         let (batch, number) = set.batch(self.frame);
         let tensors = self.read(batch.tensors())?;
         let found = match side.on_device(&tensors)? {
+            Some((_, stream)) if !self.decoder.is_on_gpu() => {
+                stream.counters().fallbacks.add(1);
+                self.on_cpu(set)
+            }
             Some((tensors, stream)) => self.on_gpu(&batch, number, &tensors, &stream),
             None => self.on_cpu(set),
         };

@@ -1,9 +1,11 @@
 //! Regions that are the same in every frame: tiles, and those of a list.
 
-use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::preproc::{Resize, Tiles, region};
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::preproc::{Part, Tiles};
 
-use super::regions::{MOST, fill};
+use super::crop::{Crop, Cutout, Extent};
+use super::regions::MOST;
+use crate::meta::tensor::Region;
 
 /// What a list looks like, for error messages.
 const EXAMPLE: &str = "0,0,640,640;1280,0,640,640";
@@ -11,11 +13,11 @@ const EXAMPLE: &str = "0,0,640,640;1280,0,640,640";
 /// Frame pixels that a region may reach beyond the frame because of how its numbers were rounded.
 const ROUNDING: f32 = 0.01;
 
-/// A region, and where the tensor's pixels lie in the frame.
+/// A region, and what is cut out for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct FixedRegion {
-    pub rect: Rect,
-    pub to_frame: Affine,
+    pub region: Region,
+    pub cutout: Cutout,
 }
 
 /// Tiles of `tile` (width, height) pixels; with `whole`, the frame is one more region.
@@ -87,37 +89,44 @@ pub(super) fn list(text: &str, whole: bool, frame: [usize; 2]) -> Result<Vec<Rec
     Ok(rects)
 }
 
-/// Where the tensor's pixels lie. `gaps` says whether a region may be seen in part only.
+/// Cuts the regions out. `gaps` says whether a region may be seen in part only.
 ///
 /// # Errors
 /// A sentence: a region that cannot be cut out, or of which a part would not be seen.
-pub(super) fn cut(
-    rects: &[Rect],
-    resize: Resize,
-    gaps: bool,
-    tensor: [usize; 2],
-    frame: [usize; 2],
-) -> Result<Vec<FixedRegion>, String> {
-    let [tensor_w, tensor_h] = tensor.map(|side| side as f32);
-    let cropped = |rect: &Rect| (rect.w * tensor_h - rect.h * tensor_w).abs() > tensor_w.max(tensor_h) / 2.0;
+pub(super) fn cut(rects: &[Rect], crop: &Crop, gaps: bool) -> Result<Vec<FixedRegion>, String> {
     let cut = |rect: &Rect| {
         let (w, h) = (rect.w, rect.h);
-        if !gaps && resize == Resize::CenterCrop && cropped(rect) && *rect != whole_frame(frame) {
+        if !gaps && crop.leaves_out(rect) && *rect != whole_frame(crop.frame) {
+            let [tensor_w, tensor_h] = crop.tensor;
+            let why = if crop.ratio < 1.0 {
+                format!("crop-ratio is {}", crop.ratio)
+            } else {
+                format!("the tensor of {tensor_w}x{tensor_h} has another shape")
+            };
             return Err(format!(
-                "resize=center-crop leaves out a part of each tile of {w}x{h}, because the tensor of {tensor_w}x{tensor_h} has \
-                 another shape. Set resize=letterbox or resize=stretch"
+                "resize=center-crop leaves out a part of each tile of {w}x{h}, because {why}. Set resize=letterbox or \
+                 resize=stretch"
             ));
         }
-        let (inner, fit) = fill(*rect, resize, tensor);
-        let to_frame = region(inner, 0.0, 1.0, fit, tensor, frame).ok_or_else(|| {
+        let cutout = crop.cut(*rect, 0.0, Extent::BOX).ok_or_else(|| {
             format!(
                 "the region {},{},{w},{h} is too small or too large to be cut out. Set another one",
                 rect.x, rect.y
             )
         })?;
-        Ok(FixedRegion { rect: *rect, to_frame })
+        let region = match cutout {
+            Cutout::Map(_) => Region { rect: *rect, isolated: false },
+            Cutout::Part(part) => Region { rect: around(&part), isolated: true },
+        };
+        Ok(FixedRegion { region, cutout })
     };
     rects.iter().map(cut).collect()
+}
+
+/// A part of the frame as a box.
+fn around(part: &Part) -> Rect {
+    let [x, y, w, h] = [part.x, part.y, part.width, part.height].map(|side| side as f32);
+    Rect { x, y, w, h }
 }
 
 /// The frame as a region.
@@ -146,7 +155,11 @@ fn numbers(text: &str) -> Result<[f32; 4], String> {
 
 #[cfg(test)]
 mod tests {
+    use cudainfer_kernels::geometry::Affine;
+    use cudainfer_kernels::preproc::Resize;
+
     use super::*;
+    use crate::model::enums::tensor::RoiCrop;
 
     const FRAME: [usize; 2] = [200, 100];
 
@@ -199,14 +212,50 @@ mod tests {
 
     #[test]
     fn regions_fill_the_tensor_as_resize_says() {
-        let one = |rect, resize, gaps| cut(&[rect], resize, gaps, [50, 50], FRAME).map(|all| all[0].to_frame);
+        let crop = |resize| Crop { resize, ratio: 1.0, kind: RoiCrop::Box, tensor: [50, 50], frame: FRAME };
+        let of = |rect, crop: &Crop, gaps| {
+            cut(&[rect], crop, gaps).map(|all| match (all[0].cutout, all[0].region) {
+                (Cutout::Map(map), Region { rect: own, isolated: false }) if own == rect => map,
+                (cutout, region) => panic!("{cutout:?} {region:?}"),
+            })
+        };
+        let one = |rect, resize, gaps| of(rect, &crop(resize), gaps);
         let wide = rect(20.0, 10.0, 100.0, 50.0);
         // 100x50 in 50x50: half the size, what is above and below is seen as well.
         assert_eq!(one(wide, Resize::Letterbox, false), Ok(Affine::upright([2.0, 2.0], [20.0, -15.0])));
+        // The region at the top left of the tensor.
+        let top_left = Ok(Affine::upright([2.0, 2.0], [20.0, 10.0]));
+        assert_eq!(one(wide, Resize::LetterboxTopLeft, false), top_left);
         assert_eq!(one(wide, Resize::Stretch, false), Ok(Affine::upright([2.0, 1.0], [20.0, 10.0])));
         assert_eq!(one(wide, Resize::CenterCrop, true), Ok(Affine::upright([1.0, 1.0], [45.0, 10.0])));
         assert!(one(wide, Resize::CenterCrop, false).unwrap_err().contains("Set resize=letterbox"));
         let square = rect(20.0, 0.0, 100.0, 100.0);
         assert_eq!(one(square, Resize::CenterCrop, false), Ok(Affine::upright([2.0, 2.0], [20.0, 0.0])));
+        // Half of its middle: 50x50 around 70, 50.
+        let half = Crop { ratio: 0.5, ..crop(Resize::CenterCrop) };
+        assert_eq!(of(square, &half, true), Ok(Affine::upright([1.0, 1.0], [45.0, 25.0])));
+        let error = of(square, &half, false).unwrap_err();
+        assert!(error.contains("because crop-ratio is 0.5. Set resize=letterbox"), "{error}");
+        // mmpose counts from the first pixel's centre: a tensor's pixel of two frame pixels is half a pixel further.
+        let mmpose = Crop { kind: RoiCrop::Mmpose, ..crop(Resize::Letterbox) };
+        assert_eq!(of(wide, &mmpose, false), Ok(Affine::upright([2.0, 2.0], [19.5, -15.5])));
+    }
+
+    #[test]
+    fn regions_of_whole_pixels_are_rounded_and_show_nothing_around_them() {
+        let crop = Crop {
+            resize: Resize::Letterbox,
+            ratio: 1.0,
+            kind: RoiCrop::Pixels,
+            tensor: [50, 50],
+            frame: FRAME,
+        };
+        let cut = |rect| cut(&[rect], &crop, false).map(|all| all[0]);
+        let part = Part { x: 10, y: 21, width: 101, height: 60 };
+        let region = Region { rect: rect(10.0, 21.0, 101.0, 60.0), isolated: true };
+        let wanted = FixedRegion { region, cutout: Cutout::Part(part) };
+        assert_eq!(cut(rect(10.25, 20.75, 100.5, 60.25)), Ok(wanted));
+        let error = cut(rect(10.25, 20.0, 0.125, 9.0)).unwrap_err();
+        assert!(error.contains("too small"), "{error}");
     }
 }

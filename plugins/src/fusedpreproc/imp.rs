@@ -50,6 +50,7 @@ impl FusedPreproc {
             let settings = lock(&self.settings);
             settings.check()?;
             let params = settings.params(s);
+            settings.check_crop(params.resize)?;
             let cut = settings.cut(s, &params, frame)?;
             (params, cut)
         };
@@ -69,9 +70,9 @@ impl FusedPreproc {
 
     /// Says so where tiles were asked for, and one holds the whole frame.
     fn tell_tiles(&self, cut: &Cut, frame: [usize; 2]) {
-        let Cut::Fixed(regions) = cut else { return };
+        let Cut::Fixed(regions, _) = cut else { return };
         let tiled = lock(&self.settings).roi == Roi::Tiles;
-        if tiled && regions.iter().all(|region| region.rect == fixed::whole_frame(frame)) {
+        if tiled && regions.iter().all(|one| one.region.rect == fixed::whole_frame(frame)) {
             let [width, height] = frame;
             gst::element_imp_info!(
                 self,

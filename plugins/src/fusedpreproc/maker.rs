@@ -6,19 +6,21 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::FrameFormat;
-use cudainfer_kernels::geometry::{Affine, Rect};
+use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
-    CudaPreproc, CudaRegionPreproc, Params, Preproc, PreprocError, RegionPreproc,
+    CudaPartPreproc, CudaPreproc, CudaRegionPreproc, Params, Part, PartPreproc, Preproc, PreprocError,
+    RegionPreproc,
 };
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 
+use super::crop::{Crop, Cutout};
 use super::fixed::FixedRegion;
 use super::regions::{Chooser, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{MappedCudaFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
-use crate::meta::tensor::{Tensor, TensorSet};
+use crate::meta::tensor::{Region, Tensor, TensorSet};
 use crate::video;
 
 /// What of a frame becomes tensors.
@@ -27,9 +29,9 @@ pub(super) enum Cut {
     /// The whole frame: one tensor.
     Frame,
     /// The regions of objects.
-    Objects(Rules),
+    Objects(Rules, Crop),
     /// The same regions of every frame.
-    Fixed(Vec<FixedRegion>),
+    Fixed(Vec<FixedRegion>, Crop),
 }
 
 /// What negotiation decided.
@@ -55,22 +57,30 @@ enum TensorSource {
 }
 
 /// What one tensor is made from: the frame, the region of an object, or a region that is the same in every frame.
-#[derive(Clone, Copy)]
 struct Chosen {
-    to_frame: Affine,
+    cutout: Cutout,
     object: Option<i32>,
-    region: Option<Rect>,
+    region: Option<Region>,
+}
+
+/// Where in a frame the tensors are made from.
+#[derive(Default)]
+struct Places {
+    maps: Vec<Affine>,
+    /// Of parts, as many as maps.
+    parts: Vec<Part>,
 }
 
 /// What makes tensors, where the frames lie.
 enum Preprocessor {
-    Cpu(Kind<Preproc, RegionPreproc>),
-    Gpu(Kind<CudaPreproc, CudaRegionPreproc>, Arc<CudaStream>),
+    Cpu(Kind<Preproc, RegionPreproc, PartPreproc>),
+    Gpu(Kind<CudaPreproc, CudaRegionPreproc, CudaPartPreproc>, Arc<CudaStream>),
 }
 
-enum Kind<F, R> {
+enum Kind<F, R, P> {
     Frame(Box<F>),
     Regions(Box<R>),
+    Parts(Box<P>),
 }
 
 impl Maker {
@@ -90,23 +100,37 @@ impl Maker {
         let input = [params.width, params.height];
         let ty = params.ty;
         let failed = |e: PreprocError| e.to_string();
-        let (preprocessor, dims, bytes, to_frame) = match (stream, &cut) {
-            (None, Cut::Frame) => {
+        let parts = match &cut {
+            Cut::Frame => None,
+            Cut::Objects(_, crop) | Cut::Fixed(_, crop) => Some(crop.is_of_parts()),
+        };
+        let (preprocessor, dims, bytes, to_frame) = match (stream, parts) {
+            (None, None) => {
                 let preproc = Preproc::new(format, params).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
                 (Preprocessor::Cpu(Kind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
             }
-            (None, _) => {
+            (None, Some(true)) => {
+                let preproc = PartPreproc::new(format, params).map_err(failed)?;
+                let (dims, bytes) = (preproc.dims(), preproc.bytes());
+                (Preprocessor::Cpu(Kind::Parts(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
+            }
+            (None, Some(false)) => {
                 let preproc = RegionPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (Preprocessor::Cpu(Kind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
-            (Some(stream), Cut::Frame) => {
+            (Some(stream), None) => {
                 let preproc = CudaPreproc::new(format, params, &stream).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
                 (Preprocessor::Gpu(Kind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
             }
-            (Some(stream), _) => {
+            (Some(stream), Some(true)) => {
+                let preproc = CudaPartPreproc::new(format, params, &stream).map_err(failed)?;
+                let (dims, bytes) = (preproc.dims(), preproc.bytes());
+                (Preprocessor::Gpu(Kind::Parts(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+            }
+            (Some(stream), Some(false)) => {
                 let preproc = CudaRegionPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (Preprocessor::Gpu(Kind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
@@ -118,10 +142,8 @@ impl Maker {
         };
         let source = match cut {
             Cut::Frame => TensorSource::Frame(to_frame),
-            Cut::Objects(rules) => {
-                TensorSource::Objects(Chooser::new(rules, input, [format.width, format.height]))
-            }
-            Cut::Fixed(regions) => TensorSource::Fixed(regions),
+            Cut::Objects(rules, crop) => TensorSource::Objects(Chooser::new(rules, crop)),
+            Cut::Fixed(regions, _) => TensorSource::Fixed(regions),
         };
         let pools = Pools { bytes, allocator, pools: HashMap::new() };
         Ok(Self {
@@ -145,31 +167,15 @@ impl Maker {
         turns: &mut Turns,
     ) -> Result<(Vec<TensorSet>, usize), String> {
         let whole = matches!(self.source, TensorSource::Frame(_));
-        let (chosen, skipped) = match &self.source {
-            TensorSource::Frame(to_frame) => {
-                (vec![Chosen { to_frame: *to_frame, object: None, region: None }], 0)
-            }
-            TensorSource::Objects(chooser) => {
-                let (regions, skipped) = chooser.choose(&objects(buffer), turns);
-                let chosen = |(object, to_frame)| Chosen { to_frame, object: Some(object), region: None };
-                (regions.into_iter().map(chosen).collect::<Vec<_>>(), skipped)
-            }
-            TensorSource::Fixed(regions) => {
-                let chosen = |region: &FixedRegion| Chosen {
-                    to_frame: region.to_frame,
-                    object: None,
-                    region: Some(region.rect),
-                };
-                (regions.iter().map(chosen).collect(), 0)
-            }
-        };
+        let (chosen, skipped) = self.choose(buffer, turns);
         if chosen.is_empty() {
             return Ok((Vec::new(), skipped));
         }
-        let maps: Vec<Affine> = chosen.iter().map(|chosen| chosen.to_frame).collect();
-        let mut data = self.pools.acquire(maps.len())?;
-        self.fill(buffer, &maps, &mut data)?;
-        let sets = chosen.into_iter().enumerate().map(|(row, Chosen { to_frame, object, region })| {
+        let places = self.places(&chosen)?;
+        let mut data = self.pools.acquire(places.maps.len())?;
+        self.fill(buffer, &places, &mut data)?;
+        let rows = chosen.iter().zip(places.maps).enumerate();
+        let sets = rows.map(|(row, (&Chosen { object, region, .. }, to_frame))| {
             let data = if whole { data.clone() } else { self.row(&data, row)? };
             let tensors = vec![Tensor { desc: self.desc.clone(), data }];
             Ok(TensorSet { tensors, input: self.input, to_frame, batch: None, object, region })
@@ -177,10 +183,59 @@ impl Maker {
         Ok((sets.collect::<Result<_, String>>()?, skipped))
     }
 
+    /// What the tensors of a frame are made from, and how many objects have no region.
+    fn choose(&self, buffer: &gst::BufferRef, turns: &mut Turns) -> (Vec<Chosen>, usize) {
+        match &self.source {
+            TensorSource::Frame(to_frame) => {
+                (vec![Chosen { cutout: Cutout::Map(*to_frame), object: None, region: None }], 0)
+            }
+            TensorSource::Objects(chooser) => {
+                let (regions, skipped) = chooser.choose(&objects(buffer), turns);
+                let chosen = |(object, cutout)| Chosen { cutout, object: Some(object), region: None };
+                (regions.into_iter().map(chosen).collect(), skipped)
+            }
+            TensorSource::Fixed(regions) => {
+                let chosen = |&FixedRegion { region, cutout }: &FixedRegion| Chosen {
+                    cutout,
+                    object: None,
+                    region: Some(region),
+                };
+                (regions.iter().map(chosen).collect(), 0)
+            }
+        }
+    }
+
+    fn places(&self, chosen: &[Chosen]) -> Result<Places, String> {
+        let mut places = Places::default();
+        for chosen in chosen {
+            let map = match chosen.cutout {
+                Cutout::Map(map) => map,
+                Cutout::Part(part) => {
+                    places.parts.push(part);
+                    self.part_map(&part)?
+                }
+            };
+            places.maps.push(map);
+        }
+        Ok(places)
+    }
+
+    /// Where the tensor of a part lies in the frame.
+    fn part_map(&self, part: &Part) -> Result<Affine, String> {
+        let map = match &self.preprocessor {
+            Preprocessor::Cpu(Kind::Parts(preproc)) => preproc.affine(part),
+            Preprocessor::Gpu(Kind::Parts(preproc), _) => preproc.affine(part),
+            Preprocessor::Cpu(_) | Preprocessor::Gpu(..) => {
+                return Err("parts of the frame are not prepared for".into());
+            }
+        };
+        map.map_err(|e| e.to_string())
+    }
+
     fn fill(
         &mut self,
         buffer: &mut gst::BufferRef,
-        maps: &[Affine],
+        Places { maps, parts }: &Places,
         data: &mut gst::Buffer,
     ) -> Result<(), String> {
         let bytes = self.bytes * maps.len();
@@ -194,6 +249,7 @@ impl Maker {
                 match preproc {
                     Kind::Frame(preproc) => preproc.run(&frame, tensor),
                     Kind::Regions(preproc) => preproc.run(&frame, maps, tensor),
+                    Kind::Parts(preproc) => preproc.run(&frame, parts, tensor),
                 }
                 .map_err(|e| e.to_string())?;
             }
@@ -201,12 +257,13 @@ impl Maker {
                 let memory = device_memory(data).ok_or("the tensor does not lie on the GPU")?;
                 let mapped = MappedCudaFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
                 let frame = video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?;
-                let enqueue = || -> Result<(), PreprocError> {
+                let mut enqueue = || -> Result<(), PreprocError> {
                     memory.begin_write(stream)?;
                     let tensor = memory.slice().first(bytes);
-                    stream.sampled(|| match &*preproc {
+                    stream.sampled(|| match preproc {
                         Kind::Frame(preproc) => preproc.run(stream, &[frame], tensor),
                         Kind::Regions(preproc) => preproc.run(stream, &frame, maps, tensor),
+                        Kind::Parts(preproc) => preproc.run(stream, &frame, parts, tensor),
                     })?;
                     memory.end_write(stream)?;
                     Ok(())

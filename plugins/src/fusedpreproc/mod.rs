@@ -31,6 +31,7 @@
 
 use gst::prelude::*;
 
+mod crop;
 mod enums;
 mod fixed;
 mod imp;

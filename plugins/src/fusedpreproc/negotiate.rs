@@ -4,13 +4,14 @@ use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::preproc::{self, MAX_SIDE, Params};
 use cudainfer_kernels::tensor::TensorType;
 
+use super::crop::{Crop, Extent};
 use super::enums::Roi;
 use super::fixed;
 use super::maker::Cut;
 use super::regions::Rules;
 use crate::caps;
-use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
-use crate::nick::{from_nick, nick};
+use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize, RoiCrop};
+use crate::nick::{from_nick, nick, nicks};
 
 /// The properties; what is not set is left to the model.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,7 @@ pub(super) struct Settings {
     pub layout: Layout,
     pub order: ChannelOrder,
     pub resize: Resize,
+    pub crop_ratio: Option<f64>,
     pub interpolation: Interpolation,
     pub scale: Option<f64>,
     pub mean: Vec<f64>,
@@ -31,6 +33,7 @@ pub(super) struct Settings {
     pub roi: Roi,
     pub roi_padding: Option<f64>,
     pub roi_size: Option<u32>,
+    pub roi_crop: RoiCrop,
     pub classes: String,
     pub min_size: u32,
     pub interval: u32,
@@ -60,10 +63,10 @@ pub(super) fn possible() -> gst::Structure {
     gst::Structure::builder("possible")
         .field("tensor-width", size())
         .field("tensor-height", size())
-        .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8"]))
+        .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8", "int32"]))
         .field("tensor-layout", gst::List::new(["nchw", "nhwc"]))
         .field("tensor-channels", gst::List::new([3, 1]))
-        .field("tensor-resize", gst::List::new(["letterbox", "stretch", "center-crop"]))
+        .field("tensor-resize", gst::List::new(nicks::<Resize>()))
         .build()
 }
 
@@ -82,6 +85,20 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Checks that a crop's ratio has a crop.
+    ///
+    /// # Errors
+    /// A sentence that names both properties.
+    pub fn check_crop(&self, resized: preproc::Resize) -> Result<(), String> {
+        match self.crop_ratio {
+            Some(ratio) if resized != preproc::Resize::CenterCrop => Err(format!(
+                "the property crop-ratio is {ratio}, but resize is {}: set resize=center-crop, or do not set crop-ratio",
+                nick(resize(resized))
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Fills every field of `s`, one structure of what this element can make and the model accepts: from the
@@ -116,6 +133,11 @@ impl Settings {
         let params = self.params(s);
         s.set("tensor-order", nick(order(params.channels)));
         s.set("tensor-resize", nick(resize(params.resize)));
+        if params.resize == preproc::Resize::CenterCrop {
+            s.set("tensor-crop-ratio", params.crop_ratio);
+        } else {
+            s.remove_field("tensor-crop-ratio");
+        }
         s.set("tensor-interpolation", nick(interpolation(params.interpolation)));
         s.set("tensor-padding", i32::from(params.padding));
         s.set("tensor-scale", f64::from(params.scale));
@@ -123,8 +145,11 @@ impl Settings {
         s.set("tensor-std", gst::Array::new(params.std.iter().map(|v| f64::from(*v))));
         if self.roi != Roi::Frame {
             s.set(caps::ROI, nick(self.roi));
+            s.set("tensor-roi-crop", nick(self.crop(s, params.interpolation)));
+        } else {
+            s.remove_field("tensor-roi-crop");
         }
-        if matches!(params.ty, TensorType::UInt8 | TensorType::Int8) {
+        if matches!(params.ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32) {
             s.set("tensor-quant-scale", f64::from(params.quant_scale));
             s.set("tensor-zero-point", params.zero_point);
         }
@@ -135,24 +160,31 @@ impl Settings {
     /// # Errors
     /// A sentence about regions that cannot be cut out.
     pub fn cut(&self, s: &gst::StructureRef, params: &Params, frame: [usize; 2]) -> Result<Cut, String> {
-        let tensor = [params.width, params.height];
+        let crop = Crop {
+            resize: params.resize,
+            ratio: params.crop_ratio as f32,
+            kind: self.crop(s, params.interpolation),
+            tensor: [params.width, params.height],
+            frame,
+        };
         let fixed = |rects: &[Rect]| {
-            fixed::cut(rects, params.resize, self.roi == Roi::List, tensor, frame).map(Cut::Fixed)
+            let regions = fixed::cut(rects, &crop, self.roi == Roi::List)?;
+            Ok(Cut::Fixed(regions, crop))
         };
         match self.roi {
             Roi::Frame => Ok(Cut::Frame),
-            Roi::Objects => Ok(Cut::Objects(self.rules(s, params.resize))),
+            Roi::Objects => Ok(Cut::Objects(self.rules(s), crop)),
             Roi::Tiles => {
                 let set = usize::try_from(self.tile_size).unwrap_or(usize::MAX);
-                let tile = if set > 0 { [set; 2] } else { tensor };
+                let tile = if set > 0 { [set; 2] } else { crop.tensor };
                 fixed(&fixed::tiles(tile, self.overlap.unwrap_or(OVERLAP), self.whole, frame)?)
             }
             Roi::List => fixed(&fixed::list(&self.regions, self.whole, frame)?),
         }
     }
 
-    /// Which objects' regions are cut out and how.
-    fn rules(&self, s: &gst::StructureRef, resize: preproc::Resize) -> Rules {
+    /// Which objects' regions are cut out, and how much around them.
+    fn rules(&self, s: &gst::StructureRef) -> Rules {
         let size = s.get::<i32>("tensor-roi-size").ok().and_then(|size| u32::try_from(size).ok());
         let padding = self.roi_padding.or_else(|| s.get("tensor-roi-padding").ok());
         let classes = self.classes.split(',').map(str::trim).filter(|label| !label.is_empty());
@@ -160,9 +192,24 @@ impl Settings {
             classes: classes.map(str::to_owned).collect(),
             min_size: self.min_size as f32,
             interval: self.interval.into(),
-            padding: padding.unwrap_or(ROI_PADDING) as f32,
-            size: self.roi_size.or(size).unwrap_or(ROI_SIZE),
-            resize,
+            extent: Extent {
+                padding: padding.unwrap_or(ROI_PADDING) as f32,
+                size: self.roi_size.or(size).unwrap_or(ROI_SIZE),
+            },
+        }
+    }
+
+    /// How regions are cut: the property where it is set, else the caps' field, else as the interpolation needs it.
+    fn crop(&self, s: &gst::StructureRef, interpolation: preproc::Interpolation) -> RoiCrop {
+        use preproc::Interpolation as I;
+        let wish = || from_nick::<RoiCrop>(s.get::<&str>("tensor-roi-crop").ok()?);
+        let by_interpolation = || match interpolation {
+            I::PilBilinear | I::PilBicubic => RoiCrop::Pixels,
+            I::Bilinear | I::Nearest | I::Area => RoiCrop::Box,
+        };
+        match self.roi_crop {
+            RoiCrop::Auto => wish().unwrap_or_else(by_interpolation),
+            set => set,
         }
     }
 
@@ -173,7 +220,7 @@ impl Settings {
         let wish = |field| s.get::<&str>(field).ok();
         let number = |set: Option<f64>, field| set.or_else(|| s.get::<f64>(field).ok());
         let ty = wish("tensor-type").and_then(|t| t.parse().ok()).unwrap_or(defaults.ty);
-        let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8);
+        let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32);
         let channels =
             self.order.kernel().or_else(|| from_nick::<ChannelOrder>(wish("tensor-order")?)?.kernel());
         let channels = match (size("tensor-channels"), channels) {
@@ -183,14 +230,19 @@ impl Settings {
         };
         let padding = s.get::<i32>("tensor-padding").ok().and_then(|v| u8::try_from(v).ok());
         let padding = self.padding.and_then(|v| u8::try_from(v).ok()).or(padding);
+        let resize = self
+            .resize
+            .kernel()
+            .or_else(|| from_nick::<Resize>(wish("tensor-resize")?)?.kernel())
+            .unwrap_or(defaults.resize);
+        // The sidecar's belongs to its resize, which a property may have overridden.
+        let cropped = resize == preproc::Resize::CenterCrop;
+        let crop_ratio = number(self.crop_ratio, "tensor-crop-ratio").filter(|_| cropped);
         Params {
             width: size("tensor-width"),
             height: size("tensor-height"),
-            resize: self
-                .resize
-                .kernel()
-                .or_else(|| from_nick::<Resize>(wish("tensor-resize")?)?.kernel())
-                .unwrap_or(defaults.resize),
+            resize,
+            crop_ratio: crop_ratio.unwrap_or(defaults.crop_ratio),
             interpolation: self
                 .interpolation
                 .kernel()
@@ -242,6 +294,7 @@ fn order(value: preproc::ChannelOrder) -> ChannelOrder {
 fn resize(value: preproc::Resize) -> Resize {
     match value {
         preproc::Resize::Letterbox => Resize::Letterbox,
+        preproc::Resize::LetterboxTopLeft => Resize::LetterboxTopLeft,
         preproc::Resize::Stretch => Resize::Stretch,
         preproc::Resize::CenterCrop => Resize::CenterCrop,
     }
@@ -252,5 +305,7 @@ fn interpolation(value: preproc::Interpolation) -> Interpolation {
         preproc::Interpolation::Bilinear => Interpolation::Bilinear,
         preproc::Interpolation::Nearest => Interpolation::Nearest,
         preproc::Interpolation::Area => Interpolation::Area,
+        preproc::Interpolation::PilBilinear => Interpolation::PilBilinear,
+        preproc::Interpolation::PilBicubic => Interpolation::PilBicubic,
     }
 }

@@ -1,10 +1,10 @@
-//! Which of a frame's objects the next model gets, and where their regions are.
+//! Which of a frame's objects the next model gets, and what is cut out for them.
 
 use std::collections::HashMap;
 
-use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::preproc::{Fit, Resize, region};
+use cudainfer_kernels::geometry::Rect;
 
+use super::crop::{Crop, Cutout, Extent};
 use crate::meta::object::{KeypointsParam, Object};
 use crate::streams::PerStream;
 
@@ -20,11 +20,7 @@ pub(super) struct Rules {
     pub min_size: f32,
     /// Frames that an object is not looked at between two that it is.
     pub interval: u64,
-    /// Factor on the box's width and height.
-    pub padding: f32,
-    /// Frame pixels of the tensor's longer side, whatever the object's size; 0 goes by its box.
-    pub size: u32,
-    pub resize: Resize,
+    pub extent: Extent,
 }
 
 /// When a stream's objects were last looked at.
@@ -62,64 +58,36 @@ impl Turns {
 #[derive(Debug)]
 pub(super) struct Chooser {
     rules: Rules,
-    /// Width and height of the tensor.
-    tensor: [usize; 2],
-    /// Width and height of the frame.
-    frame: [usize; 2],
+    crop: Crop,
 }
 
 impl Chooser {
-    pub fn new(rules: Rules, tensor: [usize; 2], frame: [usize; 2]) -> Self {
-        Self { rules, tensor, frame }
+    pub fn new(rules: Rules, crop: Crop) -> Self {
+        Self { rules, crop }
     }
 
-    /// The objects of the next frame to look at, by `id`, and where the tensor's pixels lie in the frame. Also how many others
-    /// there are that should be looked at, but have no region in the frame, or no room.
-    pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> (Vec<(i32, Affine)>, usize) {
-        let interval = self.rules.interval;
+    /// The objects of the next frame to look at, by `id`, and what is cut out for them. Also how many others there are that
+    /// should be looked at, but have no region in the frame, or no room.
+    pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> (Vec<(i32, Cutout)>, usize) {
+        let Rules { classes, min_size, interval, extent } = &self.rules;
         let (mut regions, mut skipped) = (Vec::new(), 0);
         for object in objects {
             let Some(rect) = outline(object) else { continue };
-            let Rules { classes, min_size, .. } = &self.rules;
             let wanted = classes.is_empty() || classes.contains(&object.label);
-            if !wanted || rect.w < *min_size || rect.h < *min_size || !turns.is_due(object, interval) {
+            if !wanted || rect.w < *min_size || rect.h < *min_size || !turns.is_due(object, *interval) {
                 continue;
             }
-            match self.region(rect, object.angle).filter(|_| regions.len() < MOST) {
+            match self.crop.cut(rect, object.angle, *extent).filter(|_| regions.len() < MOST) {
                 Some(region) => regions.push((object.id, region)),
                 None => skipped += 1,
             }
         }
         // Those that are gone would be looked at again at once anyway.
         let now = turns.count;
-        turns.looked_at.retain(|_, at| now - *at <= interval);
+        turns.looked_at.retain(|_, at| now - *at <= *interval);
         turns.count += 1;
         (regions, skipped)
     }
-
-    fn region(&self, rect: Rect, angle: f32) -> Option<Affine> {
-        let Rules { padding, size, resize, .. } = self.rules;
-        let (rect, fit) =
-            if size > 0 { (rect, Fit::Fixed(size as f32)) } else { fill(rect, resize, self.tensor) };
-        region(rect, angle, padding, fit, self.tensor, self.frame)
-    }
-}
-
-/// Which part of a box fills a tensor, and how.
-pub(super) fn fill(rect: Rect, resize: Resize, tensor: [usize; 2]) -> (Rect, Fit) {
-    match resize {
-        Resize::Letterbox => (rect, Fit::Letterbox),
-        Resize::Stretch => (rect, Fit::Stretch),
-        Resize::CenterCrop => (middle(rect, tensor), Fit::Letterbox),
-    }
-}
-
-/// The largest part of a box, around its centre, that has the tensor's aspect ratio.
-fn middle(Rect { x, y, w, h }: Rect, tensor: [usize; 2]) -> Rect {
-    let [width, height] = tensor.map(|side| side as f32);
-    let scale = (w / width).min(h / height);
-    let (inner_w, inner_h) = (width * scale, height * scale);
-    Rect { x: x + (w - inner_w) / 2.0, y: y + (h - inner_h) / 2.0, w: inner_w, h: inner_h }
 }
 
 /// An object's box: its detector's, else the one around its points.

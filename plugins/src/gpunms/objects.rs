@@ -135,6 +135,10 @@ impl RowDecoder for Detections {
     type Gpu = Box<CudaDetector>;
     type Found = Found;
 
+    fn is_on_gpu(&self) -> bool {
+        self.decoder.kind().is_on_gpu()
+    }
+
     fn cpu(&self) -> Result<Self::Cpu, Failure> {
         Ok(Box::new(Detector::new(self.decoder.clone(), self.params.clone())?))
     }

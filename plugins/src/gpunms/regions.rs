@@ -4,7 +4,7 @@ use cudainfer_kernels::detect::{Attached, Detection, MergeParams, RegionBox};
 use cudainfer_kernels::geometry::Rect;
 
 use crate::decoding::Counts;
-use crate::meta::tensor::TensorSet;
+use crate::meta::tensor::{Region, TensorSet};
 
 /// Merges them.
 pub(super) struct Merger {
@@ -39,7 +39,7 @@ impl Merger {
         &self,
         pieces: &mut Pieces,
         set: &TensorSet,
-        region: Rect,
+        region: Region,
         detections: &[Detection],
         attached: &Attached,
     ) {
@@ -47,11 +47,12 @@ impl Merger {
         let [frame_w, frame_h] = self.frame.map(|side| side as f32);
         let shown =
             set.to_frame.rect(&Rect { x: 0.0, y: 0.0, w: width, h: height }).clamped(frame_w, frame_h);
+        let shown = if region.isolated { common(&shown, &region.rect) } else { shown };
         for (i, detection) in detections.iter().enumerate() {
             let rect = common(&detection.rect, &shown);
             let big =
                 rect.w > 0.0 && rect.h > 0.0 && rect.w >= self.min_size[0] && rect.h >= self.min_size[1];
-            if !big || !holds_centre(&region, &rect) {
+            if !big || !holds_centre(&region.rect, &rect) {
                 continue;
             }
             let rotated = attached.rotated.get(i).copied();
@@ -152,6 +153,7 @@ mod tests {
         region: Rect,
         (detections, attached): &(Vec<Detection>, Attached),
     ) {
+        let region = Region { rect: region, isolated: false };
         merger.add(pieces, &set(shown), region, detections, attached);
     }
 
@@ -185,6 +187,14 @@ mod tests {
         let mut pieces = Pieces::default();
         add(&merger, &mut pieces, rect(20.0, 20.0, 40.0, 40.0), region, &found(&boxes[..1]));
         assert!(merger.finish(&pieces, &mut counts()).0.is_empty());
+        // Where a letterbox has bars, nothing was seen above and below.
+        let merger = Merger { min_size: [0.0; 2], ..merger };
+        let mut pieces = Pieces::default();
+        let (detections, attached) = found(&boxes[1..]);
+        let isolated = Region { rect: region, isolated: true };
+        merger.add(&mut pieces, &set(rect(20.0, 20.0, 40.0, 40.0)), isolated, &detections, &attached);
+        let rects: Vec<_> = merger.finish(&pieces, &mut counts()).0.iter().map(|d| d.rect).collect();
+        assert_eq!(rects, [rect(30.0, 30.0, 10.0, 7.0), rect(30.0, 30.0, 10.0, 2.0)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use gst_base::subclass::prelude::*;
 
 use super::enums::Output;
 use super::instances::Instances;
-use super::masks::{MaskMaker, Masks};
+use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
 use super::properties::PROPERTIES;
 use super::settings::{Settings, Work};
@@ -198,7 +198,7 @@ impl BaseTransformImpl for SegMask {
 }
 
 impl DecodingElementImpl for SegMask {
-    const COUNTS: &'static [&'static str] = &["masks", "non-finite"];
+    const COUNTS: &'static [&'static str] = &["masks", "non-finite", "out-of-range"];
     const NON_FINITE: &'static str = "of their values";
 
     fn category() -> gst::DebugCategory {
@@ -239,7 +239,8 @@ impl DecodingElementImpl for SegMask {
         }
         let frame = caps::frame_size(incoming.caps);
         let streams = Arc::clone(&self.streams);
-        Ok(Box::new(Masks { tensor: plan.tensor.name, maker, frame, size: settings.size, result, streams }))
+        let (tensor, size) = (plan.tensor.name, settings.size);
+        Ok(Box::new(Masks { tensor, maker, frame, size, result, streams, range: RangeCheck::default() }))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

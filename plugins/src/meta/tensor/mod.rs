@@ -14,11 +14,11 @@
 //! region it is, and `skew-x`, `skew-y` (double), because regions may be rotated:
 //! `frame.x = scale-x * tensor.x + skew-x * tensor.y + offset-x`, and `frame.y` likewise. Tiles and regions of a list have no
 //! `object` and no `skew-x` and `skew-y`, but `region-x`, `region-y`, `region-width` and `region-height` (double): the region
-//! in frame pixels, of which the tensor may show the surroundings as well.
+//! in frame pixels; and `region-isolated` (boolean): whether the tensor shows nothing of the frame around it.
 
 mod set;
 
-pub use set::TensorSet;
+pub use set::{Region, TensorSet};
 
 use std::sync::Arc;
 

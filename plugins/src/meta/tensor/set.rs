@@ -6,8 +6,19 @@ use gst::prelude::*;
 use super::{NAME, Tensor};
 use crate::meta::batch::Batch;
 
-/// Fields of a region that is the same in every frame.
+/// Fields of a [`Region`].
 const REGION_FIELDS: [&str; 4] = ["region-x", "region-y", "region-width", "region-height"];
+const REGION_ISOLATED: &str = "region-isolated";
+
+/// A part of the frame that is the same in every frame: a tile, or a region of a list. What is found belongs to it if its centre
+/// lies in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Region {
+    /// In frame pixels.
+    pub rect: Rect,
+    /// Whether the tensor shows nothing of the frame around it.
+    pub isolated: bool,
+}
 
 /// The tensors of a frame, or of a region of it.
 #[derive(Clone, Debug)]
@@ -22,12 +33,17 @@ pub struct TensorSet {
     pub batch: Option<(Batch, usize)>,
     /// The object whose region it is; none where it is the whole frame's.
     pub object: Option<i32>,
-    /// The region in frame pixels, if it is the same in every frame: a tile, or one of a list. Results belong to it if their
-    /// centre lies in it: around it, the tensor may show more of the frame.
-    pub region: Option<Rect>,
+    /// The region, if it is the same in every frame.
+    pub region: Option<Region>,
 }
 
 impl TensorSet {
+    /// Where the results of a whole frame of this width and height, or of a region that is the same in every frame, belong.
+    pub fn outline(&self, frame: [usize; 2]) -> Rect {
+        let [w, h] = frame.map(|side| side as f32);
+        self.region.map_or(Rect { x: 0.0, y: 0.0, w, h }, |region| region.rect)
+    }
+
     /// The batch that the tensors are a row of, and which; one of its own for a frame that comes alone. `frame` is the
     /// frame's width and height.
     pub fn batch(&self, frame: [usize; 2]) -> (Batch, usize) {
@@ -53,9 +69,10 @@ impl TensorSet {
             s.set("skew-x", self.to_frame.skew[0]);
             s.set("skew-y", self.to_frame.skew[1]);
         }
-        if let Some(Rect { x, y, w, h }) = self.region {
+        if let Some(Region { rect: Rect { x, y, w, h }, isolated }) = self.region {
             let fields = REGION_FIELDS.into_iter().zip([x, y, w, h]);
             fields.for_each(|(field, value)| s.set(field, f64::from(value)));
+            s.set(REGION_ISOLATED, isolated);
         }
     }
 
@@ -127,10 +144,10 @@ impl TensorSet {
     }
 }
 
-/// A region that is the same in every frame.
-fn region(s: &gst::StructureRef) -> Option<Rect> {
-    let [x, y, w, h] = REGION_FIELDS.map(|field| s.get::<f64>(field).ok());
-    Some(Rect { x: x? as f32, y: y? as f32, w: w? as f32, h: h? as f32 })
+fn region(s: &gst::StructureRef) -> Option<Region> {
+    let [x, y, w, h] = REGION_FIELDS.map(|field| s.get::<f64>(field).ok().map(|value| value as f32));
+    let rect = Rect { x: x?, y: y?, w: w?, h: h? };
+    Some(Region { rect, isolated: s.get(REGION_ISOLATED).ok()? })
 }
 
 #[cfg(test)]
@@ -153,8 +170,9 @@ mod tests {
         }
     }
 
-    fn of_region(x: f32) -> TensorSet {
-        TensorSet { region: Some(Rect { x, y: 0.25, w: 3.0, h: 7.0 }), ..set(None) }
+    fn of_region(x: f32, isolated: bool) -> TensorSet {
+        let region = Region { rect: Rect { x, y: 0.25, w: 3.0, h: 7.0 }, isolated };
+        TensorSet { region: Some(region), ..set(None) }
     }
 
     #[test]
@@ -168,8 +186,8 @@ mod tests {
             vec![set(None)],
             vec![set(Some(3))],
             vec![set(Some(0)), set(Some(7))],
-            vec![of_region(2.0)],
-            vec![of_region(0.5), of_region(9.0)],
+            vec![of_region(2.0, false)],
+            vec![of_region(0.5, true), of_region(9.0, true)],
             vec![],
         ] {
             TensorSet::put(&sets, buffer);
