@@ -54,7 +54,7 @@ fn outcome(path: impl AsRef<Path>, last: &str) -> Outcome {
         properties: [None, None],
     };
     loop {
-        let message = bus.timed_pop(gst::ClockTime::from_seconds(20)).expect("the line hangs");
+        let message = bus.timed_pop(cudainfer_tests::CLOCK_LIMIT).expect("the line hangs");
         match message.view() {
             gst::MessageView::Eos(_) => break,
             gst::MessageView::Error(error) => {

@@ -196,7 +196,8 @@ impl Hints {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db) || has_priors || kind.has_centers();
+        let own_boxes =
+            matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db) || has_priors || kind.has_centers();
         if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }

@@ -77,7 +77,7 @@ pub enum DecoderKind {
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,

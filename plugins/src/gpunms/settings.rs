@@ -187,7 +187,10 @@ impl Settings {
         let sigma = self.sigma.unwrap_or(SIGMA);
         let count = |set: Option<u32>, default| set.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
         Ok(Params {
-            confidence: self.confidence.or(info.output.confidence).unwrap_or(kind.usual_confidence()),
+            confidence: self
+                .confidence
+                .or(info.output.confidence)
+                .unwrap_or_else(|| decoder.kind().usual_confidence()),
             class_confidence: thresholds("class-confidence", &self.class_confidence, info)?,
             iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
             class_iou: thresholds("class-iou", &self.class_iou, info)?,

@@ -158,12 +158,13 @@ fn retinaface_equals_its_reference_with_and_without_landmarks() {
 fn wrong_prior_boxes_are_refused_with_what_is_wrong() {
     let tensors =
         [Tensor::new("loc", &[1, 100, 4], &[0.0; 400]), Tensor::new("conf", &[1, 100, 3], &[0.0; 300])];
-    let refused = |change: fn(&mut Priors), kind| {
+    type Change = fn(&mut Priors);
+    let refused = |change: Change, kind| {
         let mut hints = ssd300();
         hints.priors.as_mut().into_iter().for_each(change);
         choose(&descs(&tensors), [300, 300], Some(kind), &hints).unwrap_err().to_string()
     };
-    let changes: [(fn(&mut Priors), &str); 6] = [
+    let changes: [(Change, &str); 6] = [
         (|p| p.min_sizes.truncate(3), "min-sizes has 3, strides has 6"),
         (|p| p.min_sizes[0][0] = 0.0, "above 0 in min-sizes"),
         (|p| p.min_sizes[1].clear(), "at least one size"),
