@@ -67,10 +67,10 @@ fn the_points_of_each_person_in_a_region_of_its_own_are_those_of_the_cpu() {
     assert!(compared > 50 && points > 200, "people are in the picture: {compared}, {points} points");
 }
 
-/// NanoDet's people in tiles of 640 pixels: four columns and two rows.
-fn tiled(path: &str, device: &str, frames: u32) -> String {
+/// NanoDet's people in tiles of 640 pixels: four columns and two rows. They are cut as `crop` says.
+fn tiled(path: &str, device: &str, crop: &str, frames: u32) -> String {
     format!(
-        "{} {path} ! fusedpreproc name=tiles device={device} roi=tiles tile-size=640 whole=true \
+        "{} {path} ! fusedpreproc name=tiles device={device} roi=tiles tile-size=640 whole=true roi-crop={crop} \
          ! trtinfer name=infer model={} provider=cuda ! gpunms name=nms device={device} classes=person confidence=0.5 \
          ! fakesink name=out",
         decoded(frames),
@@ -81,8 +81,14 @@ fn tiled(path: &str, device: &str, frames: u32) -> String {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_is_found_in_tiles_is_what_the_cpu_finds() {
-    let gpu = found(&tiled("", "cuda", 20));
-    let cpu = found(&tiled("! cudainferdownload", "cpu", 20));
+    for crop in ["box", "pixels"] {
+        same_people_in_tiles(crop);
+    }
+}
+
+fn same_people_in_tiles(crop: &str) {
+    let gpu = found(&tiled("", "cuda", crop, 20));
+    let cpu = found(&tiled("! cudainferdownload", "cpu", crop, 20));
     assert!(gpu.len() >= 20 && gpu.len() == cpu.len());
     let people: usize = cpu.iter().map(Vec::len).sum();
     assert!(people > 60, "people are in the picture: {people}");
@@ -105,7 +111,7 @@ fn what_is_found_in_tiles_is_what_the_cpu_finds() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn all_tiles_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
-    let line = Line::new(&tiled("", "cuda", 50));
+    let line = Line::new(&tiled("", "cuda", "box", 50));
     line.pipeline.set_state(gst::State::Playing).unwrap();
     line.wait().succeeds();
     let frames = count(&line, "tiles", "frames");

@@ -204,3 +204,98 @@ fn classes_of_fixed_regions_are_objects_as_large_as_they_are() {
     assert_eq!(regions, [("red".into(), 0, (60, 100, 8, 8)), ("blue".into(), 1, (0, 0, 10, 20))]);
     line.stop();
 }
+
+/// A picture in which no two pixels of a row or column are the same.
+fn varied() -> Vec<u8> {
+    let pixel = |x: usize, y: usize| [x, y, (7 * x + 3 * y) % 256].map(|v| u8::try_from(v).unwrap());
+    (0..SIDE).flat_map(|y| (0..SIDE).flat_map(move |x| pixel(x, y))).collect()
+}
+
+/// The tensors of one frame of this width and height.
+fn tensors(pixels: Vec<u8>, [width, height]: [usize; 2], pre: &str) -> Vec<TensorSet> {
+    let line = Line::new(&format!(
+        "appsrc name=in format=time caps=video/x-raw,format=RGB,width={width},height={height},framerate=25/1 \
+         ! fusedpreproc {pre} ! fakesink name=out"
+    ));
+    let out = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let mut buffer = gst::Buffer::from_mut_slice(pixels);
+    buffer.get_mut().unwrap().set_pts(gst::ClockTime::ZERO);
+    push(&line.element("in"), buffer);
+    end(&line.element("in"));
+    line.wait().succeeds();
+    line.stop();
+    let buffer = out.lock().unwrap().remove(0);
+    TensorSet::of(&buffer).unwrap()
+}
+
+#[test]
+fn tiles_of_whole_pixels_are_what_frames_of_their_own_would_be() {
+    for how in [
+        "resize=letterbox interpolation=bilinear",
+        "resize=letterbox-top-left interpolation=area",
+        "resize=stretch interpolation=pil-bicubic",
+    ] {
+        let how = format!("{how} width=48 height=32");
+        let cut = format!("roi=tiles tile-size=100 overlap=0.2 whole=true roi-crop=pixels {how}");
+        let sets = tensors(varied(), [SIDE, SIDE], &cut);
+        assert_eq!(sets.len(), 10);
+        let starts = [0, 80, 156];
+        let mut parts: Vec<_> = starts.iter().flat_map(|y| starts.map(|x| [x, *y, 100])).collect();
+        parts.push([0, 0, SIDE]);
+        let frame = varied();
+        for (set, [x, y, side]) in sets.iter().zip(parts) {
+            let rows = (y..y + side).flat_map(|row| &frame[(row * SIDE + x) * 3..][..side * 3]);
+            // Rows of a video frame begin at multiples of four bytes; these are.
+            let own = &tensors(rows.copied().collect(), [side, side], &how)[0];
+            let bytes = |set: &TensorSet| set.tensors[0].map().unwrap().view().unwrap().to_f32().into_owned();
+            assert_eq!(bytes(set), bytes(own), "{how}: {x}, {y}");
+            let region = set.region.unwrap();
+            assert_eq!((region.rect.x, region.rect.y, region.isolated), (x as f32, y as f32, true));
+            let [a, b] = [set, own].map(|set| set.to_frame);
+            assert_eq!(a.scale, b.scale);
+            for axis in 0..2 {
+                // Float64, but what is added is of another size.
+                assert!((a.offset[axis] - b.offset[axis] - [x, y][axis] as f64).abs() < 1e-9, "{a:?} {b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn boxes_of_whole_pixels_end_where_the_bars_begin() {
+    // The tensor is square: 12 rows above and below the region of 64x40, which are grey bars here and the frame else.
+    let region = "roi=list resize=letterbox roi-crop=pixels regions=\"32,80,64,40\"";
+    let across = [60, 76, 8, 16];
+    assert_eq!(found(region, "", "", &[(across, RED)]), [seen("red", [60.0, 80.0, 8.0, 12.0], 96.0)]);
+    // Bright bars are red, green and blue all over the tensor; what is found ends at the region.
+    let bright = format!("{region} padding=255");
+    let rect = [32.0, 80.0, 64.0, 40.0];
+    let all = found(&bright, "", "merge=none", &[]);
+    assert_eq!(all.iter().map(|(_, found, _)| *found).collect::<Vec<_>>(), [rect; 3]);
+}
+
+#[test]
+fn embeddings_and_classes_of_a_fixed_region_are_on_one_object() {
+    let line = line(&format!(
+        "fusedpreproc roi=list roi-crop=pixels regions=\"60,100,8,8;0,0,10,20\" ! trtinfer model={} batch-size=2 ! embed \
+         ! classify output=colour top-k=1",
+        model("attributes")
+    ));
+    let buffer = through(&line, &[SMALL, ([0, 0, 10, 20], BLUE)]);
+    let regions: Vec<_> =
+        buffer.iter_meta::<gst_video::VideoRegionOfInterestMeta>().map(|meta| meta.rect()).collect();
+    assert_eq!(regions, [(60, 100, 8, 8), (0, 0, 10, 20)]);
+    for (object, (wanted, colour)) in
+        objects(&buffer).iter().zip([([0.6, -0.8], "red"), ([0.0, 1.0], "blue")])
+    {
+        let mut values = Vec::new();
+        object.embeddings[0].read(&mut values).unwrap();
+        assert!(values.iter().zip(wanted).all(|(got, wanted)| (got - wanted).abs() < 1e-5), "{values:?}");
+        assert_eq!(
+            (object.label.as_str(), &object.classifications[0].labels[..]),
+            ("region", &[colour.into()][..])
+        );
+    }
+    line.stop();
+}

@@ -42,6 +42,10 @@ fn regions_that_are_wrong_are_named_with_what_to_set() {
     );
     run(&cropped)
         .fails_with(&["resize=center-crop leaves out a part of each tile of 64x64", "Set resize=letterbox"]);
+    run(&line("roi=tiles tile-size=96 resize=center-crop crop-ratio=0.5", "gpunms"))
+        .fails_with(&["leaves out a part of each tile of 96x96", "because crop-ratio is 0.5"]);
+    run(&line("roi=tiles tile-size=96 interpolation=pil-bilinear roi-crop=box", "gpunms"))
+        .fails_with(&["may be turned", "roi-crop=pixels"]);
 }
 
 #[test]
