@@ -270,7 +270,7 @@ fn without_gpu_memory_in_between_the_line_says_so_and_goes_on() {
         model("detector")
     ))
     .succeeds();
-    assert!(report.warnings.iter().any(|w| w.contains("put cudainferupload before")), "{report:?}");
+    assert!(report.warnings.iter().any(|w| w.contains("Put cudainferupload before")), "{report:?}");
 }
 
 #[test]

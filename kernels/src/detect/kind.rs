@@ -129,9 +129,9 @@ impl DecoderKind {
         if is_unique { Nms::None } else { Nms::ClassWise }
     }
 
-    /// The confidence threshold if it is not set: the default's, and for maps of text PaddleOCR's.
-    pub fn usual_confidence(self) -> f32 {
-        if self == Self::Db { 0.6 } else { super::Params::default().confidence }
+    /// The confidence threshold if it is not set, where it is not the default: PaddleOCR's for maps of text.
+    pub fn usual_confidence(self) -> Option<f32> {
+        (self == Self::Db).then_some(0.6)
     }
 
     /// Whether there is a version on the GPU. Without one, the host reads the tensors.

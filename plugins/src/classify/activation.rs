@@ -76,7 +76,8 @@ fn assume(output: &str, classes: Option<usize>, first: &Outcome) -> (Activation,
     let one = classes == Some(1);
     if first.is_distribution() && !one {
         let told = format!(
-            "the first scores in '{output}' are from 0 to 1 and add up to 1, so they are taken for probabilities, and              activation=auto applies no softmax. Set activation=none if that is right, else softmax"
+            "the first scores in '{output}' are from 0 to 1 and add up to 1, so they are taken for probabilities, and \
+             activation=auto applies no softmax. Set activation=none if that is right, else softmax"
         );
         return (Activation::None, Some(Remark::Info(told)));
     }
@@ -85,7 +86,9 @@ fn assume(output: &str, classes: Option<usize>, first: &Outcome) -> (Activation,
     // Nothing but zeros tells nothing.
     let told = (first.in_unit() && first.total > 0.0).then(|| {
         format!(
-            "the first scores in '{output}' are all from 0 to 1, as probabilities are, but activation=auto applies {name},              which makes probabilities nearly equal. Set activation=none if they are probabilities, else the activation that              they need"
+            "the first scores in '{output}' are all from 0 to 1, as probabilities are, but activation=auto applies {name}, \
+             which makes probabilities nearly equal. Set activation=none if they are probabilities, else the activation that \
+             they need"
         )
     });
     (activation, told.map(Remark::Warning))

@@ -36,7 +36,7 @@ impl Alphabet {
         if labels.is_empty() {
             return Err(format!(
                 "'{output}' has scores of {symbols} characters, but nobody says which. Give trtinfer labels=FILE with the model's \
-                 dictionary, one character on each line, or set labels-file in the sidecar's [output]"
+                 dictionary, one character on each line, or name the file in the sidecar"
             ));
         }
         let missing = symbols.checked_sub(labels.len()).filter(|missing| *missing <= 2);

@@ -223,7 +223,8 @@ impl Settings {
             confidence: self
                 .confidence
                 .or(info.output.confidence)
-                .unwrap_or_else(|| decoder.kind().usual_confidence()),
+                .or(decoder.kind().usual_confidence())
+                .unwrap_or(defaults.confidence),
             class_confidence: thresholds("class-confidence", &self.class_confidence, info)?,
             iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
             class_iou: thresholds("class-iou", &self.class_iou, info)?,

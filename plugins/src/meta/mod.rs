@@ -3,6 +3,7 @@
 pub mod batch;
 pub mod mask;
 pub mod object;
+mod params;
 pub mod tensor;
 pub mod zone;
 

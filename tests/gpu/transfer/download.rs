@@ -130,9 +130,9 @@ fn planes_outside_of_cuda_memory_are_an_error_that_is_counted() {
     let info = VideoInfo::builder(VideoFormat::Nv12, 64, 48).fps(gst::Fraction::new(25, 1)).build().unwrap();
     let stream = stream();
     for (plane, offset, stride, part) in [
-        (0, 0, 1 << 20, "plane 0 outside of its memory"),
-        (1, 1 << 30, 64, "plane 1 outside of its memory"),
-        (1, usize::MAX, 64, "plane 1 outside of its memory"),
+        (0, 0, 1 << 20, "plane 0 outside of the frame's memory"),
+        (1, 1 << 30, 64, "plane 1 outside of the frame's memory"),
+        (1, usize::MAX, 64, "plane 1 outside of the frame's memory"),
         (0, 0, -256, "a stride of -256 bytes"),
         (0, 0, 32, "a stride of 32 bytes"),
     ] {

@@ -1,6 +1,6 @@
 //! What a launch of the search is told.
 
-use super::arguments::*;
+use super::arguments::{Arguments, EACH, MANY_THREADS, MOST, THREADS};
 use super::finder::CudaPeaks;
 use super::record::{Header, NONE, RECORD, number, step};
 use crate::device::DeviceTensor;

@@ -174,7 +174,10 @@ fn taps(interpolation: Interpolation, frame: f64, resized: f64, v: f64) -> Vec<(
                 })
                 .collect();
             let sum: f64 = weights.iter().map(|(_, w)| w).sum();
-            weights.into_iter().map(|(p, w)| (p, w / sum)).collect()
+            // Pillow's weights have 22 binary places. Otherwise every sum that is a half but for the last bits would be
+            // rounded the other way; where 18 pixels become 27, that is one of six.
+            let one = f64::from(1 << 22);
+            weights.into_iter().map(|(p, w)| (p, (w / sum * one).round() / one)).collect()
         }
     }
 }

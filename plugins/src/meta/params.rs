@@ -1,0 +1,291 @@
+//! What is known of an object, as parameters of its meta: [`super::object`] has the table.
+
+#![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]
+
+use std::sync::LazyLock;
+
+use cudainfer_kernels::geometry::Rect;
+use gst::glib::Quark;
+
+/// A detector's result for an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DetectionParam {
+    /// Box in frame pixels; before it is rotated about its centre, where [`Object::angle`] says so.
+    pub rect: Rect,
+    /// 0..1.
+    pub confidence: f32,
+    /// Index of the label among the model's.
+    pub label_id: u32,
+}
+
+/// A tracker's result for an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrackingParam {
+    /// Identity, unique in the stream, from 1.
+    pub id: u64,
+    /// Frames since the object was first seen.
+    pub age: u32,
+    /// Detections it has had.
+    pub hits: u32,
+    /// `tracked`, or `lost` where it is expected and was not detected.
+    pub state: String,
+    /// The filter's estimate of the box, in frame pixels.
+    pub rect: Rect,
+    /// Its centre's velocity to the right and down, in frame pixels per second.
+    pub velocity: [f64; 2],
+}
+
+/// Named points.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeypointsParam {
+    /// One name a point; channels without a name are called by their number.
+    pub names: Vec<String>,
+    /// Frame pixels.
+    pub x: Vec<f64>,
+    /// Frame pixels.
+    pub y: Vec<f64>,
+    /// 0..1 where the model's maps are probabilities.
+    pub score: Vec<f64>,
+    /// The skeleton's lines, as pairs of indices into the points.
+    pub edges: Vec<[u32; 2]>,
+}
+
+/// A classifier's result for an object, the best class first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClassificationParam {
+    /// The model's name, and its output's, which keep several classifiers apart.
+    pub model: String,
+    /// The name of the output.
+    pub output: String,
+    /// The classes' names.
+    pub labels: Vec<String>,
+    /// Their indices among the model's labels.
+    pub label_ids: Vec<u32>,
+    /// 0..1 where the model's outputs are made probabilities.
+    pub confidence: Vec<f64>,
+}
+
+/// A vector that describes an object: similar objects have similar ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbeddingParam {
+    /// The model's name.
+    pub model: String,
+    /// The name of the output.
+    pub output: String,
+    /// Whether the vector's length is 1.
+    pub normalized: bool,
+    /// The numbers: float32, little-endian. Shared by all who read it.
+    pub data: gst::Buffer,
+}
+
+/// The fields' names, and empty parameters to copy. GLib finds a name's number under a lock that all threads of the process
+/// share: with hundreds of objects a frame, several streams would do little else.
+pub(super) struct Names {
+    pub x: Quark,
+    pub y: Quark,
+    pub w: Quark,
+    pub h: Quark,
+    pub confidence: Quark,
+    pub label_id: Quark,
+    pub id: Quark,
+    pub age: Quark,
+    pub hits: Quark,
+    pub state: Quark,
+    pub velocity: [Quark; 2],
+    pub detection: gst::Structure,
+    pub tracking: gst::Structure,
+    pub keypoints: Quark,
+    pub classification: Quark,
+    pub embedding: Quark,
+    pub zones: Quark,
+    pub angle: Quark,
+}
+
+pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
+    x: Quark::from_str("x"),
+    y: Quark::from_str("y"),
+    w: Quark::from_str("w"),
+    h: Quark::from_str("h"),
+    confidence: Quark::from_str("confidence"),
+    label_id: Quark::from_str("label-id"),
+    id: Quark::from_str("id"),
+    age: Quark::from_str("age"),
+    hits: Quark::from_str("hits"),
+    velocity: [Quark::from_str("velocity-x"), Quark::from_str("velocity-y")],
+    state: Quark::from_str("state"),
+    detection: gst::Structure::new_empty("detection"),
+    tracking: gst::Structure::new_empty("tracking"),
+    keypoints: Quark::from_str("keypoints"),
+    classification: Quark::from_str("classification"),
+    embedding: Quark::from_str("embedding"),
+    zones: Quark::from_str("zones"),
+    angle: Quark::from_str("angle"),
+});
+
+fn set_rect(s: &mut gst::Structure, names: &Names, rect: &Rect) {
+    let Rect { x, y, w, h } = *rect;
+    for (name, value) in [(names.x, x), (names.y, y), (names.w, w), (names.h, h)] {
+        s.set_by_quark(name, f64::from(value));
+    }
+}
+
+fn rect_of(s: &gst::StructureRef, names: &Names) -> Option<Rect> {
+    let get = |name| s.get_by_quark::<f64>(name).ok().map(|v| v as f32);
+    Some(Rect { x: get(names.x)?, y: get(names.y)?, w: get(names.w)?, h: get(names.h)? })
+}
+
+impl DetectionParam {
+    pub(super) fn to_structure(&self) -> gst::Structure {
+        let mut s = NAMES.detection.clone();
+        set_rect(&mut s, &NAMES, &self.rect);
+        s.set_by_quark(NAMES.confidence, f64::from(self.confidence));
+        s.set_by_quark(NAMES.label_id, self.label_id);
+        s
+    }
+
+    pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        let confidence = s.get_by_quark::<f64>(NAMES.confidence).ok()? as f32;
+        let label_id = s.get_by_quark(NAMES.label_id).unwrap_or(0);
+        Some(Self { rect: rect_of(s, &NAMES)?, confidence, label_id })
+    }
+}
+
+impl TrackingParam {
+    pub(super) fn to_structure(&self) -> gst::Structure {
+        let mut s = NAMES.tracking.clone();
+        set_rect(&mut s, &NAMES, &self.rect);
+        s.set_by_quark(NAMES.id, self.id);
+        s.set_by_quark(NAMES.age, self.age);
+        s.set_by_quark(NAMES.hits, self.hits);
+        for (name, velocity) in NAMES.velocity.into_iter().zip(self.velocity) {
+            s.set_by_quark(name, velocity);
+        }
+        s.set_by_quark(NAMES.state, self.state.as_str());
+        s
+    }
+
+    pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        let (id, age) = (s.get_by_quark(NAMES.id).ok()?, s.get_by_quark(NAMES.age).ok()?);
+        let velocity = NAMES.velocity.map(|name| s.get_by_quark(name).unwrap_or_default());
+        let (state, rect) = (s.get_by_quark(NAMES.state).ok()?, rect_of(s, &NAMES)?);
+        Some(Self { id, age, hits: s.get_by_quark(NAMES.hits).unwrap_or_default(), state, rect, velocity })
+    }
+}
+
+/// An array of values that are all of one type.
+fn array<T: for<'a> glib::value::FromValue<'a>>(s: &gst::StructureRef, name: &str) -> Option<Vec<T>> {
+    s.get::<gst::ArrayRef>(name).ok()?.as_slice().iter().map(|v| v.get().ok()).collect()
+}
+
+fn doubles(values: &[f64]) -> gst::Array {
+    gst::Array::new(values.iter().copied())
+}
+
+impl KeypointsParam {
+    /// The box around the points; those that are not finite do not count. `None` where there are none.
+    pub fn outline(&self) -> Option<Rect> {
+        let points = self.x.iter().zip(&self.y).filter(|(x, y)| x.is_finite() && y.is_finite());
+        let points = points.map(|(x, y)| Rect { x: *x as f32, y: *y as f32, w: 0.0, h: 0.0 });
+        points.reduce(|a, b| {
+            Rect::from_corners(
+                a.x.min(b.x),
+                a.y.min(b.y),
+                a.right().max(b.right()),
+                a.bottom().max(b.bottom()),
+            )
+        })
+    }
+
+    pub(super) fn to_structure(&self) -> gst::Structure {
+        let edges = self.edges.iter().flatten().map(|index| i32::try_from(*index).unwrap_or(i32::MAX));
+        gst::Structure::builder("keypoints")
+            .field("names", gst::Array::new(self.names.iter().map(String::as_str)))
+            .field("x", doubles(&self.x))
+            .field("y", doubles(&self.y))
+            .field("score", doubles(&self.score))
+            .field("edges", gst::Array::new(edges))
+            .build()
+    }
+
+    pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        // Others may leave them out.
+        let edges: Vec<i32> = array(s, "edges").unwrap_or_default();
+        let pairs = edges
+            .chunks_exact(2)
+            .map(|pair| Some([u32::try_from(pair[0]).ok()?, u32::try_from(pair[1]).ok()?]));
+        Some(Self {
+            names: array(s, "names")?,
+            x: array(s, "x")?,
+            y: array(s, "y")?,
+            score: array(s, "score")?,
+            edges: pairs.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl ClassificationParam {
+    pub(super) fn to_structure(&self) -> gst::Structure {
+        gst::Structure::builder("classification")
+            .field("labels", gst::Array::new(self.labels.iter().map(String::as_str)))
+            .field("label-ids", gst::Array::new(self.label_ids.iter().copied()))
+            .field("confidence", doubles(&self.confidence))
+            .field("model", self.model.as_str())
+            .field("output", self.output.as_str())
+            .build()
+    }
+
+    pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        Some(Self {
+            // Others may leave them out.
+            model: s.get("model").unwrap_or_default(),
+            output: s.get("output").unwrap_or_default(),
+            labels: array(s, "labels")?,
+            label_ids: array(s, "label-ids")?,
+            confidence: array(s, "confidence")?,
+        })
+    }
+}
+
+impl EmbeddingParam {
+    /// Of these numbers.
+    pub fn new(model: &str, output: &str, normalized: bool, values: &[f32]) -> Self {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let (model, output) = (model.to_owned(), output.to_owned());
+        Self { model, output, normalized, data: gst::Buffer::from_slice(bytes) }
+    }
+
+    /// How many numbers there are.
+    pub fn length(&self) -> usize {
+        self.data.size() / size_of::<f32>()
+    }
+
+    /// Appends the numbers to `values`.
+    ///
+    /// # Errors
+    /// The memory cannot be mapped.
+    pub fn read(&self, values: &mut Vec<f32>) -> Result<(), glib::BoolError> {
+        let bytes = self.data.map_readable()?;
+        let (numbers, _) = bytes.as_chunks::<4>();
+        values.extend(numbers.iter().map(|number| f32::from_le_bytes(*number)));
+        Ok(())
+    }
+
+    pub(super) fn to_structure(&self) -> gst::Structure {
+        gst::Structure::builder("embedding")
+            .field("data", &self.data)
+            .field("length", u32::try_from(self.length()).unwrap_or(u32::MAX))
+            .field("normalized", self.normalized)
+            .field("model", self.model.as_str())
+            .field("output", self.output.as_str())
+            .build()
+    }
+
+    pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        Some(Self {
+            model: s.get("model").unwrap_or_default(),
+            output: s.get("output").unwrap_or_default(),
+            normalized: s.get("normalized").unwrap_or(false),
+            data: s.get("data").ok()?,
+        })
+    }
+}
