@@ -2,10 +2,9 @@
 //! cut by a region's edge in parts.
 //!
 //! This is the greedy merging of SAHI (Akyon et al., "Slicing Aided Hyper Inference and Fine-Tuning for Small Object
-//! Detection", ICIP 2022; `NMSPostprocess` and `GreedyNMMPostprocess` of its tool): boxes are taken by descending confidence,
-//! and each takes all weaker ones away that match it, which is an overlap of at least the threshold. With
-//! [`MergeMode::Union`], those that match what has become of it so far (an overlap above the threshold) enlarge it to the box
-//! around both.
+//! Detection", ICIP 2022; `NMSPostprocess` and `GreedyNMMPostprocess` of its tool, 0.12): boxes are taken by descending
+//! confidence, and each takes all weaker ones away that match it, which is an overlap of at least the threshold. With
+//! [`MergeMode::Union`], those that match what has become of it so far enlarge it to the box around both.
 //!
 //! Two deviations: boxes that match enlarge the box in the order of their confidence, where SAHI takes them in no order that
 //! it states; and of boxes of equal confidence the one that was given first counts as the stronger.
@@ -141,7 +140,7 @@ impl MergeParams {
                 *gone = true;
                 result.merged += 1;
                 let so_far = Oriented { rect, angle: 0.0 };
-                if self.mode == MergeMode::Union && self.overlap.of(&so_far, &other.shape()) > threshold {
+                if self.mode == MergeMode::Union && self.overlap.of(&so_far, &other.shape()) >= threshold {
                     rect = around(&rect, &other.detection.rect);
                 }
             }
@@ -206,12 +205,14 @@ mod tests {
         // d matches b (55 of its 60), but not a (5 of its 60), and is not in a's group though it is in a's union.
         let d = found(95.0, 60.0, 0.6, 0);
         assert_eq!(run(&PARAMS, &[a, b, d]), [(0, 0.0, 150.0), (2, 95.0, 155.0)]);
-        // Just half of a's 100 are e's: e goes, but does not match what a is by more than half.
+        // Just half of a's 100 are e's, which is enough for both.
         let e = found(50.0, 100.0, 0.5, 0);
-        assert_eq!(run(&PARAMS, &[a, e]), [(0, 0.0, 100.0)]);
-        // The same with a box in between: a becomes 120 wide, and e has 70 of its 100 in that.
-        let f = found(20.0, 100.0, 0.8, 0);
-        assert_eq!(run(&PARAMS, &[a, f, e]), [(0, 0.0, 150.0)]);
+        assert_eq!(run(&PARAMS, &[a, e]), [(0, 0.0, 150.0)]);
+        // By their unions, f (100 of 190) and g (100 of 170) match a. With f, a reaches from -90 to 100; of that and g, 100 of
+        // 260 are common: g goes, but does not enlarge what a has become.
+        let (f, g) = (found(-90.0, 190.0, 0.85, 0), found(0.0, 170.0, 0.84, 0));
+        let by_union = MergeParams { overlap: Overlap::Union, ..PARAMS };
+        assert_eq!(run(&by_union, &[a, f, g]), [(0, -90.0, 100.0)]);
         // A chain of suppression: b goes with a, so it takes nobody with it.
         let suppress = MergeParams { mode: MergeMode::Suppress, ..PARAMS };
         assert_eq!(run(&suppress, &[a, b, d]), [(0, 0.0, 100.0), (2, 95.0, 155.0)]);
