@@ -74,7 +74,7 @@ impl Interpolation {
     }
 }
 
-/// How an object's region is cut from the frame.
+/// How a region is cut from the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferRoiCrop")]
 #[allow(missing_docs)]
