@@ -131,6 +131,7 @@ __device__ Score score_final(const Decode& p, const Source& s, const Source& lab
     float confidence = load<ANY>(s.scores, s.score_type, cell * l.score_step);
     if (is_bad(confidence)) return {0.0f, BAD};
     if (confidence < p.lowest) return {-infinity(), 0};
+    if (!labels.scores) return {confidence, 0};
     float label = load<ANY>(labels.scores, labels.score_type, cell * l.label_step);
     if (!is_finite(label)) return {0.0f, BAD};
     label = roundf(label);

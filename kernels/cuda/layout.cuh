@@ -43,7 +43,7 @@ struct Layout {
     uint32_t size_unit;
     uint32_t y_first;      // y before x, height before width, top before left
     uint32_t has_offsets;  // they are the boxes of sources[1], which is no level
-    uint64_t label_step;   // of FINAL, from here on: elements between labels, the scores of sources[1], which is no level
+    uint64_t label_step;   // of FINAL, from here on: elements between labels, the scores of sources[1], which is no level; null: class 0
     uint32_t has_count;    // the number of boxes is the first of the boxes of sources[1]
     uint32_t first_label;  // of the first class
     float last_class;

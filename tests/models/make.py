@@ -505,6 +505,21 @@ def lists() -> None:
     fixed(graph, "labels", [[*LISTED_CLASSES, -1]], I64)
     graph.save("lists-mmdeploy", labels)
 
+    # Keypoints beside the boxes: torchvision's Keypoint R-CNN, and RTMO as MMDeploy exports it, which has no labels.
+    points = np.float32([[[32, 10, 1], [58, 38, 1]], [[6, 8, 1], [18, 28, 1]]])
+    pose = '[input]\nresize = "stretch"\n[skeleton]\npoints = ["head", "tail"]\nedges = [["head", "tail"]]\n'
+    graph = start()
+    fixed(graph, "boxes", LISTED)
+    fixed(graph, "labels", [1, 1], I64)
+    fixed(graph, "scores", LISTED_SCORES)
+    fixed(graph, "keypoints", points)
+    fixed(graph, "keypoints_scores", [[7, 8], [9, 10]])
+    graph.save("lists-keypoint-rcnn", pose + '[output]\nlabels = ["person"]\nbackground = "first"\n')
+    graph = start()
+    fixed(graph, "dets", [np.c_[LISTED, LISTED_SCORES]])
+    fixed(graph, "keypoints", [points * np.float32([1, 1, 0.5])])
+    graph.save("lists-rtmo", pose)
+
     # TensorFlow's Object Detection API.
     graph = start()
     fixed(graph, "detection_boxes", LISTED[None][..., [1, 0, 3, 2]] / np.float32(64))

@@ -22,7 +22,8 @@ pub enum DecoderKind {
     EndToEnd,
     /// Boxes, scores and labels in outputs of their own, `[1, N, 4]`, `[1, N]` and `[1, N]`, or boxes with scores
     /// `[1, N, 5]` and labels; final, so no NMS if it is not asked for. N may change from frame to frame, and there may be
-    /// an output with the number of boxes. Without hints: corners in tensor pixels, labels from 0. TensorFlow's Object
+    /// an output with the number of boxes, and one of keypoints, `[1, N, K, 3]` or `[1, N, K, 2]`, by its name; beside keypoints,
+    /// labels may be missing (RTMO). Without hints: corners in tensor pixels, labels from 0. TensorFlow's Object
     /// Detection API, known by its outputs' names: top, left, bottom, right in 0..1, labels from 1.
     Detections,
     /// Class scores `[1, Ns, C]` and DFL logits `[1, Ns, 4 * bins]` for each stride, or both side by side in one
@@ -156,7 +157,15 @@ impl DecoderKind {
 
     /// Whether objects may have keypoints.
     pub(super) fn has_keypoints(self) -> bool {
-        matches!(self, Self::YoloPose | Self::Centerface | Self::Scrfd | Self::Yunet | Self::Retinaface)
+        matches!(
+            self,
+            Self::Detections
+                | Self::YoloPose
+                | Self::Centerface
+                | Self::Scrfd
+                | Self::Yunet
+                | Self::Retinaface
+        )
     }
 }
 

@@ -186,8 +186,8 @@ pub struct Centers<'a> {
 /// What there is of final boxes besides boxes and confidences.
 #[derive(Clone, Copy, Debug)]
 pub struct FinalLists<'a> {
-    /// The first box's label.
-    pub labels: At<'a>,
+    /// The first box's label; none where all boxes are of class 0.
+    pub labels: Option<At<'a>>,
     /// Elements to the next box's.
     pub label_step: usize,
     /// The number of boxes, if the model says it.
@@ -311,9 +311,11 @@ impl Layout {
             ..self
         };
         let [_, slot, ..] = &mut layout.sources;
-        slot.scores = lists.labels.address()?;
-        slot.score_row = lists.labels.tensor.row_bytes();
-        slot.score_type = lists.labels.tensor.tensor.ty as u32;
+        if let Some(labels) = lists.labels {
+            slot.scores = labels.address()?;
+            slot.score_row = labels.tensor.row_bytes();
+            slot.score_type = labels.tensor.tensor.ty as u32;
+        }
         if let Some(count) = lists.count {
             slot.boxes = count.address()?;
             slot.box_row = count.tensor.row_bytes();

@@ -119,6 +119,7 @@ impl Plan {
     /// What there is of an object besides its box, and where; refuses what [`Plan::decode`] refuses, too.
     pub fn extra<T: Shaped>(&self, outputs: &[T]) -> Result<Option<Extra>, DetectError> {
         match self {
+            Self::Detections(plan) => plan.extra(outputs),
             Self::YoloPose(plan) => plan.extra(outputs).map(Some),
             Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
             Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
@@ -151,6 +152,7 @@ impl Plan {
     /// Keypoints of each object.
     pub fn keypoints(&self) -> usize {
         match self {
+            Self::Detections(plan) => plan.points(),
             Self::YoloPose(plan) => plan.points(),
             Self::Centers(plan) => plan.points(),
             Self::Scrfd(plan) => plan.points(),

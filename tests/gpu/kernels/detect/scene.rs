@@ -216,6 +216,23 @@ pub fn detections(
     Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &hints, true)
 }
 
+/// Final boxes with keypoints beside them, of three numbers or two, and labels or none.
+fn posed(random: &mut Random, numbers: usize, labels: bool) -> Case {
+    let (n, points) = (301, 17);
+    let scene = Scene::new(random, n, 1, 250, 600.0);
+    let scored: Vec<f32> = scene.rows().flat_map(|(b, s)| [b[0], b[1], b[2], b[3], s[0]]).collect();
+    let values: Vec<f32> = (0..n * points * numbers).map(|_| random.range(-20.0, 640.0)).collect();
+    let mut tensors = vec![
+        Tensor::new("keypoints", &[1, n, points, numbers], &values),
+        Tensor::new("dets", &[1, n, 5], &scored),
+    ];
+    if labels {
+        tensors.push(Tensor::integers("labels", TensorType::Int64, &[1, n], &vec![0; n]));
+    }
+    let name = format!("detections with keypoints {numbers} {labels}");
+    Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &Hints::default(), true)
+}
+
 /// Final boxes with their scores, and labels beside them; and rows of seven in another order.
 fn final_rows(random: &mut Random) -> [Case; 2] {
     let n = 77;
@@ -363,6 +380,8 @@ pub fn cases(seed: u64) -> Vec<Case> {
         cases.push(detections(&mut random, ty, count, background));
     }
     cases.extend(final_rows(&mut random));
+    cases.push(posed(&mut random, 3, false));
+    cases.push(posed(&mut random, 2, true));
     cases.push(yolox(&mut random, [416, 416], &[8, 16, 32], 400));
     cases.push(yolox(&mut random, [100, 65], &[8, 16, 32], 50));
     cases.push(nanodet(&mut random, [416, 416], &[8, 16, 32], 11, false));
