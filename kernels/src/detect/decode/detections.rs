@@ -21,8 +21,9 @@ const KIND: DecoderKind = DecoderKind::Detections;
 /// Columns of boxes, and of boxes with their score.
 const BOX: usize = 4;
 const SCORED: usize = 5;
-/// In the names of outputs that belong to keypoints.
-const POSE: [&str; 3] = ["keypoint", "kpt", "pose"];
+/// In the names of outputs that belong to keypoints, and how words in them begin ("pose", not "transpose").
+const POINTS: [&str; 2] = ["keypoint", "kpt"];
+const POSE: &str = "pose";
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -112,7 +113,9 @@ fn is_of_one_class(offer: &Offer<'_>) -> bool {
 /// Whether the name of an output says that it belongs to keypoints.
 fn is_of_pose(offer: &Offer<'_>, output: usize) -> bool {
     let name = offer.outputs[output].name.to_ascii_lowercase();
-    offer.is_float(output) && POSE.iter().any(|part| name.contains(part))
+    let mut words = name.split(|c: char| !c.is_ascii_alphabetic());
+    let is_named = POINTS.iter().any(|part| name.contains(part)) || words.any(|word| word.starts_with(POSE));
+    offer.is_float(output) && is_named
 }
 
 /// The keypoints of these boxes, if there are any; none where they are expected, but not there.

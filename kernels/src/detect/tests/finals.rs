@@ -282,6 +282,13 @@ fn boxes_may_have_keypoints_beside_them_and_then_no_labels() {
     let apart = [Tensor::new("simcc_kpts", &[1, 3, 2, 2], &pairs), dets.clone()];
     let sure = points.map(|[x, y, score]| [x, y, if score > 0.0 { 1.0 } else { 0.0 }]);
     assert_eq!(keypoints(&apart, &Hints::default()).1, sure);
+    // A name that only ends so is none of a pose.
+    let tensors = [
+        Tensor::new("Transpose_1", &[1, 1, 4], &LEFT),
+        integers("labels", TensorType::Int64, &[1, 1], &[2]),
+        Tensor::new("transpose_2:0", &[1, 1], &[0.75]),
+    ];
+    assert_eq!(found(&tensors, None, &Hints::default(), Nms::None).0, expected()[..1]);
 }
 
 #[test]
