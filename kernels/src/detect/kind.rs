@@ -74,11 +74,15 @@ pub enum DecoderKind {
     /// The same of faces, with scores `[1, N, 2]` and landmarks `[1, N, 2 * K]`. Without hints its own prior boxes,
     /// [`super::Priors::retinaface`]. Never assumed without landmarks.
     Retinaface,
+    /// For each stride the raw numbers of A anchors a cell, four of the box, objectness and C class scores:
+    /// `[1, A * (5 + C), h, w]`, `[1, A, h, w, 5 + C]`, `[1, h, w, A, 5 + C]` or `[1, h, w, A * (5 + C)]`; the confidence is
+    /// objectness times class score. YOLOv3, v4, v5 and v7 without their last layer, with the anchors that the hints have.
+    YoloAnchors,
 }
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
@@ -97,6 +101,7 @@ impl DecoderKind {
         Self::Yunet,
         Self::Ssd,
         Self::Retinaface,
+        Self::YoloAnchors,
     ];
 
     /// The name used in properties and sidecars.
@@ -120,6 +125,7 @@ impl DecoderKind {
             Self::Yunet => "yunet",
             Self::Ssd => "ssd",
             Self::Retinaface => "retinaface",
+            Self::YoloAnchors => "yolo-anchors",
         }
     }
 
