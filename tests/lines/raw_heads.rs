@@ -22,8 +22,8 @@ fn raw_heads_become_objects_with_the_sidecars_anchors() {
         for (properties, expected) in [
             ("", &[red.clone(), blue.clone()][..]),
             ("decoder=yolo-anchors multi-label=true", &[red.clone(), blue.clone()]),
-            ("classes=blue", &[blue.clone()]),
-            ("confidence=0.6", &[red.clone()]),
+            ("classes=blue", std::slice::from_ref(&blue)),
+            ("confidence=0.6", std::slice::from_ref(&red)),
         ] {
             let frames = buffers(&line(name, properties));
             assert_eq!(frames.len(), 3);

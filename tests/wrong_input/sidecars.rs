@@ -53,7 +53,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
             &["anchors.formula is missing", "\"yolov3\" for YOLOv3 and v4"],
         ),
         (
-            "no formula",
+            "other-formula",
             "[anchors]\nsizes = [[1, 2]]\nformula = \"v5\"",
             &["'v5' is none of", "yolov3, yolov5"],
         ),

@@ -371,7 +371,9 @@ fn keypoints_that_are_expected_must_be_there_and_labels_are_missed_without_them(
     );
     let first = Hints { background: Some(Background::First), ..Hints::default() };
     assert!(refused(&pose, &first).contains("it needs boxes"), "no label, no background among the labels");
-    assert!(refused(&[dets.clone()], &Hints::default()).contains("may be missing beside keypoints"));
+    assert!(
+        refused(std::slice::from_ref(&dets), &Hints::default()).contains("may be missing beside keypoints")
+    );
     let labels = integers("labels", TensorType::Int64, &[1, 3], &[0; 3]);
     let error = refused(&[dets.clone(), labels.clone()], &expected(Some(2), None));
     assert!(error.contains("needs boxes") && error.contains("keypoints [1, N, 2, 3]"), "{error}");
