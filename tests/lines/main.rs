@@ -25,6 +25,7 @@ mod poses;
 mod prebuild;
 mod publish;
 mod queries;
+mod raw_heads;
 mod records;
 mod regions;
 mod stats;

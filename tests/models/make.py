@@ -397,9 +397,11 @@ def constant_outputs(graph: Graph, tables: dict[str, np.ndarray]) -> None:
     """Outputs that are the same for each frame of a batch."""
     graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=0)
     graph.node("Mul", ["mean", graph.constant("none", np.float32(0))], "zeros")
-    graph.node("Reshape", ["zeros", graph.constant("rows", np.array([-1, 1, 1], np.int64))], "zero_rows")
+    for rank in {table.ndim for table in tables.values()}:
+        rows = graph.constant(f"rows_{rank}", np.array([-1] + [1] * rank, np.int64))
+        graph.node("Reshape", ["zeros", rows], f"zero_rows_{rank}")
     for name, table in tables.items():
-        graph.node("Add", ["zero_rows", graph.constant(f"fixed_{name}", table[None])], name)
+        graph.node("Add", [f"zero_rows_{table.ndim}", graph.constant(f"fixed_{name}", table[None])], name)
         graph.output(name, F32, ["batch", *table.shape])
 
 
@@ -448,6 +450,31 @@ def priors() -> None:
     constant_outputs(graph, {"loc": loc, "conf": conf})
     sidecar = '[output]\ndecoder = "ssd"\nstrides = [32]\nactivation = "softmax"\nlabels = ["dog", "cat"]\n'
     graph.save("ssd", sidecar + "[priors]\nmin-sizes = [[16]]\naspect-ratios = [[4]]\n")
+
+
+def anchors() -> None:
+    """Raw heads for the strides 8, 16 and 32 at 64x64: three anchors a cell, two classes, in the forms of YOLOv4 and of YOLOv5. Two
+    objects: anchor 1 of the cell 2, 3 of stride 8, and anchor 0 of the cell 1, 0 of stride 32."""
+    sizes = "[[8, 8, 16, 32, 8, 8], [8, 8, 8, 8, 8, 8], [20, 24, 8, 8, 8, 8]]"
+    heads = {}
+    for stride in [8, 16, 32]:
+        head = np.full((3, 64 // stride, 64 // stride, 7), -20, np.float32)
+        head[..., :4] = 0
+        heads[stride] = head
+    # Logits: 20 is surely 1, 0 is a half.
+    heads[8][1, 3, 2, 4:] = [20, -20, 0]
+    heads[32][0, 0, 1, 4:] = [20, 20, -20]
+    words = RED_AND_BLUE + f"[anchors]\nsizes = {sizes}\n"
+    for name, tables, told in [
+        ("anchors-planes", {s: head.transpose(0, 3, 1, 2).reshape(21, *head.shape[1:3]) for s, head in heads.items()}, True),
+        ("anchors-rows", heads, True),
+        ("anchors-untold", heads, False),
+    ]:
+        graph = Graph(F32, ["batch", 3, 64, 64])
+        # The largest stride first, as Darknet has it.
+        constant_outputs(graph, {f"head_{stride}": tables[stride] for stride in [32, 16, 8]})
+        formula = "yolov3" if name == "anchors-planes" else "yolov5"
+        graph.save(name, words + f'formula = "{formula}"\n' if told else RED_AND_BLUE)
 
 
 def declared() -> None:
@@ -531,6 +558,21 @@ def lists() -> None:
     fixed(graph, "dets", [[*np.c_[LISTED, LISTED_SCORES], [0, 0, 0, 0, 0]]])
     fixed(graph, "labels", [[*LISTED_CLASSES, -1]], I64)
     graph.save("lists-mmdeploy", labels)
+
+    # Keypoints beside the boxes: torchvision's Keypoint R-CNN, and RTMO as MMDeploy exports it, which has no labels.
+    points = np.float32([[[32, 10, 1], [58, 38, 1]], [[6, 8, 1], [18, 28, 1]]])
+    pose = '[input]\nresize = "stretch"\n[skeleton]\npoints = ["head", "tail"]\nedges = [["head", "tail"]]\n'
+    graph = start()
+    fixed(graph, "boxes", LISTED)
+    fixed(graph, "labels", [1, 1], I64)
+    fixed(graph, "scores", LISTED_SCORES)
+    fixed(graph, "keypoints", points)
+    fixed(graph, "keypoints_scores", [[7, 8], [9, 10]])
+    graph.save("lists-keypoint-rcnn", pose + '[output]\nlabels = ["person"]\nbackground = "first"\n')
+    graph = start()
+    fixed(graph, "dets", [np.c_[LISTED, LISTED_SCORES]])
+    fixed(graph, "keypoints", [points * np.float32([1, 1, 0.5])])
+    graph.save("lists-rtmo", pose)
 
     # TensorFlow's Object Detection API.
     graph = start()
@@ -966,8 +1008,8 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    first = (identities, several, detectors, batches, heads, extents, faces, priors, lists, queries, declared, heat_maps)
-    makers = (*first, groups, classifiers, attributes, text, class_maps, masks, keypoints, failing)
+    first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, lists, queries, declared)
+    makers = (*first, heat_maps, groups, classifiers, attributes, text, class_maps, masks, keypoints, failing)
     for make in makers:
         make()
     STAMP.write_bytes(source)

@@ -9,7 +9,7 @@ use cudainfer_kernels::peaks::BLUR;
 use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::enums::detection::{Decoder, NmsMode};
+use super::enums::detection::{Decoder, Formula, NmsMode};
 use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize, RoiCrop};
 use super::enums::{classes, masks, peaks};
 use super::{ModelError, Skeleton, sidecar_path, toml_error};
@@ -27,6 +27,9 @@ pub struct Sidecar {
     /// The boxes that a detector's boxes are counted from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priors: Option<Priors>,
+    /// The sizes that the boxes of raw heads are multiples of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchors: Option<Anchors>,
     /// How confidence maps are read.
     pub peaks: Peaks,
     /// The names of the keypoints and the edges between them.
@@ -169,6 +172,40 @@ impl Priors {
             variances: self.variances.unwrap_or(detect::VARIANCES),
             clip: self.clip.unwrap_or(false),
         }
+    }
+}
+
+/// `[anchors]`: lists of one for each stride.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Anchors {
+    /// Width and height of one anchor after the other, in tensor pixels.
+    pub sizes: Vec<Vec<f32>>,
+    /// `yolov3` or `yolov5`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub formula: Option<Formula>,
+    /// How far centres reach beyond their cell, for each stride, with the formula `yolov3`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scale_xy: Vec<f32>,
+}
+
+impl Anchors {
+    /// For the decoder; none without a formula, which a sidecar must have.
+    pub fn kernel(&self) -> Option<detect::AnchorSizes> {
+        let formula = self.formula?.kernel();
+        Some(detect::AnchorSizes { sizes: self.sizes.clone(), formula, scale_xy: self.scale_xy.clone() })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.sizes.is_empty() {
+            return Err("anchors.sizes is missing: write a list for each stride with width and height of one anchor after the \
+                        other in pixels, as in [[10, 13, 16, 30, 33, 23], [30, 61, 62, 45, 59, 119], [116, 90, 156, 198, 373, 326]]"
+                .into());
+        }
+        if self.formula.is_none() {
+            return Err("anchors.formula is missing: write \"yolov3\" for YOLOv3 and v4, \"yolov5\" for YOLOv5 and v7".into());
+        }
+        Ok(())
     }
 }
 
@@ -502,9 +539,18 @@ impl Sidecar {
         }
         let mut text = String::new();
         // In the order in which the documentation has them.
-        for section in
-            ["input", "output", "priors", "peaks", "skeleton", "classify", "embed", "segment", "constants"]
-        {
+        for section in [
+            "input",
+            "output",
+            "priors",
+            "anchors",
+            "peaks",
+            "skeleton",
+            "classify",
+            "embed",
+            "segment",
+            "constants",
+        ] {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
                 continue;
             };
@@ -558,6 +604,7 @@ impl Sidecar {
                 return Err(format!("{name} must be between 0 and 1"));
             }
         }
+        self.anchors.as_ref().map_or(Ok(()), Anchors::check)?;
         if self.peaks.blur_kernel.is_some_and(|n| !BLUR.contains(&n) || n.is_multiple_of(2)) {
             return Err("peaks.blur-kernel is an odd number of cells from 3 to 31".into());
         }
@@ -646,6 +693,7 @@ mod tests {
                     [output]\nactivation = \"sigmoid\"\naxis-order = \"yx\"\nbackground = \"last\"\nbox-format = \"corners\"\n\
                     decoder = \"boxes-scores\"\nlabels = [\"it's \\\"x\\\"\", \"b\"]\nsize-unit = \"log-cells\"\n\n\
                     [priors]\naspect-ratios = [[2.0], []]\nclip = true\nmin-sizes = [[16.0, 32.0], [64.5]]\nvariances = [0.1, 0.2]\n\n\
+                    [anchors]\nformula = \"yolov3\"\nscale-xy = [1.2]\nsizes = [[12.0, 16.5]]\n\n\
                     [peaks]\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
                     [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[constants]\n\"a.b\" = [0.3]\n\
                     size = \"frame-height-width\"\n";

@@ -17,6 +17,7 @@ mod priors;
 mod queries;
 pub(super) mod scan;
 mod scrfd;
+mod yolo_anchors;
 mod yolo_obb;
 mod yolo_pose;
 mod yolo_seg;
@@ -37,6 +38,7 @@ use super::{DecoderKind, DetectError};
 pub(super) use end_to_end::needs_format;
 pub(super) use matrix::Shaped;
 pub(super) use queries::needs_activation;
+pub(super) use yolo_anchors::needs_anchors;
 
 /// How to read the outputs that were offered.
 #[derive(Clone, Debug)]
@@ -57,6 +59,7 @@ pub(super) enum Plan {
     Scrfd(scrfd::Plan),
     Yunet(yunet::Plan),
     Priors(priors::Plan),
+    YoloAnchors(yolo_anchors::Plan),
 }
 
 impl Plan {
@@ -79,6 +82,7 @@ impl Plan {
             Self::Scrfd(plan) => plan.decode(outputs, into),
             Self::Yunet(plan) => plan.decode(outputs, into),
             Self::Priors(plan) => plan.decode(outputs, into),
+            Self::YoloAnchors(plan) => plan.decode(outputs, into),
         }
     }
 
@@ -113,12 +117,14 @@ impl Plan {
             Self::Scrfd(plan) => plan.layout(outputs),
             Self::Yunet(plan) => plan.layout(outputs),
             Self::Priors(plan) => plan.layout(outputs),
+            Self::YoloAnchors(plan) => plan.layout(outputs),
         }
     }
 
     /// What there is of an object besides its box, and where; refuses what [`Plan::decode`] refuses, too.
     pub fn extra<T: Shaped>(&self, outputs: &[T]) -> Result<Option<Extra>, DetectError> {
         match self {
+            Self::Detections(plan) => plan.extra(outputs),
             Self::YoloPose(plan) => plan.extra(outputs).map(Some),
             Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
             Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
@@ -151,6 +157,7 @@ impl Plan {
     /// Keypoints of each object.
     pub fn keypoints(&self) -> usize {
         match self {
+            Self::Detections(plan) => plan.points(),
             Self::YoloPose(plan) => plan.points(),
             Self::Centers(plan) => plan.points(),
             Self::Scrfd(plan) => plan.points(),
@@ -164,6 +171,14 @@ impl Plan {
     pub fn priors(&self) -> Option<&[[f32; 4]]> {
         match self {
             Self::Priors(plan) => Some(plan.priors()),
+            _ => None,
+        }
+    }
+
+    /// Width, height and scale of the centre of each anchor of a cell, level by level, where boxes are multiples of them.
+    pub fn anchor_sizes(&self) -> Option<&[[f32; 4]]> {
+        match self {
+            Self::YoloAnchors(plan) => Some(plan.sizes()),
             _ => None,
         }
     }
@@ -240,6 +255,7 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::Scrfd => each(scrfd::fits(offer), Plan::Scrfd),
         DecoderKind::Yunet => each(yunet::fits(offer), Plan::Yunet),
         DecoderKind::Ssd | DecoderKind::Retinaface => each(priors::fits(kind, offer), Plan::Priors),
+        DecoderKind::YoloAnchors => each(yolo_anchors::fits(offer), Plan::YoloAnchors),
     }
 }
 
@@ -267,5 +283,6 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::Scrfd => scrfd::wanted(offer),
         DecoderKind::Yunet => yunet::wanted(offer),
         DecoderKind::Ssd | DecoderKind::Retinaface => priors::wanted(kind, offer),
+        DecoderKind::YoloAnchors => yolo_anchors::wanted(offer),
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the whole operation; what they share is here.
 
+mod anchors;
 mod choice;
 mod decoders;
 mod extras;
