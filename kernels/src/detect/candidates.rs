@@ -55,6 +55,11 @@ pub(super) struct Gate {
 }
 
 impl Gate {
+    /// Lets everything pass.
+    pub fn open() -> Self {
+        Self { other: f32::NEG_INFINITY, exceptions: Vec::new(), lowest: f32::NEG_INFINITY }
+    }
+
     /// From valid parameters.
     pub fn new(params: &Params) -> Self {
         let mut exceptions = params.class_confidence.clone();
@@ -127,6 +132,8 @@ pub(super) struct Collector<'a> {
     frame: [f32; 2],
     min_size: [f32; 2],
     kept: &'a mut Vec<Candidate>,
+    /// Whether boxes without a size, and those outside of the frame, are kept, too.
+    of_any_size: bool,
     outcome: Outcome,
 }
 
@@ -139,7 +146,12 @@ impl<'a> Collector<'a> {
         min_size: [f32; 2],
         kept: &'a mut Vec<Candidate>,
     ) -> Self {
-        Self { gate, map, frame, min_size, kept, outcome: Outcome::default() }
+        Self { gate, map, frame, min_size, kept, of_any_size: false, outcome: Outcome::default() }
+    }
+
+    /// The same, with all boxes that are finite.
+    pub fn of_any_size(self) -> Self {
+        Self { of_any_size: true, ..self }
     }
 
     /// No class's threshold is lower: an anchor below it can be skipped.
@@ -179,7 +191,7 @@ impl<'a> Collector<'a> {
         let candidate = Candidate { anchor, class, confidence, corners };
         let [x1, y1, x2, y2] = candidate.clamped(self.frame);
         let (w, h) = (x2 - x1, y2 - y1);
-        if w > 0.0 && h > 0.0 && w >= self.min_size[0] && h >= self.min_size[1] {
+        if self.of_any_size || w > 0.0 && h > 0.0 && w >= self.min_size[0] && h >= self.min_size[1] {
             self.kept.push(candidate);
         }
     }

@@ -37,6 +37,7 @@ mod params;
 mod rotated;
 mod rotated_nms;
 mod suppression;
+mod survey;
 #[cfg(test)]
 mod tests;
 

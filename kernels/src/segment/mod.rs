@@ -24,6 +24,7 @@ mod params;
 mod plan;
 mod prototypes;
 mod resize;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -34,6 +35,7 @@ pub use params::{Activation, Classes, Params};
 pub use plan::MOST_RADIUS;
 pub use prototypes::{Prototypes, Region};
 pub use resize::Resize;
+pub use survey::LogitsSurvey;
 
 use crate::tensor::{TensorDesc, TensorView};
 use clean::Cleaner;

@@ -6,6 +6,7 @@ mod extras;
 mod limits;
 mod rotated;
 mod suppression;
+mod survey;
 
 use half::f16;
 
