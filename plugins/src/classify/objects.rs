@@ -3,6 +3,7 @@
 use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Params};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Rect, Row};
+use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
@@ -45,9 +46,19 @@ impl Decode for Classes {
         let Self { rows, frame: size, info } = self;
         rows.find_each(sets, side, |set, (classes, non_finite)| {
             counts.add("non-finite", non_finite);
+            // The others may be anything.
+            classes.iter().take(1).for_each(|best| counts.see(best.confidence));
             counts.add("objects", usize::from(put(&classes, info, *size, set.object, frame)));
             Ok(())
         })
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        Some(self.rows.expected())
+    }
+
+    fn survey(&self, set: &TensorSet) -> Option<Survey> {
+        self.rows.survey(set)
     }
 }
 
@@ -125,5 +136,14 @@ impl RowDecoder for Scores {
         let mut found = Vec::new();
         let non_finite = classifier.finish(stream, &mut found)?;
         Ok(found.into_iter().zip(non_finite).collect())
+    }
+
+    fn expected(&self) -> Expected {
+        self.params.expected(&self.announced)
+    }
+
+    fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey> {
+        let scores = tensors.first()?.to_f32();
+        Some(Survey::of_rows([scores.iter().copied()]))
     }
 }

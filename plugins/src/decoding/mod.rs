@@ -1,12 +1,13 @@
 //! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify and segmask.
 //!
 //! It negotiates, removes the tensors from the frames, decides whether they are decoded on the GPU or on the CPU, has each
-//! batch decoded once, counts, warns about NaN and infinity, and answers whether another model can be used while frames flow.
+//! batch decoded once, counts, warns about NaN and infinity and about outputs that cannot be right, and answers whether another model can be used while frames flow.
 //! An element adds its settings and a [`Decode`], which [`DecodingElementImpl::prepare`] makes from them. [`Rows`] does the
 //! rest for an element that decodes one row of the outputs at a time.
 
 use std::any::Any;
 
+use cudainfer_kernels::sanity::{Expected, Survey};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -19,6 +20,7 @@ use crate::model::ModelInfo;
 mod class;
 mod counts;
 mod detector;
+mod doubts;
 mod imp;
 pub(crate) mod reading;
 mod rows;
@@ -60,6 +62,13 @@ pub trait Decode: Any + Send {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String>;
+
+    /// What the outputs should be; `None` if nothing about them is judged.
+    fn expected(&self) -> Option<Expected>;
+
+    /// Statistics of the outputs in `set`, which may have to be downloaded; called for a few frames of each model. `None` if
+    /// they cannot be read.
+    fn survey(&self, set: &TensorSet) -> Option<Survey>;
 }
 
 /// What an element adds to the base class.
@@ -70,6 +79,12 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
 
     /// Which values were NaN or infinity, as in "12 cells of this frame's maps were dropped".
     const NON_FINITE: &'static str;
+
+    /// The section of the sidecar that describes the outputs.
+    const SECTION: &'static str;
+
+    /// What usually makes the logits of such a model probabilities.
+    const ACTIVATION: &'static str = "sigmoid";
 
     /// Where the element logs.
     fn category() -> gst::DebugCategory;

@@ -9,7 +9,7 @@ use gst_base::subclass::prelude::*;
 
 use super::contradictions::{self, Choice};
 use super::masks;
-use super::objects::Objects;
+use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
@@ -117,6 +117,7 @@ impl BaseTransformImpl for GpuNms {
 impl DecodingElementImpl for GpuNms {
     const COUNTS: &'static [&'static str] = &["objects", "candidates", "non-finite", "truncated"];
     const NON_FINITE: &'static str = "candidates of this frame";
+    const SECTION: &'static str = "[output]";
 
     fn category() -> gst::DebugCategory {
         *CAT
@@ -125,13 +126,18 @@ impl DecodingElementImpl for GpuNms {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?;
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let params = lock(&self.settings).params(&info, decoder.kind())?;
+        let (params, hints) = {
+            let settings = lock(&self.settings);
+            (settings.params(&info, decoder.kind())?, settings.hints(&info))
+        };
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
             check_masks(&decoder)?;
         }
         let frame = caps::frame_size(incoming.caps);
-        Ok(Box::new(Objects::new(decoder, params, info, frame, with_masks)?))
+        let expected = decoder.expected(&hints, &params, info.output.labels.len());
+        let detections = Detections { decoder, params, expected, input: incoming.model.input };
+        Ok(Box::new(Objects::new(detections, info, frame, with_masks)?))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

@@ -82,6 +82,7 @@ impl BaseTransformImpl for PeakFind {
 impl DecodingElementImpl for PeakFind {
     const COUNTS: &'static [&'static str] = &["peaks", "instances", "non-finite", "truncated"];
     const NON_FINITE: &'static str = "cells of this frame's maps";
+    const SECTION: &'static str = "[peaks]";
 
     fn category() -> gst::DebugCategory {
         *CAT

@@ -3,6 +3,7 @@
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::group::{Keypoint, Pose};
 use cudainfer_kernels::peaks::Peak;
+use cudainfer_kernels::sanity::{Expected, Survey};
 
 use super::grouping::Plan;
 use super::search::{Found, Search};
@@ -41,16 +42,29 @@ impl Decode for Points {
         rows.find_each(sets, side, |set, (found, outcome)| {
             put(frame, &found, plan, info, set);
             match &found {
-                Found::Peaks(peaks) => counts.add("peaks", peaks.len()),
+                Found::Peaks(peaks) => {
+                    counts.add("peaks", peaks.len());
+                    peaks.iter().for_each(|peak| counts.see(peak.score));
+                }
                 Found::Poses(poses) => {
                     counts.add("peaks", poses.iter().map(|pose| pose.found()).sum());
                     counts.add("instances", poses.len());
+                    let points = poses.iter().flat_map(|pose| pose.points.iter().flatten());
+                    points.for_each(|point| counts.see(point.score));
                 }
             }
             counts.add("non-finite", outcome.non_finite);
             counts.add("truncated", outcome.truncated);
             Ok(())
         })
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        Some(self.rows.expected())
+    }
+
+    fn survey(&self, set: &TensorSet) -> Option<Survey> {
+        self.rows.survey(set)
     }
 }
 

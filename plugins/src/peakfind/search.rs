@@ -6,6 +6,7 @@ use cudainfer_kernels::group::{
     CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, PafGrouper, Pose,
 };
 use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Params, Peak, PeakFinder};
+use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::grouping::Plan;
@@ -126,6 +127,15 @@ impl RowDecoder for Search {
 
     fn finish(gpu: &mut OnGpu, stream: &CudaStream) -> Result<Vec<(Found, Outcome)>, Failure> {
         gpu.finish(stream)
+    }
+
+    fn expected(&self) -> Expected {
+        self.params.expected()
+    }
+
+    fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey> {
+        let maps = tensors.first()?.to_f32();
+        Some(Survey::of_scores(maps.iter().copied()))
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use cudainfer_kernels::sanity::{Expected, Survey};
+use cudainfer_kernels::segment::LogitsSurvey;
+
 use super::enums::Size;
 use super::instances::Instances;
 use super::target::Target;
@@ -18,6 +21,8 @@ pub(super) struct Masks {
     /// The tensor with the logits or the prototypes.
     pub tensor: String,
     pub maker: MaskMaker,
+    /// What the logits are judged by; `None` for prototypes.
+    pub logits: Option<LogitsSurvey>,
     /// The frame's width and height.
     pub frame: [usize; 2],
     pub size: Size,
@@ -45,7 +50,7 @@ impl Decode for Masks {
                 "masks are made of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
             );
         };
-        let Self { tensor, maker, frame: frame_size, size, result, streams } = self;
+        let Self { tensor, maker, frame: frame_size, size, result, streams, .. } = self;
         match maker {
             MaskMaker::Instances(instances) => {
                 let masks = instances.make(set, &objects(frame), side)?;
@@ -65,5 +70,14 @@ impl Decode for Masks {
             }
         }
         Ok(())
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        self.logits.as_ref().map(LogitsSurvey::expected)
+    }
+
+    fn survey(&self, set: &TensorSet) -> Option<Survey> {
+        let logits = set.tensors.iter().find(|t| t.desc.name == self.tensor)?.map().ok()?;
+        self.logits.as_ref()?.run(&logits.view().ok()?)
     }
 }
