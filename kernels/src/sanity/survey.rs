@@ -14,11 +14,13 @@ pub struct Glance {
     pub confidences: [f32; 2],
     /// Whether there are boxes, and none has two pixels of the input tensor.
     pub tiny: bool,
+    /// The greatest class.
+    pub class: Option<u32>,
 }
 
 impl Default for Glance {
     fn default() -> Self {
-        Self { found: 0, confidences: [f32::INFINITY, f32::NEG_INFINITY], tiny: false }
+        Self { found: 0, confidences: [f32::INFINITY, f32::NEG_INFINITY], tiny: false, class: None }
     }
 }
 

@@ -197,11 +197,14 @@ fn nothing_is_downloaded_of_a_model_that_finds_something_and_little_of_others() 
         };
         (1..=1000).filter(|n| frame(n)).collect()
     };
-    let sure = Glance { found: 2, confidences: [0.3, 0.9], tiny: false };
+    let sure = Glance { found: 2, confidences: [0.3, 0.9], ..Glance::default() };
     assert_eq!(downloads(sure, &PLAIN), [0; 0]);
     assert_eq!(downloads(found(0), &PLAIN), [1, 100]);
     assert_eq!(downloads(Glance { confidences: [0.3, 6.5], ..sure }, &PLAIN), [1, 2, 3, 4]);
     assert_eq!(downloads(Glance { tiny: true, ..sure }, &PLAIN), [1, 2, 3, 4]);
+    let named = Expected { labels: Some(2), ..PLAIN };
+    assert_eq!(downloads(Glance { class: Some(1), ..sure }, &named), [0; 0]);
+    assert_eq!(downloads(Glance { class: Some(2), ..sure }, &named), [1, 2, 3, 4]);
     let sigmoid = Expected {
         activation: Activation::Sigmoid,
         twice: Expected::of_probabilities(Activation::Sigmoid, 1, None),

@@ -124,10 +124,7 @@ impl Watch {
         let total = &self.total;
         let scored = self.scores(expected);
         let boxes = if total.boxes > 0 { boxes(total, expected) } else { None };
-        let class = expected.labels.zip(total.class).and_then(|(labels, class)| {
-            let unnamed = usize::try_from(class).is_ok_and(|class| class >= labels);
-            unnamed.then_some(Suspicion::Class { class, labels })
-        });
+        let class = unnamed(total.class, expected).map(|(class, labels)| Suspicion::Class { class, labels });
         let mut new = Vec::new();
         for suspicion in [non_finite, scored, boxes, class].into_iter().flatten() {
             self.say(suspicion, &mut new);
@@ -199,6 +196,15 @@ fn is_doubtful(glance: &Glance, expected: &Expected) -> bool {
     glance.tiny && expected.normalized == Some(false)
         || lowest <= highest && is_outside([lowest, highest], expected)
         || twice
+        || unnamed(glance.class, expected).is_some()
+}
+
+/// The greatest class and the number of names, if it has none.
+fn unnamed(class: Option<u32>, expected: &Expected) -> Option<(u32, usize)> {
+    let named = expected.labels.zip(class);
+    let unnamed =
+        |(labels, class): &(usize, u32)| usize::try_from(*class).is_ok_and(|class| class >= *labels);
+    named.filter(unnamed).map(|(labels, class)| (class, labels))
 }
 
 fn is_outside([lowest, highest]: [f32; 2], expected: &Expected) -> bool {

@@ -41,6 +41,11 @@ impl Counts {
         self.glance.see(confidence);
     }
 
+    /// Notes the class of a result.
+    pub fn see_class(&mut self, class: u32) {
+        self.glance.class = self.glance.class.max(Some(class));
+    }
+
     /// Notes that there are boxes, and that none has two pixels of the network's input.
     pub fn see_tiny_boxes(&mut self) {
         self.glance.tiny = true;

@@ -63,7 +63,10 @@ impl Decode for Objects {
         let Self { rows, decoder, info, points, with_masks } = self;
         rows.find_each(sets, side, |set, found| {
             counts.add("objects", found.detections.len());
-            found.detections.iter().for_each(|detection| counts.see(detection.confidence));
+            for detection in &found.detections {
+                counts.see(detection.confidence);
+                counts.see_class(detection.class);
+            }
             if are_tiny(&found.detections, &set.to_frame) {
                 counts.see_tiny_boxes();
             }
