@@ -132,7 +132,7 @@ fn scores_that_are_all_nan_are_warned_about_once() {
 #[test]
 fn a_class_without_a_name_is_warned_about_once() {
     let one = with_sidecar("open-output", "[output]\ndecoder = \"end-to-end\"\nlabels = [\"a\"]\n");
-    run(30, "white", &one, "gpunms").once(&["class 1 was found", "only 1 classes", "labels in [output]"]);
+    run(30, "white", &one, "gpunms").once(&["class 1 was found", "is that of class 0", "labels in [output]"]);
 }
 
 #[test]

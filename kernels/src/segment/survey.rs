@@ -70,8 +70,9 @@ impl LogitsSurvey {
             if announced.shape.layout == Layout::Nhwc { [channels, 1] } else { [1, cells] };
         let at = |cell: usize, channel: usize| values[cell * cell_step + channel * channel_step];
         Some(match task {
+            Task::Argmax => Survey::of_scores(values.iter().copied()),
             Task::Value => Survey::of_scores((0..cells).map(|cell| at(cell, params.channel))),
-            _ => Survey::of_rows((0..cells).map(|cell| (0..channels).map(move |c| at(cell, c)))),
+            Task::Softmax => Survey::of_rows((0..cells).map(|cell| (0..channels).map(move |c| at(cell, c)))),
         })
     }
 }
@@ -101,7 +102,7 @@ mod tests {
             assert_eq!((survey.finite, survey.lowest, survey.highest), (2, 1.0, 11.0), "{dims:?}");
             assert_eq!((expected.slack, expected.twice), (Some(0.1), None));
             let softmax = Params { activation: Activation::Softmax, ..params };
-            let (survey, _) = run(dims, [0.25, 0.5, 0.5, 0.25, 0.25, 0.25].map(|v| v / 1.0), softmax);
+            let (survey, _) = run(dims, [0.25, 0.5, 0.5, 0.25, 0.25, 0.25], softmax);
             assert_eq!((survey.finite, survey.rows), (6, 2), "{dims:?}");
         }
     }

@@ -155,8 +155,9 @@ fn sentence(
             }
         }
         Suspicion::Class { class, labels } => format!(
-            "an object of class {class} was found, but only {labels} classes have names. Correct labels in {section} of the model's \
-             sidecar, or set another decoder if the outputs hold no such class"
+            "an object of class {class} was found, but the last label is that of class {}. Correct labels in {section} of the \
+             model's sidecar, or set another decoder if the outputs hold no such class",
+            labels.saturating_sub(1)
         ),
         Suspicion::NothingFound { best, threshold } => {
             let name = if element.find_property("confidence").is_some() { "confidence" } else { "threshold" };
