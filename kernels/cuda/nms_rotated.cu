@@ -15,9 +15,11 @@ constexpr uint32_t WARPS = 8;
 struct RotatedNms {
     Nms nms;
     Values boxes;
+    uint32_t per_anchor;  // as in Layout
+    uint32_t padding;
 };
 
-static_assert(sizeof(RotatedNms) == 248, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(RotatedNms) == 256, "as in src/detect/cuda/params.rs");
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress_rotated(const __grid_constant__ RotatedNms batch) {
     const Nms p = of_row(batch.nms);
@@ -34,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress_rotated(const 
     double limit = 0.0;
     if (rank < end) {
         me = p.ranked[rank];
-        mine = gaussian(rotated_box(v, me.anchor));
+        mine = gaussian(rotated_box(v, me.index / batch.per_anchor));
         limit = distance_of(me.limit);
     }
     bool gone = false;
@@ -43,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress_rotated(const 
         __syncwarp();
         if (other < end) {
             Ranked theirs = p.ranked[other];
-            stronger[warp][lane] = gaussian(rotated_box(v, theirs.anchor));
+            stronger[warp][lane] = gaussian(rotated_box(v, theirs.index / batch.per_anchor));
             classes[warp][lane] = theirs.klass;
         }
         __syncwarp();

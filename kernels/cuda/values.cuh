@@ -84,7 +84,7 @@ __device__ float4 around_center(const Layout& l, const Source& s, const Source& 
     return {x - a, y - b, x + c, y + d};
 }
 
-// Left, top, right, bottom in tensor pixels.
+// Left, top, right, bottom in tensor pixels. `offsets` are what CENTERS and PRIORS have in sources[1].
 __device__ float4 corners(const Layout& l, const Source& s, const Source& offsets, uint32_t cell,
                           const float* distances) {
     if (l.coding == CENTERS) return around_center(l, s, offsets, cell);
@@ -100,6 +100,17 @@ __device__ float4 corners(const Layout& l, const Source& s, const Source& offset
     b = load<ANY>(s.boxes, s.box_type, at + l.box_value_step);
     c = load<ANY>(s.boxes, s.box_type, at + 2 * l.box_value_step);
     d = load<ANY>(s.boxes, s.box_type, at + 3 * l.box_value_step);
+    if (l.coding == PRIORS) {
+        const float* prior = static_cast<const float*>(offsets.boxes) + 4 * static_cast<uint64_t>(cell);
+        float x = prior[0] + a * (l.unit[0] * prior[2]), y = prior[1] + b * (l.unit[0] * prior[3]);
+        float w = expf(c * l.unit[1]) * prior[2], h = expf(d * l.unit[1]) * prior[3];
+        return {x - w * 0.5f, y - h * 0.5f, x + w * 0.5f, y + h * 0.5f};
+    }
+    if (l.coding == SIDES) {
+        uint32_t place = cell / l.per_cell;
+        float x = static_cast<float>(place % s.columns) * s.stride, y = static_cast<float>(place / s.columns) * s.stride;
+        return {x - a * s.stride, y - b * s.stride, x + c * s.stride, y + d * s.stride};
+    }
     if (l.coding == GRID) {
         a = (a + static_cast<float>(cell % s.columns)) * s.stride;
         b = (b + static_cast<float>(cell / s.columns)) * s.stride;

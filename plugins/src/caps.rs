@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `tensor-width`, `tensor-height` | int or range | size of the input tensor in pixels |
 //! | `tensor-channels` | int | 1 or 3 |
-//! | `tensor-type` | string | float32, float16, uint8, int8 |
+//! | `tensor-type` | string | float32, float16, uint8, int8, int32 |
 //! | `tensor-layout` | string | nchw or nhwc |
 //! | `tensor-name` | string | the model's name for its image input |
 //! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |
@@ -75,6 +75,11 @@ pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&
         Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
         None => other,
     }
+}
+
+/// The model's name, without the number of its loading, as [`MODEL`] has them.
+pub fn model_name(model: &str) -> &str {
+    model.rsplit_once('#').map_or(model, |(name, _)| name)
 }
 
 /// Whether frames of these caps carry tensors.

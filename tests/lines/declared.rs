@@ -54,7 +54,7 @@ fn outcome(path: impl AsRef<Path>, last: &str) -> Outcome {
         properties: [None, None],
     };
     loop {
-        let message = bus.timed_pop(gst::ClockTime::from_seconds(20)).expect("the line hangs");
+        let message = bus.timed_pop(cudainfer_tests::CLOCK_LIMIT).expect("the line hangs");
         match message.view() {
             gst::MessageView::Eos(_) => break,
             gst::MessageView::Error(error) => {
@@ -146,17 +146,14 @@ fn a_size_that_the_model_leaves_open_is_the_metadatas() {
 fn a_classifier_that_ends_with_probabilities_is_not_given_another_softmax() {
     let outcome = outcome(model("says-colours"), "classify top-k=2");
     assert!(outcome.errors.is_empty() && outcome.warnings.is_empty(), "{outcome:?}");
-    let classes = outcome.objects[0].classification.as_ref().unwrap();
+    let classes = outcome.objects[0].classifications.first().unwrap();
     assert_eq!(classes.labels, ["red", "blue"]);
     assert!(classes.confidence.iter().all(|confidence| (confidence - 1.0).abs() < 1e-6), "{classes:?}");
     assert!(
         outcome.reading("decode").starts_with("3 classes, 3 names from the file's metadata"),
         "{outcome:?}"
     );
-    assert!(
-        outcome.reading("infer").contains("not exact: bilinear interpolation with antialiasing"),
-        "{outcome:?}"
-    );
+    assert!(!outcome.reading("infer").contains("not exact"), "{outcome:?}");
 }
 
 #[test]
@@ -249,8 +246,8 @@ fn shapes_win_over_what_the_model_says_with_one_warning() {
 
 #[test]
 fn a_layout_that_no_decoder_reads_is_named_where_nothing_fits() {
-    let outcome = outcome(model("says-obb"), "gpunms");
-    assert!(outcome.reading("infer").contains("outputs: task 'obb' by the file's metadata"), "{outcome:?}");
+    let outcome = outcome(model("says-depth"), "gpunms");
+    assert!(outcome.reading("infer").contains("outputs: task 'depth' by the file's metadata"), "{outcome:?}");
     let error = outcome.errors.first().expect("the shapes do not fit two classes");
-    assert!(error.contains("names task 'obb' for them, which no decoder reads"), "{error}");
+    assert!(error.contains("names task 'depth' for them, which no decoder reads"), "{error}");
 }

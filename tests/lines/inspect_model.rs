@@ -4,11 +4,11 @@ use std::process::Output;
 
 use cudainfer_tests::{fetched, model, root, scratch};
 
-use crate::plugin::{command, text};
+use crate::plugin::{text, tool};
 
 fn inspect(arguments: &[&str]) -> Output {
     let script = root().join("scripts/inspect").display().to_string();
-    command("timeout", &[]).args(["20", &script]).args(arguments).output().unwrap()
+    tool(&[&[script.as_str()], arguments].concat(), &[])
 }
 
 /// What the script prints before the sidecar, and the sidecar.
@@ -42,11 +42,11 @@ fn inspect_prints_a_sidecar_that_says_the_same_when_it_is_pasted() {
 #[test]
 fn inspect_says_what_it_cannot_read() {
     let posenet = fetched("models/posenet.onnx");
-    let obb = model("says-obb");
+    let depth = model("says-depth");
     for (arguments, part) in [
         (&["/nowhere/a.onnx"][..], "the model file '/nowhere/a.onnx' cannot be read"),
         (&[&posenet, "--element", "gpunms"], "gpunms cannot read them"),
-        (&[&obb], "task 'obb' for them, which no decoder reads"),
+        (&[&depth], "task 'depth' for them, which no decoder reads"),
         (&[&model("says-names"), "--decoder", "nanodet"], "decoder nanodet"),
     ] {
         let output = inspect(arguments);

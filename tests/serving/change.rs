@@ -109,7 +109,7 @@ fn a_file_that_is_no_model_leaves_the_old_one_running_with_a_sentence() {
     for (wanted, parts) in [
         ("/nowhere/x.onnx".to_owned(), ["/nowhere/x.onnx", "No such file"]),
         (model("not-onnx"), ["not-onnx.onnx", "not an ONNX model"]),
-        (model("bool-output"), ["bool-output.onnx", "no output"]),
+        (model("text-output"), ["text-output.onnx", "no output"]),
         (String::new(), ["set model=", "goes on"]),
     ] {
         stream.line.element("infer").set_property("model", &wanted);
@@ -150,7 +150,7 @@ fn of_many_changes_the_last_is_what_is_taken_over_also_behind_some_that_fail() {
     for last in ["detector-retrained", "detector-batch", "detector-larger"] {
         for turn in 0..50 {
             let wanted =
-                ["detector-larger", "detector-retrained", "not-onnx", "detector-batch", "bool-output"];
+                ["detector-larger", "detector-retrained", "not-onnx", "detector-batch", "text-output"];
             stream.set_model(wanted[turn % wanted.len()]);
             if turn % 7 == 0 {
                 stream.push(next);

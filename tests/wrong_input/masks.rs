@@ -26,7 +26,7 @@ fn elements_that_are_missing_before_it_are_named() {
 fn a_tensor_that_is_no_image_is_named() {
     with("two-inputs", "").fails_with(&["several outputs", "Set tensor to the one"]);
     with("two-inputs", "tensor=mean").fails_with(&["mean:float32:1x3"]);
-    with("two-inputs", "tensor=size_again").fails_with(&["size_again", "float16 or float32"]);
+    with("two-inputs", "tensor=size_again").fails_with(&["size_again", "must have the dimensions"]);
     with("masks-colours", "tensor=classes").fails_with(&["no output 'classes'", "logits:float32:1x3x16x24"]);
 }
 

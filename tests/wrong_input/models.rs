@@ -33,9 +33,9 @@ fn a_model_whose_input_takes_no_picture_says_what_would_serve() {
     for (name, parts) in [
         ("rank3", ["3 dimensions", "[N,C,H,W] or [N,H,W,C]"]),
         ("channels5", ["5 channels", "must have 1 or 3"]),
-        ("double", ["none of its inputs takes an image", "float32, float16, uint8 or int8"]),
+        ("double", ["none of its inputs takes an image", "float32, float16, uint8, int8 or int32"]),
         ("two-images", ["several could take the image", "[input] name ="]),
-        ("bool-output", ["no output that is a tensor of numbers", "bool-output"]),
+        ("text-output", ["no output that is a tensor of numbers", "text-output"]),
     ] {
         run(&line(&format!("model={}", model(name)))).fails_with(&parts);
     }

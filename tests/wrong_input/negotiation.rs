@@ -125,12 +125,9 @@ fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_
         ),
         (
             format!(
-                "{SOURCE} ! fusedpreproc ! trtinfer model={colours} ! classify name=a ! tracker ! classify ! fakesink"
+                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms name=a ! tracker ! classify ! fakesink"
             ),
-            [
-                "without tensors: 'a' has taken them",
-                "put fusedpreproc and a trtinfer with a model for this one",
-            ],
+            ["without tensors: 'a' has taken them", "Put this element before 'a'"],
         ),
         (
             format!(
@@ -160,7 +157,12 @@ fn outputs_that_several_decoders_read_list_the_candidates_and_decoder_settles_it
             model("ambiguous")
         ))
     };
-    line("").fails_with(&["ambiguous", "out:float32:1x1000x85", "yolov5, yolox", "Set decoder="]);
+    line("").fails_with(&[
+        "ambiguous",
+        "out:float32:1x1000x85",
+        "yolov5 (80 classes), yolov8 (81 classes), yolox (80 classes)",
+        "[output] decoder = \"yolov5\"",
+    ]);
     line("decoder=yolov5").succeeds();
     line("decoder=nanodet").fails_with(&["decoder nanodet does not fit", "it needs"]);
 }
@@ -287,6 +289,28 @@ fn an_element_that_leads_nowhere_ends_with_an_error() {
             report.fails_with(&[]);
         }
     }
+}
+
+#[test]
+fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
+    let line = |properties: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc {properties} ! trtinfer model={} ! fakesink",
+            model("detector")
+        ))
+    };
+    line("crop-ratio=0.875 resize=letterbox").fails_with(&[
+        "fusedpreproc",
+        "the property crop-ratio is 0.875, but resize is letterbox",
+        "set resize=center-crop",
+    ]);
+    // The sidecar's.
+    line("crop-ratio=0.875").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
+    let regions = |properties: &str| {
+        run(&format!("{SOURCE} ! fusedpreproc roi=objects width=32 height=32 {properties} ! fakesink"))
+    };
+    regions("interpolation=pil-bilinear roi-crop=box").fails_with(&["may be turned", "roi-crop=pixels"]);
+    regions("interpolation=pil-bilinear").succeeds();
 }
 
 #[test]

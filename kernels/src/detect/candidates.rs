@@ -12,7 +12,7 @@ use super::{Outcome, Params};
 pub(super) struct Candidate {
     /// Its place in the model's output.
     pub anchor: usize,
-    /// Its best class.
+    /// Its class: the anchor's best, or one of several.
     pub class: u32,
     /// That class's confidence.
     pub confidence: f32,
@@ -21,9 +21,10 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Strongest first, equals by anchor: a total order, so results never depend on how sorting works.
+    /// Strongest first, equals by anchor and class: a total order, so results never depend on how sorting works.
     pub fn by_rank(&self, other: &Self) -> Ordering {
-        other.confidence.total_cmp(&self.confidence).then(self.anchor.cmp(&other.anchor))
+        let place = |c: &Self| (c.anchor, c.class);
+        other.confidence.total_cmp(&self.confidence).then(place(self).cmp(&place(other)))
     }
 
     /// The corners, clamped to a frame of this width and height.
@@ -131,9 +132,10 @@ pub(super) struct Collector<'a> {
     map: &'a Affine,
     frame: [f32; 2],
     min_size: [f32; 2],
-    kept: &'a mut Vec<Candidate>,
+    multi_label: bool,
     /// Whether boxes without a size, and those outside of the frame, are kept, too.
     of_any_size: bool,
+    kept: &'a mut Vec<Candidate>,
     outcome: Outcome,
 }
 
@@ -143,10 +145,20 @@ impl<'a> Collector<'a> {
         gate: &'a Gate,
         map: &'a Affine,
         frame: [f32; 2],
-        min_size: [f32; 2],
+        params: &Params,
         kept: &'a mut Vec<Candidate>,
     ) -> Self {
-        Self { gate, map, frame, min_size, kept, of_any_size: false, outcome: Outcome::default() }
+        let Params { min_size, multi_label, .. } = *params;
+        Self {
+            gate,
+            map,
+            frame,
+            min_size,
+            multi_label,
+            of_any_size: false,
+            kept,
+            outcome: Outcome::default(),
+        }
     }
 
     /// The same, with all boxes that are finite.
@@ -157,6 +169,11 @@ impl<'a> Collector<'a> {
     /// No class's threshold is lower: an anchor below it can be skipped.
     pub fn lowest(&self) -> f32 {
         self.gate.lowest
+    }
+
+    /// Whether all classes of an anchor are wanted that pass, and not only the best.
+    pub fn multi_label(&self) -> bool {
+        self.multi_label
     }
 
     /// Whether a box of this class and confidence is wanted.

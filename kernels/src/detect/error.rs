@@ -22,6 +22,27 @@ pub enum DetectError {
         /// Width and height of the input tensor.
         input: [usize; 2],
     },
+    /// The outputs hold rows whose columns may be in several orders.
+    #[error(
+        "the model's outputs {offered} have rows of 6 or 7 numbers, a box with its confidence and class, but do not tell \
+         their order. Set decoder = \"end-to-end\" and row-format in [output] of the model's sidecar. It is \
+         \"box-score-class\" for YOLOv10 and the like, \"class-score-box\" for PaddleDetection and \
+         \"batch-box-class-score\", with 7 numbers, for YOLOv7's end-to-end export"
+    )]
+    RowFormat {
+        /// The outputs.
+        offered: String,
+    },
+    /// The outputs are those of queries, and nothing tells what makes their scores probabilities.
+    #[error(
+        "the model's outputs {offered} are boxes and scores of queries, but do not tell what makes the scores probabilities. Set \
+         activation in [output] of the model's sidecar, \"softmax\" for DETR and YOLOS, \"sigmoid\" for Deformable DETR, RT-DETR, \
+         D-FINE and RF-DETR. The labels tell it as well: with softmax there is one column more than labels, the background's"
+    )]
+    Queries {
+        /// The outputs.
+        offered: String,
+    },
     /// The outputs are a classifier's.
     #[error(
         "no decoder fits the model's outputs {offered}, which look like a classifier's scores. Put classify in place of \
@@ -34,7 +55,7 @@ pub enum DetectError {
     /// The output is one of masks or confidence maps.
     #[error(
         "no decoder fits the model's output {offered}, which looks like masks or confidence maps. Put segmask in place of \
-         gpunms for masks, or peakfind for the points of confidence maps"
+         gpunms for masks, or peakfind for the points of confidence maps, or set decoder=db for a map of text"
     )]
     Maps {
         /// The output.
@@ -70,17 +91,18 @@ pub enum DetectError {
     },
     /// The shapes do not say which decoder it is.
     #[error(
-        "the model's outputs {offered} are ambiguous at an input of {}x{}: they fit the decoders {candidates}. \
-         Set decoder= to the right one, or give the model's labels, whose number is that of its classes",
-        input[0], input[1]
+        "the model's outputs {offered} are ambiguous at an input of {}x{}: they fit the decoders {}. The shapes do not tell \
+         which of them the model was made for. Name it in the model's sidecar, [output] decoder = \"{}\" for example, or \
+         by the property decoder{}",
+        input[0], input[1], listed(candidates), candidates[0].0, labels_advice(candidates)
     )]
     Ambiguous {
         /// The outputs.
         offered: String,
         /// Width and height of the input tensor.
         input: [usize; 2],
-        /// Names of the decoders that fit.
-        candidates: String,
+        /// The decoders that fit, one at least, and how many classes each would read, where that is known.
+        candidates: Vec<(DecoderKind, Option<usize>)>,
     },
     /// Several outputs would do for the requested decoder.
     #[error(
@@ -155,4 +177,20 @@ pub enum DetectError {
     /// The GPU failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+/// "yolov5 (80 classes), yolov8 (81 classes)".
+fn listed(candidates: &[(DecoderKind, Option<usize>)]) -> String {
+    let listed = candidates.iter().map(|(kind, classes)| match classes {
+        Some(1) => format!("{kind} (1 class)"),
+        Some(classes) => format!("{kind} ({classes} classes)"),
+        None => kind.to_string(),
+    });
+    listed.collect::<Vec<_>>().join(", ")
+}
+
+/// What else helps where the candidates differ in the number of classes.
+fn labels_advice(candidates: &[(DecoderKind, Option<usize>)]) -> &'static str {
+    let differ = candidates.windows(2).any(|pair| pair[0].1 != pair[1].1);
+    if differ { "; the model's labels, which count its classes, narrow the choice" } else { "" }
 }

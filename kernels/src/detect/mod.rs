@@ -10,14 +10,17 @@
 //! What holds for every decoder:
 //! - An anchor (one row of the model's output) yields its best class only, the first of equals. That is the default
 //!   of the YOLO family's own tools (`multi_label=False`). The class filter and a class's own threshold look at
-//!   that best class; a filtered-out class is not replaced by the anchor's second best.
+//!   that best class; a filtered-out class is not replaced by the anchor's second best. With [`Params::multi_label`]
+//!   every class is looked at, and an anchor may become several candidates, of the same box.
 //! - A NaN or +infinity among the scores of an anchor, and any NaN or infinity in the box of a candidate, drops it;
 //!   [`Outcome::non_finite`] counts it. -infinity is a legitimate score: a masked class.
+//! - Where the model has chosen class and boxes itself, a label that no class has, and a number of boxes that there is
+//!   no room for, count likewise.
 //! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
 //!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping.
 //! - Rotated boxes are compared as the model writes them ([`DecoderKind::YoloObb`]); threshold, clamping and sizes are those
 //!   of the upright boxes around them.
-//! - Equal confidences are ordered by anchor, so the same tensors always give the same boxes in the same order.
+//! - Equal confidences are ordered by anchor, then by class, so the same tensors always give the same boxes in the same order.
 //!
 //! [`Detector`] computes on the CPU and is the reference; [`CudaDetector`] gives the same detections on a GPU.
 
@@ -34,12 +37,14 @@ mod kind;
 mod nms;
 mod offer;
 mod params;
+mod priors;
 mod rotated;
 mod rotated_nms;
 mod suppression;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use crate::geometry::{Affine, Rect};
 use crate::tensor::TensorView;
@@ -53,9 +58,10 @@ pub use choose::{Decoder, choose};
 pub use cuda::CudaDetector;
 pub use detection::{Detection, Outcome};
 pub use error::DetectError;
-pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, SizeUnit};
+pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, SizeUnit};
 pub use kind::{DecoderKind, UnknownDecoder};
 pub use params::Params;
+pub use priors::{Priors, VARIANCES};
 pub use suppression::Nms;
 
 /// Turns a model's output tensors into detections, frame by frame. Its buffers are kept from frame to frame.
@@ -74,10 +80,11 @@ impl Detector {
     /// A detector for the outputs that `decoder` was chosen for.
     ///
     /// # Errors
-    /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder.
+    /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder,
+    /// [`DetectError::Hint`] one that the decoder has no use for.
     pub fn new(decoder: Decoder, params: Params) -> Result<Self, DetectError> {
         params.validate()?;
-        params.validate_for(&decoder)?;
+        decoder.check(&params)?;
         let gate = Gate::new(&params);
         Ok(Self {
             decoder,
@@ -110,8 +117,11 @@ impl Detector {
         self.attached.clear();
         let extra = self.decoder.extra(outputs)?;
         let size = frame.map(|side| side as f32);
-        let mut collector = Collector::new(&self.gate, map, size, self.params.min_size, &mut self.candidates);
-        self.decoder.decode(outputs, &mut collector)?;
+        let mut collector = Collector::new(&self.gate, map, size, &self.params, &mut self.candidates);
+        let lines = self.decoder.lines(outputs, &mut collector)?;
+        if lines.is_none() {
+            self.decoder.decode(outputs, &mut collector)?;
+        }
         let mut outcome = collector.outcome();
 
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
@@ -132,6 +142,10 @@ impl Detector {
             for candidate in &self.candidates {
                 self.decoder.attach(&extra, outputs, candidate.anchor, map, &mut self.attached);
             }
+        }
+        if let Some(lines) = lines {
+            let kept = self.candidates.iter().filter_map(|candidate| lines.get(candidate.anchor));
+            self.attached.rotated.extend(kept.map(|line| text::readable(line.in_frame(map))));
         }
         Ok(outcome)
     }

@@ -1,6 +1,6 @@
 //! Thresholds and limits, and the check of their ranges.
 
-use super::{Decoder, DetectError, Nms};
+use super::{DetectError, Nms};
 
 /// Thresholds and limits. The defaults are those of YOLOv5's and Ultralytics' own prediction tools where they agree,
 /// and YOLOv5's and YOLOX's IoU of 0.45. For measuring mAP raise `top_k_before` and lower `confidence` (0.001).
@@ -22,6 +22,9 @@ pub struct Params {
     pub top_k_after: usize,
     /// Classes to keep; empty keeps all.
     pub classes: Vec<u32>,
+    /// Whether every class of an anchor that passes is a candidate, and not the best one only, as the YOLO family's tools
+    /// do for measuring mAP.
+    pub multi_label: bool,
     /// Boxes narrower or lower than this (frame pixels, after clamping) are dropped; they suppress nothing.
     pub min_size: [f32; 2],
 }
@@ -37,6 +40,7 @@ impl Default for Params {
             top_k_before: 1000,
             top_k_after: 300,
             classes: Vec::new(),
+            multi_label: false,
             min_size: [0.0; 2],
         }
     }
@@ -67,23 +71,6 @@ impl Params {
         Ok(())
     }
 
-    /// Refuses what is not there for this decoder: soft NMS of rotated boxes.
-    pub(super) fn validate_for(&self, decoder: &Decoder) -> Result<(), DetectError> {
-        let name = match self.nms {
-            Nms::SoftLinear => "soft-linear",
-            Nms::SoftGaussian { .. } => "soft-gaussian",
-            Nms::ClassWise | Nms::Agnostic | Nms::None => return Ok(()),
-        };
-        if decoder.is_rotated() && !decoder.is_suppressed() {
-            return Err(out_of_range(
-                "nms",
-                name,
-                "class-wise, class-agnostic or none for decoder yolo-obb, whose boxes are rotated",
-            ));
-        }
-        Ok(())
-    }
-
     /// The IoU threshold of class-wise NMS in `class`.
     pub(super) fn iou_of(&self, class: u32) -> f32 {
         self.class_iou.iter().find(|(c, _)| *c == class).map_or(self.iou, |(_, iou)| *iou)
@@ -104,6 +91,6 @@ fn by_class(name: &str, values: &[(u32, f32)]) -> Result<(), DetectError> {
     Ok(())
 }
 
-fn out_of_range(name: &str, value: impl ToString, wanted: &'static str) -> DetectError {
+pub(super) fn out_of_range(name: &str, value: impl ToString, wanted: &'static str) -> DetectError {
     DetectError::Param { name: name.into(), value: value.to_string(), wanted }
 }

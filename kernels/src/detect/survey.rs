@@ -5,7 +5,8 @@ use crate::sanity::{self, Expected, Survey};
 use crate::tensor::TensorView;
 
 use super::candidates::{Collector, Gate};
-use super::{Activation, Decoder, DecoderKind, DetectError, Hints, Params};
+use super::decode::Scores;
+use super::{Activation, Decoder, DetectError, Params};
 
 /// How far outside of 0..1 confidences may be, by the rounding of float16 and of quantised models.
 const SLACK: f32 = 0.01;
@@ -21,15 +22,11 @@ impl From<Activation> for sanity::Activation {
 }
 
 impl Decoder {
-    /// What [`Decoder::survey`] should show. `hints` are those that the decoder was chosen with, and there are `labels` names
-    /// of classes, 0 if none is known.
-    pub fn expected(&self, hints: &Hints, params: &Params, labels: usize) -> Expected {
-        let kind = self.kind();
-        let activation = hints.activation.map_or(sanity::Activation::None, Into::into);
-        let factors = if matches!(kind, DecoderKind::Yolov5 | DecoderKind::Yolox) { 2 } else { 1 };
-        let columns = self.classes().map(|classes| classes + hints.background_columns());
-        let in_cells = matches!(kind, DecoderKind::Yolox | DecoderKind::Nanodet) || kind.has_centers();
-        let normalized = hints.normalized.unwrap_or(kind == DecoderKind::BoxesScores);
+    /// What [`Decoder::survey`] should show. There are `labels` names of classes, 0 if none is known.
+    pub fn expected(&self, params: &Params, labels: usize) -> Expected {
+        let Scores { activation, background, factors } = self.scores();
+        let activation = activation.into();
+        let columns = self.classes().map(|classes| classes + background.columns());
         let (_, _, lowest) = Gate::new(params).parts();
         Expected {
             activation,
@@ -37,15 +34,15 @@ impl Decoder {
             slack: Some(SLACK),
             twice: Expected::of_probabilities(activation, factors, columns),
             threshold: lowest.is_finite().then_some(lowest),
-            final_scores: self.is_suppressed(),
-            normalized: (!in_cells).then_some(normalized),
+            final_scores: self.has_labels(),
+            normalized: self.is_normalized(),
             labels: (labels > 0).then_some(labels),
         }
     }
 
     /// Statistics of one frame's outputs, as [`super::Detector::run`] takes them, for an input tensor of `input` (width,
-    /// height) pixels: the confidence of every anchor, its box in pixels of the input tensor, and the classes of those that
-    /// `params` lets pass.
+    /// height) pixels: the confidence of every anchor's best class, its box in pixels of the input tensor, and the classes of
+    /// those that `params` lets pass.
     ///
     /// # Errors
     /// As [`super::Detector::run`].
@@ -58,9 +55,11 @@ impl Decoder {
         let (gate, passes) = (Gate::open(), Gate::new(params));
         let mut all = Vec::new();
         let size = input.map(|side| side as f32);
-        let mut collector = Collector::new(&gate, &Affine::IDENTITY, size, [0.0; 2], &mut all).of_any_size();
+        let best = Params::default();
+        let mut collector = Collector::new(&gate, &Affine::IDENTITY, size, &best, &mut all).of_any_size();
         self.decode(outputs, &mut collector)?;
-        let non_finite = collector.outcome().non_finite;
+        // Labels that no class has are counted among them, too.
+        let non_finite = if self.has_labels() { 0 } else { collector.outcome().non_finite };
         let mut survey = Survey { non_finite, ..Survey::default() };
         for candidate in &all {
             survey.score(candidate.confidence);

@@ -3,9 +3,8 @@
 use super::canvas::{Layout, Samples};
 use super::mask::{Mask, MaskData, Piece, palette};
 use super::record::{MOST, Recorded, Recorder};
-use super::uploads::Uploads;
 use super::{DrawError, Primitive, paint};
-use crate::device::{CudaStream, DeviceError, DeviceFrame, DeviceSlice, Kernel};
+use crate::device::{CudaStream, DeviceError, DeviceFrame, DeviceSlice, Kernel, Uploads};
 use crate::frame::FrameFormat;
 
 /// What room for commands begins with, in bytes: twenty labelled boxes take a third of it.

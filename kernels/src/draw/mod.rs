@@ -23,7 +23,6 @@ mod record;
 mod surface;
 #[cfg(test)]
 mod tests;
-mod uploads;
 
 pub use color::{Rgb, color_of};
 pub use cuda::CudaCanvas;

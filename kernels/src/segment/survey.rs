@@ -44,7 +44,7 @@ impl LogitsSurvey {
             Classes::Threshold(threshold) if !soft => (0.0..=1.0).contains(&threshold),
             _ => true,
         };
-        let judged = self.plan.task != Task::Argmax && fraction;
+        let judged = matches!(self.plan.task, Task::Value | Task::Softmax) && fraction;
         let channels = Some(self.plan.announced.shape.channels);
         let twice = Expected::of_probabilities(activation, 1, channels);
         Expected {
@@ -60,7 +60,8 @@ impl LogitsSurvey {
     }
 
     /// Statistics of one frame's logits: of the channel that is used, or of all if they are compared. `None` for logits that
-    /// are not those announced.
+    /// are not those announced,
+    /// and for class numbers.
     pub fn run(&self, logits: &TensorView<'_>) -> Option<Survey> {
         let Plan { announced, params, task, .. } = &self.plan;
         announced.check(logits.name, logits.ty, &logits.dims).ok()?;
@@ -70,6 +71,7 @@ impl LogitsSurvey {
             if announced.shape.layout == Layout::Nhwc { [channels, 1] } else { [1, cells] };
         let at = |cell: usize, channel: usize| values[cell * cell_step + channel * channel_step];
         Some(match task {
+            Task::ClassMap => return None,
             Task::Argmax => Survey::of_scores(values.iter().copied()),
             Task::Value => Survey::of_scores((0..cells).map(|cell| at(cell, params.channel))),
             Task::Softmax => Survey::of_rows((0..cells).map(|cell| (0..channels).map(move |c| at(cell, c)))),

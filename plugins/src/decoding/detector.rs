@@ -14,7 +14,7 @@ impl Incoming<'_> {
         let is_detector = match self.as_detections(None) {
             // Maps of the centres of objects could be those of points, too.
             Ok(decoder) => !matches!(decoder.kind(), DecoderKind::Centernet | DecoderKind::Centerface),
-            Err(e) => matches!(e, DetectError::Ambiguous { .. }),
+            Err(e) => matches!(e, DetectError::Ambiguous { .. } | DetectError::Queries { .. }),
         };
         is_detector.then(|| self.in_place_of(factory))
     }

@@ -57,10 +57,13 @@ impl Doubts {
         }
         let (Some(set), Some(expected)) = (sets.first(), decoder.expected()) else { return Vec::new() };
         let on_gpu = set.tensors.iter().any(|tensor| device_memory(&tensor.data).is_some());
-        if !watched.watch.wants(&counts.glance(), &expected, on_gpu) {
+        let glance = counts.glance();
+        if !watched.watch.wants(&glance, &expected, on_gpu) {
             return Vec::new();
         }
-        let Some(survey) = decoder.survey(set) else { return Vec::new() };
+        let Some(mut survey) = decoder.survey(set) else { return Vec::new() };
+        // An anchor may be of several classes.
+        survey.class = survey.class.max(glance.class);
         let new = watched.watch.judge(&survey, &expected);
         new.into_iter().map(|suspicion| (suspicion, expected)).collect()
     }
@@ -106,8 +109,8 @@ fn sentence(
             );
             if expected.final_scores {
                 format!(
-                    "{seen}. The columns of its output have another meaning or order: set another decoder, or export the model \
-                     with one that gpunms reads"
+                    "{seen}. The columns of its outputs have another meaning or order, or it lacks its last layer: set another \
+                     decoder, or export the model with one that gpunms reads"
                 )
             } else {
                 let cure = set("activation", activation, true);

@@ -9,7 +9,7 @@ use gst_base::subclass::prelude::*;
 
 use super::class::{Class, Methods};
 use super::doubts::{self, Doubts};
-use super::{Counts, Decode, Incoming, Reading, Side, reading};
+use super::{Counts, Decode, Incoming, Reading, Remark, Side, reading};
 use crate::caps::{self, ModelOutputs};
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
@@ -228,14 +228,18 @@ impl BaseTransformImpl for DecodingElement {
         let methods = self.methods().map_err(|_| gst::FlowError::NotSupported)?;
         let mut counts = Counts::new(methods.counts);
         // Messages run handlers, which may call us back: no lock is held where one is posted.
-        let done = {
+        let (done, remark) = {
             let mut decoder = lock(&self.decoder);
             let decoder = decoder.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-            let sets = TensorSet::take(buffer).ok_or_else(|| "a frame came without its tensors. Put the element that removes metadata from frames before fusedpreproc".to_owned());
-            sets.and_then(|sets| {
+            let sets = TensorSet::take(buffer).ok_or_else(|| {
+                "a frame came without its tensors. Put the element that removes metadata from frames before fusedpreproc"
+                    .to_owned()
+            });
+            let done = sets.and_then(|sets| {
                 decoder.decode(&sets, buffer, &self.side, &mut counts)?;
                 Ok(self.doubts.of(&**decoder, &sets, &counts))
-            })
+            });
+            (done, decoder.remark())
         };
         let non_finite = lock(&self.counts).add_frame(&counts);
         let suspicions = done.map_err(|why| {
@@ -249,6 +253,16 @@ impl BaseTransformImpl for DecodingElement {
         }
         if non_finite > 0 && !all_non_finite {
             notice::non_finite(&*self.obj(), non_finite, methods.non_finite);
+        }
+        let name = self.obj().name();
+        match remark {
+            Some(Remark::Info(told)) => {
+                gst::element_imp_info!(self, gst::StreamError::Decode, ("{name}: {told}"));
+            }
+            Some(Remark::Warning(told)) => {
+                gst::element_imp_warning!(self, gst::StreamError::Decode, ("{name}: {told}"));
+            }
+            None => (),
         }
         Ok(gst::FlowSuccess::Ok)
     }

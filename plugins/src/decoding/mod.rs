@@ -1,9 +1,10 @@
-//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify and segmask.
+//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify, embed and
+//! segmask.
 //!
 //! It negotiates, removes the tensors from the frames, decides whether they are decoded on the GPU or on the CPU, has each
-//! batch decoded once, counts, warns about NaN and infinity and about outputs that cannot be right, and answers whether another model can be used while frames flow.
-//! An element adds its settings and a [`Decode`], which [`DecodingElementImpl::prepare`] makes from them. [`Rows`] does the
-//! rest for an element that decodes one row of the outputs at a time.
+//! batch decoded once, counts, warns about NaN and infinity and about outputs that cannot be right, and answers whether another
+//! model can be used while frames flow. An element adds its settings and a [`Decode`], which [`DecodingElementImpl::prepare`]
+//! makes from them. [`Rows`] does the rest for an element that decodes one row of the outputs at a time.
 
 use std::any::Any;
 
@@ -21,6 +22,7 @@ mod class;
 mod counts;
 mod detector;
 mod doubts;
+pub(crate) mod hand_on;
 mod imp;
 pub(crate) mod reading;
 mod rows;
@@ -49,6 +51,15 @@ pub struct Incoming<'a> {
     pub outgoing: Option<&'a gst::Caps>,
 }
 
+/// What a decoder has to tell the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// An INFO message: what was assumed.
+    Info(String),
+    /// A WARNING: what cannot be right.
+    Warning(String),
+}
+
 /// Decodes the tensors that the negotiated caps announce.
 pub trait Decode: Any + Send {
     /// Puts the results on the frame. `sets` has one set of tensors for the frame, or one for each of its regions.
@@ -63,12 +74,21 @@ pub trait Decode: Any + Send {
         counts: &mut Counts,
     ) -> Result<(), String>;
 
-    /// What the outputs should be; `None` if nothing about them is judged.
-    fn expected(&self) -> Option<Expected>;
+    /// What the last frame has shown that the user should know of, a sentence without the element's name. Asked once a frame.
+    fn remark(&mut self) -> Option<Remark> {
+        None
+    }
 
-    /// Statistics of the outputs in `set`, which may have to be downloaded; called for a few frames of each model. `None` if
-    /// they cannot be read.
-    fn survey(&self, set: &TensorSet) -> Option<Survey>;
+    /// What the outputs should be; `None` if nothing about them is judged.
+    fn expected(&self) -> Option<Expected> {
+        None
+    }
+
+    /// Statistics of the outputs in `set`, which may have to be downloaded; called for a few frames of each model, if they
+    /// are judged. `None` if they cannot be read.
+    fn survey(&self, _set: &TensorSet) -> Option<Survey> {
+        None
+    }
 }
 
 /// What an element adds to the base class.
@@ -81,7 +101,7 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     const NON_FINITE: &'static str;
 
     /// The section of the sidecar that describes the outputs.
-    const SECTION: &'static str;
+    const SECTION: &'static str = "[output]";
 
     /// What usually makes the logits of such a model probabilities.
     const ACTIVATION: &'static str = "sigmoid";
@@ -139,6 +159,15 @@ pub trait DecodingElementImplExt: DecodingElementImpl {
     fn counters(&self) -> std::sync::Arc<cudainfer_kernels::device::Counters> {
         let element = self.obj();
         std::sync::Arc::clone(element.upcast_ref::<DecodingElement>().imp().side.counters())
+    }
+
+    /// The source caps of an element that hands on the tensors of `caps` as they came, if an element downstream asks for
+    /// them, among the caps that `offered` has, which are all if it is not given.
+    fn handed_on(&self, caps: &gst::Caps, offered: Option<&gst::Caps>) -> gst::Caps {
+        let src = self.obj().upcast_ref::<gst::Element>().static_pad("src");
+        let peer = src.map(|src| src.peer_query_caps(None));
+        let all = || hand_on::transform(gst::PadDirection::Sink, caps, peer.as_ref());
+        hand_on::unchanged(caps, &offered.cloned().unwrap_or_else(all), peer.as_ref())
     }
 
     /// What is known about the model that made the tensors of these caps.

@@ -21,6 +21,11 @@ pub trait RowDecoder: Send + 'static {
     /// The results of a row.
     type Found: Clone + Send + Sync + 'static;
 
+    /// Whether there is a version on the GPU. Without one, tensors are downloaded, which is counted as a fallback.
+    fn is_on_gpu(&self) -> bool {
+        true
+    }
+
     /// Called with the first tensors in system memory, and earlier to check outputs and parameters.
     ///
     /// # Errors
@@ -56,11 +61,15 @@ pub trait RowDecoder: Send + 'static {
     /// An error of the driver.
     fn finish(gpu: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Self::Found>, Failure>;
 
-    /// What [`RowDecoder::survey`] should show.
-    fn expected(&self) -> Expected;
+    /// What [`RowDecoder::survey`] should show; `None` if nothing about the outputs is judged.
+    fn expected(&self) -> Option<Expected> {
+        None
+    }
 
     /// Statistics of a row; `None` for tensors that differ from those announced.
-    fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey>;
+    fn survey(&self, _tensors: &[TensorView<'_>]) -> Option<Survey> {
+        None
+    }
 }
 
 /// Decodes rows on the device that has their tensors.
@@ -95,10 +104,14 @@ impl<D: RowDecoder> Rows<D> {
     }
 
     /// The results of the row of its batch that `set` is.
-    fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
+    pub fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
         let (batch, number) = set.batch(self.frame);
         let tensors = self.read(batch.tensors())?;
         let found = match side.on_device(&tensors)? {
+            Some((_, stream)) if !self.decoder.is_on_gpu() => {
+                stream.counters().fallbacks.add(1);
+                self.on_cpu(set)
+            }
             Some((tensors, stream)) => self.on_gpu(&batch, number, &tensors, &stream),
             None => self.on_cpu(set),
         };
@@ -123,7 +136,7 @@ impl<D: RowDecoder> Rows<D> {
     }
 
     /// For [`super::Decode::expected`].
-    pub fn expected(&self) -> Expected {
+    pub fn expected(&self) -> Option<Expected> {
         self.decoder.expected()
     }
 

@@ -47,7 +47,8 @@ impl FusedPreproc {
             let settings = lock(&self.settings);
             settings.check()?;
             let params = settings.params(s);
-            let rules = settings.rules(s, params.resize);
+            settings.check_crop(params.resize)?;
+            let rules = settings.rules(s, &params);
             (params, rules)
         };
         let name = s.get::<&str>("tensor-name").unwrap_or("input");

@@ -126,6 +126,16 @@ fn words(info: &ModelInfo, error: &DetectError) -> String {
 }
 
 impl Choice {
+    /// With the usual name of the only class of a decoder that has one, where nobody names it.
+    pub fn named(self) -> Self {
+        match self.decoder.kind().usual_label() {
+            Some(label) if self.info.output.labels.is_empty() => {
+                Self { info: self.info.with_label(label), ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// In words, as in "decoder yolov8 from the sidecar, 80 classes".
     pub fn reading(&self, settings: &Settings, model: &ModelOutputs) -> String {
         let decoder = &self.decoder;

@@ -13,7 +13,7 @@ use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
-    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
 use crate::model::ModelInfo;
 use crate::sync::lock;
@@ -82,7 +82,7 @@ impl ElementImpl for GpuNms {
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &masks::src_template()));
+            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &hand_on::src_template()));
         &TEMPLATES
     }
 }
@@ -98,14 +98,14 @@ impl BaseTransformImpl for GpuNms {
         from: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        Some(masks::transform(direction, from, filter))
+        Some(hand_on::transform(direction, from, filter))
     }
 
     fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
         let other = if direction == gst::PadDirection::Sink {
             // Where nothing is linked, BaseTransform offers only the caps that come in, tensors and all.
             let linked = self.obj().static_pad("src").is_some_and(|src| src.is_linked());
-            let other = if linked { other } else { masks::transform(direction, caps, None) };
+            let other = if linked { other } else { hand_on::transform(direction, caps, None) };
             self.outgoing(caps, &other, &self.ask_model(caps))
         } else {
             other
@@ -116,26 +116,23 @@ impl BaseTransformImpl for GpuNms {
 
 impl DecodingElementImpl for GpuNms {
     const COUNTS: &'static [&'static str] = &["objects", "candidates", "non-finite", "truncated"];
-    const NON_FINITE: &'static str = "candidates of this frame";
-    const SECTION: &'static str = "[output]";
+    const NON_FINITE: &'static str =
+        "candidates of this frame (with such a value, or with a label or number of boxes that cannot be)";
 
     fn category() -> gst::DebugCategory {
         *CAT
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
-        let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?;
+        let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let (params, hints) = {
-            let settings = lock(&self.settings);
-            (settings.params(&info, decoder.kind())?, settings.hints(&info))
-        };
+        let params = lock(&self.settings).params(&info, &decoder)?;
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
             check_masks(&decoder)?;
         }
         let frame = caps::frame_size(incoming.caps);
-        let expected = decoder.expected(&hints, &params, info.output.labels.len());
+        let expected = decoder.expected(&params, info.output.labels.len());
         let detections = Detections { decoder, params, expected, input: incoming.model.input };
         Ok(Box::new(Objects::new(detections, info, frame, with_masks)?))
     }
@@ -150,7 +147,7 @@ impl DecodingElementImpl for GpuNms {
 
     fn hands_on(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
         let Some(src) = self.obj().static_pad("src") else { return Ok(None) };
-        let offered = masks::transform(gst::PadDirection::Sink, caps, Some(&src.peer_query_caps(None)));
+        let offered = hand_on::transform(gst::PadDirection::Sink, caps, Some(&src.peer_query_caps(None)));
         let outgoing = self.outgoing(caps, &offered, info);
         if caps::has_tensors(&outgoing) {
             check_masks(&self.choose(caps, info)?.decoder)?;

@@ -83,7 +83,7 @@ impl Decode for Objects {
     }
 
     fn expected(&self) -> Option<Expected> {
-        Some(self.rows.expected())
+        self.rows.expected()
     }
 
     fn survey(&self, set: &TensorSet) -> Option<Survey> {
@@ -136,6 +136,10 @@ impl RowDecoder for Detections {
     type Gpu = Box<CudaDetector>;
     type Found = Found;
 
+    fn is_on_gpu(&self) -> bool {
+        self.decoder.kind().is_on_gpu()
+    }
+
     fn cpu(&self) -> Result<Self::Cpu, Failure> {
         Ok(Box::new(Detector::new(self.decoder.clone(), self.params.clone())?))
     }
@@ -166,8 +170,8 @@ impl RowDecoder for Detections {
         Ok(rows.map(|((detections, attached), outcome)| Found { detections, attached, outcome }).collect())
     }
 
-    fn expected(&self) -> Expected {
-        self.expected
+    fn expected(&self) -> Option<Expected> {
+        Some(self.expected)
     }
 
     fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey> {

@@ -30,7 +30,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use self::backend::{Opened, loading};
 use self::cache::Cache;
-use self::shape::zeros;
+use self::shape::{noise, zeros};
 use crate::files;
 use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
@@ -158,9 +158,9 @@ impl Engine {
     }
 
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
-    /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that; those that
-    /// come out empty depend on the picture and stay open. Others' batches run in between. Returns the shape, complete, and how
-    /// long a run of a whole batch takes.
+    /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that and from
+    /// a run on noise; those that come out empty or different depend on the picture and stay open. Others' batches run in between.
+    /// Returns the shape, complete, and how long a run of a whole batch takes.
     ///
     /// # Errors
     /// The model does not run, or its outputs are not told apart by frame.
@@ -181,9 +181,14 @@ impl Engine {
         let images = vec![zeros.as_ref(); self.batch];
         let first = self.sessions.first().ok_or_else(|| InferenceError::Run("there is no session".into()))?;
         if !shape.is_known() {
-            let made = lock(first).run_on_host(&shape, &images[..1])?;
-            let made = row(&made, 0, shape.rows(1))?;
-            shape = shape.with_outputs(made, self.batch)?;
+            let noise = gst::Buffer::from_slice(noise(shape.given_bytes(), shape.given)?);
+            let [black, noisy] = [images[0], &noise].map(|image| {
+                let made = lock(first).run_on_host(&shape, &[image])?;
+                row(&made, 0, shape.rows(1))
+            });
+            let black = black?;
+            // A model that only this picture is too much for is left to the frames.
+            shape = shape.with_outputs([&black, noisy.as_ref().unwrap_or(&black)], self.batch)?;
         }
         let shape = Arc::new(shape);
         let mut took = Duration::ZERO;

@@ -180,8 +180,8 @@ fn caption(object: &Object, settings: &Settings) -> String {
     if let Some(detection) = object.detection.as_ref().filter(|_| settings.confidences) {
         words.push(format!("{:.0}%", detection.confidence * 100.0));
     }
-    if let Some(classes) = object.classification.as_ref().filter(|_| settings.labels) {
-        words.extend(classes.labels.first().cloned());
+    if settings.labels {
+        words.extend(object.classifications.iter().filter_map(|classes| classes.labels.first().cloned()));
     }
     words.join(" ")
 }
@@ -405,15 +405,19 @@ mod tests {
         let car = Object {
             label: "car".into(),
             detection: Some(DetectionParam { rect, confidence: 0.5, label_id: 0 }),
-            classification: Some(ClassificationParam {
-                labels: vec!["taxi".into(), "van".into()],
-                label_ids: vec![4, 5],
-                confidence: vec![0.8, 0.1],
-            }),
+            classifications: vec![
+                ClassificationParam {
+                    labels: vec!["taxi".into(), "van".into()],
+                    label_ids: vec![4, 5],
+                    confidence: vec![0.8, 0.1],
+                    ..ClassificationParam::default()
+                },
+                ClassificationParam { labels: vec!["red".into()], ..ClassificationParam::default() },
+            ],
             ..Object::default()
         };
         let written = |settings: &Settings| drawn(std::slice::from_ref(&car), settings).1;
-        assert_eq!(written(&Settings::default()), [(3.0, 4.0, "car 50% taxi".into())]);
+        assert_eq!(written(&Settings::default()), [(3.0, 4.0, "car 50% taxi red".into())]);
         assert_eq!(written(&Settings { labels: false, ..Settings::default() }), [(3.0, 4.0, "50%".into())]);
     }
 }

@@ -1,11 +1,13 @@
 //! What is known about a model besides its tensors. Elements downstream ask trtinfer for it with a custom query when they
 //! negotiate.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use gst::prelude::*;
 
+use super::onnx::{self, Ending};
 use super::origin::{Group, Origin, Origins, Source};
 use super::{ModelError, Sidecar, Skeleton, declared, sidecar, sidecar_path};
 use crate::caps::MODEL;
@@ -23,6 +25,8 @@ struct Known {
     unsupported: Option<(Origin, String)>,
     /// What was read inexactly or not at all, a phrase each.
     notes: Vec<String>,
+    /// How outputs end in the model's graph.
+    endings: BTreeMap<String, Ending>,
 }
 
 impl std::ops::Deref for ModelInfo {
@@ -125,9 +129,15 @@ impl ModelInfo {
         if labels.is_some() {
             sidecar.output.labels_file = None;
         }
+        for head in sidecar.classify.heads.values_mut() {
+            if let Some(file) = &head.labels_file {
+                head.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
+            }
+        }
         sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
         let (declared, notes) = declared::read(model);
-        let mut known = Known { words: sidecar, origins, notes, unsupported: None };
+        let endings = onnx::output_endings(model);
+        let mut known = Known { words: sidecar, origins, notes, unsupported: None, endings };
         known.complete(declared);
         Ok(Self(Arc::new(known)))
     }
@@ -162,6 +172,13 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
+    /// The same with this name of the only class.
+    pub fn with_label(&self, label: &str) -> Self {
+        let mut known = Known::clone(&self.0);
+        known.words.output.labels = vec![label.to_owned()];
+        Self(Arc::new(known))
+    }
+
     /// What a model with this metadata would have said, for tests.
     #[cfg(test)]
     pub(super) fn declared(words: Sidecar) -> Self {
@@ -185,6 +202,22 @@ impl ModelInfo {
         words.to_toml()
     }
 
+    /// How the output ends in the model's graph; `None` if that is not known.
+    pub(crate) fn ending(&self, output: &str) -> Option<Ending> {
+        self.0.endings.get(output).copied()
+    }
+
+    /// The names of the classes whose scores are in this output: those of its own table, else the model's.
+    pub fn labels_of(&self, output: &str) -> &[String] {
+        let own = self.classify.heads.get(output).map(|head| head.labels.as_slice());
+        own.filter(|labels| !labels.is_empty()).unwrap_or(&self.output.labels)
+    }
+
+    /// The name of class `index` of this output, or its number if it has no name.
+    pub fn label_of(&self, output: &str, index: u32) -> String {
+        name(self.labels_of(output), index)
+    }
+
     /// The name of class `index`, or its number if it has no name.
     pub fn label(&self, index: u32) -> String {
         name(&self.output.labels, index)
@@ -206,8 +239,8 @@ impl Known {
         for source in declared {
             let mut taken = false;
             for group in Group::ALL {
-                let open = !self.origins.contains_key(&group) && !(group == Group::Keypoints && names_points);
-                if open && group.is_set(&source.words) {
+                let named = self.origins.contains_key(&group) || group == Group::Keypoints && names_points;
+                if !named && group.is_set(&source.words) {
                     group.copy(&source.words, &mut self.words);
                     self.origins.insert(group, source.origin.clone());
                     taken |= Group::INPUT.contains(&group);

@@ -5,19 +5,17 @@ use std::path::Path;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use glib::prelude::*;
 
+use super::limits::MAX_SIZE;
 use super::{ModelError, ModelInfo};
 use crate::model::enums::tensor::{ChannelOrder, Layout};
 use crate::nick::nick;
-
-/// Largest width and height of a tensor in caps.
-pub const MAX_SIZE: usize = 16384;
 
 /// The input of the model that takes the frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageInput {
     /// The model's name for it.
     pub name: String,
-    /// float32, float16, uint8 or int8.
+    /// float32, float16, uint8, int8 or int32.
     pub ty: TensorType,
     /// The order of its dimensions.
     pub layout: Layout,
@@ -41,7 +39,7 @@ impl ImageInput {
         if inputs.is_empty() {
             return Err(ModelError::Unfit(
                 model.to_owned(),
-                "none of its inputs takes an image, which is of type float32, float16, uint8 or int8. Export the model with \
+                "none of its inputs takes an image, which is of type float32, float16, uint8, int8 or int32. Export the model with \
                  such an input"
                     .into(),
             ));
@@ -85,9 +83,16 @@ impl ImageInput {
         }
         if !matches!(
             desc.ty,
-            TensorType::Float32 | TensorType::Float16 | TensorType::UInt8 | TensorType::Int8
+            TensorType::Float32
+                | TensorType::Float16
+                | TensorType::UInt8
+                | TensorType::Int8
+                | TensorType::Int32
         ) {
-            return Err(format!("it is of type {}, and must be float32, float16, uint8 or int8", desc.ty));
+            return Err(format!(
+                "it is of type {}, and must be float32, float16, uint8, int8 or int32",
+                desc.ty
+            ));
         }
         let serves = |channels: Option<usize>| matches!(channels, None | Some(1 | 3));
         let known = |channels: Option<usize>| matches!(channels, Some(1 | 3));
@@ -194,6 +199,7 @@ impl ImageInput {
         };
         set("tensor-order", input.channels.map(|v| nick(v).to_send_value()));
         set("tensor-resize", input.resize.map(|v| nick(v).to_send_value()));
+        set("tensor-crop-ratio", input.crop_ratio.map(|v| v.to_send_value()));
         set("tensor-interpolation", input.interpolation.map(|v| nick(v).to_send_value()));
         set("tensor-padding", input.padding.map(|v| i32::from(v).to_send_value()));
         set("tensor-scale", input.scale.map(|v| f64::from(v).to_send_value()));
@@ -202,6 +208,7 @@ impl ImageInput {
         set("tensor-quant-scale", input.quant_scale.map(|v| f64::from(v).to_send_value()));
         set("tensor-roi-padding", input.roi_padding.map(|v| f64::from(v).to_send_value()));
         set("tensor-roi-size", input.roi_size.map(|v| i32::try_from(v).unwrap_or(i32::MAX).to_send_value()));
+        set("tensor-roi-crop", input.roi_crop.map(|v| nick(v).to_send_value()));
         set("tensor-zero-point", input.zero_point.map(|v| v.to_send_value()));
         s
     }

@@ -7,6 +7,7 @@ pub mod enums;
 mod error;
 mod info;
 mod input;
+mod limits;
 pub(crate) mod onnx;
 mod origin;
 mod reading;
@@ -22,7 +23,7 @@ pub use info::ModelInfo;
 pub use input::ImageInput;
 pub use origin::{Group, Origin, Source};
 pub use reading::{names as names_reading, origins as origins_reading};
-pub use sidecar::{ConstantValue, Sidecar, SizeOf};
+pub use sidecar::{ConstantValue, Priors, Sidecar, SizeOf};
 pub use skeleton::Skeleton;
 
 /// The path of a model's sidecar: the file beside it with the ending `.toml`.

@@ -109,12 +109,14 @@ impl Group {
             Self::Size => input.width.is_some() || input.height.is_some(),
             Self::Channels => input.channels.is_some(),
             Self::Normalization => input.scale.is_some() || input.mean.is_some() || input.std.is_some(),
-            Self::Resize => input.resize.is_some(),
+            Self::Resize => input.resize.is_some() || input.crop_ratio.is_some(),
             Self::Interpolation => input.interpolation.is_some(),
             Self::Padding => input.padding.is_some(),
             Self::Decoding => {
                 let Output { decoder, nms, strides, box_format, normalized, .. } = output;
-                let Output { activation, background, size_unit, axis_order, .. } = output;
+                let Output { activation, background, size_unit, axis_order, row_format, multi_label, .. } =
+                    output;
+                let Output { map_threshold, unclip_ratio, .. } = output;
                 decoder.is_some()
                     || nms.is_some()
                     || strides.is_some()
@@ -124,10 +126,14 @@ impl Group {
                     || background.is_some()
                     || size_unit.is_some()
                     || axis_order.is_some()
+                    || row_format.is_some()
+                    || multi_label.is_some()
+                    || map_threshold.is_some()
+                    || unclip_ratio.is_some()
             }
             Self::Labels => !output.labels.is_empty() || output.labels_file.is_some(),
             Self::Keypoints => output.keypoints.is_some() || *skeleton != Skeleton::default(),
-            Self::Classes => classify.activation.is_some(),
+            Self::Classes => classify.activation.is_some() || classify.mode.is_some(),
             Self::Masks => {
                 segment.mode.is_some() || segment.activation.is_some() || segment.background.is_some()
             }
@@ -145,7 +151,9 @@ impl Group {
                 input.mean.clone_from(&from.input.mean);
                 input.std.clone_from(&from.input.std);
             }
-            Self::Resize => input.resize = from.input.resize,
+            Self::Resize => {
+                (input.resize, input.crop_ratio) = (from.input.resize, from.input.crop_ratio);
+            }
             Self::Interpolation => input.interpolation = from.input.interpolation,
             Self::Padding => input.padding = from.input.padding,
             Self::Decoding => {
@@ -158,6 +166,10 @@ impl Group {
                 output.background = from.output.background;
                 output.size_unit = from.output.size_unit;
                 output.axis_order = from.output.axis_order;
+                output.row_format = from.output.row_format;
+                output.multi_label = from.output.multi_label;
+                output.map_threshold = from.output.map_threshold;
+                output.unclip_ratio = from.output.unclip_ratio;
             }
             Self::Labels => {
                 output.labels.clone_from(&from.output.labels);
@@ -167,7 +179,10 @@ impl Group {
                 output.keypoints = from.output.keypoints;
                 into.skeleton.clone_from(&from.skeleton);
             }
-            Self::Classes => into.classify.activation = from.classify.activation,
+            Self::Classes => {
+                into.classify.activation = from.classify.activation;
+                into.classify.mode = from.classify.mode;
+            }
             Self::Masks => {
                 into.segment.mode = from.segment.mode;
                 into.segment.activation = from.segment.activation;

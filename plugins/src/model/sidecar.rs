@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, SizeUnit};
+use cudainfer_kernels::detect::{self, Activation, AxisOrder, Background, BoxFormat, RowFormat, SizeUnit};
+use cudainfer_kernels::peaks::BLUR;
+use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::enums::detection::{Decoder, NmsMode};
-use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize};
+use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize, RoiCrop};
 use super::enums::{classes, masks, peaks};
 use super::{ModelError, Skeleton, sidecar_path, toml_error};
 use crate::files;
@@ -22,12 +24,18 @@ pub struct Sidecar {
     pub input: Input,
     /// What the outputs are.
     pub output: Output,
+    /// The boxes that a detector's boxes are counted from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priors: Option<Priors>,
     /// How confidence maps are read.
     pub peaks: Peaks,
     /// The names of the keypoints and the edges between them.
     pub skeleton: Skeleton,
     /// How a classifier's scores are read.
+    #[serde(deserialize_with = "classify")]
     pub classify: Classify,
+    /// How embeddings are read.
+    pub embed: Embed,
     /// How masks are made.
     pub segment: Segment,
     /// Values of inputs other than the image.
@@ -59,10 +67,12 @@ pub struct Input {
     pub mean: Option<Vec<f32>>,
     /// Divisor applied after that: one value, or one per channel.
     pub std: Option<Vec<f32>>,
-    /// `letterbox`, `stretch` or `center-crop`.
+    /// `letterbox`, `letterbox-top-left`, `stretch` or `center-crop`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub resize: Option<Resize>,
-    /// `bilinear`, `nearest` or `area`.
+    /// Size of the tensor as a fraction of what the frame is resized to before it is cropped.
+    pub crop_ratio: Option<f64>,
+    /// `bilinear`, `nearest`, `area`, `pil-bilinear` or `pil-bicubic`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub interpolation: Option<Interpolation>,
     /// Pixel value of the letterbox bars.
@@ -75,6 +85,9 @@ pub struct Input {
     pub roi_padding: Option<f32>,
     /// Number of frame pixels along the tensor's longer side in objects' regions; 0 uses the object's box.
     pub roi_size: Option<u32>,
+    /// `box`, `mmpose`, `mmpose-udp` or `pixels`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub roi_crop: Option<RoiCrop>,
 }
 
 /// `[output]`
@@ -96,9 +109,11 @@ pub struct Output {
     /// How overlapping boxes are suppressed.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub nms: Option<NmsMode>,
+    /// Whether every class of an anchor that passes becomes a box, not only the best.
+    pub multi_label: Option<bool>,
     /// Strides of the grids, in the order in which the model writes them.
     pub strides: Option<Vec<usize>>,
-    /// Format of the boxes, for the boxes-scores decoder.
+    /// Format of the boxes, instead of the decoder's own.
     #[serde(deserialize_with = "box_format", serialize_with = "write_box_format")]
     pub box_format: Option<BoxFormat>,
     /// Whether these boxes are fractions of the input, 0 to 1.
@@ -109,6 +124,9 @@ pub struct Output {
     /// Which class is the background.
     #[serde(deserialize_with = "background", serialize_with = "write_background")]
     pub background: Option<Background>,
+    /// Order of the columns of final boxes, for the end-to-end decoder.
+    #[serde(deserialize_with = "row_format", serialize_with = "write_row_format")]
+    pub row_format: Option<RowFormat>,
     /// Number of keypoints of an object, if boxes have keypoints.
     pub keypoints: Option<usize>,
     /// Unit of a heat map's sizes.
@@ -117,20 +135,69 @@ pub struct Output {
     /// First axis of a heat map's sizes, offsets and landmarks.
     #[serde(deserialize_with = "axis_order", serialize_with = "write_axis_order")]
     pub axis_order: Option<AxisOrder>,
+    /// Cells of a map of text above it are text.
+    pub map_threshold: Option<f32>,
+    /// How much a line of text is widened, by its area and perimeter.
+    pub unclip_ratio: Option<f32>,
+}
+
+/// `[priors]`: lists of one for each stride.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Priors {
+    /// Sides of squares in tensor pixels.
+    pub min_sizes: Vec<Vec<f32>>,
+    /// One for each minimum size: a square of the root of both follows that of the minimum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub max_sizes: Vec<Vec<f32>>,
+    /// Aspect ratios other than 1, of which each gives a wide and a high box.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aspect_ratios: Vec<Vec<f32>>,
+    /// Factors on the offsets of the centre, and on the logarithms of the size.
+    pub variances: Option<[f32; 2]>,
+    /// Whether centre and size are clamped to the tensor.
+    pub clip: Option<bool>,
+}
+
+impl Priors {
+    /// For the decoder.
+    pub fn kernel(&self) -> detect::Priors {
+        detect::Priors {
+            min_sizes: self.min_sizes.clone(),
+            max_sizes: self.max_sizes.clone(),
+            aspect_ratios: self.aspect_ratios.clone(),
+            variances: self.variances.unwrap_or(detect::VARIANCES),
+            clip: self.clip.unwrap_or(false),
+        }
+    }
 }
 
 /// `[peaks]`
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
-    /// The output that holds the confidence maps.
+    /// `maps`, `simcc`, `points` or `instances`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub encoding: Option<peaks::Encoding>,
+    /// The output that holds the confidence maps, or the coordinates.
     pub output: Option<String>,
+    /// The output of SimCC that holds the scores along x.
+    pub simcc_x: Option<String>,
+    /// The output of SimCC that holds the scores along y.
+    pub simcc_y: Option<String>,
+    /// Whether coordinates are in 0..1 of the input instead of its pixels.
+    pub normalized: Option<bool>,
+    /// Which coordinate comes first: `xy` or `yx`.
+    #[serde(deserialize_with = "axis_order", serialize_with = "write_axis_order")]
+    pub axis_order: Option<AxisOrder>,
     /// `global` or `local`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub mode: Option<peaks::Mode>,
-    /// `none`, `quadratic` or `integral`.
+    /// `none`, `quadratic`, `integral`, `shift`, `dark` or `dark-udp`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub refinement: Option<peaks::Refinement>,
+    /// Width in cells of the Gaussian of `dark` and `dark-udp`.
+    pub blur_kernel: Option<usize>,
     /// `none` or `sigmoid`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<peaks::Activation>,
@@ -190,13 +257,49 @@ pub struct Peaks {
 pub struct Classify {
     /// The output that holds the scores.
     pub output: Option<String>,
+    /// `classes` or `text`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub mode: Option<classes::Mode>,
     /// `none`, `sigmoid` or `softmax`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<classes::Activation>,
-    /// Maximum number of classes.
+    /// Maximum number of classes; 0 for all.
     pub top_k: Option<u32>,
     /// Minimum confidence of a class.
     pub threshold: Option<f32>,
+    /// `[classify.NAME]`: how the output of that name is read, where it differs.
+    #[serde(skip_deserializing, flatten)]
+    pub heads: BTreeMap<String, Head>,
+}
+
+/// `[classify.NAME]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Head {
+    /// Names of the output's classes.
+    pub labels: Vec<String>,
+    /// File beside the sidecar with the same names, one per line.
+    pub labels_file: Option<PathBuf>,
+    /// `classes` or `text`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub mode: Option<classes::Mode>,
+    /// `none`, `sigmoid` or `softmax`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub activation: Option<classes::Activation>,
+    /// Maximum number of classes; 0 for all.
+    pub top_k: Option<u32>,
+    /// Minimum confidence of a class.
+    pub threshold: Option<f32>,
+}
+
+/// `[embed]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Embed {
+    /// The output that holds the embeddings.
+    pub output: Option<String>,
+    /// Whether they are scaled to length 1.
+    pub normalize: Option<bool>,
 }
 
 /// `[segment]`
@@ -234,12 +337,12 @@ pub struct Segment {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(
     untagged,
-    expecting = "a constant is a list of numbers, \"input-height-width\" or \"frame-height-width\""
+    expecting = "a constant is a list of numbers, \"input-height-width\", \"input-width-height\" or \"frame-height-width\""
 )]
 pub enum ConstantValue {
     /// Numbers, row-major, in the input's own type.
     Numbers(Vec<f64>),
-    /// `input-height-width` or `frame-height-width`: two numbers of the input tensor or of the frame.
+    /// `input-height-width`, `input-width-height` or `frame-height-width`: two numbers of the input tensor or of the frame.
     Size(SizeOf),
 }
 
@@ -249,6 +352,8 @@ pub enum ConstantValue {
 pub enum SizeOf {
     /// The input tensor's height and width.
     InputHeightWidth,
+    /// The input tensor's width and height.
+    InputWidthHeight,
     /// The frame's height and width.
     FrameHeightWidth,
 }
@@ -266,6 +371,11 @@ const ACTIVATIONS: Table<Activation> =
     &[("none", Activation::None), ("sigmoid", Activation::Sigmoid), ("softmax", Activation::Softmax)];
 const BACKGROUNDS: Table<Background> =
     &[("none", Background::None), ("first", Background::First), ("last", Background::Last)];
+const ROW_FORMATS: &[(&str, RowFormat)] = &[
+    ("box-score-class", RowFormat::BoxScoreClass),
+    ("class-score-box", RowFormat::ClassScoreBox),
+    ("batch-box-class-score", RowFormat::BatchBoxClassScore),
+];
 const SIZE_UNITS: Table<SizeUnit> =
     &[("cells", SizeUnit::Cells), ("pixels", SizeUnit::Pixels), ("log-cells", SizeUnit::LogCells)];
 const AXIS_ORDERS: Table<AxisOrder> = &[("xy", AxisOrder::Xy), ("yx", AxisOrder::Yx)];
@@ -290,6 +400,19 @@ fn write_one_of<S: Serializer, T: Copy + PartialEq>(
     name.map(|(name, _)| *name).serialize(serializer)
 }
 
+/// The keys of `[classify]`, and the tables in it, which are named after outputs.
+fn classify<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Classify, D::Error> {
+    let table = toml::Table::deserialize(deserializer)?;
+    let (heads, own): (toml::Table, toml::Table) = table.into_iter().partition(|(_, value)| value.is_table());
+    let mut read: Classify = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
+    for (name, head) in heads {
+        let head: Head =
+            head.try_into().map_err(|e| de::Error::custom(format!("in classify.{name}: {e}")))?;
+        read.heads.insert(name, head);
+    }
+    Ok(read)
+}
+
 fn box_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BoxFormat>, D::Error> {
     one_of(deserializer, BOX_FORMATS)
 }
@@ -312,6 +435,14 @@ fn background<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Backg
 
 fn write_background<S: Serializer>(value: &Option<Background>, serializer: S) -> Result<S::Ok, S::Error> {
     write_one_of(value, BACKGROUNDS, serializer)
+}
+
+fn row_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RowFormat>, D::Error> {
+    one_of(deserializer, ROW_FORMATS)
+}
+
+fn write_row_format<S: Serializer>(value: &Option<RowFormat>, serializer: S) -> Result<S::Ok, S::Error> {
+    write_one_of(value, ROW_FORMATS, serializer)
 }
 
 fn size_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SizeUnit>, D::Error> {
@@ -362,13 +493,18 @@ impl Sidecar {
             // They were read from there.
             words.output.labels.clear();
         }
+        for head in words.classify.heads.values_mut().filter(|head| head.labels_file.is_some()) {
+            head.labels.clear();
+        }
         let Ok(mut table) = toml::Table::try_from(&words) else { return String::new() };
         if words.skeleton == Skeleton::default() {
             table.remove("skeleton");
         }
         let mut text = String::new();
         // In the order in which the documentation has them.
-        for section in ["input", "output", "peaks", "skeleton", "classify", "segment", "constants"] {
+        for section in
+            ["input", "output", "priors", "peaks", "skeleton", "classify", "embed", "segment", "constants"]
+        {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
                 continue;
             };
@@ -401,6 +537,18 @@ impl Sidecar {
                 return Err(format!("{name} must be at least 1 pixel"));
             }
         }
+        if let Some(ratio) = self.input.crop_ratio {
+            if !(MIN_CROP_RATIO..=1.0).contains(&ratio) {
+                return Err(format!(
+                    "input.crop-ratio is {ratio}, but lies between {MIN_CROP_RATIO} and 1; 0.875 is 224 pixels of 256"
+                ));
+            }
+            if self.input.resize != Some(Resize::CenterCrop) {
+                return Err(
+                    "input.crop-ratio needs a crop: add resize = \"center-crop\", or drop crop-ratio".into(),
+                );
+            }
+        }
         if self.input.roi_padding.is_some_and(|factor| !(0.01..=100.0).contains(&factor)) {
             return Err("input.roi-padding must be between 0.01 and 100; 1 is the object's box".into());
         }
@@ -410,8 +558,14 @@ impl Sidecar {
                 return Err(format!("{name} must be between 0 and 1"));
             }
         }
-        if self.classify.top_k.is_some_and(|n| !(1..=16).contains(&n)) {
-            return Err("classify.top-k must be between 1 and 16".into());
+        if self.peaks.blur_kernel.is_some_and(|n| !BLUR.contains(&n) || n.is_multiple_of(2)) {
+            return Err("peaks.blur-kernel is an odd number of cells from 3 to 31".into());
+        }
+        let mut heads = self.classify.heads.iter();
+        if let Some((name, _)) = heads.find(|(_, h)| !h.labels.is_empty() && h.labels_file.is_some()) {
+            return Err(format!(
+                "classify.{name}.labels and classify.{name}.labels-file both name the classes: keep one"
+            ));
         }
         if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
             return Err("segment.background must be the number of a class, or -1 for none".into());
@@ -491,6 +645,7 @@ mod tests {
         let text = "[input]\nchannels = \"bgr\"\nheight = 480\nmean = [0.1, 0.2, 0.3]\nscale = 0.003921569\n\n\
                     [output]\nactivation = \"sigmoid\"\naxis-order = \"yx\"\nbackground = \"last\"\nbox-format = \"corners\"\n\
                     decoder = \"boxes-scores\"\nlabels = [\"it's \\\"x\\\"\", \"b\"]\nsize-unit = \"log-cells\"\n\n\
+                    [priors]\naspect-ratios = [[2.0], []]\nclip = true\nmin-sizes = [[16.0, 32.0], [64.5]]\nvariances = [0.1, 0.2]\n\n\
                     [peaks]\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
                     [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[constants]\n\"a.b\" = [0.3]\n\
                     size = \"frame-height-width\"\n";
@@ -501,6 +656,31 @@ mod tests {
         let values = |text: &str| toml::from_str::<toml::Table>(text).unwrap();
         assert_eq!(values(&once), values(text));
         assert_eq!(Sidecar::default().to_toml(), "");
+    }
+
+    #[test]
+    fn tables_in_classify_are_outputs_even_where_they_are_called_as_a_key() {
+        let text = "[classify]\ntop-k = 3\n[classify.colour]\nlabels = [\"red\"]\nactivation = \"sigmoid\"\n[classify.output]\ntop-k = 0";
+        let classify = toml::from_str::<Sidecar>(text).unwrap().classify;
+        assert_eq!((classify.top_k, classify.output), (Some(3), None));
+        assert_eq!(classify.heads.keys().collect::<Vec<_>>(), ["colour", "output"]);
+        let colour = &classify.heads["colour"];
+        assert_eq!(
+            (colour.labels.as_slice(), colour.activation),
+            (&["red".to_owned()][..], Some(classes::Activation::Sigmoid))
+        );
+        assert_eq!(classify.heads["output"].top_k, Some(0));
+        for (text, wrong) in [
+            ("[classify]\ntopk = 3", "topk"),
+            ("[classify.colour]\nlabel = [\"red\"]", "in classify.colour"),
+            ("[classify]\nactivation = \"tanh\"", "tanh"),
+        ] {
+            let error = toml::from_str::<Sidecar>(text).unwrap_err().to_string();
+            assert!(error.contains(wrong), "{error}");
+        }
+        let both = "[classify.colour]\nlabels = [\"red\"]\nlabels-file = \"colours.txt\"";
+        let error = toml::from_str::<Sidecar>(both).unwrap().check().unwrap_err();
+        assert!(error.starts_with("classify.colour.labels and"), "{error}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::group::{Keypoint, Pose};
+use cudainfer_kernels::keypoints::Instance;
 use cudainfer_kernels::peaks::Peak;
 use cudainfer_kernels::sanity::{Expected, Survey};
 
@@ -52,6 +53,10 @@ impl Decode for Points {
                     let points = poses.iter().flat_map(|pose| pose.points.iter().flatten());
                     points.for_each(|point| counts.see(point.score));
                 }
+                Found::Instances(instances) => {
+                    counts.add("peaks", instances.iter().map(|one| one.pose.found()).sum());
+                    counts.add("instances", instances.len());
+                }
             }
             counts.add("non-finite", outcome.non_finite);
             counts.add("truncated", outcome.truncated);
@@ -60,7 +65,7 @@ impl Decode for Points {
     }
 
     fn expected(&self) -> Option<Expected> {
-        Some(self.rows.expected())
+        self.rows.expected()
     }
 
     fn survey(&self, set: &TensorSet) -> Option<Survey> {
@@ -94,13 +99,38 @@ fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &Plan, info: &ModelInfo
             put_points(buffer, std::iter::once(points), "keypoints", info, set);
         }
         (Found::Poses(poses), _) => {
-            let points = |pose: &Pose| {
-                let points = pose.points.iter().enumerate();
-                points.filter_map(|(point, at)| Some((point, (*at)?))).collect()
-            };
-            let label = info.peaks.label.as_deref().unwrap_or("pose");
-            put_points(buffer, poses.iter().map(points), label, info, set);
+            put_points(buffer, poses.iter().map(points_of), label(info), info, set);
         }
+        (Found::Instances(instances), _) if set.object.is_some() => {
+            put_points(buffer, instances.iter().map(|one| points_of(&one.pose)), label(info), info, set);
+        }
+        (Found::Instances(instances), _) => put_instances(buffer, instances, info),
+    }
+}
+
+fn label(info: &ModelInfo) -> &str {
+    info.peaks.label.as_deref().unwrap_or("pose")
+}
+
+/// The points that were found, with their numbers in the skeleton.
+fn points_of(pose: &Pose) -> Vec<(usize, Keypoint)> {
+    let points = pose.points.iter().enumerate();
+    points.filter_map(|(point, at)| Some((point, (*at)?))).collect()
+}
+
+/// Each is an object with a detection, also where none of its points was found.
+fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &ModelInfo) {
+    let first = objects(buffer).len();
+    for (i, Instance { rect, pose }) in instances.iter().enumerate() {
+        let points = points_of(pose);
+        let object = Object {
+            id: id(first + i),
+            label: label(info).to_owned(),
+            detection: Some(DetectionParam { rect: *rect, confidence: pose.score, label_id: 0 }),
+            keypoints: (!points.is_empty()).then(|| param(&points, info)),
+            ..Object::default()
+        };
+        object.put(buffer, rect);
     }
 }
 

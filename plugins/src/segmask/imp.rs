@@ -9,7 +9,7 @@ use gst_base::subclass::prelude::*;
 
 use super::enums::Output;
 use super::instances::Instances;
-use super::masks::{MaskMaker, Masks};
+use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
 use super::properties::PROPERTIES;
 use super::settings::{Settings, Work};
@@ -199,7 +199,7 @@ impl BaseTransformImpl for SegMask {
 }
 
 impl DecodingElementImpl for SegMask {
-    const COUNTS: &'static [&'static str] = &["masks", "non-finite"];
+    const COUNTS: &'static [&'static str] = &["masks", "non-finite", "out-of-range"];
     const NON_FINITE: &'static str = "of their values";
     const SECTION: &'static str = "[segment]";
 
@@ -247,15 +247,8 @@ impl DecodingElementImpl for SegMask {
         }
         let frame = caps::frame_size(incoming.caps);
         let streams = Arc::clone(&self.streams);
-        Ok(Box::new(Masks {
-            tensor: plan.tensor.name,
-            maker,
-            logits,
-            frame,
-            size: settings.size,
-            result,
-            streams,
-        }))
+        let (tensor, size, range) = (plan.tensor.name, settings.size, RangeCheck::default());
+        Ok(Box::new(Masks { tensor, maker, logits, frame, size, result, streams, range }))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

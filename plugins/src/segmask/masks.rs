@@ -9,7 +9,7 @@ use super::enums::Size;
 use super::instances::Instances;
 use super::target::Target;
 use super::whole::{Smoothed, Wanted, Whole};
-use crate::decoding::{Counts, Decode, Side};
+use crate::decoding::{Counts, Decode, Remark, Side};
 use crate::meta::mask::{self, Kind};
 use crate::meta::object::objects;
 use crate::meta::tensor::TensorSet;
@@ -29,6 +29,27 @@ pub(super) struct Masks {
     pub result: Target,
     /// The element's: it outlasts caps, which may change whenever another stream has its turn.
     pub streams: Arc<Mutex<Streams<Smoothed>>>,
+    pub range: RangeCheck,
+}
+
+/// Whether the user has been told of class numbers that a byte cannot hold.
+#[derive(Debug, Default)]
+pub(super) struct RangeCheck {
+    told: bool,
+    remark: Option<Remark>,
+}
+
+impl RangeCheck {
+    /// So many of them were in a frame.
+    fn see(&mut self, outside: usize, tensor: &str) {
+        if outside == 0 || std::mem::replace(&mut self.told, true) {
+            return;
+        }
+        self.remark = Some(Remark::Warning(format!(
+            "{outside} of the class numbers in '{tensor}' are not from 0 to 255: these cells became class 0. The property stats \
+             counts them in out-of-range"
+        )));
+    }
 }
 
 /// What makes them, and of what kind they are.
@@ -50,7 +71,7 @@ impl Decode for Masks {
                 "masks are made of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
             );
         };
-        let Self { tensor, maker, frame: frame_size, size, result, streams, .. } = self;
+        let Self { tensor, maker, frame: frame_size, size, result, streams, range, .. } = self;
         match maker {
             MaskMaker::Instances(instances) => {
                 let masks = instances.make(set, &objects(frame), side)?;
@@ -63,13 +84,20 @@ impl Decode for Masks {
                 let resized = *size == Size::Frame || !matches!(result, Target::Meta);
                 let wanted = Wanted { to_frame: set.to_frame, frame: *frame_size, frame_size: resized };
                 let made = whole.make(logits, &wanted, side, &mut lock(streams))?;
-                let non_finite = usize::try_from(made.non_finite).unwrap_or(usize::MAX);
+                let count = |n| usize::try_from(n).unwrap_or(usize::MAX);
+                let (non_finite, outside) = (count(made.non_finite), count(made.out_of_range));
+                range.see(outside, tensor);
                 result.deliver(made, kind, frame)?;
                 counts.add("masks", 1);
                 counts.add("non-finite", non_finite);
+                counts.add("out-of-range", outside);
             }
         }
         Ok(())
+    }
+
+    fn remark(&mut self) -> Option<Remark> {
+        self.range.remark.take()
     }
 
     fn expected(&self) -> Option<Expected> {

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::preproc;
 use cudainfer_kernels::segment::{Classes, Params, Prototypes, Segmenter};
-use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
@@ -31,6 +31,9 @@ pub(super) struct Settings {
 
 /// The value from which on a channel counts as seen, unless the property or the sidecar has another one.
 pub(super) const THRESHOLD: f32 = 0.5;
+
+/// Classes that a mask's byte tells apart.
+const MOST_CLASSES: usize = 256;
 
 /// What is done with a model's outputs.
 #[derive(Clone, Debug)]
@@ -136,9 +139,13 @@ impl Settings {
     ) -> Result<(Work, Option<String>), String> {
         let sidecar = &info.segment;
         let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
-        let channels = Segmenter::new(tensor, input, Params { layout, soft: true, ..Params::default() });
+        // The model has chosen the classes itself.
+        let class_map = !matches!(tensor.ty, TensorType::Float32 | TensorType::Float16);
+        let channels =
+            Segmenter::new(tensor, input, Params { layout, soft: !class_map, ..Params::default() });
         let channels = channels.map_err(said)?.channels();
         let mode = match mode {
+            Mode::Auto if class_map => Mode::Argmax,
             Mode::Auto if channels == 1 => Mode::Threshold,
             Mode::Auto => Mode::Argmax,
             mode => mode,
@@ -183,6 +190,12 @@ impl Settings {
         let (info, contradicted) =
             if pair { (info.clone(), None) } else { settle_labels(info, Some(channels)) };
         let labels = &info.output.labels;
+        // How many classes the numbers may be of is not known without names.
+        let channels = match labels.len() {
+            _ if !class_map => channels,
+            0 => MOST_CLASSES,
+            named => named.min(MOST_CLASSES),
+        };
         let number = u32::try_from(channel).unwrap_or(u32::MAX);
         let name = if pair { labels[1].clone() } else { info.label(number) };
         let fits = pair || labels.is_empty() || labels.len() == channels;

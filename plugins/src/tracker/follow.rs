@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::track::{Track, TrackerInput};
+use cudainfer_kernels::track::{self as kernels, Track, TrackerInput};
 
 use super::appearance::EmbeddingKind;
 use super::log::CAT;
@@ -26,6 +26,8 @@ pub(super) struct State {
     /// The last caps, and the skeleton of the model that they are of.
     caps: Option<gst::Caps>,
     skeleton: Option<Skeleton>,
+    /// Whether an element upstream gives objects embeddings.
+    embedded: bool,
 }
 
 /// What a frame, or any so far, has given reason to warn of.
@@ -110,7 +112,15 @@ impl State {
     /// Of an element that has just started.
     pub fn new(streams: Streams<StreamTracker>, publish_lost: bool) -> Self {
         let warned = Warnings::default();
-        Self { streams, tracks: Vec::new(), publish_lost, warned, caps: None, skeleton: None }
+        Self {
+            streams,
+            tracks: Vec::new(),
+            publish_lost,
+            warned,
+            caps: None,
+            skeleton: None,
+            embedded: false,
+        }
     }
 
     /// Frames have these caps from now on.
@@ -122,9 +132,10 @@ impl State {
         element: &Surroundings<'_>,
         caps: &gst::Caps,
         skeleton: Option<Skeleton>,
+        embedded: bool,
     ) -> Result<(), String> {
-        (self.caps, self.skeleton) = (Some(caps.clone()), skeleton);
-        prepare(element, self.streams.current_mut(), caps, self.skeleton.as_ref())
+        (self.caps, self.skeleton, self.embedded) = (Some(caps.clone()), skeleton, embedded);
+        prepare(element, self.streams.current_mut(), caps, self.skeleton.as_ref(), embedded)
     }
 
     /// One frame. Returns what is to be warned of.
@@ -136,18 +147,20 @@ impl State {
         element: &Surroundings<'_>,
         buffer: &mut gst::BufferRef,
     ) -> Result<Warnings, String> {
-        let Self { streams, tracks, publish_lost, warned, caps, skeleton } = self;
+        let Self { streams, tracks, publish_lost, warned, caps, skeleton, embedded } = self;
         let tally = element.tally;
         let tracked = streams.current_mut();
         if let Some(caps) = caps {
-            prepare(element, tracked, caps, skeleton.as_ref())?;
+            prepare(element, tracked, caps, skeleton.as_ref(), *embedded)?;
         }
         let seen = objects(buffer);
         tracked.scene.see(&seen);
         choose_crowd_device(element, tracked);
         let StreamTracker { tracker, scene, pace, embedder, camera, late, .. } = tracked;
         let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
-        embedder.see(buffer, &seen, scene.members(), &boxes)?;
+        if let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
+            compare_by(tracker, kind, &lock(element.settings))?;
+        }
         let camera = camera.see(buffer, &boxes)?;
         if embedder.used_up_tensors() {
             TensorSet::take(buffer);
@@ -220,6 +233,7 @@ fn prepare(
     tracked: &mut StreamTracker,
     caps: &gst::Caps,
     skeleton: Option<&Skeleton>,
+    embedded: bool,
 ) -> Result<(), String> {
     if tracked.caps.as_ref() == Some(caps) {
         return Ok(());
@@ -233,15 +247,24 @@ fn prepare(
         let session = element.gpu.session_now(&element.object, element.counters)?;
         Ok(Arc::clone(session.stream()))
     };
-    let new_kind =
-        tracked.embedder.prepare(caps, settings.appearance, settings.embedding_output(), stream)?;
+    let output = settings.embedding_output();
+    let new_kind = tracked.embedder.prepare(caps, settings.appearance, output, embedded, stream)?;
     if let Some(kind) = new_kind {
-        let distance = settings.appearance_distance(*kind == EmbeddingKind::Histogram);
-        tracked.tracker.change_appearance(distance).map_err(|e| e.to_string())?;
+        compare_by(&mut tracked.tracker, kind, &settings)?;
     }
     tracked.camera.prepare(caps, settings.camera_motion(), stream)?;
     tracked.caps = Some(caps.clone());
     Ok(())
+}
+
+/// Embeddings of another kind have another distance, and cannot be compared with those before.
+fn compare_by(
+    tracker: &mut kernels::Tracker,
+    kind: &EmbeddingKind,
+    settings: &Settings,
+) -> Result<(), String> {
+    let distance = settings.appearance_distance(*kind == EmbeddingKind::Histogram);
+    tracker.change_appearance(distance).map_err(|e| e.to_string())
 }
 
 /// A track as metadata has it, in a video of so many frames per second.

@@ -17,6 +17,7 @@ use super::scene::Scene;
 use super::settings::Settings;
 use super::stream_tracker::StreamTracker;
 use crate::device::{self, Gpu};
+use crate::embed::rows;
 use crate::model::{ModelInfo, accepts};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
@@ -205,12 +206,13 @@ impl BaseTransformImpl for Tracker {
 
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let oks = lock(&self.settings).similarity == Similarity::Oks;
-        let sink = self.obj().static_pad("sink").filter(|_| oks);
-        let skeleton = sink.map(|sink| ModelInfo::ask_skeleton(&sink));
+        let sink = self.obj().static_pad("sink");
+        let embedded = sink.as_ref().is_some_and(rows::are_made_upstream);
+        let skeleton = sink.filter(|_| oks).map(|sink| ModelInfo::ask_skeleton(&sink));
         let prepared = {
             let mut state = lock(&self.state);
             let Some(state) = state.as_mut() else { return Ok(()) };
-            state.set_caps(&self.surroundings(), incaps, skeleton)
+            state.set_caps(&self.surroundings(), incaps, skeleton, embedded)
         };
         // Messages run handlers, which may stop us: no lock is held here.
         prepared.map_err(|why| {

@@ -3,6 +3,7 @@
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
+use super::log::CAT;
 use crate::caps;
 use crate::inference::{Constant, Engine, FrameTensors, RunShape};
 use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
@@ -104,6 +105,24 @@ fn product<'a>(mut dims: impl Iterator<Item = &'a usize>) -> Option<usize> {
     dims.try_fold(1, |product: usize, dim| product.checked_mul(*dim))
 }
 
+/// The value of an input that the sidecar does not name, but whose name detectors give to the size in which they write their
+/// boxes: with this value, boxes are in pixels of the input tensor.
+fn known(desc: &TensorDesc) -> Option<ConstantValue> {
+    let value = match desc.name.as_str() {
+        // RT-DETR, D-FINE, DEIM.
+        "orig_target_sizes" => ConstantValue::Size(SizeOf::InputWidthHeight),
+        // PaddleDetection: the picture's size as it comes to the network, and by how much it was scaled for that.
+        "im_shape" => ConstantValue::Size(SizeOf::InputHeightWidth),
+        "scale_factor" => ConstantValue::Numbers(vec![1.0, 1.0]),
+        _ => return None,
+    };
+    let two = desc.dims.iter().rev().take(1).all(|dim| dim.is_none_or(|dim| dim == 2));
+    if two {
+        gst::info!(CAT, "{desc} is taken for what its name says, for boxes in pixels of the input tensor");
+    }
+    two.then_some(value)
+}
+
 /// An input that is not the image; `sizes` are the tensor's and the frame's.
 fn constant(
     desc: &TensorDesc,
@@ -111,17 +130,19 @@ fn constant(
     batch: Option<usize>,
     [input, frame]: [[usize; 2]; 2],
 ) -> Result<Constant, String> {
-    let value = info.constants.get(&desc.name).ok_or_else(|| {
+    let known = info.constants.get(&desc.name).cloned().or_else(|| known(desc));
+    let value = known.ok_or_else(|| {
         format!(
             "the model has a second input, {desc}, which has no value. Give it one in the sidecar: [constants] {} = [numbers], \
-             \"input-height-width\" or \"frame-height-width\"",
+             \"input-height-width\", \"input-width-height\" or \"frame-height-width\"",
             desc.name
         )
     })?;
     let pair = |[w, h]: [usize; 2]| vec![h as f64, w as f64];
     let numbers = match value {
-        ConstantValue::Numbers(numbers) => numbers.clone(),
+        ConstantValue::Numbers(numbers) => numbers,
         ConstantValue::Size(SizeOf::InputHeightWidth) => pair(input),
+        ConstantValue::Size(SizeOf::InputWidthHeight) => pair([input[1], input[0]]),
         ConstantValue::Size(SizeOf::FrameHeightWidth) => pair(frame),
     };
     // One open dimension takes what is left of the numbers; further ones are 1. A first one that is the batch's is 1, too.
@@ -155,6 +176,7 @@ fn constant(
             TensorType::Int8 => bytes.extend((n as i8).to_ne_bytes()),
             TensorType::Int32 => bytes.extend((n as i32).to_ne_bytes()),
             TensorType::Int64 => bytes.extend((n as i64).to_ne_bytes()),
+            TensorType::Bool => bytes.push(u8::from(n != 0.0)),
         }
     }
     Ok(Constant { desc: desc.clone(), dims, data: bytes, batched })

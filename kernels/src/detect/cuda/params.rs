@@ -67,6 +67,8 @@ pub struct Decode {
     pub lowest: f32,
     pub min_size: [f32; 2],
     pub first_row: u32,
+    pub capacity: u32,
+    pub padding: u32,
     pub layout: Layout,
     pub rows: [Row; MOST_ROWS],
 }
@@ -98,7 +100,7 @@ pub struct Suppress {
     pub iou: f32,
     pub sigma: f32,
     pub last: u32,
-    pub padding: u32,
+    pub capacity: u32,
     pub delivered: u64,
 }
 
@@ -108,6 +110,8 @@ pub struct Suppress {
 pub struct SuppressRotated {
     pub nms: Suppress,
     pub boxes: Gathered,
+    pub per_anchor: u32,
+    pub padding: u32,
 }
 
 /// `Gather` in the kernel.
@@ -144,10 +148,11 @@ pub struct Gathered {
     angle: u32,
 }
 
-/// `COEFFICIENTS` and `IN_BOX` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
+/// `COEFFICIENTS`, `IN_BOX` and `AROUND` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
 /// because rotated boxes have a kernel of their own.
 const COEFFICIENTS: u32 = 1;
 const IN_BOX: u32 = 16;
+const AROUND: u32 = 64;
 const ROTATED: u32 = 32;
 
 impl Gathered {
@@ -172,6 +177,7 @@ impl Gathered {
             Meaning::Rotated(Angle { place, unit }) => {
                 Self { count: 1, numbers: ROTATED, unit, angle: size(place)?, ..all }
             }
+            Meaning::Around(count) => Self { count: size(count)?, numbers: 2 + AROUND, ..all },
             Meaning::Points(points) => Self {
                 count: size(points.count)?,
                 numbers: size(points.numbers)? + if points.unit.is_none() { IN_BOX } else { 0 },
@@ -222,9 +228,9 @@ impl Gathered {
     }
 }
 
-const _: () = assert!(size_of::<Decode>() == 3768 && size_of::<Suppress>() == 184);
-const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 672 && ROW_BYTES == 56);
-const _: () = assert!(size_of::<SuppressRotated>() == 248);
+const _: () = assert!(size_of::<Decode>() == 3800 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 696 && ROW_BYTES == 56);
+const _: () = assert!(size_of::<SuppressRotated>() == 256);
 
 /// `Counts` in the kernels, and what a report begins with.
 pub const COUNTS_BYTES: usize = 16;

@@ -97,19 +97,20 @@ impl Suppressor {
         Ok(Self { rank: load("rank")?, steps, limits, ranked, top_k_after, iou })
     }
 
-    /// The most candidates that are ranked of so many anchors of a frame.
-    pub fn ranked_of(&self, anchors: usize) -> usize {
-        anchors.min(self.ranked)
+    /// The most candidates that are ranked of so many of a frame.
+    pub fn ranked_of(&self, candidates: usize) -> usize {
+        candidates.min(self.ranked)
     }
 
-    /// Enqueues all of it, for so many frames of so many anchors. `boxes` are where rotated ones lie.
+    /// Enqueues all of it, for so many frames of so many candidates at most. `rotated` is where rotated boxes lie, and how many
+    /// candidates an anchor may become.
     pub fn start(
         &self,
         stream: &CudaStream,
         buffers: &Buffers,
         rows: usize,
-        anchors: usize,
-        boxes: Option<&Gathered>,
+        candidates: usize,
+        rotated: Option<(&Gathered, u32)>,
     ) -> Result<(), DetectError> {
         let window = count(buffers.capacity.window());
         let (among, decay, sigma) = match &self.steps {
@@ -141,7 +142,7 @@ impl Suppressor {
             iou: self.iou,
             sigma,
             last: 1,
-            padding: 0,
+            capacity: count(candidates),
             delivered: buffers.delivered,
         };
         let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
@@ -149,10 +150,10 @@ impl Suppressor {
             // driver has seen the work on them done.
             unsafe { stream.launch(kernel, [x, y, count(rows)], [threads, 1, 1], 0, params) }
         };
-        let blocks = count(anchors.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
+        let blocks = count(candidates.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
         launch(&self.rank, [blocks, 1], RANKERS, &params)?;
-        // As many windows as these anchors may need; a window without candidates is over at once.
-        let ranked = self.ranked_of(anchors).max(1);
+        // As many windows as these candidates may need; a window without candidates is over at once.
+        let ranked = self.ranked_of(candidates).max(1);
         match &self.steps {
             Steps::Soft { soften, .. } => launch(soften, [1, 1], SELECTORS, &params)?,
             Steps::Greedy { select, .. } | Steps::Rotated { select, .. } | Steps::Nothing { select } => {
@@ -162,12 +163,13 @@ impl Suppressor {
                     let chunks = count((ranked - start).min(WINDOW).div_ceil(32));
                     let pairs = [chunks, chunks.div_ceil(WORDS)];
                     let mut selection = params;
-                    match (&self.steps, boxes) {
+                    match (&self.steps, rotated) {
                         (Steps::Greedy { suppress, .. }, _) => launch(suppress, pairs, SUPPRESSORS, &params)?,
-                        (Steps::Rotated { suppress, .. }, Some(boxes)) => {
+                        (Steps::Rotated { suppress, .. }, Some((boxes, per_anchor))) => {
                             // It says itself what goes; there is no matrix to compare with.
                             selection.among = NOTHING;
-                            let params = SuppressRotated { nms: params, boxes: *boxes };
+                            let params =
+                                SuppressRotated { nms: params, boxes: *boxes, per_anchor, padding: 0 };
                             let grid = [pairs[0], pairs[1], count(rows)];
                             // SAFETY: as above; the boxes lie in a tensor that is as large as the decoder has checked,
                             // and that stays as `CudaDetector::start` demands.

@@ -8,6 +8,7 @@ use super::super::DecoderKind;
 use super::super::offer::{Fit, Offer};
 use super::head::{Head, Reading};
 use super::matrix::single;
+use super::yolov8::{Anchors, surest};
 
 const KIND: DecoderKind = DecoderKind::YoloObb;
 
@@ -27,10 +28,9 @@ pub fn wanted(offer: &Offer<'_>) -> String {
 pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     // Labels that lack one class would look the same, and [M, 7] is also what YOLOv7 writes, with the frame's number first: the
     // decoder must be named, as Ultralytics' metadata does.
-    single(offer, |plane| {
-        let columns = Head::columns(KIND, offer, plane, 1);
-        columns.or_else(|| Head::suppressed(KIND, offer, plane, 1)).map(fit)
-    })
+    let [columns, rows] =
+        Anchors::ALL.map(|anchors| single(offer, |plane| Head::raw(KIND, offer, plane, anchors, 1).map(fit)));
+    surest([columns, single(offer, |plane| Head::suppressed(KIND, offer, plane, 1).map(fit)), rows])
 }
 
 fn fit((head, evidence, classes): Reading) -> Fit<Plan> {

@@ -51,6 +51,11 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
 }
 
 impl Plan {
+    /// What makes its scores probabilities.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
     fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
         let cells = self.grid.cells;
         let wanted = || match self.classes {
@@ -77,7 +82,7 @@ impl Plan {
 
     pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
         let rows = read(&outputs[self.output], self.shape(outputs)?);
-        objectness::decode(&rows, self.activation, into, |anchor, [x, y, w, h]| {
+        objectness::decode(&rows, 0, self.activation, into, |anchor, [x, y, w, h]| {
             let Some(level) = self.grid.level_of(anchor) else { return [f32::NAN; 4] };
             let (column, row) = level.position(anchor - level.first);
             let stride = level.stride as f32;

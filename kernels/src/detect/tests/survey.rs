@@ -7,7 +7,7 @@ fn survey(tensors: &[Tensor], kind: DecoderKind, hints: &Hints) -> (Survey, Expe
     let decoder = choose(&descs(tensors), [64, 64], Some(kind), hints).unwrap();
     let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
     let params = Params { confidence: 0.4, ..Params::default() };
-    (decoder.survey(&views, &params, [64, 64]).unwrap(), decoder.expected(hints, &params, 2))
+    (decoder.survey(&views, &params, [64, 64]).unwrap(), decoder.expected(&params, 2))
 }
 
 #[test]
@@ -65,4 +65,32 @@ fn boxes_and_scores_are_normalized_and_their_softmax_has_the_background_in_it() 
     assert!((survey.highest - 1.0 / 3.0).abs() < 1e-6, "{survey:?}");
     assert_eq!(expected.normalized, Some(true));
     assert_eq!(expected.twice, Expected::of_probabilities(sanity::Activation::Softmax, 1, Some(3)));
+}
+
+#[test]
+fn the_activation_is_the_one_that_is_applied_even_if_no_hint_says_it() {
+    let logits = Tensor::new("logits", &[1, 4, 3], &[-4.0; 12]);
+    let tensors = [logits, Tensor::new("pred_boxes", &[1, 4, 4], &[0.5; 16])];
+    for (classes, activation, columns) in
+        [(3, sanity::Activation::Sigmoid, 3), (2, sanity::Activation::Softmax, 3)]
+    {
+        let hints = Hints { classes: Some(classes), ..Hints::default() };
+        let (survey, expected) = survey(&tensors, DecoderKind::Queries, &hints);
+        assert_eq!(expected.activation, activation);
+        assert_eq!(expected.twice, Expected::of_probabilities(activation, 1, Some(columns)));
+        assert_eq!((expected.normalized, expected.final_scores, survey.finite), (Some(true), false, 4));
+    }
+}
+
+#[test]
+fn a_label_that_no_class_has_is_no_score_that_is_not_finite() {
+    let tensors = [
+        Tensor::new("boxes", &[1, 2, 4], &[8.0, 8.0, 24.0, 24.0, 0.0, 0.0, 9.0, 9.0]),
+        Tensor::new("scores", &[1, 2], &[0.5, 0.25]),
+        Tensor::new("labels", &[1, 2], &[7.0, 9.0]),
+    ];
+    let hints = Hints { classes: Some(2), ..Hints::default() };
+    let (survey, expected) = survey(&tensors, DecoderKind::Detections, &hints);
+    assert_eq!((survey.finite, survey.non_finite, survey.class), (0, 0, None));
+    assert!(expected.final_scores);
 }

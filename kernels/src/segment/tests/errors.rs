@@ -30,7 +30,9 @@ fn the_layout_is_the_one_that_fits_the_input() {
 #[test]
 fn logits_that_are_none_are_refused_in_a_sentence() {
     for (logits, says) in [
-        ("x:int64:1x2x32x64", "must be float16 or float32"),
+        ("x:int64:1x2x32x64", "must be 1xHxW, 1x1xHxW, 1xHxWx1 or HxW"),
+        ("x:int64:1x?x64", "all of them known"),
+        ("x:uint8:3x32x64", "must be 1xHxW"),
         ("x:float32:1x2x?x64", "all of them known"),
         ("x:float32:64", "1xCxHxW"),
         ("x:float32:1x1x2x32x64", "1xCxHxW"),

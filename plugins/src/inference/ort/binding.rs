@@ -99,6 +99,7 @@ impl Binding {
             TensorType::Int8 => of!(i8),
             TensorType::Int32 => of!(i32),
             TensorType::Int64 => of!(i64),
+            TensorType::Bool => of!(bool),
         }
     }
 }

@@ -19,7 +19,7 @@ use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
 use super::log::CAT;
 use crate::inference::cache::{Cache, Graph};
-use crate::inference::shape::Input;
+use crate::inference::shape::{Input, batch_dims};
 use crate::inference::{Config, InferenceError, Provider, RunShape, Session};
 use crate::meta::tensor;
 use crate::model::ModelError;
@@ -33,6 +33,8 @@ pub(super) struct OrtSession {
     session: ManuallyDrop<ort::session::Session>,
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
+    /// Whether the outputs' sizes have turned out to depend on the picture.
+    varies: bool,
     /// Where a batch's tensors are put together on the host; 16 bytes each, so that every type is aligned.
     gathered: Vec<u128>,
     /// The stream that the session works in, and must not outlive.
@@ -89,6 +91,7 @@ impl OrtSession {
             session: ManuallyDrop::new(session),
             inputs,
             outputs,
+            varies: false,
             gathered: Vec::new(),
             _stream: stream,
         }
@@ -138,7 +141,7 @@ impl Session for OrtSession {
 
     fn rows(&self, shape: &RunShape, frames: usize) -> usize {
         match &self.gpu {
-            Some(gpu) if shape.is_known() => gpu.rows(shape, frames),
+            Some(gpu) if shape.is_known() && !self.varies => gpu.rows(shape, frames),
             _ => shape.rows(frames),
         }
     }
@@ -150,7 +153,10 @@ impl Session for OrtSession {
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
         match &mut self.gpu {
-            Some(gpu) if shape.is_known() => gpu.run(&mut self.session, shape, images),
+            Some(gpu) if shape.is_known() && !self.varies => {
+                let made = gpu.run(&mut self.session, shape, images);
+                made.or_else(|failure| self.run_other_size(shape, images, failure))
+            }
             Some(gpu) => {
                 // Sizes that depend on the picture are known only behind the run.
                 gpu.stream().counters().fallbacks.add(1);
@@ -213,6 +219,39 @@ impl Session for OrtSession {
             });
         }
         Ok(tensors)
+    }
+}
+
+impl OrtSession {
+    /// What a run is that has failed on the GPU because the outputs' sizes depend on the picture after all: one through the
+    /// host, as all that follow.
+    fn run_other_size(
+        &mut self,
+        shape: &RunShape,
+        images: &[&gst::BufferRef],
+        failure: InferenceError,
+    ) -> Result<Vec<tensor::Tensor>, InferenceError> {
+        let open = self.outputs.iter().any(|output| output.dims.contains(&None));
+        if failure.is_memory() || !open {
+            return Err(failure);
+        }
+        let Ok(made) = self.run_on_host(shape, images) else { return Err(failure) };
+        let rows = shape.rows(images.len());
+        let other = |(made, desc): (&tensor::Tensor, &TensorDesc)| {
+            !made.desc.dims.iter().copied().eq(batch_dims(desc, rows).into_iter().map(Some))
+        };
+        if !made.iter().zip(&shape.outputs).any(other) {
+            return Err(failure);
+        }
+        gst::warning!(
+            CAT,
+            "the outputs' sizes depend on the picture: from now on they come through the host"
+        );
+        self.varies = true;
+        if let Some(gpu) = &self.gpu {
+            gpu.stream().counters().fallbacks.add(1);
+        }
+        Ok(made)
     }
 }
 
@@ -300,6 +339,7 @@ fn tensor_type(ty: &TensorElementType) -> Option<TensorType> {
         TensorElementType::Int8 => TensorType::Int8,
         TensorElementType::Int32 => TensorType::Int32,
         TensorElementType::Int64 => TensorType::Int64,
+        TensorElementType::Bool => TensorType::Bool,
         _ => return None,
     })
 }
@@ -328,6 +368,13 @@ fn value<'a>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, InferenceErr
         TensorType::Int8 => of::<i8>(input),
         TensorType::Int32 => of::<i32>(input),
         TensorType::Int64 => of::<i64>(input),
+        TensorType::Bool => {
+            let values: Vec<bool> = input.data.iter().map(|byte| *byte != 0).collect();
+            let value = Tensor::from_array((dims(input), values));
+            value
+                .map(|value| value.into_dyn().into())
+                .map_err(|e| InferenceError::Run(format!("'{}': {e}", input.name)))
+        }
     }
 }
 
@@ -365,6 +412,7 @@ impl AsRef<[u8]> for OutputBytes {
             TensorType::Int8 => of::<i8>(&self.value),
             TensorType::Int32 => of::<i32>(&self.value),
             TensorType::Int64 => of::<i64>(&self.value),
+            TensorType::Bool => of::<bool>(&self.value),
         }
     }
 }

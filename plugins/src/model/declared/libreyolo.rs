@@ -1,17 +1,13 @@
-//! libreyolo's exporter writes `model_family`, `task`, `names` (JSON, with numbers as keys), `imgsz_h` and `imgsz_w`. How a
-//! family prepares its input and what its outputs are is a matter of its code (libreyolo/models/FAMILY/utils.py).
+//! libreyolo's exporter writes `model_family`, `task`, `names` (JSON, with numbers as keys), `model_size`, `imgsz_h` and `imgsz_w`.
+//! How a family prepares its input and what its outputs are is a matter of its code (libreyolo/models/FAMILY/utils.py).
 
-use super::Declared;
-use super::values::{brief, height_and_width, names, normalize};
-use crate::model::enums::detection::{Decoder, NmsMode};
-use crate::model::enums::tensor::{ChannelOrder, Resize};
+use super::source::Declared;
+use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, height_and_width, names, normalize};
+use crate::model::enums::detection::Decoder;
+use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
 use crate::model::onnx::Metadata;
 use crate::model::origin::Source;
-use cudainfer_kernels::detect::{Activation, BoxFormat};
-
-/// ImageNet's mean and standard deviation, in 0..1.
-const MEAN: [f32; 3] = [0.485, 0.456, 0.406];
-const STD: [f32; 3] = [0.229, 0.224, 0.225];
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
 
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let family = metadata.get("model_family")?;
@@ -32,30 +28,39 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let (input, output) = (&mut words.input, &mut words.output);
     input.channels = Some(ChannelOrder::Rgb);
     input.resize = Some(Resize::Stretch);
-    let corner = "the picture at the letterbox's top left is taken for one in its middle";
     match family {
         "yolox" => {
             (input.channels, input.resize, input.padding) =
-                (Some(ChannelOrder::Bgr), Some(Resize::Letterbox), Some(114));
+                (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
             normalize(input, 1.0, None, None);
-            declared.inexact.push(corner.into());
         }
         "yolo9" => {
-            (input.resize, input.padding) = (Some(Resize::Letterbox), Some(114));
+            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(114));
             normalize(input, 1.0 / 255.0, None, None);
-            declared.inexact.push(corner.into());
             (output.decoder, output.box_format) = (Some(Decoder::Yolov8), Some(BoxFormat::Corners));
         }
-        "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "rfdetr" => {
-            match family {
-                "rfdetr" => normalize(input, 1.0 / 255.0, Some(MEAN.to_vec()), Some(STD.to_vec())),
-                _ => normalize(input, 1.0 / 255.0, None, None),
+        "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "deim" | "deimv2" | "rfdetr" | "lwdetr" | "detr"
+        | "deformable_detr" | "dinodetr" => {
+            // OpenCV resizes for the first three, Pillow for the others.
+            if !matches!(family, "rtdetr" | "rtdetrv2" | "rfdetr") {
+                input.interpolation = Some(Interpolation::PilBilinear);
             }
-            output.decoder = Some(Decoder::BoxesScores);
-            output.box_format = Some(BoxFormat::CenterSize);
-            output.normalized = Some(true);
-            output.activation = Some(Activation::Sigmoid);
-            output.nms = Some(NmsMode::None);
+            let is_normalized = match family {
+                "rfdetr" | "lwdetr" | "detr" | "deformable_detr" | "dinodetr" => true,
+                // Those with DINO's backbone.
+                "deimv2" => matches!(metadata.get("model_size"), Some("s" | "m" | "l" | "x")),
+                _ => false,
+            };
+            let [mean, std] =
+                [IMAGENET_MEAN, IMAGENET_STD].map(|values| is_normalized.then(|| values.to_vec()));
+            normalize(input, 1.0 / 255.0, mean, std);
+            output.decoder = Some(Decoder::Queries);
+            if family == "detr" {
+                output.activation = Some(Activation::Softmax);
+                output.background = Some(Background::Last);
+            } else {
+                output.activation = Some(Activation::Sigmoid);
+            }
         }
         other => {
             (input.channels, input.resize) = (None, None);
@@ -97,11 +102,32 @@ mod tests {
             (Some(Decoder::Yolov8), Some(BoxFormat::Corners))
         );
         let rfdetr = declared("rfdetr", "detect", "{}").unwrap().words;
-        assert_eq!((rfdetr.input.resize, rfdetr.input.mean), (Some(Resize::Stretch), Some(MEAN.to_vec())));
+        assert_eq!(
+            (rfdetr.input.resize, rfdetr.input.mean),
+            (Some(Resize::Stretch), Some(IMAGENET_MEAN.to_vec()))
+        );
         assert_eq!(
             (rfdetr.output.decoder, rfdetr.output.activation),
-            (Some(Decoder::BoxesScores), Some(Activation::Sigmoid))
+            (Some(Decoder::Queries), Some(Activation::Sigmoid))
         );
+        assert_eq!(rfdetr.input.interpolation, None);
+        let dfine = declared("dfine", "detect", "{}").unwrap().words;
+        assert_eq!(
+            (dfine.input.mean, dfine.input.interpolation, dfine.output.activation),
+            (None, Some(Interpolation::PilBilinear), Some(Activation::Sigmoid))
+        );
+        let detr = declared("detr", "detect", "{}").unwrap().words;
+        assert_eq!(detr.input.std, Some(IMAGENET_STD.to_vec()));
+        assert_eq!(
+            (detr.output.decoder, detr.output.activation, detr.output.background),
+            (Some(Decoder::Queries), Some(Activation::Softmax), Some(Background::Last))
+        );
+        for (size, mean) in [("s", Some(IMAGENET_MEAN.to_vec())), ("n", None)] {
+            let entries = [("model_family", "deimv2"), ("libreyolo_version", "1.6"), ("model_size", size)];
+            let entries = entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+            let words = read(&Metadata { entries, ..Metadata::default() }).unwrap().words;
+            assert_eq!((words.input.mean, words.output.decoder), (mean, Some(Decoder::Queries)), "{size}");
+        }
     }
 
     #[test]

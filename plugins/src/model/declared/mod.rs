@@ -7,9 +7,11 @@
 mod huggingface;
 mod libreyolo;
 mod paddle;
+mod ppocr;
 mod python;
 mod roboflow;
 mod sleap_nn;
+mod source;
 mod timm;
 mod transformers;
 mod ultralytics;
@@ -20,36 +22,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
+pub use source::Declared;
+
 use super::onnx;
-use super::origin::{Origin, Source};
-use super::sidecar::Sidecar;
 use crate::files;
-
-/// What one source says.
-#[derive(Clone, Debug, Default)]
-pub struct Declared {
-    /// Who says it.
-    pub origin: Origin,
-    /// What it says, in the sidecar's words.
-    pub words: Sidecar,
-    /// What the sidecar's words can say only approximately, a phrase each.
-    pub inexact: Vec<String>,
-    /// The layout of the outputs in the source's words, if no decoder reads it.
-    pub unsupported: Option<String>,
-}
-
-impl Declared {
-    fn new(source: Source, maker: &str) -> Self {
-        Self { origin: Origin { source, maker: maker.into() }, ..Self::default() }
-    }
-
-    /// Whether it says anything at all.
-    fn is_silent(&self) -> bool {
-        self.unsupported.is_none()
-            && self.inexact.is_empty()
-            && super::origin::Group::ALL.iter().all(|group| !group.is_set(&self.words))
-    }
-}
 
 /// What the model's file and the files beside it say, the most trustworthy first, and notes about what could not be read.
 pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
@@ -58,7 +34,7 @@ pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
     if metadata.incomplete && !metadata.entries.is_empty() {
         notes.push("some of the file's metadata is damaged or too long, and was left out".into());
     }
-    let mut found: Vec<Declared> = [ultralytics::read, libreyolo::read, sleap_nn::read]
+    let mut found: Vec<Declared> = [ultralytics::read, libreyolo::read, sleap_nn::read, ppocr::read]
         .into_iter()
         .filter_map(|read| read(&metadata))
         .collect();

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
+use super::source::Declared;
 use super::values::{brief, by_channel, height_and_width, names, normalize};
-use super::{Declared, yaml};
+use super::yaml;
 use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
 use crate::model::origin::Source;
 

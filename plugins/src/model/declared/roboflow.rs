@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::Declared;
+use super::source::Declared;
 use super::values::names;
 use crate::model::enums::tensor::Resize;
 use crate::model::origin::Source;

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::Declared;
+use super::source::Declared;
 use super::values::{brief, names, normalize};
 use crate::model::Skeleton;
 use crate::model::onnx::Metadata;

@@ -1,9 +1,10 @@
 //! timm's `config.json`: `architecture`, `pretrained_cfg` (`input_size` as channels, height, width; `mean`, `std`,
 //! `interpolation`, `crop_pct`, `crop_mode`), `label_names`.
 
+use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde_json::Value;
 
-use super::Declared;
+use super::source::Declared;
 use super::values::{brief, by_channel, names, normalize, size};
 use crate::model::enums::tensor::{Interpolation, Resize};
 use crate::model::origin::Source;
@@ -24,11 +25,7 @@ pub(super) fn read(configuration: &Value) -> Option<Declared> {
     match all.get("crop_mode").and_then(Value::as_str).unwrap_or("center") {
         "center" => {
             input.resize = Some(Resize::CenterCrop);
-            if let Some(share) = crop.filter(|share| (0.01..1.0).contains(share)) {
-                declared
-                    .inexact
-                    .push(format!("a crop to {share} of the picture is taken for one without a margin"));
-            }
+            input.crop_ratio = crop.filter(|share| (MIN_CROP_RATIO..1.0).contains(share));
         }
         "squash" => input.resize = Some(Resize::Stretch),
         "border" => input.resize = Some(Resize::Letterbox),
@@ -36,11 +33,11 @@ pub(super) fn read(configuration: &Value) -> Option<Declared> {
     }
     match all.get("interpolation").and_then(Value::as_str) {
         Some("nearest") => input.interpolation = Some(Interpolation::Nearest),
+        Some("bilinear") => input.interpolation = Some(Interpolation::PilBilinear),
+        Some("bicubic") => input.interpolation = Some(Interpolation::PilBicubic),
         Some(other) => {
-            input.interpolation = Some(Interpolation::Bilinear);
-            declared
-                .inexact
-                .push(format!("interpolation '{}' with antialiasing is taken for bilinear", brief(other)));
+            input.interpolation = Some(Interpolation::PilBicubic);
+            declared.inexact.push(format!("interpolation '{}' is taken for bicubic", brief(other)));
         }
         None => (),
     }
@@ -55,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_classifiers_input_is_read_and_what_has_no_word_is_noted() {
+    fn a_classifiers_input_is_read() {
         let mut configuration = json!({
             "architecture": "resnet50", "num_classes": 2, "label_names": ["cat", "dog"],
             "pretrained_cfg": {"input_size": [3, 224, 192], "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225],
@@ -72,10 +69,14 @@ mod tests {
             (Some(1.0 / 255.0), Some(&[0.485, 0.456, 0.406][..]))
         );
         assert_eq!(read_as.words.output.labels, ["cat", "dog"]);
-        assert_eq!(read_as.inexact.len(), 2);
+        assert_eq!((input.crop_ratio, input.interpolation), (Some(0.95), Some(Interpolation::PilBicubic)));
+        assert_eq!(read_as.inexact, [""; 0]);
         assert_eq!(read_as.origin.to_string(), "a file beside it (config.json, timm)");
         configuration["pretrained_cfg"]["crop_mode"] = json!("squash");
-        assert_eq!(read(&configuration).unwrap().words.input.resize, Some(Resize::Stretch));
+        configuration["pretrained_cfg"]["interpolation"] = json!("lanczos");
+        let squashed = read(&configuration).unwrap();
+        assert_eq!(squashed.words.input.resize, Some(Resize::Stretch));
+        assert_eq!((squashed.words.input.crop_ratio, squashed.inexact.len()), (None, 1));
     }
 
     #[test]

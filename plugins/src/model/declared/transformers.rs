@@ -1,14 +1,15 @@
 //! transformers' `config.json` (`model_type`, `architectures`, `id2label`, `problem_type`) and `preprocessor_config.json`
-//! (`size`, `resample`, `do_rescale`, `rescale_factor`, `do_normalize`, `image_mean`, `image_std`, `do_center_crop`, `crop_size`,
+//! (`size`, `max_size`, `resample`, `do_rescale`, `rescale_factor`, `do_normalize`, `image_mean`, `image_std`, `do_center_crop`, `crop_size`,
 //! `do_pad`, `pad_size`).
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+use cudainfer_kernels::detect::{Activation, Background};
+use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde_json::Value;
 
-use super::Declared;
-use super::values::{brief, by_channel, float, names, normalize, size};
+use super::source::Declared;
+use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, by_channel, float, names, normalize, size};
 use crate::model::enums::classes;
-use crate::model::enums::detection::{Decoder, NmsMode};
+use crate::model::enums::detection::Decoder;
 use crate::model::enums::tensor::{Interpolation, Resize};
 use crate::model::origin::Source;
 use crate::model::sidecar::Sidecar;
@@ -49,17 +50,20 @@ fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
             let first = output.labels.first().map(|label| label.to_ascii_lowercase());
             segment.background = Some(if first.as_deref() == Some("background") { 0 } else { -1 });
         }
+        // Of their processors, post_process_object_detection takes the softmax here, and a query's best class.
         ("ObjectDetection", "detr" | "yolos" | "table-transformer") => {
-            queries(&mut declared.words);
-            declared.words.output.activation = Some(Activation::Softmax);
-            declared.words.output.background = Some(Background::Last);
+            output.decoder = Some(Decoder::Queries);
+            output.activation = Some(Activation::Softmax);
+            output.background = Some(Background::Last);
         }
+        // And here the sigmoid, and the strongest pairs of query and class; all have as many columns as labels.
         (
             "ObjectDetection",
-            "conditional_detr" | "deformable_detr" | "rt_detr" | "rt_detr_v2" | "d_fine" | "dab-detr",
+            "conditional_detr" | "deformable_detr" | "dab-detr" | "rt_detr" | "rt_detr_v2" | "d_fine"
+            | "deimv2" | "lw_detr" | "rf_detr",
         ) => {
-            queries(&mut declared.words);
-            declared.words.output.activation = Some(Activation::Sigmoid);
+            output.decoder = Some(Decoder::Queries);
+            output.activation = Some(Activation::Sigmoid);
         }
         _ => {
             declared.unsupported = Some(format!("architecture '{}'", brief(architecture)));
@@ -67,28 +71,27 @@ fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
     }
 }
 
-/// Boxes of queries: centre and size in 0..1, and none twice.
-fn queries(words: &mut Sidecar) {
-    words.output.decoder = Some(Decoder::BoxesScores);
-    words.output.box_format = Some(BoxFormat::CenterSize);
-    words.output.normalized = Some(true);
-    words.output.nms = Some(NmsMode::None);
-}
+/// The processors of detectors with queries, whose classes have these defaults in common: bilinear interpolation, ImageNet's mean and
+/// std, and a size of one number that is the shorter side.
+const DETECTORS: [&str; 6] = ["Detr", "Yolos", "ConditionalDetr", "DeformableDetr", "RTDetr", "RfDetr"];
 
 fn input(all: &Value, class: &str, declared: &mut Declared) {
     let (input, inexact) = (&mut declared.words.input, &mut declared.inexact);
     let flag = |key, default| all.get(key).and_then(Value::as_bool).unwrap_or(default);
+    let of_detector = DETECTORS.iter().any(|name| class.starts_with(name));
     // Pillow's numbers. It antialiases all but the first.
-    match all.get("resample").and_then(Value::as_u64) {
+    let filter = all.get("resample").map_or(of_detector.then_some(2), Value::as_u64);
+    match filter {
         Some(0) => input.interpolation = Some(Interpolation::Nearest),
         Some(4) => input.interpolation = Some(Interpolation::Area),
-        Some(filter @ (1 | 2 | 3 | 5)) => {
-            input.interpolation = Some(Interpolation::Bilinear);
-            let name = ["", "Lanczos", "bilinear", "bicubic", "", "Hamming"]
-                .get(usize::try_from(filter).unwrap_or(0))
-                .copied()
-                .unwrap_or_default();
-            inexact.push(format!("{name} interpolation with antialiasing is taken for bilinear"));
+        // RF-DETR's does not antialias.
+        Some(2) if class.starts_with("RfDetr") => input.interpolation = Some(Interpolation::Bilinear),
+        Some(2) => input.interpolation = Some(Interpolation::PilBilinear),
+        Some(3) => input.interpolation = Some(Interpolation::PilBicubic),
+        Some(filter @ (1 | 5)) => {
+            input.interpolation = Some(Interpolation::PilBicubic);
+            let name = if filter == 1 { "Lanczos" } else { "Hamming" };
+            inexact.push(format!("{name} interpolation is taken for bicubic"));
         }
         _ => (),
     }
@@ -99,27 +102,39 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
     };
     // RT-DETR's processor does not normalise unless it is told to; all others do.
     let normalizes = flag("do_normalize", !class.starts_with("RTDetr"));
-    let of = |key| all.get(key).and_then(by_channel);
-    match (scale, of("image_mean"), of("image_std")) {
+    let of = |key, usual: [f32; 3]| match all.get(key) {
+        None if of_detector => Some(usual.to_vec()),
+        value => value.and_then(by_channel),
+    };
+    match (scale, of("image_mean", IMAGENET_MEAN), of("image_std", IMAGENET_STD)) {
         (Some(scale), _, _) if !normalizes => normalize(input, scale, None, None),
         (Some(scale), Some(mean), Some(std)) => normalize(input, scale, Some(mean), Some(std)),
         // The class's own mean and std, which are not in the file.
         _ => inexact.push("mean and std are not in the file, so that none are taken".into()),
     }
-    let dims = |key: &str| Dims::of(all.get(key)?);
+    // The longer side's limit goes with a size that is the shorter one.
+    let is_shorter = of_detector && all.get("max_size").is_some();
+    let dims = |key: &str| match Dims::of(all.get(key)?)? {
+        Dims::Both { width, .. } if is_shorter && key == "size" => Some(Dims::Shortest(width)),
+        dims => Some(dims),
+    };
     let crop = dims("crop_size").filter(|_| flag("do_center_crop", false));
     let resized = dims("size").filter(|_| flag("do_resize", true));
     match (crop, resized) {
         (Some(Dims::Fixed { width, height } | Dims::Both { width, height }), resized) => {
             (input.width, input.height) = (Some(width), Some(height));
             input.resize = Some(Resize::CenterCrop);
-            let margin = match resized {
-                Some(Dims::Shortest(shortest)) => shortest != width.min(height),
-                Some(Dims::Both { .. }) => resized != Some(Dims::Both { width, height }),
-                Some(other) => other != Dims::Fixed { width, height },
-                None => true,
+            let is_exact = match resized {
+                Some(Dims::Shortest(shortest)) if width == height => {
+                    input.crop_ratio = crop_ratio(width, shortest);
+                    shortest == width || input.crop_ratio.is_some()
+                }
+                Some(Dims::Fixed { width: w, height: h } | Dims::Both { width: w, height: h }) => {
+                    (w, h) == (width, height)
+                }
+                _ => false,
             };
-            if margin {
+            if !is_exact {
                 inexact.push(
                     "a crop from the middle of a larger picture is taken for one without a margin".into(),
                 );
@@ -132,9 +147,8 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
         (_, Some(Dims::Shortest(_))) => match dims("pad_size").filter(|_| flag("do_pad", true)) {
             Some(Dims::Fixed { width, height } | Dims::Both { width, height }) => {
                 (input.width, input.height) = (Some(width), Some(height));
-                input.resize = Some(Resize::Letterbox);
+                input.resize = Some(Resize::LetterboxTopLeft);
                 input.padding = Some(0);
-                inexact.push("the picture at the letterbox's top left is taken for one in its middle".into());
             }
             _ => {
                 input.resize = Some(Resize::Stretch);
@@ -145,6 +159,15 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
         },
         _ => (),
     }
+}
+
+/// The ratio with which a square crop of `side` pixels is cut from a picture whose shorter side has `shortest`.
+fn crop_ratio(side: u32, shortest: u32) -> Option<f64> {
+    let ratio = f64::from(side) / f64::from(shortest);
+    // The other way round it is rounded down, and must not lose a pixel to the division.
+    let exact = (f64::from(side) / ratio).floor() == f64::from(shortest);
+    let ratio = if exact { ratio } else { f64::from(side) / (f64::from(shortest) + 1e-6) };
+    (MIN_CROP_RATIO..1.0).contains(&ratio).then_some(ratio)
 }
 
 /// The ways to write a size.
@@ -200,18 +223,19 @@ mod tests {
         for (kind, activation, background) in [
             ("detr", Activation::Softmax, Some(Background::Last)),
             ("yolos", Activation::Softmax, Some(Background::Last)),
-            ("rt_detr", Activation::Sigmoid, None),
+            ("table-transformer", Activation::Softmax, Some(Background::Last)),
+            ("conditional_detr", Activation::Sigmoid, None),
             ("deformable_detr", Activation::Sigmoid, None),
+            ("rt_detr", Activation::Sigmoid, None),
+            ("rt_detr_v2", Activation::Sigmoid, None),
+            ("d_fine", Activation::Sigmoid, None),
+            ("deimv2", Activation::Sigmoid, None),
+            ("rf_detr", Activation::Sigmoid, None),
         ] {
             let output = of(kind);
             assert_eq!(
-                (output.decoder, output.box_format),
-                (Some(Decoder::BoxesScores), Some(BoxFormat::CenterSize)),
-                "{kind}"
-            );
-            assert_eq!(
-                (output.activation, output.background, output.normalized),
-                (Some(activation), background, Some(true)),
+                (output.decoder, output.activation, output.background),
+                (Some(Decoder::Queries), Some(activation), background),
                 "{kind}"
             );
             assert_eq!(output.labels, ["N/A", "person"]);
@@ -249,7 +273,7 @@ mod tests {
         let input = vit.words.input;
         assert_eq!((input.width, input.height, input.resize), (Some(192), Some(224), Some(Resize::Stretch)));
         assert_eq!((input.scale, input.std), (Some(1.0 / 255.0), Some(vec![0.5; 3])));
-        assert_eq!(vit.inexact.len(), 1, "antialiasing");
+        assert_eq!((input.interpolation, vit.inexact.len()), (Some(Interpolation::PilBilinear), 0));
         // Without do_normalize in the file, RT-DETR's processor does not.
         let rt = one(
             None,
@@ -275,7 +299,13 @@ mod tests {
             (cropped.words.input.resize, cropped.words.input.width),
             (Some(Resize::CenterCrop), Some(224))
         );
-        assert!(cropped.inexact[0].contains("margin"), "{:?}", cropped.inexact);
+        assert_eq!((cropped.words.input.crop_ratio, cropped.inexact.len()), (Some(0.875), 0));
+        for side in 100..400 {
+            for shortest in side + 1..2 * side {
+                let ratio = crop_ratio(side, shortest).unwrap();
+                assert_eq!((f64::from(side) / ratio).floor(), f64::from(shortest), "{side} of {shortest}");
+            }
+        }
         let detr = one(
             None,
             Some(json!({"feature_extractor_type": "DetrFeatureExtractor", "do_normalize": false,
@@ -283,6 +313,29 @@ mod tests {
         );
         assert_eq!((detr.words.input.width, detr.words.input.resize), (None, Some(Resize::Stretch)));
         assert!(!detr.inexact.is_empty());
+        // As in the first files of DETR on the Hub: 800 is the shorter side, and the rest is the class's default.
+        let first = one(
+            None,
+            Some(
+                json!({"feature_extractor_type": "DetrFeatureExtractor", "do_normalize": true, "do_resize": true,
+            "max_size": 1333, "size": 800}),
+            ),
+        );
+        let input = first.words.input;
+        assert_eq!((input.width, input.resize), (None, Some(Resize::Stretch)));
+        assert_eq!((input.mean, input.std), (Some(IMAGENET_MEAN.to_vec()), Some(IMAGENET_STD.to_vec())));
+        assert_eq!(input.interpolation, Some(Interpolation::PilBilinear));
+        assert_eq!(first.inexact.len(), 1);
+        // RF-DETR's processor interpolates without antialiasing, and normalises.
+        let rf = one(
+            None,
+            Some(json!({"image_processor_type": "RfDetrImageProcessor", "size": {"height": 560, "width": 560},
+            "do_rescale": true, "resample": 2, "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]})),
+        )
+        .words
+        .input;
+        assert_eq!((rf.interpolation, rf.width), (Some(Interpolation::Bilinear), Some(560)));
+        assert_eq!(rf.mean, Some(IMAGENET_MEAN.to_vec()));
     }
 
     #[test]

@@ -1,17 +1,20 @@
 //! Ultralytics' exporter writes Python's text of each value: `task`, `names`, `imgsz` (height, width), `stride`, `head`,
 //! `end2end`, `args` (with `nms`), for poses `kpt_shape` (points, numbers a point) and `kpt_names` (by class). Their predictor
-//! letterboxes with bars of 114, crops for classifiers, and divides by 255. YOLOv5's own exporter writes `stride` and `names`,
-//! and its outputs have another layout than those of the same name by Ultralytics, so that only the shapes tell which.
+//! letterboxes with bars of 114, crops for classifiers, stretches for RT-DETR, and divides by 255. RT-DETR's outputs are rows of
+//! centre, size and the probability of each class, from `version` 8.4.51 on of the strongest class and its number instead.
+//! YOLOv5's own exporter writes `stride` and `names`, and its outputs have another layout than those of the same name by
+//! Ultralytics, so that only the shapes tell which.
 
+use cudainfer_kernels::detect::BoxFormat;
 use serde_json::Value;
 
-use super::Declared;
 use super::python::literal;
+use super::source::Declared;
 use super::values::{brief, height_and_width, names, normalize};
 use crate::model::Skeleton;
 use crate::model::enums::classes;
 use crate::model::enums::detection::Decoder;
-use crate::model::enums::tensor::{ChannelOrder, Resize};
+use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
 use crate::model::onnx::Metadata;
 use crate::model::origin::Source;
 
@@ -37,7 +40,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     }
     if task == Some("classify") {
         input.resize = Some(Resize::CenterCrop);
-        declared.inexact.push("bilinear interpolation with antialiasing is taken for bilinear".into());
+        input.interpolation = Some(Interpolation::PilBilinear);
         // The exported head ends with a softmax.
         words.classify.activation = Some(classes::Activation::None);
         return Some(declared);
@@ -52,7 +55,16 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         || metadata.get("description").is_some_and(|text| text.to_ascii_lowercase().contains("rtdetr"));
     let output = &mut words.output;
     match task {
-        "detect" if is_query => declared.unsupported = Some("RT-DETR's queries".into()),
+        "detect" if is_query => {
+            (input.resize, input.padding) = (Some(Resize::Stretch), None);
+            if ranks_queries(metadata) {
+                output.decoder = Some(Decoder::EndToEnd);
+                output.box_format = Some(BoxFormat::CenterSize);
+                output.normalized = Some(true);
+            } else {
+                output.decoder = Some(Decoder::Queries);
+            }
+        }
         "detect" => output.decoder = Some(if suppressed { Decoder::EndToEnd } else { Decoder::Yolov8 }),
         "segment" => output.decoder = Some(Decoder::YoloSeg),
         "obb" => output.decoder = Some(Decoder::YoloObb),
@@ -71,6 +83,18 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         other => declared.unsupported = Some(format!("task '{}'", brief(other))),
     }
     Some(declared)
+}
+
+/// Whether RT-DETR's export has chosen the strongest pairs of query and class itself.
+fn ranks_queries(metadata: &Metadata) -> bool {
+    // Written by later versions only.
+    if metadata.get("head").is_some() {
+        return true;
+    }
+    let version = metadata.get("version").unwrap_or_default();
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    let version = [numbers.next(), numbers.next(), numbers.next()].map(Option::flatten);
+    matches!(version, [Some(major), Some(minor), Some(patch)] if [major, minor, patch] > [8, 4, 50])
 }
 
 /// Most points of an object that are believed.
@@ -123,10 +147,35 @@ mod tests {
         let classifier = declared("classify", &[]);
         assert_eq!(classifier.words.classify.activation, Some(classes::Activation::None));
         assert_eq!(classifier.words.input.resize, Some(Resize::CenterCrop));
-        assert!(!classifier.inexact.is_empty());
+        assert_eq!(classifier.words.input.interpolation, Some(Interpolation::PilBilinear));
         assert_eq!(declared("obb", &[]).words.output.decoder, Some(Decoder::YoloObb));
-        let other = declared("detect", &[("head", "RTDETRDecoder")]);
+        let other = declared("track", &[]);
         assert!(other.unsupported.is_some() && other.words.output.decoder.is_none());
+    }
+
+    #[test]
+    fn rt_detr_is_stretched_and_its_rows_are_those_of_the_version() {
+        let description = ("description", "Ultralytics rtdetr-l model trained on coco.yaml");
+        for (more, ranked) in [
+            (&[("head", "RTDETRDecoder"), ("version", "8.4.190")][..], true),
+            (&[description, ("version", "8.4.51")], true),
+            (&[description, ("version", "9.0.0")], true),
+            (&[description, ("version", "8.4.50")], false),
+            (&[description, ("version", "8.3.200")], false),
+            (&[description], false),
+            (&[description, ("version", "8.x")], false),
+        ] {
+            let found = declared("detect", more);
+            assert_eq!(found.unsupported, None);
+            let (input, output) = (found.words.input, found.words.output);
+            assert_eq!((input.resize, input.padding, input.mean), (Some(Resize::Stretch), None, None));
+            let expected = if ranked {
+                (Some(Decoder::EndToEnd), Some(BoxFormat::CenterSize), Some(true))
+            } else {
+                (Some(Decoder::Queries), None, None)
+            };
+            assert_eq!((output.decoder, output.box_format, output.normalized), expected, "{more:?}");
+        }
     }
 
     #[test]

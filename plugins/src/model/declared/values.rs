@@ -2,8 +2,12 @@
 
 use serde_json::Value;
 
-use crate::model::input::MAX_SIZE;
+use crate::model::limits::MAX_SIZE;
 use crate::model::sidecar::Input;
+
+/// ImageNet's mean and standard deviation, in 0..1.
+pub(super) const IMAGENET_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
+pub(super) const IMAGENET_STD: [f32; 3] = [0.229, 0.224, 0.225];
 
 /// Most names of classes; ImageNet-21k has 21841.
 const MOST_NAMES: usize = 100_000;
