@@ -1,7 +1,7 @@
 //! The computation behind cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
-//! One module per operation. Each has the parameters, their validation and what runs it on the CPU; all but [`track`] and
-//! [`zones`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]).
+//! One module per operation. Each has the parameters, their validation and what runs it on the CPU; all but [`track`],
+//! [`zones`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]).
 //!
 //! | module | input | output |
 //! |---|---|---|
@@ -18,6 +18,7 @@
 //! | [`camera`] | one frame after the other | how the camera has moved in between |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |
+//! | [`sanity`] | statistics of a model's first outputs | what cannot be right about them |
 //! | [`convert`] | a tensor | the same values in the other float type |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
 
@@ -35,6 +36,7 @@ pub mod group;
 pub mod keypoints;
 pub mod peaks;
 pub mod preproc;
+pub mod sanity;
 pub mod segment;
 pub mod tensor;
 pub mod text;

@@ -95,6 +95,31 @@ fn pixels_and_raw_tensors_stay_on_the_gpu_and_only_results_are_waited_for() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn only_outputs_that_cannot_be_right_are_downloaded_and_warned_about_once() {
+    for (name, text) in [
+        ("detector", None),
+        ("detector-logits", Some("probabilities of 0 to 1 are expected")),
+        ("detector-fractions", Some("set normalized = true")),
+        ("detector-nan", Some("are NaN or infinite")),
+    ] {
+        let line = Line::start(&format!(
+            "videotestsrc num-buffers=300 pattern=red ! video/x-raw,format=RGB,width=64,height=64 ! cudainferupload \
+             ! fusedpreproc device=cuda ! trtinfer name=t model={} provider=cuda ! gpunms name=n device=cuda ! fakesink",
+            model(name)
+        ));
+        let report = line.wait().succeeds();
+        let said: Vec<_> = report.warnings.iter().filter(|warning| warning.starts_with("n: ")).collect();
+        assert_eq!(said.len(), usize::from(text.is_some()), "{name}: {report:?}");
+        assert!(said.iter().all(|warning| text.is_some_and(|text| warning.contains(text))), "{said:?}");
+        // The outputs are downloaded by the memory that trtinfer allocates.
+        let waits = line.element("t").property::<gst::Structure>("stats").get::<u64>("host-waits").unwrap();
+        assert!(if text.is_some() { (1..=4).contains(&waits) } else { waits == 0 }, "{name}: {waits} waits");
+        line.stop();
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn frames_from_system_memory_are_uploaded_once_and_give_the_same() {
     let line = |path: &str, device: &str| {
         found(&format!(

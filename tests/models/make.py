@@ -142,6 +142,20 @@ def detectors() -> None:
     graph.output("detections", F32, [1, 6, 84])
     graph.save("detector", red_and_blue)
 
+    # The same with logits: -4 where there is nothing, up to 4; with boxes in 0..1 of the input; with no score that is a number.
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes, scores - 4, colours * 8)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("detector-logits", red_and_blue)
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes / 64, scores, colours)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("detector-fractions", red_and_blue)
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes, np.full_like(scores, np.nan), colours)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("detector-nan", red_and_blue)
+
     # The same with NaN and infinities beside them: two bad scores, one bad box.
     scores[1, 10], scores[0, 11], scores[0, 12] = np.nan, np.inf, 0.9
     boxes[0, 12] = np.inf

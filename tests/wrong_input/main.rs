@@ -15,6 +15,7 @@ mod outputs;
 mod properties;
 mod sidecars;
 mod strings;
+mod suspicions;
 mod threads;
 mod tiles;
 mod tracks;

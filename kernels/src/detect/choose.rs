@@ -7,7 +7,7 @@ use crate::tensor::{TensorDesc, TensorView};
 use super::attached::{Attached, Extra, Masks, Meaning};
 use super::candidates::Collector;
 use super::cuda::{Gathered, Layout, Output};
-use super::decode::{self, Plan};
+use super::decode::{self, Plan, Scores};
 use super::offer::{Evidence, Fit, Offer};
 use super::params::out_of_range;
 use super::rotated::Rotated;
@@ -58,6 +58,21 @@ impl Decoder {
     /// Whether the model has suppressed overlaps itself.
     pub(super) fn is_suppressed(&self) -> bool {
         self.plan.is_suppressed()
+    }
+
+    /// Whether each box has one label, and not a score for each class.
+    pub(super) fn has_labels(&self) -> bool {
+        self.plan.has_labels()
+    }
+
+    /// How confidences come about.
+    pub(super) fn scores(&self) -> Scores {
+        self.plan.scores()
+    }
+
+    /// Whether boxes are in 0..1 of the tensor, not in its pixels; `None` where they are in neither.
+    pub(super) fn is_normalized(&self) -> Option<bool> {
+        self.plan.is_normalized()
     }
 
     /// Whether every class of an anchor is looked at if that is not set, as the model's own library does

@@ -43,6 +43,7 @@ mod priors;
 mod rotated;
 mod rotated_nms;
 mod suppression;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod text;

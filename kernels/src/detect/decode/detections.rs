@@ -231,6 +231,11 @@ fn only<'a>(mut lists: impl Iterator<Item = &'a &'a List>) -> Option<usize> {
 }
 
 impl Plan {
+    /// Format and unit of its boxes.
+    pub fn coding(&self) -> &BoxCoding {
+        &self.coding
+    }
+
     /// Boxes, and their columns.
     fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
         let columns = if self.scores.is_some() { BOX } else { SCORED };

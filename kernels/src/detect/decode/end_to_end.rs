@@ -102,9 +102,9 @@ impl Plan {
         self.shape(outputs).map(|[_, columns]| (self.output, columns))
     }
 
-    /// Tensor pixels per unit.
-    pub fn unit(&self) -> [f32; 2] {
-        self.boxes.parts().1
+    /// Format and unit of its boxes.
+    pub fn coding(&self) -> &BoxCoding {
+        &self.boxes
     }
 
     fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {

@@ -16,6 +16,7 @@ mod objectness;
 mod priors;
 mod queries;
 pub(super) mod scan;
+mod scores;
 mod scrfd;
 mod yolo_anchors;
 mod yolo_obb;
@@ -33,11 +34,12 @@ use super::candidates::Collector;
 use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer};
 use super::rotated::Rotated;
-use super::{DecoderKind, DetectError};
+use super::{Activation, DecoderKind, DetectError};
 
 pub(super) use end_to_end::needs_format;
 pub(super) use matrix::Shaped;
 pub(super) use queries::needs_activation;
+pub(super) use scores::Scores;
 pub(super) use yolo_anchors::needs_anchors;
 
 /// How to read the outputs that were offered.
@@ -212,6 +214,48 @@ impl Plan {
     /// Whether each box has one label, and not a score for each class.
     pub fn has_labels(&self) -> bool {
         matches!(self, Self::Detections(_)) || self.is_suppressed()
+    }
+
+    /// How confidences come about.
+    pub fn scores(&self) -> Scores {
+        match self {
+            Self::Yolov5(plan) => Scores::with_objectness(plan.activation()),
+            Self::Yolov8(plan) => Scores::of(plan.activation()),
+            Self::Yolox(plan) => Scores::with_objectness(plan.activation()),
+            Self::EndToEnd(_) | Self::Detections(_) | Self::Db(_) => Scores::of(Activation::None),
+            Self::Nanodet(plan) => Scores::of(plan.activation()),
+            Self::BoxesScores(plan) => plan.scores(),
+            Self::Queries(plan) => plan.scores(),
+            Self::YoloPose(plan) => plan.head.scores(),
+            Self::YoloSeg(plan) => plan.head.scores(),
+            Self::YoloObb(plan) => plan.head.scores(),
+            Self::Centers(plan) => Scores::of(plan.activation()),
+            Self::Scrfd(plan) => Scores::of(plan.activation()),
+            // The root of a product of two is between them.
+            Self::Yunet(plan) => Scores::of(plan.activation()),
+            Self::Priors(plan) => plan.scores(),
+            Self::YoloAnchors(plan) => Scores::with_objectness(plan.activation()),
+        }
+    }
+
+    /// Whether boxes are in 0..1 of the tensor, not in its pixels; `None` where they are in neither.
+    pub fn is_normalized(&self) -> Option<bool> {
+        let coding = match self {
+            Self::Yolov5(plan) => plan.coding(),
+            Self::Yolov8(plan) => plan.coding(),
+            Self::EndToEnd(plan) => plan.coding(),
+            Self::Detections(plan) => plan.coding(),
+            Self::BoxesScores(plan) => plan.coding(),
+            Self::Queries(plan) => plan.coding(),
+            Self::YoloPose(plan) => plan.head.coding(),
+            Self::YoloSeg(plan) => plan.head.coding(),
+            Self::YoloObb(plan) => plan.head.coding(),
+            Self::Yolox(_) | Self::Nanodet(_) | Self::Centers(_) => return None,
+            Self::Db(_) | Self::Scrfd(_) | Self::Yunet(_) | Self::Priors(_) | Self::YoloAnchors(_) => {
+                return None;
+            }
+        };
+        Some(coding.is_normalized())
     }
 
     /// How many query and class pairs are kept, if every class of a query may be an object: as many as there are queries, where

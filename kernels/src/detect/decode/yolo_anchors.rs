@@ -220,6 +220,11 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
 }
 
 impl Plan {
+    /// What makes its scores probabilities.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
     /// Width, height and scale of the centre of each anchor of a cell, level by level.
     pub fn sizes(&self) -> &[[f32; 4]] {
         &self.sizes

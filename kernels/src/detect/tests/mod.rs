@@ -12,6 +12,7 @@ mod priors;
 mod queries;
 mod rotated;
 mod suppression;
+mod survey;
 
 use half::f16;
 
