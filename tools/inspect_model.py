@@ -1,6 +1,6 @@
 """Says how a model is read, who says so, and writes the sidecar that would say the same, ready to paste.
 
-scripts/inspect MODEL [--element gpunms|classify|segmask|peakfind] [--decoder NAME]
+scripts/inspect MODEL [--element gpunms|classify|segmask|peakfind|tensormap] [--decoder NAME]
 
 It runs the model once on the CPU, through trtinfer and the element that decodes its outputs: the one whose section the
 sidecar or the model's own words fill, else gpunms.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pipeline
 
-ELEMENTS = ("gpunms", "classify", "segmask", "peakfind")
+ELEMENTS = ("gpunms", "classify", "segmask", "peakfind", "tensormap")
 # What gst-launch-1.0 -m prints for a message, and for the details in it.
 MESSAGE = re.compile(r'^Got message #\d+ from element "(?P<element>[^"]+)" \(info\): (?P<structure>.*)$', re.M)
 DETAILS = re.compile(r'details=\(structure\)("(?:[^"\\]|\\.)*"|\S+)')
@@ -25,7 +25,7 @@ FIELD = re.compile(r'(reading|sidecar)=\(string\)("(?:[^"\\]|\\.)*"|[^,; ]*)')
 WARNING = re.compile(r"^WARNING: from element [^:]+:\S*: (.*)$", re.M)
 # A warning about this machine, not about the model.
 NO_GPU = "no GPU is used"
-SECTIONS = {"[classify]": "classify", "[segment]": "segmask", "[peaks]": "peakfind"}
+SECTIONS = {"[classify]": "classify", "[segment]": "segmask", "[peaks]": "peakfind", "[map]": "tensormap"}
 
 
 @dataclass(frozen=True)
