@@ -50,6 +50,12 @@ fn made(caps: &gst::Caps, format: VideoFormat, resized: bool) -> gst::Caps {
     for structure in caps.iter() {
         let mut s = without_picture(structure, resized);
         s.set("format", format.to_str());
+        if resized {
+            // Without a range these would be fixed caps, about which nobody downstream is asked.
+            for side in ["width", "height"] {
+                s.set(side, gst::IntRange::new(1, i32::MAX));
+            }
+        }
         out.merge_structure(s);
     }
     out
