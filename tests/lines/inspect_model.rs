@@ -50,9 +50,8 @@ fn inspect_reads_maps_and_pictures_where_the_sidecar_has_their_section() {
     ] {
         let output = inspect(&[&model(name)]);
         assert!(output.status.success(), "{output:?}");
-        let (before, sidecar) = parts(&output);
-        assert!(before.contains(wanted), "{before}");
-        assert!(sidecar.contains("[map]") && sidecar.contains("range-max"), "{sidecar}");
+        let said = text(&output.stdout);
+        assert!(said.contains(wanted) && said.contains("[map]") && said.contains("range-max"), "{said}");
     }
 }
 

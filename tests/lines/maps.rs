@@ -1,6 +1,8 @@
 //! Maps of numbers of whole lines, through models whose maps are the picture's colours.
 
-use cudainfer_tests::{Line, buffers, model};
+use std::sync::{Arc, Mutex};
+
+use cudainfer_tests::{Line, buffers, end, filled, model, push, until};
 use gst::prelude::*;
 use gstcudainfer::meta::map::{Map, maps};
 use gstcudainfer::meta::object::objects;
@@ -297,4 +299,47 @@ fn a_line_with_maps_starts_and_stops_many_times_from_every_state() {
             line.reach([gst::State::Null, gst::State::Ready][round % 2]);
         }
     }
+}
+
+#[test]
+fn another_model_may_change_the_size_of_the_video_and_one_without_a_picture_is_refused() {
+    let line = Line::new(&format!(
+        "appsrc name=in format=time caps=video/x-raw,format=RGB,width=24,height=16,framerate=100/1 ! fusedpreproc \
+         ! trtinfer name=infer model={} ! tensormap name=map output=rgb ! fakesink name=out sync=false async=false",
+        model("picture-bright")
+    ));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&seen);
+    line.watch("out", move |buffer, caps| {
+        let width = caps.structure(0).unwrap().get::<i32>("width").unwrap();
+        all.lock().unwrap().push((width, buffer.size()));
+    });
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let (small, large) = ((24, 24 * 16 * 3), (48, 48 * 32 * 3));
+    let mut number = 0;
+    let mut push_until = |what: &str, done: &dyn Fn() -> bool| {
+        until(what, || {
+            push(&line.element("in"), filled(24 * 16 * 3, 100, number));
+            number += 1;
+            done()
+        });
+    };
+    push_until("a frame", &|| seen.lock().unwrap().last() == Some(&small));
+    line.element("infer").set_property("model", model("picture-twice"));
+    push_until("larger frames", &|| seen.lock().unwrap().last() == Some(&large));
+    line.element("infer").set_property("model", model("map-depth"));
+    let bus = line.pipeline.bus().unwrap();
+    push_until("a warning", &|| {
+        let warnings = std::iter::from_fn(|| bus.pop_filtered(&[gst::MessageType::Warning]));
+        warnings.into_iter().any(|message| {
+            let gst::MessageView::Warning(warning) = message.view() else { unreachable!() };
+            let text = warning.error().to_string();
+            text.contains("map: ") && text.contains("make video with output=gray16")
+        })
+    });
+    end(&line.element("in"));
+    line.wait().succeeds();
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.last(), Some(&large));
+    assert!(seen.iter().all(|frame| [small, large].contains(frame)), "{seen:?}");
 }
