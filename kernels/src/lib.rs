@@ -13,6 +13,7 @@
 //! | [`classify`] | a classifier's scores | the best classes of each row |
 //! | [`text`] | a recogniser's scores, step by step | the symbols of each line |
 //! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
+//! | [`maps`] | a map of numbers, or a picture | what its numbers are like, and video of them |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`appearance`] | boxes of a frame | their appearance: vectors to compare them by |
 //! | [`camera`] | one frame after the other | how the camera has moved in between |
@@ -34,6 +35,7 @@ pub mod frame;
 pub mod geometry;
 pub mod group;
 pub mod keypoints;
+pub mod maps;
 pub mod peaks;
 pub mod preproc;
 pub mod sanity;

@@ -14,6 +14,7 @@ mod inspect_model;
 mod keypoints;
 mod launch;
 mod lists;
+mod maps;
 mod masks;
 mod metadata;
 mod names;

@@ -860,6 +860,60 @@ def masks() -> None:
     graph.save("mask-red", stretch + '[output]\nlabels = ["red"]\n[segment]\nthreshold = 0.75\n')
 
 
+def maps() -> None:
+    """Maps of numbers for pictures of 24x16: ten times the red, like metres of depth; what an anomaly detector has; and pictures."""
+    stretch = '[input]\nresize = "stretch"\n'
+    for name, kind, dims, sidecar in [
+        ("map-depth", F32, [1, 16, 24], stretch + "[map]\nrange-min = 0.0\nrange-max = 10.0\n"),
+        ("map-bare", F32, [1, 1, 16, 24], ""),
+        ("map-half", F16, [16, 24], stretch + '[map]\nrange = "frame"\n'),
+        ("map-last", F32, [1, 16, 24, 1], stretch),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+        graph.node("Mul", ["red", graph.constant("ten", np.float32(10))], "metres")
+        graph.node("Reshape", ["metres", graph.constant("shape", np.array(dims, np.int64))], "shaped")
+        graph.node("Cast", ["shaped"], "depth", to=kind)
+        graph.output("depth", kind, dims)
+        graph.save(name, sidecar)
+    # Constant, with NaN and infinity: two of the first kind, one of the second.
+    bad = np.linspace(-2, 2, 384, dtype=np.float32).reshape(1, 16, 24)
+    bad[0, 2, 3], bad[0, 5, 7], bad[0, 9, 1] = np.nan, np.inf, np.nan
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Add", [graph.constant("bad", bad), graph.nothing()], "map")
+    graph.output("map", F32, [1, 16, 24])
+    graph.save("map-not-finite", stretch)
+    # As Anomalib's: the score is the greatest value of the map, and whether that is more than a half.
+    graph = Graph(F32, ["batch", 3, 16, 24])
+    graph.node("ReduceMean", ["images"], "mean", axes=[1], keepdims=1)
+    graph.node("Sigmoid", ["mean"], "anomaly_map")
+    graph.node("ReduceMax", ["anomaly_map"], "pred_score", axes=[1, 2, 3], keepdims=0)
+    half = graph.constant("half", np.float32(0.5))
+    graph.node("Greater", ["pred_score", half], "pred_label")
+    graph.node("Greater", ["anomaly_map", half], "pred_mask")
+    graph.output("pred_score", F32, ["batch"])
+    graph.output("pred_label", TensorProto.BOOL, ["batch"])
+    graph.output("anomaly_map", F32, ["batch", 1, 16, 24])
+    graph.output("pred_mask", TensorProto.BOOL, ["batch", 1, 16, 24])
+    graph.save("map-anomaly", stretch)
+    # Pictures: each pixel four times, from -1 to 1; the colours exchanged, of whole numbers; and too bright by half.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Resize", ["images", "", graph.constant("scales", np.array([1, 1, 2, 2], np.float32))], "large", mode="nearest",
+               coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    graph.node("Mul", ["large", graph.constant("two", np.float32(2))], "doubled")
+    graph.node("Sub", ["doubled", graph.constant("one", np.float32(1))], "picture")
+    graph.output("picture", F32, [1, 3, 32, 48])
+    graph.save("picture-twice", "[map]\nrange-min = -1.0\nrange-max = 1.0\n")
+    graph = Graph(U8, [1, 16, 24, 3])
+    graph.node("Identity", ["images"], "picture")
+    graph.output("picture", U8, [1, 16, 24, 3])
+    graph.save("picture-bytes", '[input]\nchannels = "bgr"\nscale = 1.0\nresize = "stretch"\n')
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Mul", ["images", graph.constant("factor", np.float32(1.5))], "picture")
+    graph.output("picture", F32, [1, 3, 16, 24])
+    graph.save("picture-bright", stretch + "[map]\nrange-min = 0.0\nrange-max = 1.0\n")
+
+
 # Points of two animals that cross, in input pixels: head, thorax, tail. The second one has no tail.
 ANIMALS = [[(8, 8), (28, 28), (48, 48)], [(8, 48), (28, 20), None]]
 
@@ -1023,7 +1077,7 @@ def main() -> None:
     for old in FOLDER.iterdir():
         old.unlink()
     first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, lists, queries, declared)
-    makers = (*first, heat_maps, groups, classifiers, attributes, text, class_maps, masks, keypoints, failing)
+    makers = (*first, heat_maps, groups, classifiers, attributes, text, class_maps, masks, maps, keypoints, failing)
     for make in makers:
         make()
     STAMP.write_bytes(source)

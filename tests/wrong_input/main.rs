@@ -7,6 +7,7 @@ mod files;
 mod frames;
 mod handlers;
 mod library;
+mod maps;
 mod masks;
 mod messages;
 mod models;

@@ -1,5 +1,5 @@
-//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify, embed and
-//! segmask.
+//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify, embed,
+//! segmask and tensormap.
 //!
 //! It negotiates, removes the tensors from the frames, decides whether they are decoded on the GPU or on the CPU, has each
 //! batch decoded once, counts, warns about NaN and infinity and about outputs that cannot be right, and answers whether another

@@ -1,6 +1,7 @@
 //! The model's sidecar: a TOML file beside it with what the ONNX file does not tell. `docs/model-sidecar.md` describes it
 //! for users.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::enums::detection::{Decoder, Formula, NmsMode};
 use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize, RoiCrop};
-use super::enums::{classes, masks, peaks};
+use super::enums::{classes, maps, masks, peaks};
 use super::{ModelError, Skeleton, sidecar_path, toml_error};
 use crate::files;
 use crate::nick::{read as nick, write as write_nick};
@@ -41,6 +42,8 @@ pub struct Sidecar {
     pub embed: Embed,
     /// How masks are made.
     pub segment: Segment,
+    /// How maps of numbers and pictures are read.
+    pub map: Map,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
     /// What the user should know of the model's files, a sentence each: which of them are empty.
@@ -370,6 +373,33 @@ pub struct Segment {
     pub min_area: Option<u32>,
 }
 
+/// `[map]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Map {
+    /// The output that holds the map or picture.
+    pub output: Option<String>,
+    /// The output with one number for the frame.
+    pub score: Option<String>,
+    /// `nchw` or `nhwc`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub layout: Option<Layout>,
+    /// `fixed` or `frame`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub range: Option<maps::Range>,
+    /// The value that becomes 0.
+    pub range_min: Option<f32>,
+    /// The value that becomes the greatest sample.
+    pub range_max: Option<f32>,
+    /// Of a picture, added after `std`: one value, or one per channel in the tensor's channel order.
+    pub mean: Option<Vec<f32>>,
+    /// Of a picture, factor on the values: one value, or one per channel.
+    pub std: Option<Vec<f32>>,
+    /// Of a picture: `rgb` or `bgr`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub channels: Option<ChannelOrder>,
+}
+
 /// The value of an input other than the image.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(
@@ -549,6 +579,7 @@ impl Sidecar {
             "classify",
             "embed",
             "segment",
+            "map",
             "constants",
         ] {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
@@ -613,6 +644,25 @@ impl Sidecar {
             return Err(format!(
                 "classify.{name}.labels and classify.{name}.labels-file both name the classes: keep one"
             ));
+        }
+        for (name, values) in [("mean", &self.map.mean), ("std", &self.map.std)] {
+            if values.as_ref().is_some_and(|v| v.len() != 1 && v.len() != 3) {
+                return Err(format!("map.{name} must have one value, or one for each of three channels"));
+            }
+        }
+        if self
+            .map
+            .range_min
+            .zip(self.map.range_max)
+            .is_some_and(|(min, max)| min.partial_cmp(&max) != Some(Ordering::Less))
+        {
+            return Err("map.range-min must be less than map.range-max".into());
+        }
+        if self.map.range_min.is_some() != self.map.range_max.is_some() {
+            return Err("map.range-min and map.range-max belong together: set both, or none".into());
+        }
+        if self.map.channels == Some(ChannelOrder::Gray) {
+            return Err("map.channels is the order of three channels: set rgb or bgr".into());
         }
         if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
             return Err("segment.background must be the number of a class, or -1 for none".into());
@@ -695,7 +745,7 @@ mod tests {
                     [priors]\naspect-ratios = [[2.0], []]\nclip = true\nmin-sizes = [[16.0, 32.0], [64.5]]\nvariances = [0.1, 0.2]\n\n\
                     [anchors]\nformula = \"yolov3\"\nscale-xy = [1.2]\nsizes = [[12.0, 16.5]]\n\n\
                     [peaks]\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
-                    [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[constants]\n\"a.b\" = [0.3]\n\
+                    [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[map]\nchannels = \"bgr\"\nrange = \"fixed\"\nrange-max = 10.5\nrange-min = 0.0\n\n[constants]\n\"a.b\" = [0.3]\n\
                     size = \"frame-height-width\"\n";
         let once = toml::from_str::<Sidecar>(text).unwrap().to_toml();
         let twice = toml::from_str::<Sidecar>(&once).unwrap().to_toml();
