@@ -55,7 +55,23 @@ pub mod trtinfer;
 pub mod video;
 pub mod zonecount;
 
-fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+/// The computation behind the elements, without GStreamer: tensors, geometry, and the operations themselves.
+pub use cudainfer_kernels as kernels;
+
+/// Registers the elements in a plugin of one's own, which takes the place of this crate's file: see docs/your-own-decoder.md.
+///
+/// # Errors
+/// The process has the elements already, from another plugin's file, or GStreamer refuses the registration.
+pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    // GObject's types exist once a process: registering one again would end it.
+    static OURS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    if !OURS.get_or_init(|| glib::Type::from_name("GstCudaInferDecodingElement").is_none()) {
+        return Err(glib::bool_error!(
+            "{} has cudainfer's elements, but this process has them already, from another file. Keep one of the two files where \
+             GStreamer finds it, or do not register the elements in a program that loads one",
+            plugin.plugin_name()
+        ));
+    }
     meta::tensor::register();
     meta::mask::register();
     meta::zone::register();
@@ -80,7 +96,7 @@ pub use entry::plugin_register_static;
 
 #[allow(missing_docs)]
 mod entry {
-    use super::plugin_init;
+    use super::register as plugin_init;
 
     gst::plugin_define!(
         cudainfer,
