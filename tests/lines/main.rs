@@ -32,6 +32,7 @@ mod tensors;
 mod text;
 mod tracer;
 mod tracks;
+mod tutorials;
 mod unwinder;
 mod zone_places;
 mod zones;

@@ -1,0 +1,27 @@
+//! A decoder that cudainfer does not have: the element `yolov2rs` finds objects in the outputs of YOLOv2 networks.
+//!
+//! ```text
+//! ... ! fusedpreproc ! trtinfer model=tinyyolov2.onnx ! yolov2rs ! tracker ! inferoverlay ! ...
+//! ```
+//!
+//! docs/your-own-decoder.md explains it.
+
+use gst::glib;
+use gst::prelude::*;
+
+mod grid;
+mod imp;
+
+glib::wrapper! {
+    /// The element.
+    pub struct Yolov2(ObjectSubclass<imp::Yolov2>)
+        @extends gstcudainfer::decoding::DecodingElement, gst_base::BaseTransform, gst::Element, gst::Object;
+}
+
+/// Registers the element: in the plugin that calls it, or with `None` in an application.
+///
+/// # Errors
+/// GStreamer refuses the registration.
+pub fn register(plugin: Option<&gst::Plugin>) -> Result<(), glib::BoolError> {
+    gst::Element::register(plugin, "yolov2rs", gst::Rank::NONE, Yolov2::static_type())
+}
