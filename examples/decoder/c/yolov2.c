@@ -196,6 +196,7 @@ find (const Grid *grid, GArray *boxes)
         continue;
       read = read_values (grid, anchor * CHANNELS, CHANNELS, cell, 1, values);
       Box box = decode (values, anchor, cell % grid->columns, cell / grid->columns);
+      /* What is not a finite number is left out. */
       if (read && box.confidence >= CONFIDENCE && isfinite (box.left + box.top + box.right + box.bottom))
         g_array_append_val (boxes, box);
     }

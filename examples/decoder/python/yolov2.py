@@ -119,6 +119,7 @@ class Yolov2(GstBase.BaseTransform):
         corners = np.concatenate([centres - halves, centres + halves], 1) * np.tile(scale, 2) + np.tile(offset, 2)
         kept = []
         for i in np.argsort(-confidences):
+            # What is not a finite number is left out.
             if confidences[i] >= CONFIDENCE and np.isfinite(corners[i]).all():
                 if all(labels[i] != labels[k] or iou(corners[i], corners[k]) <= IOU for k in kept):
                     kept.append(i)

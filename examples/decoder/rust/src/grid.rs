@@ -103,3 +103,35 @@ fn suppress(mut found: Vec<Found>) -> Vec<Found> {
     }
     kept
 }
+
+#[cfg(test)]
+mod tests {
+    use gstcudainfer::kernels::tensor::TensorType;
+
+    use super::*;
+
+    #[test]
+    fn outputs_of_another_network_are_refused() {
+        for dims in [&[1, 84, 8400][..], &[1, 25, 13, 13], &[1, 126, 13, 13], &[1, 125, 0, 13]] {
+            let output = TensorDesc::fixed("out", TensorType::Float32, dims);
+            let error = Grid::new(&[output], [416, 416]).err().unwrap();
+            assert!(error.contains("out:float32:1x"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_box_that_is_not_finite_is_left_out_and_counted() {
+        let output = TensorDesc::fixed("grid", TensorType::Float32, &[1, 125, 1, 1]);
+        let grid = Grid::new(&[output], [32, 32]).unwrap();
+        let mut values = [-9.0; 125];
+        // Of the first anchor NaN, of the second an infinite width, of the third a box.
+        for (anchor, objectness, width) in [(0, f32::NAN, 0.0), (1, 9.0, 1000.0), (2, 9.0, 0.0)] {
+            values[25 * anchor + 2] = width;
+            values[25 * anchor + 4] = objectness;
+            values[25 * anchor + 5] = 9.0;
+        }
+        let (found, non_finite) = grid.boxes(&values, 0.5);
+        assert_eq!((found.len(), non_finite), (1, 2), "{found:?}");
+        assert!((found[0].rect.w - 6.63 * 32.0).abs() < 1e-3);
+    }
+}

@@ -25,3 +25,19 @@ glib::wrapper! {
 pub fn register(plugin: Option<&gst::Plugin>) -> Result<(), glib::BoolError> {
     gst::Element::register(plugin, "yolov2rs", gst::Rank::NONE, Yolov2::static_type())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_application_may_register_its_own_elements_before_cudainfers() {
+        gst::init().unwrap();
+        crate::register(None).unwrap();
+        // And twice, as programs do that have several parts.
+        for _ in 0..2 {
+            gstcudainfer::plugin_register_static().unwrap();
+        }
+        for element in ["yolov2rs", "gpunms"] {
+            assert!(gst::ElementFactory::find(element).is_some(), "{element}");
+        }
+    }
+}
