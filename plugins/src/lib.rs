@@ -73,7 +73,7 @@ struct Elements;
 /// # Errors
 /// The process has the elements already, from another plugin's file, or GStreamer refuses the registration.
 pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    // GObject's types exist once a process: registering one again would end it.
+    // GObject's types exist once a process: registering one again panics.
     static OURS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     let first = || glib::Type::from_name(ELEMENTS).is_none() && Elements::static_type().is_valid();
     if !OURS.get_or_init(first) {

@@ -1,7 +1,6 @@
 //! The decoders of examples/decoder, which docs/your-own-decoder.md explains.
 
 mod faults;
-mod plugin_file;
 mod python;
 
 use std::sync::Once;
