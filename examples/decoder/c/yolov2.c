@@ -90,6 +90,11 @@ set_caps (GstBaseTransform *base, GstCaps *incaps, GstCaps *outcaps)
   const GValue *outputs = gst_structure_get_value (caps, "tensor-outputs");
   const char *output = NULL;
 
+  if (gst_structure_has_field (caps, "tensor-roi")) {
+    GST_ELEMENT_ERROR (self, STREAM, DECODE, ("%s: the tensors are those of regions, and this decoder reads those of frames",
+            GST_OBJECT_NAME (self)), (NULL));
+    return FALSE;
+  }
   if (outputs && gst_value_array_get_size (outputs) == 1)
     output = g_value_get_string (gst_value_array_get_value (outputs, 0));
   if (!output || !strstr (output, ":float32:1x125x")) {

@@ -59,6 +59,8 @@ class Yolov2(GstBase.BaseTransform):
         """A model that this decoder cannot read is refused here, before its first frame."""
         caps = incaps.get_structure(0)
         self.frame = [caps["width"], caps["height"]]
+        if caps.has_field("tensor-roi"):
+            return self.fail("the tensors are those of regions, and this decoder reads those of frames")
         outputs = list(caps["tensor-outputs"] or [])
         if len(outputs) != 1 or ":float32:1x125x" not in outputs[0]:
             return self.fail(f"the model has the outputs {outputs}, but YOLOv2 has one of float32:1x125xHxW")

@@ -139,6 +139,33 @@ fn assert_published(lines: &str, wanted: &Wanted) {
     }
 }
 
+/// A pipeline in which the model gets a region of each frame: the detector's red object.
+fn of_regions(frames: u32, decoder: &str) -> String {
+    format!(
+        "videotestsrc num-buffers={frames} pattern=red ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc \
+         ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! {decoder} name=mine ! fakesink name=out",
+        model("detector"),
+        model("yolov2")
+    )
+}
+
+#[test]
+fn tensors_of_regions_are_decoded_in_rust_and_refused_in_c() {
+    register();
+    cudainfer_tests::run(&of_regions(1, "yolov2c")).fails_with(&["mine: the tensors are those of regions"]);
+    for frame in cudainfer_tests::buffers(&of_regions(2, "yolov2rs")) {
+        let [region, person] = &objects(&frame)[..] else { panic!("{:?}", objects(&frame)) };
+        assert_eq!((region.label.as_str(), person.label.as_str(), person.id), ("red", "person", 1));
+        // The region is 16x24 at 8, 4, and the tensor 64x64: see PERSON, whose frame was 2 pixels wide a tensor pixel.
+        let (_, _, [x, y, w, h]) = PERSON;
+        let wanted = [8.0 + x / 8.0, 4.0 + y * 0.375, w / 8.0, h * 0.375];
+        let found = person.detection.as_ref().unwrap().rect;
+        for (edge, wanted) in [found.x, found.y, found.w, found.h].into_iter().zip(wanted) {
+            assert!((f64::from(edge) - wanted).abs() < 1e-4, "{found:?} is not {wanted:?}");
+        }
+    }
+}
+
 #[test]
 fn a_model_that_the_decoders_cannot_read_is_refused_before_its_first_frame() {
     register();

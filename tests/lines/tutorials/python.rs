@@ -53,6 +53,10 @@ fn a_model_that_the_decoder_in_python_cannot_read_is_refused() {
         said.contains("mine: the model has the outputs") && said.contains("detections:float32:1x6x84"),
         "{said}"
     );
+    let line = super::of_regions(1, "yolov2py");
+    let arguments: Vec<_> = ["gst-launch-1.0"].into_iter().chain(line.split_whitespace()).collect();
+    let output = run(&arguments);
+    assert!(text(&output.stderr).contains("mine: the tensors are those of regions"), "{output:?}");
 }
 
 /// What can only be seen from within the process is in python.py, one test a name.

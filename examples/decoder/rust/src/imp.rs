@@ -96,7 +96,7 @@ impl Decode for Decoder {
     ) -> Result<(), String> {
         for set in sets {
             let tensor = set.tensors.first().ok_or("the frame has no tensor")?;
-            // Tensors on the GPU are downloaded here.
+            // Tensors on the GPU are downloaded here. `side` is for decoders that have a kernel for them.
             let mapped = tensor.map().map_err(|e| e.to_string())?;
             let view = mapped.view().map_err(|e| e.to_string())?;
             let (boxes, non_finite) = self.grid.boxes(&view.to_f32(), self.confidence);
