@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use cudainfer_tests::{LIMIT, init, model, scratch};
+use cudainfer_tests::{CLOCK_LIMIT, init, model, scratch};
 use gst::prelude::*;
 
 /// Models that are made of each one that is right.
@@ -67,8 +67,7 @@ fn end(line: &str, what: &str) -> Option<String> {
     let pipeline = gst::parse::launch(line).unwrap().downcast::<gst::Pipeline>().unwrap();
     let _ = pipeline.set_state(gst::State::Playing);
     let ends = [gst::MessageType::Error, gst::MessageType::Eos];
-    let limit = gst::ClockTime::from_seconds(LIMIT.as_secs());
-    let end = pipeline.bus().unwrap().timed_pop_filtered(limit, &ends);
+    let end = pipeline.bus().unwrap().timed_pop_filtered(CLOCK_LIMIT, &ends);
     let end = end.unwrap_or_else(|| panic!("{what} hangs"));
     pipeline.set_state(gst::State::Null).unwrap();
     match end.view() {

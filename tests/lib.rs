@@ -8,8 +8,12 @@ use std::time::{Duration, Instant};
 
 use gst::prelude::*;
 
-/// No test waits longer for anything; a line that needs more hangs.
-pub const LIMIT: Duration = Duration::from_secs(20);
+/// No test waits longer for anything; a line that needs more hangs. A machine that has just been set up reads everything from
+/// its disk first.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// The same for GStreamer.
+pub const CLOCK_LIMIT: gst::ClockTime = gst::ClockTime::from_seconds(LIMIT.as_secs());
 
 /// What the names of the tests' folders begin with; the process's number follows.
 const SCRATCH: &str = "cudainfer-test-";
@@ -158,10 +162,7 @@ impl Line {
     /// Waits until a state change is through.
     #[track_caller]
     pub fn reach(&self, state: gst::State) {
-        let reached = self.pipeline.set_state(state).and_then(|_| {
-            let limit = gst::ClockTime::from_nseconds(u64::try_from(LIMIT.as_nanos()).unwrap());
-            self.pipeline.state(limit).0
-        });
+        let reached = self.pipeline.set_state(state).and_then(|_| self.pipeline.state(CLOCK_LIMIT).0);
         assert!(
             matches!(reached, Ok(gst::StateChangeSuccess::Success | gst::StateChangeSuccess::NoPreroll)),
             "{state:?} was not reached: {reached:?}"

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Event, Memory};
-use cudainfer_kernels::draw::{CudaCanvas, Shape, color_of, default_scale, draw};
+use cudainfer_kernels::draw::{CudaCanvas, Primitive, color_of, default_scale, draw};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
@@ -17,33 +17,36 @@ const FRAMES: usize = 32;
 pub fn run(stream: &CudaStream) {
     let scale = default_scale(SIZE[1]);
     let texts: Vec<String> = (0..20).map(|i| format!("person {i} 0.{}", 50 + i)).collect();
-    let labelled: Vec<Shape<'_>> = (0_u8..)
+    let labelled: Vec<Primitive<'_>> = (0_u8..)
         .zip(&texts)
         .flat_map(|(id, text)| {
             let (x, y) = (f32::from(id % 7) * 250.0 + 31.0, f32::from(id / 7) * 330.0 + 47.0);
             let (color, rect) = (color_of(id.into()), Rect { x, y, w: 170.0, h: 290.0 });
-            [Shape::Rect { rect, thickness: 2 * scale, color }, Shape::Label { x, y, text, color, scale }]
+            [
+                Primitive::Rect { rect, thickness: 2 * scale, color },
+                Primitive::Label { x, y, text, color, scale },
+            ]
         })
         .collect();
     let bodies: Vec<Vec<(f32, f32)>> = (0_u16..20)
         .map(|i| (0_u16..17).map(|k| (f32::from(i * 90 + k * 37 % 110), f32::from(200 + k * 31))).collect())
         .collect();
-    let skeletons: Vec<Shape<'_>> = (0_u64..)
+    let skeletons: Vec<Primitive<'_>> = (0_u64..)
         .zip(&bodies)
         .flat_map(|(id, points)| {
             let color = color_of(id);
-            let joints = points.iter().map(move |&(x, y)| Shape::Disc { x, y, radius: 5.0, color });
-            joints.chain([Shape::Polyline { points, thickness: 3, color }])
+            let joints = points.iter().map(move |&(x, y)| Primitive::Disc { x, y, radius: 5.0, color });
+            joints.chain([Primitive::Polyline { points, thickness: 3, color }])
         })
         .collect();
-    for (what, shapes) in [("20 boxes with labels", &labelled), ("20 skeletons", &skeletons)] {
+    for (what, primitives) in [("20 boxes with labels", &labelled), ("20 skeletons", &skeletons)] {
         for pixels in [PixelFormat::Nv12, PixelFormat::Bgrx] {
-            one(stream, &format!("draw {what} on {pixels:?} 1080p"), pixels, shapes);
+            one(stream, &format!("draw {what} on {pixels:?} 1080p"), pixels, primitives);
         }
     }
 }
 
-fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>]) {
+fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, primitives: &[Primitive<'_>]) {
     let [width, height] = SIZE;
     let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
     let sizes: Vec<_> =
@@ -68,14 +71,14 @@ fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>
         })
         .collect();
 
-    // The CPU twin on the same shapes, for the bytes that are drawn and for its time.
+    // The CPU twin on the same primitives, for the bytes that are drawn and for its time.
     let mut planes: Vec<Vec<u8>> = sizes.iter().map(|(row, rows)| vec![90; row * rows]).collect();
     let borrowed = planes.iter_mut().zip(&sizes).map(|(plane, (stride, _))| (&mut plane[..], *stride));
     let mut frame = FrameMut::new(&format, borrowed.collect()).unwrap();
     let mut twin: Vec<f64> = (0..100)
         .map(|_| {
             let start = Instant::now();
-            draw(&format, &mut frame, shapes).unwrap();
+            draw(&format, &mut frame, primitives).unwrap();
             start.elapsed().as_secs_f64() * 1e6
         })
         .collect();
@@ -84,9 +87,9 @@ fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>
 
     let mut canvas = CudaCanvas::new(stream).unwrap();
     let before = stream.counters().host_to_device.get();
-    canvas.draw(stream, &format, &frames[0], shapes).unwrap();
+    canvas.draw(stream, &format, &frames[0], primitives).unwrap();
     let commands = stream.counters().host_to_device.get() - before;
-    let times = measure(stream, |i| canvas.draw(stream, &format, &frames[i % FRAMES], shapes).unwrap());
+    let times = measure(stream, |i| canvas.draw(stream, &format, &frames[i % FRAMES], primitives).unwrap());
     row(name, &times, drawn, 1.0, None);
     let (long, events) =
         (stream.allocate(1 << 32).unwrap(), [(); 2].map(|()| Event::with_time(stream.context()).unwrap()));
@@ -96,7 +99,9 @@ fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>
             stream.synchronize().unwrap();
             stream.fill(long.slice(), 1).unwrap();
             stream.record(&events[0]).unwrap();
-            (0..3).for_each(|k| canvas.draw(stream, &format, &frames[(3 * i + k) % FRAMES], shapes).unwrap());
+            (0..3).for_each(|k| {
+                canvas.draw(stream, &format, &frames[(3 * i + k) % FRAMES], primitives).unwrap()
+            });
             stream.record(&events[1]).unwrap();
             stream.wait_on_host(&events[1]).unwrap();
             events[1].nanoseconds_since(&events[0]).unwrap() as f64 / 3e3
@@ -107,7 +112,7 @@ fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, shapes: &[Shape<'_>
     let mut host: Vec<f64> = (0..500)
         .map(|i| {
             let start = Instant::now();
-            canvas.draw(stream, &format, &frames[i % FRAMES], shapes).unwrap();
+            canvas.draw(stream, &format, &frames[i % FRAMES], primitives).unwrap();
             let enqueued = start.elapsed().as_secs_f64() * 1e6;
             stream.synchronize().unwrap();
             enqueued

@@ -4,18 +4,18 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use cudainfer_kernels::draw::{Shape, color_of, default_scale, draw};
+use cudainfer_kernels::draw::{Primitive, color_of, default_scale, draw};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
-fn boxes(texts: &[String], scale: u32) -> Vec<Shape<'_>> {
+fn boxes(texts: &[String], scale: u32) -> Vec<Primitive<'_>> {
     let at = |i: usize| ((i % 7 * 250 + 31) as f32, (i / 7 * 330 + 47) as f32);
-    let shapes = (0_u64..).zip(texts).flat_map(|(id, text)| {
+    let primitives = (0_u64..).zip(texts).flat_map(|(id, text)| {
         let ((x, y), color) = (at(text.len() % 2 + usize::try_from(id).unwrap_or(0)), color_of(id));
         let rect = Rect { x, y, w: 170.0, h: 290.0 };
-        [Shape::Rect { rect, thickness: 2 * scale, color }, Shape::Label { x, y, text, color, scale }]
+        [Primitive::Rect { rect, thickness: 2 * scale, color }, Primitive::Label { x, y, text, color, scale }]
     });
-    shapes.collect()
+    primitives.collect()
 }
 
 fn overlay(criterion: &mut Criterion) {
@@ -26,12 +26,12 @@ fn overlay(criterion: &mut Criterion) {
     let bodies: Vec<Vec<(f32, f32)>> = (0..20)
         .map(|i| (0..17).map(|k| ((i * 90 + k * 37 % 110) as f32, (200 + k * 31) as f32)).collect())
         .collect();
-    let skeletons: Vec<Shape<'_>> = (0_u64..)
+    let skeletons: Vec<Primitive<'_>> = (0_u64..)
         .zip(&bodies)
         .flat_map(|(id, points)| {
             let color = color_of(id);
-            let joints = points.iter().map(move |&(x, y)| Shape::Disc { x, y, radius: 5.0, color });
-            joints.chain([Shape::Polyline { points, thickness: 3, color }])
+            let joints = points.iter().map(move |&(x, y)| Primitive::Disc { x, y, radius: 5.0, color });
+            joints.chain([Primitive::Polyline { points, thickness: 3, color }])
         })
         .collect();
     let mut group = criterion.benchmark_group("draw 1920x1080");

@@ -104,6 +104,12 @@ fn all(c: &mut Criterion) {
     bench(c, "letterbox", PixelFormat::Nv12, (1280, 720), letterbox.clone());
     let area = Params { interpolation: Interpolation::Area, ..letterbox.clone() };
     bench(c, "letterbox-area", PixelFormat::Nv12, hd, area);
+    for (name, interpolation) in [
+        ("letterbox-pil-bilinear", Interpolation::PilBilinear),
+        ("letterbox-pil-bicubic", Interpolation::PilBicubic),
+    ] {
+        bench(c, name, PixelFormat::Nv12, hd, Params { interpolation, ..letterbox.clone() });
+    }
     let crop = Params { resize: Resize::CenterCrop, width: 224, height: 224, ..letterbox.clone() };
     bench(c, "centre-crop", PixelFormat::Nv12, hd, crop);
     bench(c, "letterbox-enlarging", PixelFormat::Nv12, (384, 384), letterbox);

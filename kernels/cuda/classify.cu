@@ -1,28 +1,34 @@
 // The best classes of each row of scores (kernels/src/classify): [N, C] to the top k of N rows, in one launch.
 //
-// Memory: scores dense, float32 or float16; results in pinned host memory, one `Row` a row.
+// Memory: scores dense, float32 or float16; results in pinned host memory: one `Row` a row, then `kept` keys a row.
 // Moves at least: the scores once; the turns after the first read them from L1 or L2.
-// A block takes a row. In turn k all its threads look for the largest key below that of turn k - 1; a key holds the score
-// and, lower classes first, the class, so that no two are equal and nothing has to be remembered or sorted.
+// A block takes a row. A key holds the score and, lower classes first, the class, so that no two are equal. Up to FEW keys
+// are found in turns: in each, all threads look for the largest key below the last one, so that nothing has to be remembered
+// or sorted. More are selected by radix: a byte at a time from the highest, the digit in which the last key to be kept lies;
+// then all from that key on are written, in no order, and the host sorts them.
 // Launch: blocks of 256 threads, grid N.
 #include "prelude.cuh"
 
-constexpr uint32_t THREADS = 256, WARPS = THREADS / 32, MOST = 16, ALL = 0xffffffffu;
+constexpr uint32_t THREADS = 256, WARPS = THREADS / 32, FEW = 16, ALL = 0xffffffffu, DIGITS = 256;
 
 struct Row {
     double sum;           // softmax: of exp(score - best score)
+    double total;         // of the finite scores
     uint32_t non_finite;  // scores
+    uint32_t outside;     // finite scores below 0 or above 1
+    uint32_t found;       // keys; up to FEW descend
     uint32_t unused;
-    uint64_t keys[MOST];  // descending, with a 0 behind the last if there are fewer than asked for
 };
 
 struct Parameters {
     uint64_t scores;
     Row* rows;
-    uint32_t classes, top_k, softmax;
+    uint64_t* keys;
+    uint32_t classes, kept, softmax, unused;
 };
 
-static_assert(sizeof(Row) == 144 && sizeof(Parameters) == 32, "kernels/src/classify/cuda.rs says the same");
+static_assert(sizeof(Row) == 32 && sizeof(Parameters) == 40, "kernels/src/classify/cuda.rs says the same");
+static_assert(THREADS == DIGITS, "each thread clears a digit");
 
 __device__ __forceinline__ float load(const float* at) { return __ldg(at); }
 __device__ __forceinline__ float load(const half_t* at) {
@@ -65,27 +71,83 @@ __device__ __forceinline__ T across_block(T value, T* shared, Join join) {
     return value;
 }
 
+// Writes the `kept` greatest keys, or all there are, in no order; returns their number in all threads. `finite` is the number of
+// keys.
+template <class T>
+__device__ __forceinline__ uint32_t select(const Parameters& p, const T* scores, uint32_t finite, uint64_t* chosen) {
+    __shared__ uint32_t digits[DIGITS], digit, left_in_digit, taken;
+    __shared__ bool whole;
+    uint64_t least = 0, known = 0;  // the bytes of the least key to be kept so far, and which they are
+    uint32_t left = p.kept;
+    for (int32_t shift = 56; shift >= 0 && finite > p.kept; shift -= 8) {
+        digits[threadIdx.x] = 0;
+        __syncthreads();
+        for (uint32_t c = threadIdx.x; c < p.classes; c += THREADS) {
+            uint64_t key = key_of(load(scores + c), c);
+            if (key != 0 && (key & known) == least) atomicAdd(&digits[key >> shift & (DIGITS - 1)], 1u);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            uint32_t at = DIGITS - 1, rest = left;
+            for (; at > 0 && digits[at] < rest; --at) rest -= digits[at];
+            digit = at;
+            left_in_digit = rest;
+            whole = digits[at] == rest;
+        }
+        __syncthreads();
+        least |= static_cast<uint64_t>(digit) << shift;
+        known |= static_cast<uint64_t>(DIGITS - 1) << shift;
+        left = left_in_digit;
+        if (whole) break;
+    }
+    if (threadIdx.x == 0) taken = 0;
+    __syncthreads();
+    for (uint32_t c = threadIdx.x; c < p.classes; c += THREADS) {
+        uint64_t key = key_of(load(scores + c), c);
+        if (key != 0 && key >= least) chosen[atomicAdd(&taken, 1u)] = key;
+    }
+    __syncthreads();
+    return taken;
+}
+
 template <class T>
 __device__ __forceinline__ void classify(const Parameters& p) {
     __shared__ uint64_t keys[WARPS];
     __shared__ double sums[WARPS];
     __shared__ uint32_t counts[WARPS];
     const T* scores = reinterpret_cast<const T*>(p.scores) + static_cast<uint64_t>(blockIdx.x) * p.classes;
-    Row& row = p.rows[blockIdx.x];
-    uint64_t below = ~0ull, highest = 0;
-    uint32_t bad = 0;
-    for (uint32_t k = 0; k < p.top_k && below != 0; ++k) {
-        uint64_t best = 0;
-        for (uint32_t c = threadIdx.x; c < p.classes; c += THREADS) {
-            uint64_t key = key_of(load(scores + c), c);
-            bad += k == 0 && key == 0;
-            if (key < below && key > best) best = key;
-        }
-        below = across_block(best, keys, Largest());
-        if (k == 0) highest = below;
-        if (threadIdx.x == 0) row.keys[k] = below;
+    uint64_t* chosen = p.keys + static_cast<uint64_t>(blockIdx.x) * p.kept;
+    uint64_t best = 0;
+    uint32_t bad = 0, outside = 0;
+    double total = 0.0;
+    for (uint32_t c = threadIdx.x; c < p.classes; c += THREADS) {
+        float score = load(scores + c);
+        uint64_t key = key_of(score, c);
+        if (key > best) best = key;
+        bad += key == 0;
+        if (key == 0) continue;
+        outside += score < 0.0f || score > 1.0f;
+        total += static_cast<double>(score);
     }
+    const uint64_t highest = across_block(best, keys, Largest());
     bad = across_block(bad, counts, Sum());
+    outside = across_block(outside, counts, Sum());
+    total = across_block(total, sums, Sum());
+    uint32_t found = 0;
+    if (p.kept > FEW) {
+        found = select(p, scores, p.classes - bad, chosen);
+    } else {
+        for (uint64_t below = highest; below != 0;) {
+            if (threadIdx.x == 0) chosen[found] = below;
+            if (++found == p.kept) break;
+            best = 0;
+            for (uint32_t c = threadIdx.x; c < p.classes; c += THREADS) {
+                uint64_t key = key_of(load(scores + c), c);
+                if (key < below && key > best) best = key;
+            }
+            below = across_block(best, keys, Largest());
+        }
+    }
     double sum = 0.0;
     if (p.softmax) {
         for (uint32_t c = threadIdx.x; c < p.classes; c += THREADS) {
@@ -94,10 +156,7 @@ __device__ __forceinline__ void classify(const Parameters& p) {
         }
         sum = across_block(sum, sums, Sum());
     }
-    if (threadIdx.x == 0) {
-        row.sum = sum;
-        row.non_finite = bad;
-    }
+    if (threadIdx.x == 0) p.rows[blockIdx.x] = {sum, total, bad, outside, found, 0};
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) classify_float32(const __grid_constant__ Parameters p) {

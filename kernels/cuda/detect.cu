@@ -1,24 +1,23 @@
-// Decodes a detector's outputs for a batch of frames: the best class of every anchor, threshold and class filter, box,
-// map to the frame, size filter. What is left is appended to the frame's list.
+// Decodes a detector's outputs for a batch of frames: the best class of every anchor, or each of its classes, threshold and
+// class filter, box, map to the frame, size filter. What is left is appended to the frame's list.
 //
 // Memory: tensors of any element type, read where they lie. decode_columns reads scores [C, A] (YOLOv8): neighbouring
 // threads are neighbouring anchors, and each of a block's 8 warps scans an eighth of the classes of the same 32
 // anchors. decode_rows reads scores [A, C], a stride apart (all others): 8 neighbouring threads are one anchor's. Then
-// one warp takes a block's 32 anchors to boxes, one thread an anchor.
+// one warp takes a block's 32 anchors to boxes, one thread an anchor. The kernels of rotated boxes are their own, so that the
+// others need not have the registers for sines; what they keep is the upright box around a box.
 // Bytes that must move: every score once; where there is an objectness that fails, only its 32-byte sector. Of
 // candidates the box, and 28 bytes out.
 // Launch: 256 threads; grid.x = ceil(anchors / 32), grid.y = the model's levels (1 where they do not matter), grid.z = the
 // batch's rows, at most 56.
 #include "detect.cuh"
+#include "rotated.cuh"
 #include "values.cuh"
 
 constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MOST_ROWS = 56;
 constexpr uint32_t ALL = 0xffffffffu;
 // The class of an anchor that has a score that is NaN or +infinity.
 constexpr uint32_t BAD = 0xffffffffu;
-// Above it float32 cannot tell one class from the next.
-constexpr float LAST_CLASS = 16777216.0f;
-
 // Within the 4 KB that parameters may have: they are there when the kernel begins, with no copy before it.
 struct Decode {
     uint64_t row_bytes;  // from one row's buffers, the next three, to the next row's
@@ -29,11 +28,13 @@ struct Decode {
     float lowest;
     float min_size[2];
     uint32_t first_row;  // of this launch
+    uint32_t capacity;   // of candidates
+    uint32_t padding;
     Layout layout;
     Row rows[MOST_ROWS];
 };
 
-static_assert(sizeof(Decode) == 3760, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Decode) == 3800, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
@@ -93,6 +94,12 @@ __device__ Score score_row(const Decode& p, const Source& s, uint32_t cell, uint
         objectness = probability(l.activation, objectness);
         if (objectness < p.lowest) return {-infinity(), 0};
     }
+    if (l.scoring == ROOT) {
+        Source beside = of_row(l.sources[blockIdx.y + BESIDE], p.first_row + blockIdx.z);
+        objectness = load<ANY>(beside.scores, beside.score_type, cell * l.score_step);
+        if (is_bad(objectness)) return {0.0f, BAD};
+        objectness = clamp(probability(l.activation, objectness), 1.0f);
+    }
     uint32_t before = l.background == FIRST, classes = l.score_columns - (l.background != NO_BACKGROUND);
     Best best = nothing_yet();
 #pragma unroll 5
@@ -109,24 +116,40 @@ __device__ Score score_row(const Decode& p, const Source& s, uint32_t cell, uint
         background = load<TYPE>(s.scores, s.score_type, row + (before ? 0 : classes));
     }
     if (best.bad || is_bad(background)) return {0.0f, BAD};
+    if (l.scoring == ROOT) {
+        return {sqrtf(clamp(probability(l.activation, best.score), 1.0f) * objectness), best.first()};
+    }
     float confidence = l.activation == SOFTMAX
                            ? softmax<TYPE>(p, s, row, best.score, background, lane, group)
                            : objectness * probability(l.activation, best.score);
     return {confidence, best.first()};
 }
 
-// Confidence and class as an end-to-end model writes them.
-__device__ Score score_final(const Decode& p, const Source& s, uint32_t cell) {
-    uint64_t row = cell * p.layout.score_step;
-    float confidence = load<ANY>(s.scores, s.score_type, row);
+// Confidence and class of a box that the model has chosen itself.
+__device__ Score score_final(const Decode& p, const Source& s, const Source& labels, uint32_t cell) {
+    const Layout& l = p.layout;
+    float confidence = load<ANY>(s.scores, s.score_type, cell * l.score_step);
     if (is_bad(confidence)) return {0.0f, BAD};
     if (confidence < p.lowest) return {-infinity(), 0};
-    float klass = load<ANY>(s.scores, s.score_type, row + 1);
-    if (!is_finite(klass)) return {0.0f, BAD};
-    klass = roundf(klass);
-    // Models pad with class -1.
-    if (!(klass >= 0.0f && klass <= LAST_CLASS)) return {-infinity(), 0};
+    float label = load<ANY>(labels.scores, labels.score_type, cell * l.label_step);
+    if (!is_finite(label)) return {0.0f, BAD};
+    label = roundf(label);
+    // Models pad with label -1; before the first class is the background.
+    if (label == -1.0f || (l.first_label > 0 && label == 0.0f)) return {-infinity(), 0};
+    float klass = label - static_cast<float>(l.first_label);
+    if (!(klass >= 0.0f && klass <= l.last_class)) return {0.0f, BAD};
     return {confidence, static_cast<uint32_t>(klass)};
+}
+
+// Boxes of this block's row that there are, of so many that there is room for; all where the model does not say. One that
+// there is no room for, or is no number, is counted by one thread of the row.
+__device__ uint32_t rows_in_use(const Decode& p, const Source& lists, uint32_t rows) {
+    if (!p.layout.has_count) return rows;
+    float count = load<ANY>(lists.boxes, lists.box_type, 0), room = static_cast<float>(rows);
+    if (!(count >= 0.0f && count <= room) && blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
+        atomicAdd(&moved(p.counts, (p.first_row + blockIdx.z) * p.row_bytes)->non_finite, 1u);
+    }
+    return count >= room ? rows : count > 0.0f ? static_cast<uint32_t>(count) : 0;
 }
 
 // The mean bin under the softmax of a side's logits; NaN if one is NaN or +infinity.
@@ -192,15 +215,27 @@ __device__ float4 in_frame(const Row& row, float4 t) {
             larger(larger(first.x, last.x), larger(a.x, b.x)), larger(larger(first.y, last.y), larger(a.y, b.y))};
 }
 
-// Takes the anchors of one warp, one a thread: what passes becomes a candidate, what does not is counted.
-__device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
+// The upright box around the rotated box of a cell, in the frame.
+__device__ __forceinline__ float4 rotated_in_frame(const Decode& p, const Row& row, const Source& s, uint32_t cell) {
+    const Layout& l = p.layout;
+    auto value = [&](uint32_t i) {
+        return load<ANY>(s.boxes, s.box_type, cell * l.box_step + i * l.box_value_step);
+    };
+    return hull(row, {value(0) * l.unit[0], value(1) * l.unit[1], value(2) * l.unit[0], value(3) * l.unit[1],
+                      value(l.angle)});
+}
+
+// Takes one class of each anchor of one warp, an anchor a thread: what passes becomes a candidate, what is broken is counted.
+template <bool ROTATED>
+__device__ void collect_class(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
     const Row& row = p.rows[blockIdx.z];
     uint64_t block = (p.first_row + blockIdx.z) * p.row_bytes;
     bool bad = score.klass == BAD, counted = false, kept = false;
     float4 box = {};
     if (!bad && score.confidence >= p.lowest && score.confidence >= p.thresholds.of(score.klass) &&
         (p.layout.scoring != PEAKS || is_peak(p.layout, s, cell, score.klass))) {
-        box = in_frame(row, corners(p.layout, s, source_of(p, 1), cell, distances));
+        box = ROTATED ? rotated_in_frame(p, row, s, cell)
+                      : in_frame(row, corners(p.layout, s, source_of(p, 1), cell, distances));
         counted = is_finite(box.x) && is_finite(box.y) && is_finite(box.z - box.x) && is_finite(box.w - box.y);
         bad = !counted;
         float w = clamp(box.z, row.frame.x) - clamp(box.x, row.frame.x);
@@ -216,10 +251,63 @@ __device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score s
         if (all_bad) atomicAdd(&counts->non_finite, __popc(all_bad));
     }
     slot = __shfl_sync(ALL, slot, 0) + __popc(all_kept & ((1u << lane) - 1));
-    if (kept) {
-        moved(p.candidates.keys, block)[slot] = to_key(score.confidence, s.first + cell);
+    // The counts tell what there is no room for.
+    if (kept && slot < p.capacity) {
+        uint32_t index = s.first + cell;
+        if (p.layout.per_anchor > 1) index = index * p.layout.per_anchor + score.klass;
+        moved(p.candidates.keys, block)[slot] = to_key(score.confidence, index);
         moved(p.candidates.boxes, block)[slot] = box;
         moved(p.candidates.classes, block)[slot] = score.klass;
+    }
+}
+
+// The softmax of an anchor's scores.
+struct Softmax {
+    float highest, sum;
+};
+
+__device__ Softmax softmax_of(const Layout& l, const Source& s, uint32_t cell) {
+    Softmax softmax = {-infinity(), 0.0f};
+    uint64_t row = cell * l.score_step;
+    for (uint32_t c = 0; c < l.score_columns; c++) {
+        float score = load<ANY>(s.scores, s.score_type, row + c * l.class_step);
+        softmax.highest = score > softmax.highest ? score : softmax.highest;
+    }
+    for (uint32_t c = 0; c < l.score_columns; c++) {
+        softmax.sum += expf(load<ANY>(s.scores, s.score_type, row + c * l.class_step) - softmax.highest);
+    }
+    return softmax;
+}
+
+// Takes the anchors of one warp, one a thread, whose best class and its confidence is `score`: that class, or all classes.
+template <bool ROTATED>
+__device__ void collect(const Decode& p, const Source& s, uint32_t cell, Score score, const float* distances) {
+    const Layout& l = p.layout;
+    if (l.per_anchor <= 1) {
+        collect_class<ROTATED>(p, s, cell, score, distances);
+        return;
+    }
+    const Score nothing = {-infinity(), 0};
+    bool bad = score.klass == BAD, some = !bad && score.confidence >= p.lowest;
+    // Counts the broken ones, once each.
+    if (__ballot_sync(ALL, bad)) collect_class<ROTATED>(p, s, cell, bad ? score : nothing, distances);
+    if (!__ballot_sync(ALL, some)) return;
+    Softmax softmax = {};
+    if (some && l.activation == SOFTMAX) softmax = softmax_of(l, s, cell);
+    float objectness = 1.0f;
+    if (some && l.scoring == OBJECTNESS) {
+        objectness = probability(l.activation, load<ANY>(s.boxes, s.box_type, cell * l.box_step + 4));
+    }
+    uint32_t before = l.background == FIRST, classes = l.score_columns - (l.background != NO_BACKGROUND);
+    for (uint32_t c = 0; c < classes; c++) {
+        Score one = nothing;
+        if (some) {
+            float v = load<ANY>(s.scores, s.score_type, cell * l.score_step + (before + c) * l.class_step);
+            one = {l.activation == SOFTMAX ? expf(v - softmax.highest) / softmax.sum
+                                           : objectness * probability(l.activation, v),
+                   c};
+        }
+        if (__ballot_sync(ALL, one.confidence >= p.lowest)) collect_class<ROTATED>(p, s, cell, one, distances);
     }
 }
 
@@ -228,7 +316,7 @@ template <uint32_t TYPE>
 __device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint32_t lane, uint32_t group,
                           float* sides) {
     const Layout& l = p.layout;
-    if (l.scoring == FINAL) return score_final(p, s, cell);
+    if (l.scoring == FINAL) return score_final(p, s, source_of(p, 1), cell);
     Score score = score_row<TYPE>(p, s, cell, lane, group);
     if (l.coding == DISTANCES && lane < 4 && score.confidence >= p.lowest) {
         sides[lane] = expectation<TYPE>(s, cell * l.box_step + lane * l.bins, l.bins);
@@ -236,10 +324,12 @@ __device__ Score read_row(const Decode& p, const Source& s, uint32_t cell, uint3
     return score;
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
+template <bool ROTATED>
+__device__ __forceinline__ void all_rows(const Decode& p) {
     __shared__ Score scores[ANCHORS];
     __shared__ float sides[ANCHORS][4];
-    const Source s = source_of(p, blockIdx.y);
+    Source s = source_of(p, blockIdx.y);
+    if (p.layout.scoring == FINAL) s.anchors = rows_in_use(p, source_of(p, 1), s.anchors);
     uint32_t first = blockIdx.x * ANCHORS, row = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     hand_on_row(p);
     uint32_t cell = first + row, group = 0xffu << (threadIdx.x % 32 / LANES * LANES);
@@ -253,7 +343,15 @@ extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const _
     }
     if (lane == 0) scores[row] = score;
     __syncthreads();
-    if (threadIdx.x < ANCHORS) collect(p, s, first + threadIdx.x, scores[threadIdx.x], sides[threadIdx.x]);
+    if (threadIdx.x < ANCHORS) collect<ROTATED>(p, s, first + threadIdx.x, scores[threadIdx.x], sides[threadIdx.x]);
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
+    all_rows<false>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows_rotated(const __grid_constant__ Decode p) {
+    all_rows<true>(p);
 }
 
 template <uint32_t TYPE>
@@ -266,7 +364,8 @@ __device__ Best scan_columns(const Decode& p, const Source& s, uint32_t anchor, 
     return best;
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(const __grid_constant__ Decode p) {
+template <bool ROTATED>
+__device__ __forceinline__ void all_columns(const Decode& p) {
     __shared__ Best partial[WARPS][ANCHORS];
     const Source s = source_of(p, 0);
     hand_on_row(p);
@@ -289,5 +388,13 @@ extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(cons
     if (anchor < s.anchors) {
         score = best.bad ? Score{0.0f, BAD} : Score{probability(p.layout.activation, best.score), best.first()};
     }
-    collect(p, s, anchor, score, nullptr);
+    collect<ROTATED>(p, s, anchor, score, nullptr);
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(const __grid_constant__ Decode p) {
+    all_columns<false>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns_rotated(const __grid_constant__ Decode p) {
+    all_columns<true>(p);
 }

@@ -25,7 +25,7 @@ __device__ __forceinline__ float2 in_frame(const Row& row, float x, float y) {
 
 // A frame's counts; the last kernel of a frame sets them back to zero.
 struct Counts {
-    uint32_t kept;        // entries in Candidates
+    uint32_t kept;        // entries in Candidates, those that there was no room for included
     uint32_t candidates;  // anchors that passed, whatever their size
     uint32_t non_finite;
     uint32_t found;  // boxes selected so far
@@ -57,11 +57,12 @@ struct ClassTable {
     }
 };
 
-// Ascending: the strongest first, as Rust's f32::total_cmp orders, and equals by anchor.
-__device__ __forceinline__ uint64_t to_key(float confidence, uint32_t anchor) {
+// Ascending: the strongest first, as Rust's f32::total_cmp orders, and equals by index. A candidate's index is its anchor,
+// times Layout.per_anchor, plus its class if that is more than 1.
+__device__ __forceinline__ uint64_t to_key(float confidence, uint32_t index) {
     uint32_t bits = __float_as_uint(confidence);
     uint32_t weakness = bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
-    return static_cast<uint64_t>(weakness) << 32 | anchor;
+    return static_cast<uint64_t>(weakness) << 32 | index;
 }
 
 __device__ __forceinline__ float confidence_of(uint64_t key) {
@@ -69,7 +70,7 @@ __device__ __forceinline__ float confidence_of(uint64_t key) {
     return __uint_as_float(weakness & 0x80000000u ? weakness : ~weakness & 0x7fffffffu);
 }
 
-__device__ __forceinline__ uint32_t anchor_of(uint64_t key) { return static_cast<uint32_t>(key); }
+__device__ __forceinline__ uint32_t index_of(uint64_t key) { return static_cast<uint32_t>(key); }
 
 __device__ __forceinline__ float smaller(float a, float b) { return a < b ? a : b; }
 __device__ __forceinline__ float larger(float a, float b) { return a > b ? a : b; }

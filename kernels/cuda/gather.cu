@@ -1,30 +1,20 @@
-// What detections carry besides their boxes: keypoints, mapped to the frame, or the coefficients of masks. Read of what
-// nms.cu or soft_nms.cu has selected, for a batch of frames.
+// What detections carry besides their boxes: keypoints, mapped to the frame, the coefficients of masks, or the rotated boxes.
+// Read of what nms.cu or soft_nms.cu has selected, for a batch of frames.
 //
 // Memory: the model's output where it lies; ranks of the selected and their anchors in the row's buffers.
-// Bytes that must move: a detection's numbers in (a sector of 32 bytes each where anchors are columns), 12 a keypoint or 4 a
-// coefficient out, to the host.
-// Launch: 128 threads, a keypoint or coefficient each; grid.x = at most 64 blocks, which share what there is, grid.z =
+// Bytes that must move: a detection's numbers in (a sector of 32 bytes each where anchors are columns), 12 a keypoint, 4 a
+// coefficient or 20 a rotated box out, to the host.
+// Launch: 128 threads, a keypoint, coefficient or rotated box each; grid.x = at most 64 blocks, which share what there is, grid.z =
 // the batch's rows. How many detections there are is known to the device only.
 #include "values.cuh"
 #include "nms.cuh"
+#include "rotated.cuh"
 
-// In place of a point's numbers, and added to them: its unit is the object's box.
-constexpr uint32_t COEFFICIENTS = 1, IN_BOX = 16;
-
-struct Values {
-    const void* data;     // the first anchor's first number
-    uint64_t row;         // bytes from one row of the batch to the next
-    uint64_t step;        // elements from anchor to anchor
-    uint64_t value_step;  // elements between the numbers of an anchor
-    uint32_t type;
-    uint32_t count;    // points or coefficients of a detection
-    uint32_t numbers;  // of a point: x, y and, if there are three, its score
-    uint32_t y_first;
-    uint32_t activation;
-    float unit[2];  // tensor pixels per unit
-    uint32_t padding;
-};
+// In place of a point's numbers, and added to them: its unit is the object's box; it is counted from its anchor, and lies in the
+// tensor of the anchor's level.
+constexpr uint32_t COEFFICIENTS = 1, IN_BOX = 16, AROUND = 64;
+// Numbers of a rotated box.
+constexpr uint32_t ROTATED = 5;
 
 // Pointers are to row 0's.
 struct Gather {
@@ -38,16 +28,38 @@ struct Gather {
     Layout layout;
 };
 
-static_assert(sizeof(Values) == 64 && sizeof(Gather) == 664, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Gather) == 696, "as in src/detect/cuda/params.rs");
+
+// One point of those that are counted from their anchor, in tensor pixels.
+__device__ float2 around_anchor(const Layout& l, const Values& v, uint32_t anchor, uint32_t index) {
+    uint32_t level = 0;
+    while (level + 1 < l.levels && anchor >= l.sources[level + 1].first) level++;
+    const Source& s = l.sources[level];
+    Source beside = of_row(l.sources[level + BESIDE], blockIdx.z);
+    uint32_t cell = anchor - s.first, place = cell / l.per_cell;
+    uint64_t at = cell * v.step + index * 2 * v.value_step;
+    float x = load<ANY>(beside.boxes, beside.box_type, at), y = load<ANY>(beside.boxes, beside.box_type, at + v.value_step);
+    if (l.coding == PRIORS) {
+        const float* prior = static_cast<const float*>(l.sources[1].boxes) + 4 * static_cast<uint64_t>(anchor);
+        return {prior[0] + x * (l.unit[0] * prior[2]), prior[1] + y * (l.unit[0] * prior[3])};
+    }
+    return {static_cast<float>(place % s.columns) * s.stride + x * s.stride,
+            static_cast<float>(place / s.columns) * s.stride + y * s.stride};
+}
 
 // One point in the frame; all zero where it is not finite.
 __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_t index, float* out) {
     uint32_t numbers = v.numbers % IN_BOX;
-    uint64_t at = anchor * v.step + index * numbers * v.value_step;
+    bool around = v.numbers >= AROUND;
+    uint64_t at = around ? 0 : anchor * v.step + index * numbers * v.value_step;
     float x = load<ANY>(v.data, v.type, at), y = load<ANY>(v.data, v.type, at + v.value_step);
     float score = numbers == 3 ? probability(v.activation, load<ANY>(v.data, v.type, at + 2 * v.value_step)) : 1.0f;
     if (v.y_first) swap(x, y);
-    if (v.numbers >= IN_BOX) {
+    if (around) {
+        float2 found = around_anchor(p.layout, v, anchor, index);
+        x = found.x;
+        y = found.y;
+    } else if (v.numbers >= IN_BOX) {
         float4 box = corners(p.layout, of_row(p.layout.sources[0], blockIdx.z),
                              of_row(p.layout.sources[1], blockIdx.z), anchor, nullptr);
         x = box.x + x * (box.z - box.x);
@@ -72,8 +84,23 @@ extern "C" __global__ void __launch_bounds__(128) gather(const __grid_constant__
     v.data = moved(v.data, blockIdx.z * v.row);
     uint32_t all = *moved(p.delivered, block) * v.count;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
-        uint32_t anchor = ranked[found[i / v.count]].anchor, index = i % v.count;
+        uint32_t anchor = ranked[found[i / v.count]].index / p.layout.per_anchor, index = i % v.count;
         if (v.numbers == COEFFICIENTS) report[i] = load<ANY>(v.data, v.type, anchor * v.step + index * v.value_step);
         else point(p, v, anchor, index, report + i * 3);
+    }
+}
+
+// A kernel of its own, so that the other need not have the registers for it.
+extern "C" __global__ void __launch_bounds__(128) gather_rotated(const __grid_constant__ Gather p) {
+    uint64_t block = blockIdx.z * p.row_bytes;
+    const Ranked* ranked = moved(p.ranked, block);
+    const uint32_t* found = moved(p.found, block);
+    const Row& row = *moved(p.row, block);
+    float* report = moved(p.report, blockIdx.z * p.report_bytes);
+    Values v = p.values;
+    v.data = moved(v.data, blockIdx.z * v.row);
+    uint32_t all = *moved(p.delivered, block);
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
+        rectangle(row, rotated_box(v, ranked[found[i]].index / p.layout.per_anchor), report + i * ROTATED);
     }
 }

@@ -3,15 +3,17 @@
 #include "prelude.cuh"
 
 constexpr uint32_t MAX_LEVELS = 8;
+// From a level's source to the one with its anchors' second scores, and their landmarks as boxes; of four levels at most.
+constexpr uint32_t BESIDE = MAX_LEVELS / 2;
 
-// The numbers of Rust's BoxFormat, Activation, Background and SizeUnit, and three codings that belong to their decoders.
-enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES, CENTERS };
+// The numbers of Rust's BoxFormat, Activation, Background and SizeUnit, and five codings that belong to their decoders.
+enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES, CENTERS, SIDES, PRIORS };
 enum Activation : uint32_t { NO_ACTIVATION, SIGMOID, SOFTMAX };
 enum Background : uint32_t { NO_BACKGROUND, FIRST, LAST };
 enum SizeUnit : uint32_t { CELLS, PIXELS, LOG_CELLS };
-// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there; its
-// best class, if no neighbouring cell's score is higher in that class.
-enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL, PEAKS };
+// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there, beside a label; its
+// best class, if no neighbouring cell's score is higher in that class; the root of its score times a second one in another tensor.
+enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL, PEAKS, ROOT };
 
 // The anchors of one level, or all.
 struct Source {
@@ -32,7 +34,7 @@ struct Layout {
     uint32_t score_columns;  // background included
     uint32_t bins;           // of DISTANCES, a side
     float point;             // where a cell's point lies in it, in cells
-    float unit[2];           // tensor pixels per unit of a box
+    float unit[2];           // tensor pixels per unit of a box; of PRIORS the factors on offsets of centre and size
     uint32_t levels;
     Source sources[MAX_LEVELS];
     uint64_t class_step;   // elements between the scores of an anchor
@@ -41,6 +43,13 @@ struct Layout {
     uint32_t size_unit;
     uint32_t y_first;      // y before x, height before width, top before left
     uint32_t has_offsets;  // they are the boxes of sources[1], which is no level
+    uint64_t label_step;   // of FINAL, from here on: elements between labels, the scores of sources[1], which is no level
+    uint32_t has_count;    // the number of boxes is the first of the boxes of sources[1]
+    uint32_t first_label;  // of the first class
+    float last_class;
+    uint32_t per_anchor;  // of all again: candidates that an anchor may become, one, or one for each column of its scores
+    uint32_t angle;       // of rotated boxes: which of the numbers that follow a box's first it is
+    uint32_t per_cell;    // anchors of a cell, one after the other
 };
 
-static_assert(sizeof(Source) == 56 && sizeof(Layout) == 544, "as in src/detect/cuda/layout.rs");
+static_assert(sizeof(Source) == 56 && sizeof(Layout) == 576, "as in src/detect/cuda/layout.rs");

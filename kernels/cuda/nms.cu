@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant
     const Nms p = of_row(batch);
     __shared__ uint64_t tile[TILE];
     constexpr uint32_t RANKED_PER_BLOCK = RANKERS / 32 * RANKED_PER_WARP;
-    uint32_t n = p.counts->kept, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    uint32_t n = min(p.counts->kept, p.capacity), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const uint64_t* keys = p.candidates.keys;
     for (uint32_t block = blockIdx.x * RANKED_PER_BLOCK; block < n; block += gridDim.x * RANKED_PER_BLOCK) {
         uint32_t first = block + warp * RANKED_PER_WARP, places[RANKED_PER_WARP] = {};
@@ -60,15 +60,9 @@ extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant
         if (lane < RANKED_PER_WARP && first + lane < n && place < p.top_k_before) {
             uint32_t klass = p.candidates.classes[first + lane];
             p.boxes[place] = p.candidates.boxes[first + lane];
-            p.ranked[place] = {klass, confidence_of(key), p.limits.of(klass), anchor_of(key)};
+            p.ranked[place] = {klass, confidence_of(key), p.limits.of(klass), index_of(key)};
         }
     }
-}
-
-// Candidates of this window; none where enough has been found before it.
-__device__ __forceinline__ uint32_t window_count(const Nms& p) {
-    uint32_t n = ranked_count(p);
-    return n <= p.start || p.counts->found >= p.top_k_after ? 0 : min(n - p.start, p.window);
 }
 
 // Which of `count` boxes suppress this thread's, by bits.

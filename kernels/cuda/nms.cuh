@@ -1,4 +1,4 @@
-// What ranking, greedy NMS (nms.cu) and soft NMS (soft_nms.cu) share. Mirrored in src/detect/cuda/params.rs.
+// What ranking, greedy NMS (nms.cu), NMS of rotated boxes (nms_rotated.cu) and soft NMS (soft_nms.cu) share. Mirrored in src/detect/cuda/params.rs.
 #pragma once
 #include "detect.cuh"
 
@@ -13,7 +13,7 @@ struct alignas(16) Ranked {
     uint32_t klass;
     float confidence;
     float limit;  // for greedy NMS the overlap, for soft NMS the lowest confidence of its class
-    uint32_t anchor;
+    uint32_t index;  // of the candidate
 };
 
 struct alignas(8) Detection {
@@ -46,8 +46,8 @@ struct Nms {
     uint32_t start, window;  // ranks that are looked at, in whole chunks
     uint32_t among, decay;
     float iou, sigma;
-    uint32_t last;  // whether this window is the last
-    uint32_t padding;
+    uint32_t last;      // whether this window is the last
+    uint32_t capacity;  // of candidates
     uint32_t* delivered;  // how many detections there are, for a kernel that follows
 };
 
@@ -79,7 +79,13 @@ __device__ __forceinline__ float intersection(float4 a, float4 b) {
     return larger(w, 0.0f) * larger(h, 0.0f);
 }
 
-__device__ __forceinline__ uint32_t ranked_count(const Nms& p) { return min(p.counts->kept, p.top_k_before); }
+__device__ __forceinline__ uint32_t ranked_count(const Nms& p) { return min(min(p.counts->kept, p.capacity), p.top_k_before); }
+
+// Candidates of this window; none where enough has been found before it.
+__device__ __forceinline__ uint32_t window_count(const Nms& p) {
+    uint32_t n = ranked_count(p);
+    return n <= p.start || p.counts->found >= p.top_k_after ? 0 : min(n - p.start, p.window);
+}
 
 // Writes the `place`-th detection, clamped to the frame.
 __device__ __forceinline__ void put(const Nms& p, float2 frame, uint32_t place, float4 box, float confidence,

@@ -18,6 +18,7 @@
 // in device memory. A record carries the launch's number, so that the host sees which ones are there without the
 // count. Two headers take turns, each with the frames' counts of values that are not finite, and a launch clears the
 // other one: nothing else has to. Order is up to the host.
+#include "activate.cuh"
 #include "peaks.cuh"
 
 struct Params {
@@ -37,7 +38,7 @@ struct Params {
     uint32_t vectors;  // local: a thread's loads
     uint32_t lanes;    // global: threads side by side, a multiple of step
     float gate;
-    uint32_t refinement;  // 0 none, 1 quadratic, 2 integral
+    uint32_t refinement;  // 0 none, 1 quadratic, 2 integral, 3 shift
     uint32_t searched;    // channels of a frame that are looked at; NONE: all
 };
 
@@ -140,15 +141,6 @@ struct Place {
     }
 };
 
-// exp in double: the host's is within 0.502 units in the last place, so nearly always the same. Not inlined, or the
-// kernels for logits would be too long to be fetched in time.
-__device__ __noinline__ float logistic(float v) { return 1.0f / (1.0f + float(exp(-double(v)))); }
-
-template <bool LOGITS>
-__device__ __forceinline__ double activate(float v) {
-    return LOGITS ? logistic(v) : v;
-}
-
 // The vertex of a parabola, as in refine.rs.
 template <bool LOGITS>
 __device__ __forceinline__ double vertex(float before, float here, float after) {
@@ -183,6 +175,12 @@ __device__ __forceinline__ void report(const Params& p, const Place<T>& place, u
             dx = fmin(fmax(sum_x / sum, -2.0), 2.0);
             dy = fmin(fmax(sum_y / sum, -2.0), 2.0);
         }
+    }
+    if (p.refinement == 3) {
+        // What is not there is NaN, and compares false.
+        const float left = place.at(-1, 0), right = place.at(1, 0), above = place.at(0, -1), below = place.at(0, 1);
+        if (finite(left) && finite(right)) dx = 0.25 * ((right > left) - (right < left));
+        if (finite(above) && finite(below)) dy = 0.25 * ((below > above) - (below < above));
     }
     put(p, at, element, v, dx, dy);
 }

@@ -12,11 +12,17 @@ template <>
 __device__ __forceinline__ half_t element(const Conversion&, float v) {
     return to_half(v);
 }
-// For both integer types: adding 1.5 * 2^23 rounds, half to even, and leaves the integer in the low bits.
+// For integers of 8 bits, of both types: adding 1.5 * 2^23 rounds, half to even, and leaves the integer in the low bits.
 template <>
 __device__ __forceinline__ uint8_t element(const Conversion& p, float v) {
     float rounded = clamp(v, p.low, p.high) + 12582912.0f;
     return static_cast<uint8_t>(__float_as_int(rounded) + p.zero_point);
+}
+
+template <>
+__device__ __forceinline__ int32_t element(const Conversion& p, float v) {
+    float rounded = clamp(v, p.low, p.high) + 12582912.0f;
+    return __float_as_int(rounded) - __float_as_int(12582912.0f) + p.zero_point;
 }
 
 template <class T>
@@ -76,6 +82,7 @@ __device__ __forceinline__ void write(const Conversion& p, uint32_t n, uint32_t 
     switch (p.type) {
         case FLOAT32: return store<float>(p, n, x, y, v);
         case FLOAT16: return store<half_t>(p, n, x, y, v);
+        case INT32: return store<int32_t>(p, n, x, y, v);
         default: return store<uint8_t>(p, n, x, y, v);  // int8, too
     }
 }

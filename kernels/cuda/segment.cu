@@ -9,7 +9,8 @@
 // in shared memory, where a thread then takes a cell.
 //
 // *_argmax: the first greatest channel. *_value: one channel by itself; `logits` is its first value. *_softmax: `channel`
-// among all. A value of NaN in the state stands for none, as in the first frame (`fresh`).
+// among all. *_map: class numbers in place of logits; those that a byte cannot hold are counted in place of values that are not
+// finite, and become 0. A value of NaN in the state stands for none, as in the first frame (`fresh`).
 //
 // Bytes: logits once, state read and written, a byte a cell. Launch: 128 threads; as many as cover the cells, a block a tile.
 #include "prelude.cuh"
@@ -288,6 +289,16 @@ __device__ __forceinline__ uint32_t tiles(const Params& p) {
     return bad;
 }
 
+template <typename T, bool SMOOTH>
+__device__ __forceinline__ uint32_t numbers(const Params& p) {
+    const uint32_t cell = blockIdx.x * THREADS + threadIdx.x;
+    if (cell >= p.cells) return 0;
+    const long long number = static_cast<const T*>(p.logits)[cell];
+    const bool outside = number < 0 || number > 255;
+    p.mask[cell] = outside ? 0 : static_cast<uint8_t>(number);
+    return outside;
+}
+
 #define KERNEL(name, work, ...)                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ Params p) { \
         tell(p);                                                                                   \
@@ -302,3 +313,8 @@ __device__ __forceinline__ uint32_t tiles(const Params& p) {
     KERNEL(tiles_softmax_##type, tiles, T, SOFTMAX)
 KERNELS(float32, float)
 KERNELS(float16, half_t)
+KERNEL(single_map_int64, numbers, long long)
+KERNEL(single_map_int32, numbers, int)
+KERNEL(single_map_uint8, numbers, uint8_t)
+KERNEL(single_map_bool, numbers, uint8_t)
+KERNEL(single_map_int8, numbers, signed char)

@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_cons
     }
     for (uint32_t i = own + SELECTORS; i < n; i += SELECTORS) p.softened[i] = p.ranked[i].confidence;
     for (; found < p.top_k_after; found++) {
-        // Strongest first, equals by anchor; 0 where none is left.
+        // Strongest first, equals by index; 0 where none is left.
         uint64_t best = 0;
         uint32_t best_at = 0;
         auto look = [&](uint32_t i, float4 box, const Ranked& me, float confidence) {
@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_cons
                 float iou = common / (area(chosen) + area(box) - common);
                 confidence *= p.decay == GAUSSIAN ? expf(-iou * iou / p.sigma) : iou > p.iou ? 1.0f - iou : 1.0f;
             }
-            uint64_t key = ~to_key(confidence, me.anchor);
+            uint64_t key = ~to_key(confidence, me.index);
             if (confidence >= me.limit && key > best) {
                 best = key;
                 best_at = i;

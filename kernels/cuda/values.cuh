@@ -28,6 +28,23 @@ __device__ float probability(uint32_t activation, float score) {
     return activation == SIGMOID ? 1.0f / (1.0f + expf(-score)) : score;
 }
 
+// Where a model writes what detections carry besides their upright boxes.
+struct Values {
+    const void* data;     // the first anchor's first number
+    uint64_t row;         // bytes from one row of the batch to the next
+    uint64_t step;        // elements from anchor to anchor
+    uint64_t value_step;  // elements between the numbers of an anchor
+    uint32_t type;
+    uint32_t count;    // points or coefficients of a detection
+    uint32_t numbers;  // of a point: x, y and, if there are three, its score
+    uint32_t y_first;
+    uint32_t activation;
+    float unit[2];  // tensor pixels per unit
+    uint32_t angle;  // which number of a rotated box, whose first four are its centre and size
+};
+
+static_assert(sizeof(Values) == 64, "as in src/detect/cuda/params.rs");
+
 // Where the anchors of a row of the batch lie.
 __device__ __forceinline__ Source of_row(Source s, uint64_t row) {
     s.scores = moved(s.scores, row * s.score_row);
@@ -67,7 +84,7 @@ __device__ float4 around_center(const Layout& l, const Source& s, const Source& 
     return {x - a, y - b, x + c, y + d};
 }
 
-// Left, top, right, bottom in tensor pixels.
+// Left, top, right, bottom in tensor pixels. `offsets` are what CENTERS and PRIORS have in sources[1].
 __device__ float4 corners(const Layout& l, const Source& s, const Source& offsets, uint32_t cell,
                           const float* distances) {
     if (l.coding == CENTERS) return around_center(l, s, offsets, cell);
@@ -83,6 +100,17 @@ __device__ float4 corners(const Layout& l, const Source& s, const Source& offset
     b = load<ANY>(s.boxes, s.box_type, at + l.box_value_step);
     c = load<ANY>(s.boxes, s.box_type, at + 2 * l.box_value_step);
     d = load<ANY>(s.boxes, s.box_type, at + 3 * l.box_value_step);
+    if (l.coding == PRIORS) {
+        const float* prior = static_cast<const float*>(offsets.boxes) + 4 * static_cast<uint64_t>(cell);
+        float x = prior[0] + a * (l.unit[0] * prior[2]), y = prior[1] + b * (l.unit[0] * prior[3]);
+        float w = expf(c * l.unit[1]) * prior[2], h = expf(d * l.unit[1]) * prior[3];
+        return {x - w * 0.5f, y - h * 0.5f, x + w * 0.5f, y + h * 0.5f};
+    }
+    if (l.coding == SIDES) {
+        uint32_t place = cell / l.per_cell;
+        float x = static_cast<float>(place % s.columns) * s.stride, y = static_cast<float>(place / s.columns) * s.stride;
+        return {x - a * s.stride, y - b * s.stride, x + c * s.stride, y + d * s.stride};
+    }
     if (l.coding == GRID) {
         a = (a + static_cast<float>(cell % s.columns)) * s.stride;
         b = (b + static_cast<float>(cell / s.columns)) * s.stride;

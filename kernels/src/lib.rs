@@ -8,8 +8,10 @@
 //! | [`preproc`] | a video frame | the network's input tensor and the [`geometry::Affine`] back to the frame |
 //! | [`detect`] | a detector's output tensors | boxes in frame pixels, after NMS |
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
+//! | [`keypoints`] | outputs with coordinates, or with scores along each axis | points in frame pixels |
 //! | [`group`] | confidence maps and what says which points belong together | instances: the points of each person or animal |
 //! | [`classify`] | a classifier's scores | the best classes of each row |
+//! | [`text`] | a recogniser's scores, step by step | the symbols of each line |
 //! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`appearance`] | boxes of a frame | their appearance: vectors to compare them by |
@@ -30,9 +32,11 @@ pub mod draw;
 pub mod frame;
 pub mod geometry;
 pub mod group;
+pub mod keypoints;
 pub mod peaks;
 pub mod preproc;
 pub mod segment;
 pub mod tensor;
+pub mod text;
 pub mod track;
 pub mod zones;

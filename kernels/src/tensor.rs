@@ -23,17 +23,19 @@ pub enum TensorType {
     Int32,
     /// Signed 64-bit integer.
     Int64,
+    /// A byte that is 0 or 1.
+    Bool,
 }
 
 impl TensorType {
     /// Every type, in the order of their names' documentation.
-    pub const ALL: [Self; 6] =
-        [Self::Float32, Self::Float16, Self::UInt8, Self::Int8, Self::Int32, Self::Int64];
+    pub const ALL: [Self; 7] =
+        [Self::Float32, Self::Float16, Self::UInt8, Self::Int8, Self::Int32, Self::Int64, Self::Bool];
 
     /// Bytes per element.
     pub fn size(self) -> usize {
         match self {
-            Self::UInt8 | Self::Int8 => 1,
+            Self::UInt8 | Self::Int8 | Self::Bool => 1,
             Self::Float16 => 2,
             Self::Float32 | Self::Int32 => 4,
             Self::Int64 => 8,
@@ -49,6 +51,7 @@ impl TensorType {
             Self::Int8 => "int8",
             Self::Int32 => "int32",
             Self::Int64 => "int64",
+            Self::Bool => "bool",
         }
     }
 }
@@ -219,7 +222,7 @@ impl<'a> TensorView<'a> {
                 Ok(halves) => Cow::Owned(halves.to_f32_vec()),
                 Err(_) => all::<f16>(self.data, f16::to_f32),
             },
-            TensorType::UInt8 => all::<u8>(self.data, f32::from),
+            TensorType::UInt8 | TensorType::Bool => all::<u8>(self.data, f32::from),
             TensorType::Int8 => all::<i8>(self.data, f32::from),
             TensorType::Int32 => all::<i32>(self.data, |v| v as f32),
             TensorType::Int64 => all::<i64>(self.data, |v| v as f32),

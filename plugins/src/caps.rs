@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `tensor-width`, `tensor-height` | int or range | size of the input tensor in pixels |
 //! | `tensor-channels` | int | 1 or 3 |
-//! | `tensor-type` | string | float32, float16, uint8, int8 |
+//! | `tensor-type` | string | float32, float16, uint8, int8, int32 |
 //! | `tensor-layout` | string | nchw or nhwc |
 //! | `tensor-name` | string | the model's name for its image input |
 //! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |
@@ -75,6 +75,11 @@ pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&
         Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
         None => other,
     }
+}
+
+/// The model's name, without the number of its loading, as [`MODEL`] has them.
+pub fn model_name(model: &str) -> &str {
+    model.rsplit_once('#').map_or(model, |(name, _)| name)
 }
 
 /// Whether frames of these caps carry tensors.
@@ -155,6 +160,45 @@ fn map(caps: &gst::Caps, f: impl Fn(gst::Structure, &mut gst::CapsFeatures) -> g
     out
 }
 
+/// Why frames of the caps `offered` cannot go to elements downstream, which accept only `accepted`, and what to do.
+pub fn misfit(offered: &gst::CapsRef, accepted: &gst::CapsRef) -> String {
+    let format = offered.structure(0).and_then(|s| s.get::<String>("format").ok());
+    let mut other: gst::Caps = offered.to_owned();
+    for structure in other.make_mut().iter_mut() {
+        structure.remove_field("format");
+    }
+    if let Some(format) = format.filter(|_| other.can_intersect(accepted)) {
+        let formats = formats(accepted).join(", ");
+        return format!(
+            "the frames have the format {format}, but the elements downstream accept only {formats}. Put videoconvert before this \
+             element"
+        );
+    }
+    if crate::memory::caps::in_cuda(offered) {
+        return "the frames are in CUDA memory, but the elements downstream accept only system memory. Put cudainferdownload \
+                before them"
+            .into();
+    }
+    format!(
+        "the elements downstream do not accept frames of the caps {offered}, only {accepted}. Put videoconvert and videoscale \
+         before this element, or change the elements downstream"
+    )
+}
+
+/// All formats in caps.
+fn formats(caps: &gst::CapsRef) -> Vec<String> {
+    let mut all = Vec::new();
+    for structure in caps.iter() {
+        let Ok(value) = structure.value("format") else { continue };
+        let several = value.get::<gst::List>().map(|list| list.iter().filter_map(|v| v.get().ok()).collect());
+        let found: Vec<String> = several.or_else(|_| value.get().map(|one| vec![one])).unwrap_or_default();
+        all.extend(found);
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
 /// The caps field that describes a network's outputs.
 pub fn outputs_value(outputs: &[TensorDesc]) -> gst::Array {
     gst::Array::new(outputs.iter().map(ToString::to_string))
@@ -176,7 +220,7 @@ impl ModelOutputs {
     /// A sentence that names the element that is missing upstream.
     pub fn of(caps: &gst::CapsRef) -> Result<Self, &'static str> {
         if !has_tensors(caps) {
-            return Err("frames arrive without tensors: put fusedpreproc and trtinfer before this element");
+            return Err("frames arrive without tensors. Put fusedpreproc and trtinfer before this element");
         }
         let read = || {
             let s = caps.structure(0)?;
@@ -188,6 +232,6 @@ impl ModelOutputs {
             })
         };
         read()
-            .ok_or("the frames carry a network's input but not its outputs: put trtinfer before this element")
+            .ok_or("the frames carry a network's input but not its outputs. Put trtinfer before this element")
     }
 }

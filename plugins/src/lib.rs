@@ -7,6 +7,7 @@
 //! | [`gpunms`] | a detector's outputs | regions of interest on the frame |
 //! | [`peakfind`] | confidence maps | keypoints on the frame |
 //! | [`classify`] | a classifier's scores | classes of the frame or of its objects |
+//! | [`embed`] | a model's vectors | embeddings of the frame or of its objects |
 //! | [`segmask`] | a segmentation network's outputs | masks on the frame |
 //! | [`tracker`] | detections | the same with identities |
 //! | [`zonecount`] | objects with identities | who enters, leaves, stays or crosses a line |
@@ -23,6 +24,7 @@ pub mod cudadownload;
 pub mod cudaupload;
 pub mod decoding;
 mod device;
+pub mod embed;
 mod files;
 pub mod fusedpreproc;
 pub mod gpunms;
@@ -41,6 +43,7 @@ mod nvtx;
 pub mod peakfind;
 mod property;
 mod publish;
+mod refused;
 pub mod segmask;
 mod stats;
 mod streams;
@@ -63,6 +66,7 @@ fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gpunms::register(plugin)?;
     peakfind::register(plugin)?;
     classify::register(plugin)?;
+    embed::register(plugin)?;
     segmask::register(plugin)?;
     tracker::register(plugin)?;
     zonecount::register(plugin)?;

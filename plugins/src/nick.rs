@@ -1,7 +1,7 @@
 //! Converts between enums and their nicks in pipelines, sidecars and caps.
 
 use gst::prelude::*;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The nick of a property's enum value, as caps, sidecars and pipelines write it.
 pub fn nick<T: ToValue + StaticType>(value: T) -> String {
@@ -31,6 +31,18 @@ where
         .filter(|_| text != "auto")
         .map(Some)
         .ok_or_else(|| de::Error::custom(format!("'{text}' is none of {}", nicks::<T>().join(", "))))
+}
+
+/// Writes an enum value to a file, for serde's `serialize_with`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn write<S, T>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error>
+where
+    S: Serializer,
+    T: ToValue + StaticType + Copy,
+{
+    value.map(nick).serialize(serializer)
 }
 
 /// The nicks of an enum, without `auto`.

@@ -3,6 +3,8 @@
 use gst::glib;
 use gst::prelude::*;
 
+use crate::refused;
+
 /// Posts one WARNING on the bus of the pipeline that `element` is in, unless one of our elements has done so already.
 pub fn running_on_cpu(element: &gst::Element, reason: &str) {
     if first_in_pipeline(element, "cudainfer.cpu") {
@@ -36,10 +38,7 @@ pub fn copied_between_contexts(element: &gst::Element) {
 /// Whether nobody has called this for the pipeline that `element` is in since it was started. The pipeline remembers
 /// it in a `GstContext` of this type.
 fn first_in_pipeline(element: &gst::Element, context_type: &str) -> bool {
-    let mut root = element.clone().upcast::<gst::Object>();
-    while let Some(parent) = root.parent() {
-        root = parent;
-    }
+    let root = refused::root(element.upcast_ref());
     let Some(root) = root.downcast_ref::<gst::Element>() else { return true };
     let first = root.context(context_type).is_none();
     if first {
@@ -62,9 +61,12 @@ pub fn frames_on_host(element: &impl glib::object::IsA<gst::Element>) {
     );
 }
 
-/// Posts the ERROR of an element that cannot work with the caps it gets.
+/// Posts the ERROR of an element that cannot work with the caps it gets, unless the same caps event was refused so before.
 pub fn refused_caps(element: &impl glib::object::IsA<gst::Element>, why: &str) {
     let element = element.upcast_ref::<gst::Element>();
+    if !refused::is_new(element, why) {
+        return;
+    }
     gst::element_error!(element, gst::CoreError::Negotiation, ("{}: {why}", element.name()));
 }
 

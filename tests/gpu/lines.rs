@@ -171,6 +171,38 @@ fn peaks_are_those_of_the_cpu() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn keypoints_without_maps_and_integer_inputs_are_those_of_the_cpu() {
+    for name in
+        ["simcc", "simcc-unnamed", "movenet", "movenet-uint8", "movenet-people", "regressed", "heat-maps-udp"]
+    {
+        let points = |upload: &str, device: &str| {
+            found(&format!(
+                "videotestsrc num-buffers=4 pattern=white ! video/x-raw,format=RGBA,width=320,height=240 {upload} \
+                 ! fusedpreproc device={device} ! trtinfer model={} provider=cuda ! peakfind device={device} \
+                 ! fakesink name=out",
+                model(name)
+            ))
+        };
+        let (gpu, cpu) = (points("! cudainferupload", "cuda"), points("", "cpu"));
+        assert_eq!((gpu.len(), cpu.len()), (4, 4), "{name}");
+        for (gpu, cpu) in gpu.iter().zip(&cpu) {
+            assert!(!gpu.is_empty() && gpu.len() == cpu.len(), "{name}");
+            for (gpu, cpu) in gpu.iter().zip(cpu) {
+                assert_eq!(gpu.detection.is_some(), cpu.detection.is_some(), "{name}");
+                let (a, b) = (gpu.keypoints.as_ref().unwrap(), cpu.keypoints.as_ref().unwrap());
+                assert_eq!((&a.names, a.x.len()), (&b.names, b.x.len()), "{name}");
+                let far =
+                    |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                // float32's precision, of a score that is a mean, too.
+                let near = far(&a.x, &b.x) < 1e-3 && far(&a.y, &b.y) < 1e-3 && far(&a.score, &b.score) < 1e-3;
+                assert!(near, "{name}: {a:?} is not {b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn masks_are_those_of_the_cpu_and_nothing_waits_until_they_are_read() {
     let run = |upload: &str, device: &str| {
         let line = Line::new(&format!(

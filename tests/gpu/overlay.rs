@@ -77,6 +77,8 @@ fn frame(info: &VideoInfo) -> gst::Buffer {
     let writable = buffer.get_mut().unwrap();
     writable.set_pts(gst::ClockTime::from_mseconds(40));
     objects.iter().for_each(|object| object.put(writable, &rect));
+    let rotated = Object { id: 2, detection: detection(rect), angle: 0.6, ..Object::default() };
+    rotated.put(writable, &rect);
     let whole = Rect { x: 0.0, y: -3.0, w: width, h: height + 6.0 };
     let classes = Kind::Classes { labels: vec!["a".into(), "b".into()], background: Some(0) };
     mask::put(

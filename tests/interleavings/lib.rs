@@ -50,14 +50,14 @@ pub fn every_order(interruptions: usize, run: fn()) {
     model.check(run);
 }
 
-/// A frame on its way through a queue, as trtinfer's `Job` is.
+/// A frame on its way through a queue, as trtinfer's `Batchable` is.
 struct Frame {
     number: u32,
     ticket: Ticket,
     element: Arc<Element>,
 }
 
-impl batcher::Job for Frame {
+impl batcher::Batchable for Frame {
     fn fits(&self, _: &Self) -> bool {
         true
     }

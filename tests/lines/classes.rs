@@ -79,7 +79,7 @@ fn objects_are_given_the_classes_of_their_regions_and_frames_without_objects_pas
         let [sure, rest, _] = softmax([10.0, 0.0, 0.0]);
         for (object, before) in out.iter().flatten().zip(frames.iter().flatten()) {
             assert_eq!((object.id, &object.detection), (before.id, &before.detection));
-            let classes = object.classification.as_ref().unwrap();
+            let classes = &object.classifications[0];
             if before.detection.as_ref().unwrap().rect.x < 16.0 {
                 assert_classes(classes, &[("red", 0, sure), ("green", 1, rest), ("blue", 2, rest)]);
             } else {
@@ -102,17 +102,19 @@ fn a_whole_frame_is_an_object_with_the_sidecars_number_of_classes() {
     let out = line("");
     // Red and blue are equally many: the lower class is first. The sidecar asks for two.
     let [other, whole] = &out[0][..] else { panic!("{out:?}") };
-    assert!(other.classification.is_none(), "an object that was there is not the frame");
+    assert!(other.classifications.is_empty(), "an object that was there is not the frame");
     assert_eq!((whole.id, whole.label.as_str()), (1, "red"));
     let [half, _, _] = softmax([5.0, 0.0, 5.0]);
-    assert_classes(whole.classification.as_ref().unwrap(), &[("red", 0, half), ("blue", 2, half)]);
+    assert_classes(&whole.classifications[0], &[("red", 0, half), ("blue", 2, half)]);
 
-    let classes = |properties: &str| line(properties)[0].get(1).and_then(|o| o.classification.clone());
+    let classes = |properties: &str| line(properties)[0].get(1).map(|o| o.classifications[0].clone());
     let sigmoid = 1.0 / (1.0 + (-5f64).exp());
     assert_classes(&classes("activation=sigmoid top-k=1").unwrap(), &[("red", 0, sigmoid)]);
     let all = [("red", 0, 5.0), ("blue", 2, 5.0), ("green", 1, 0.0)];
-    assert_classes(&classes("activation=none top-k=16").unwrap(), &all);
-    assert_classes(&classes("activation=none top-k=16 threshold=1").unwrap(), &all[..2]);
+    for top_k in ["top-k=16", "top-k=0", "top-k=4000000000"] {
+        assert_classes(&classes(&format!("activation=none {top_k}")).unwrap(), &all);
+    }
+    assert_classes(&classes("activation=none top-k=0 threshold=1").unwrap(), &all[..2]);
     assert_eq!(classes("threshold=0.9"), None, "nothing is sure enough, so there is no object");
 }
 

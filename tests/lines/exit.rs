@@ -33,7 +33,7 @@ fn child() {
         line
     });
     for line in &lines {
-        let _ = line.pipeline.state(gst::ClockTime::from_seconds(20));
+        let _ = line.pipeline.state(cudainfer_tests::CLOCK_LIMIT);
         line.element("infer").set_property("model", fetched("models/nanodet.onnx"));
     }
     std::thread::sleep(Duration::from_millis(wait));

@@ -142,7 +142,7 @@ fn what_cannot_be_grouped_is_refused_with_a_sentence() {
     };
     let skeleton =
         |points: &str, edges: &str| format!("[skeleton]\npoints = [{points}]\nedges = [{edges}]\n");
-    refused("", "", &["several outputs", "set output to the one with the confidence maps"]);
+    refused("", "", &["several outputs", "Set output to the one with the confidence maps"]);
     refused("", "output=maps grouping=paf", &["grouping=paf", "[skeleton]", "edges"]);
     refused(
         "",

@@ -205,12 +205,12 @@ fn a_number_of_keypoints_that_does_not_fit_is_refused_with_what_would() {
     report.fails_with(&[
         "coloured:float32:1x15x84",
         "4 keypoints are expected",
-        "hold 3 as yolo-pose reads them",
+        "have 3 as yolo-pose reads them",
     ]);
     let report = run(&line(SQUARE, &head("pose-of-two")));
     let text = report.fails_with(&[
         "2 keypoints are expected",
-        "hold 3 as yolo-pose",
+        "have 3 as yolo-pose",
         "the points of its [skeleton]",
     ]);
     assert_eq!(text.matches("skeleton").count(), 1, "{text}");

@@ -52,6 +52,7 @@ fn elements_that_decode_tensors_share_a_class_and_describe_what_they_count() {
         ("gpunms", "objects, candidates (above the threshold)"),
         ("peakfind", "peaks, instances"),
         ("classify", "objects (that were given classes)"),
+        ("embed", "objects (that were given embeddings)"),
         ("segmask", "masks, non-finite"),
     ] {
         cudainfer_tests::init();
@@ -74,6 +75,7 @@ fn every_element_is_registered() {
     let names: Vec<_> = factories().iter().map(|f| f.name().to_string()).collect();
     for name in [
         "classify",
+        "embed",
         "cudainferdownload",
         "cudainferupload",
         "fusedpreproc",

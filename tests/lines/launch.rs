@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use cudainfer_tests::{buffers, fetched, root, run, scratch};
+use cudainfer_tests::{buffers, fetched, model, root, run, scratch};
 use serde_json::Value;
 
 use crate::{iou, lines, rect, video};
@@ -226,6 +226,25 @@ fn pose_topdown_gives_each_person_a_skeleton() {
 }
 
 #[test]
+fn read_text_finds_lines_and_reads_them() {
+    // The tests' own models, which take bright and colourful places for text.
+    let detector = scratch("read-text-detector").join("bright.onnx");
+    std::fs::copy(model("text-map"), &detector).unwrap();
+    let sidecar = "[input]\nwidth = 320\nheight = 192\n[output]\ndecoder = \"db\"\nlabels = [\"text\"]\nmap-threshold = 0.7\n";
+    std::fs::write(detector.with_extension("toml"), sidecar).unwrap();
+    let (detector, model) = (detector.display().to_string(), model("reader"));
+    let (records, output) =
+        publish("read-text", &[("detector", &detector), ("model", &model), ("confidence", "0.5")]);
+    assert_eq!(records.len(), 30);
+    let objects = || records.iter().flat_map(|record| record["objects"].as_array().unwrap());
+    assert!(records.iter().all(|record| record["objects"][0]["label"] == "text"));
+    assert!(objects().all(|o| o["confidence"].as_f64().unwrap() >= 0.5));
+    let read = objects().filter_map(|o| o["classification"][0]["label"].as_str());
+    assert!(read.clone().count() > 0 && read.flat_map(str::chars).all(|c| "RGB ".contains(c)));
+    is_watchable(&output);
+}
+
+#[test]
 fn every_launch_file_has_a_test_here() {
     let mut names: Vec<_> = std::fs::read_dir(root().join("pipelines"))
         .unwrap()
@@ -234,6 +253,9 @@ fn every_launch_file_has_a_test_here() {
         .map(|p| p.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["count", "detect", "detect-track", "pose-bottomup", "pose-topdown", "segment"]);
+    assert_eq!(
+        names,
+        ["count", "detect", "detect-track", "pose-bottomup", "pose-topdown", "read-text", "segment"]
+    );
     assert!(Path::new(&fetched("models/nanodet.onnx")).is_file());
 }

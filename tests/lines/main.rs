@@ -1,29 +1,39 @@
 //! What comes out of whole lines, against what must come out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
+mod attributes;
 mod cache;
 mod classes;
+mod declared;
 mod exit;
+mod faces;
 mod grouping;
 mod heads;
 mod inspect;
+mod inspect_model;
+mod keypoints;
 mod launch;
+mod lists;
 mod masks;
 mod metadata;
 mod names;
 mod numbers;
+mod oriented;
 mod overlay;
 mod plugin;
 mod poses;
 mod prebuild;
 mod publish;
+mod queries;
 mod records;
 mod regions;
 mod stats;
 mod tensors;
+mod text;
 mod tracer;
 mod tracks;
 mod unwinder;
+mod zone_places;
 mod zones;
 
 use std::path::PathBuf;

@@ -188,3 +188,69 @@ fn segment_launch_paints_the_video_that_it_is_given() {
     run(&launch("segment", &[("video", &video), ("output", &output)])).succeeds();
     is_watchable(output.as_ref());
 }
+
+#[test]
+fn class_numbers_of_every_type_and_shape_are_masks() {
+    // Red on the left, blue on the right.
+    let line = |name: &str, properties: &str| {
+        buffers(&format!(
+            "{HALVES} ! fusedpreproc ! trtinfer model={} ! segmask {properties} ! fakesink name=out",
+            model(name)
+        ))
+    };
+    for (name, right, names) in [
+        ("class-map-int64", 2, &["red", "green", "blue"][..]),
+        ("class-map-int32", 2, &["red", "green", "blue"]),
+        ("class-map-uint8", 2, &["red", "green", "blue"]),
+        ("class-map-flat", 2, &["red", "green", "blue"]),
+        ("class-map-bool", 0, &["other", "red"]),
+    ] {
+        let left = u8::from(name == "class-map-bool");
+        let wanted: Vec<u8> = (0..24 * 16).map(|i| if i % 24 < 12 { left } else { right }).collect();
+        let frames = line(name, "");
+        assert_eq!(frames.len(), 4);
+        for frame in &frames {
+            let found = masks(frame);
+            let [mask] = &found[..] else { panic!("{name}: {found:?}") };
+            assert_eq!(bytes(&mask.data), wanted, "{name}");
+            let Kind::Classes { labels, background } = &mask.kind else { panic!("{name}: {mask:?}") };
+            assert_eq!(
+                (labels.as_slice(), background),
+                (&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>()[..], &None)
+            );
+        }
+    }
+}
+
+#[test]
+fn class_numbers_beyond_a_byte_are_counted_and_warned_about_once() {
+    let line = Line::new(&format!(
+        "{HALVES} ! fusedpreproc ! trtinfer model={} ! segmask name=mask ! fakesink name=out",
+        model("class-map-outside")
+    ));
+    let out = line.collect("out");
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let report = line.wait().succeeds();
+    let stats = line.element("mask").property::<gst::Structure>("stats");
+    assert_eq!(stats.get::<u64>("out-of-range"), Ok(4 * 24 * 16));
+    let told: Vec<_> = report.warnings.iter().filter(|told| told.contains("out-of-range")).collect();
+    assert!(told.len() == 1 && told[0].contains("384 of the class numbers in 'classes'"), "{told:?}");
+    for frame in out.lock().unwrap().iter() {
+        assert_eq!(bytes(&masks(frame)[0].data), vec![0; 24 * 16]);
+    }
+}
+
+#[test]
+fn class_numbers_have_no_scores_to_compare() {
+    for (properties, part) in [
+        ("mode=threshold", "set mode=argmax"),
+        ("smoothing=0.5", "smoothing=0"),
+        ("mode=soft", "not their scores"),
+    ] {
+        run(&format!(
+            "{HALVES} ! fusedpreproc ! trtinfer model={} ! segmask {properties} ! fakesink",
+            model("class-map-int64")
+        ))
+        .fails_with(&["'classes:int64:1x16x24' has the classes of cells", part]);
+    }
+}

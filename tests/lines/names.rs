@@ -18,6 +18,9 @@ const OTHER_KEYS: &[&str] = &[
     // Classes of gpunms.
     "person",
     "car",
+    // Outputs of SimCC, in the sidecar.
+    "simcc-x",
+    "simcc-y",
     // Points, for sigmas.
     "nose",
     "tail",

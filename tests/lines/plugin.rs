@@ -2,12 +2,13 @@
 
 use std::process::{Command, Output};
 
-use cudainfer_tests::{model, scratch};
+use cudainfer_tests::{LIMIT, model, scratch};
 use serde_json::Value;
 
-/// Runs one of GStreamer's tools with the plugin that was built with this test, for at most 20 seconds.
+/// Runs a program, one of GStreamer's tools or a script, with the plugin that was built with this test, for at most
+/// [`LIMIT`].
 pub(super) fn tool(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-    command("timeout", environment).arg("20").args(arguments).output().unwrap()
+    command("timeout", environment).arg(LIMIT.as_secs().to_string()).args(arguments).output().unwrap()
 }
 
 /// A program that finds the plugin.
@@ -39,6 +40,7 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
         "gpunms",
         "peakfind",
         "classify",
+        "embed",
         "segmask",
         "tracker",
         "zonecount",

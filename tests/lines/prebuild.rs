@@ -5,11 +5,11 @@ use std::process::Output;
 
 use cudainfer_tests::{fetched, model, root, scratch};
 
-use crate::plugin::{command, text};
+use crate::plugin::{text, tool};
 
 fn prebuild(arguments: &[&str]) -> Output {
     let script = root().join("scripts/prebuild").display().to_string();
-    command("timeout", &[]).args(["20", &script]).args(arguments).output().unwrap()
+    tool(&[&[script.as_str()], arguments].concat(), &[])
 }
 
 #[test]

@@ -207,6 +207,48 @@ fn regions_are_padded_sized_and_turned_as_asked_for() {
 }
 
 #[test]
+fn regions_are_cut_as_the_libraries_cut_them() {
+    let set = |properties: &str, object: Object| {
+        let line = format!("fusedpreproc roi=objects width=32 height=16 scale=1 {properties}");
+        sets(&line, &[vec![object]]).remove(0).remove(0)
+    };
+    let tile = || object(0, "a", [3, 2], 0.3);
+    // Whole pixels: 24.3 to 31.7 are 24 to 32. Nothing of the neighbours is mixed in.
+    for properties in [
+        "roi-crop=pixels resize=stretch",
+        "interpolation=pil-bicubic resize=stretch",
+        "interpolation=pil-bilinear resize=center-crop crop-ratio=0.5",
+    ] {
+        let set = set(properties, tile());
+        let (x, y) = set.to_frame.point(16.0, 8.0);
+        assert!((x - 28.0).abs() < 0.26 && (y - 20.0).abs() < 0.26, "{properties}: {x} {y}");
+        let values = set.tensors[0].map().unwrap().view().unwrap().to_f32().into_owned();
+        let wanted = color(3, 2).map(f32::from);
+        for (value, wanted) in values.chunks(32 * 16).zip(wanted) {
+            // Float32 weights of two pixels that are the same.
+            assert!(value.iter().all(|v| (v - wanted).abs() < 1e-3), "{properties}");
+        }
+    }
+    assert_eq!(set("roi-crop=pixels resize=stretch", tile()).to_frame.scale, [0.25, 0.5]);
+    // In a letterbox the part stays alone, 16 of 32 columns between bars.
+    let boxed = set("roi-crop=pixels padding=7", tile());
+    assert_eq!((boxed.to_frame.scale, boxed.to_frame.point(8.0, 0.0)), ([0.5, 0.5], (24.0, 16.0)));
+    let values = boxed.tensors[0].map().unwrap().view().unwrap().to_f32().into_owned();
+    assert!(values[..8].iter().all(|v| *v == 7.0) && values[8] == 60.0);
+    // mmpose's matrices of the box 24, 16 to 32, 24 in 32x16: centre to centre, and first to last pixel.
+    let whole = || object(0, "a", [3, 2], 0.0);
+    let map = set("roi-crop=mmpose", whole()).to_frame;
+    assert_eq!((map.scale, map.point(16.5, 8.5)), ([0.5, 0.5], (28.5, 20.5)));
+    let map = set("roi-crop=mmpose-udp", whole()).to_frame;
+    let (first, last) = (map.point(0.5, 0.5), map.point(31.5, 15.5));
+    let near = |a: (f32, f32), b: (f32, f32)| (a.0 - b.0).abs() < 1e-4 && (a.1 - b.1).abs() < 1e-4;
+    assert!(near(first, (20.5, 16.5)) && near(last, (36.5, 24.5)), "{first:?} {last:?}");
+    // A letterbox at the top left begins with the box; what is right of it follows.
+    let map = set("resize=letterbox-top-left", whole()).to_frame;
+    assert_eq!((map.scale, map.point(0.0, 0.0)), ([0.5, 0.5], (24.0, 16.0)));
+}
+
+#[test]
 fn memory_of_regions_is_not_written_again_while_somebody_holds_one() {
     // As many frames as a pool would take turns with; all rows are kept until the end.
     let frames: Vec<_> = (0..12)

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
-use cudainfer_kernels::preproc::{ChannelOrder, Layout, Params, Preproc, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Params, Preproc, Resize};
 use cudainfer_kernels::tensor::TensorType;
 use cudainfer_tests::{Line, buffers, model};
 use gst::prelude::*;
@@ -128,7 +128,7 @@ fn properties_win_over_the_sidecars_wishes() {
     let params = Params {
         width: 24,
         height: 16,
-        interpolation: cudainfer_kernels::preproc::Interpolation::Nearest,
+        interpolation: Interpolation::Nearest,
         scale: 0.5,
         mean: [1.0; 3],
         std: [2.0, 4.0, 8.0],
@@ -136,6 +136,43 @@ fn properties_win_over_the_sidecars_wishes() {
         ..Params::default()
     };
     assert!(bytes(&frames[0], "copy") == reference(&frames[0], format, params).0);
+}
+
+#[test]
+fn filters_crops_and_letterboxes_of_the_libraries_are_properties() {
+    let line = |properties: &str| {
+        buffers(&format!(
+            "videotestsrc num-buffers=1 pattern=gradient ! video/x-raw,format=RGB,width=64,height=36 \
+             ! fusedpreproc {properties} ! trtinfer model={} ! fakesink name=out",
+            model("identity-f32-nchw")
+        ))
+    };
+    let format = FrameFormat {
+        pixels: PixelFormat::Rgb,
+        width: 64,
+        height: 36,
+        matrix: Matrix::Bt601,
+        range: Range::Full,
+    };
+    let plain = Params { width: 24, height: 16, ..Params::default() };
+    let crop = Params { resize: Resize::CenterCrop, crop_ratio: 0.875, ..plain.clone() };
+    for (properties, params) in [
+        ("resize=center-crop crop-ratio=0.875", crop.clone()),
+        (
+            "resize=center-crop crop-ratio=0.875 interpolation=pil-bicubic",
+            Params { interpolation: Interpolation::PilBicubic, ..crop },
+        ),
+        ("interpolation=pil-bilinear", Params { interpolation: Interpolation::PilBilinear, ..plain.clone() }),
+        ("resize=letterbox-top-left", Params { resize: Resize::LetterboxTopLeft, ..plain }),
+    ] {
+        let frames = line(properties);
+        let (wanted, preproc) = reference(&frames[0], format, params);
+        assert!(bytes(&frames[0], "copy") == wanted, "{properties}");
+        assert_eq!(TensorSet::of(&frames[0]).unwrap()[0].to_frame, preproc.affine(), "{properties}");
+    }
+    let map = TensorSet::of(&line("resize=center-crop crop-ratio=0.5")[0]).unwrap()[0].to_frame;
+    // timm resizes to cover 48x32: 57x32 (56.9), and cuts 16 (16.5 to even) and 8.
+    assert_eq!((map.scale, map.offset), ([64.0 / 57.0, 36.0 / 32.0], [16.0 * 64.0 / 57.0, 9.0]));
 }
 
 #[test]

@@ -164,6 +164,13 @@ fn looks_decide_between_neighbours() {
         assert_eq!(by(&format!("tracker appearance=histogram {near}")), [2, 1], "{algorithm}");
         assert_eq!(by(&format!("{model} ! tracker {near}")), [2, 1], "{algorithm}");
         assert_eq!(by(&format!("{model} ! tracker {near} embedding-output=scores")), [2, 1], "{algorithm}");
+        assert_eq!(
+            by(&format!("{model} ! embed ! tracker {near}")),
+            [2, 1],
+            "{algorithm}: by what objects have"
+        );
+        let named = format!("{model} ! embed ! queue ! tracker {near} embedding-output=scores");
+        assert_eq!(by(&named), [2, 1], "{algorithm}");
         let squeezed =
             format!("fusedpreproc roi=objects ! trtinfer model={}", self::model("colours-squeezed"));
         assert_eq!(

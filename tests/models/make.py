@@ -21,11 +21,12 @@ STAMP = FOLDER / ".made"
 OPSET = 17
 IR = 8
 
-F32, F16, U8, I8, I64 = (
+F32, F16, U8, I8, I32, I64 = (
     TensorProto.FLOAT,
     TensorProto.FLOAT16,
     TensorProto.UINT8,
     TensorProto.INT8,
+    TensorProto.INT32,
     TensorProto.INT64,
 )
 
@@ -62,10 +63,11 @@ class Graph:
         self.constant("zero", np.float32(0))
         return self.node("Mul", ["mean_all", "zero"], "nothing")
 
-    def save(self, name: str, sidecar: str = "") -> None:
-        """Writes the model, and its sidecar where it has one."""
+    def save(self, name: str, sidecar: str = "", metadata: dict[str, str] | None = None) -> None:
+        """Writes the model, and its sidecar where it has one. `metadata` goes into the model's file."""
         graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
+        helper.set_model_props(model, metadata or {})
         onnx.checker.check_model(model)
         onnx.save(model, FOLDER / f"{name}.onnx")
         if sidecar:
@@ -126,9 +128,9 @@ def several() -> None:
     graph.save("two-images")
     # The only output is of a type that nobody behind could read.
     graph = Graph(F32, [1, 3, 16, 24])
-    graph.node("IsNaN", ["images"], "bad")
-    graph.output("bad", TensorProto.BOOL, [1, 3, 16, 24])
-    graph.save("bool-output")
+    graph.node("Cast", ["images"], "texts", to=TensorProto.STRING)
+    graph.output("texts", TensorProto.STRING, [1, 3, 16, 24])
+    graph.save("text-output")
 
 
 def detectors() -> None:
@@ -316,6 +318,24 @@ def heads() -> None:
     graph.save("pose-of-two", RED_AND_BLUE + '[skeleton]\npoints = ["head", "tail"]\n')
     graph.save("pose-of-four", RED_AND_BLUE + "keypoints = 4\n")
 
+    # Rotated boxes: red in the middle, over a weaker one of its own; blue over the upper right corner of a frame of 64x64.
+    rotated = boxes.copy()
+    rotated[:, 0], rotated[:, 1], rotated[:, 5] = [32, 32, 24, 8], [33, 32, 24, 8], [60, 6, 16, 8]
+    angles = np.zeros((1, 84), np.float32)
+    angles[0, [0, 1, 5]] = [np.pi / 6, np.pi / 6, 2]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    coloured(graph, np.concatenate([rotated, scores, angles]), 4, colours)
+    graph.output("coloured", F32, ["batch", 7, 84])
+    graph.save("rotated", RED_AND_BLUE + 'decoder = "yolo-obb"\n')
+    # The same, already suppressed; the last is padding.
+    table = np.array(
+        [[32, 32, 24, 8, 1, 0, np.pi / 6], [60, 6, 16, 8, 0.75, 1, 2], [0, 0, 0, 0, 0, 0, 0]], np.float32
+    )
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    coloured(graph, table, 0, np.zeros((3, 7, 3), np.float32))
+    graph.output("coloured", F32, ["batch", 3, 7])
+    graph.save("rotated-suppressed", RED_AND_BLUE + 'decoder = "yolo-obb"\n')
+
     # Four prototypes of 16x16 cells: left, right, top, bottom; the red object is its left half, the blue one its top half.
     prototypes = np.zeros((1, 4, 16, 16), np.float32)
     prototypes[0, 0, :, :4], prototypes[0, 1, :, 4:], prototypes[0, 2, :10], prototypes[0, 3, 10:] = 1, 1, 1, 1
@@ -344,6 +364,237 @@ def heads() -> None:
         graph.node("Add", ["zeros", graph.constant(f"fixed_{name}", maps)], name)
         graph.output(name, F32, ["batch", 2, 16, 16])
     graph.save("centers", RED_AND_BLUE)
+
+
+def constant_outputs(graph: Graph, tables: dict[str, np.ndarray]) -> None:
+    """Outputs that are the same for each frame of a batch."""
+    graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=0)
+    graph.node("Mul", ["mean", graph.constant("none", np.float32(0))], "zeros")
+    graph.node("Reshape", ["zeros", graph.constant("rows", np.array([-1, 1, 1], np.int64))], "zero_rows")
+    for name, table in tables.items():
+        graph.node("Add", ["zero_rows", graph.constant(f"fixed_{name}", table[None])], name)
+        graph.output(name, F32, ["batch", *table.shape])
+
+
+def faces() -> None:
+    """Face detectors with outputs for each of the strides 8, 16 and 32, at 64x64."""
+    strides = {8: 64, 16: 16, 32: 4}
+    points = np.array([-0.5, -0.5, 0.5, -0.5, 0, 0, -0.5, 1, 0.5, 1], np.float32)
+    # Two anchors a cell: one sure face and a weaker one over it in the cell 3, 2 of stride 8, one in the cell 1, 1 of stride 32.
+    kinds = [("score", 1), ("bbox", 4), ("kps", 10)]
+    tables = {f"{kind}_{s}": np.zeros((2 * n, k), np.float32) for kind, k in kinds for s, n in strides.items()}
+    cell = 2 * 8 + 3
+    for anchor, score in [(0, 0.5), (1, 0.875)]:
+        tables["score_8"][2 * cell + anchor] = score
+        tables["bbox_8"][2 * cell + anchor] = [1, 1.5, 1, 2]
+        tables["kps_8"][2 * cell + anchor] = points
+    tables["score_32"][2 * 3], tables["bbox_32"][2 * 3] = 0.75, 0.5
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, tables)
+    graph.save("scrfd", '[input]\nresize = "stretch"\n')
+
+    kinds = [("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10)]
+    tables = {f"{kind}_{s}": np.zeros((n, k), np.float32) for kind, k in kinds for s, n in strides.items()}
+    cell = 4 + 2
+    tables["cls_16"][cell], tables["obj_16"][cell], tables["bbox_16"][cell] = 0.25, 1.5, [0.5, 0.5, 0, 0]
+    tables["kps_16"][cell] = [0, 0, 1, 0, 0.5, 0.5, 0, 1, 1, 1]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, tables)
+    graph.save("yunet", '[input]\nresize = "stretch"\n[output]\nlabels = ["Gesicht"]\n')
+
+
+def priors() -> None:
+    """Boxes as offsets from prior boxes, at 64x64; two prior boxes in each cell of the strides 8, 16 and 32."""
+    loc, conf, landms = np.zeros((168, 4), np.float32), np.zeros((168, 2), np.float32), np.zeros((168, 10), np.float32)
+    anchor = 2 * (8 + 2) + 1
+    conf[:, 0], conf[anchor] = 1, [0.25, 0.75]
+    loc[anchor, :2] = 2.5
+    landms[anchor] = [0, -1.875, 5, -1.875, 0, 3.125, 5, 3.125, 2.5, 0.625]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, {"loc": loc, "conf": conf, "landms": landms})
+    graph.save("retinaface", '[input]\nresize = "stretch"\n')
+
+    # Three prior boxes in each of four cells; logits with a background of its own.
+    loc, conf = np.zeros((12, 4), np.float32), np.zeros((12, 3), np.float32)
+    conf[:, 0], conf[3 * 3 + 1] = 20, [0, 0, 20]
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, {"loc": loc, "conf": conf})
+    sidecar = '[output]\ndecoder = "ssd"\nstrides = [32]\nactivation = "softmax"\nlabels = ["dog", "cat"]\n'
+    graph.save("ssd", sidecar + "[priors]\nmin-sizes = [[16]]\naspect-ratios = [[4]]\n")
+
+
+def declared() -> None:
+    """The detector's boxes, without a sidecar: what it lacks is in the file's metadata, as Ultralytics writes it."""
+    boxes, scores, colours = detector_tables()
+    points = np.zeros((9, 84), np.float32)
+    points[:, 0] = [12, 8, 0.875, 20, 8, 0.75, 16, 70, 0.25]
+    points[:, 5] = [46, 34, 0.5, 50, 34, 0.625, 48, 46, 1]
+    third = np.zeros((1, 84), np.float32)
+    two = {0: "red", 1: "blue"}
+    common = {"author": "Ultralytics", "stride": "32", "imgsz": "[64, 64]", "end2end": "False", "args": "{'nms': False}"}
+    for name, tables, side, words in [
+        ("says-names", [third], 64, {"task": "detect", "names": str({**two, 2: "it's none"})}),
+        # Without the names, 15 columns are those of eleven classes.
+        ("says-pose", [points], 64, {"task": "pose", "names": str(two), "kpt_shape": "[3, 3]"}),
+        ("says-size", [third], "side", {"task": "detect", "names": str({**two, 2: "none"})}),
+        # Lies: about the size, the number of classes, the keypoints, the layout.
+        ("lies-size", [third], 64, {"task": "detect", "names": str({**two, 2: "none"}), "imgsz": "[320, 640]"}),
+        ("lies-names", [third], 64, {"task": "detect", "names": str({**two, 2: "none", 3: "more", 4: "most"})}),
+        ("lies-pose", [points], 64, {"task": "pose", "names": str(two), "kpt_shape": "[4, 3]"}),
+        ("lies-task", [third], 64, {"task": "segment", "names": str({**two, 2: "none"})}),
+        ("says-depth", [third], 64, {"task": "depth", "names": str(two)}),
+        # What nobody's exporter writes.
+        ("says-nonsense", [third], 64, {"task": "\0" * 70000, "names": "{" * 70000, "imgsz": "[-1, 1e999]", "kpt_shape": "[[" * 500}),
+    ]:
+        graph = Graph(F32, ["batch", 3, side, side])
+        coloured(graph, np.concatenate([boxes, scores, *tables]), 4, colours)
+        graph.output("coloured", F32, ["batch", 6 + len(tables[0]), 84])
+        graph.save(name, metadata={**common, **words})
+    # A classifier: its scores are probabilities already.
+    graph = Graph(F32, ["batch", 3, 16, 16])
+    graph.node("ReduceMean", ["images"], "scores", axes=[2, 3], keepdims=0)
+    graph.output("scores", F32, ["batch", 3])
+    names = str({0: "red", 1: "green", 2: "blue"})
+    graph.save("says-colours", metadata={**common, "task": "classify", "imgsz": "[16, 16]", "names": names})
+
+
+# Corners and class of two boxes in an input of 64x64, and their confidences.
+LISTED = np.array([[30, 8, 60, 40], [4, 6, 20, 30]], np.float32)
+LISTED_CLASSES, LISTED_SCORES = np.array([0, 2]), np.array([0.5, 0.75], np.float32)
+
+
+def lists() -> None:
+    """Final boxes in lists, as libraries write them; all find the same two objects."""
+    labels = '[input]\nresize = "stretch"\n[output]\nlabels = ["a", "b", "c"]\n'
+
+    def fixed(graph: Graph, name: str, value: np.ndarray, kind: int = F32) -> None:
+        """An output of these numbers, which depends on the image in name only."""
+        value = np.asarray(value, np.float32)
+        result = name if kind == F32 else f"{name}_float"
+        graph.node("Add", [graph.constant(f"fixed_{name}", value), "nothing"], result)
+        if kind != F32:
+            graph.node("Cast", [result], name, to=kind)
+        graph.output(name, kind, list(value.shape))
+
+    def start() -> Graph:
+        graph = Graph(F32, [1, 3, 64, 64])
+        graph.nothing()
+        return graph
+
+    # torchvision: labels count from 1.
+    graph = start()
+    fixed(graph, "boxes", LISTED)
+    fixed(graph, "labels", LISTED_CLASSES + 1, I64)
+    fixed(graph, "scores", LISTED_SCORES)
+    graph.save("lists-torchvision", labels + 'background = "first"\n')
+
+    # RT-DETR and the like: boxes in the given size, width before height.
+    graph = start()
+    graph.input("orig_target_sizes", I64, [1, 2])
+    graph.node("Cast", ["orig_target_sizes"], "size", to=F32)
+    graph.node("Concat", ["size", "size"], "corners", axis=1)
+    fixed(graph, "labels", [LISTED_CLASSES], I64)
+    graph.node("Mul", [graph.constant("fractions", LISTED[None] / [np.float32(64)]), "corners"], "boxes")
+    graph.output("boxes", F32, [1, 2, 4])
+    fixed(graph, "scores", [LISTED_SCORES])
+    graph.save("lists-rtdetr", labels)
+
+    # MMDeploy, with a row of padding.
+    graph = start()
+    fixed(graph, "dets", [[*np.c_[LISTED, LISTED_SCORES], [0, 0, 0, 0, 0]]])
+    fixed(graph, "labels", [[*LISTED_CLASSES, -1]], I64)
+    graph.save("lists-mmdeploy", labels)
+
+    # TensorFlow's Object Detection API.
+    graph = start()
+    fixed(graph, "detection_boxes", LISTED[None][..., [1, 0, 3, 2]] / np.float32(64))
+    fixed(graph, "detection_classes", [LISTED_CLASSES + 1])
+    fixed(graph, "detection_scores", [LISTED_SCORES])
+    fixed(graph, "num_detections", [2])
+    fixed(graph, "raw_detection_boxes", np.zeros((1, 9, 4)))
+    graph.save("lists-tensorflow", labels)
+
+    # EfficientNMS: the third row is left over.
+    third = np.float32([[0, 0, 64, 64]])
+    for name, count in [("lists-efficient", 2), ("lists-efficient-negative", -1)]:
+        graph = start()
+        fixed(graph, "num_dets", [[count]], I32)
+        fixed(graph, "det_boxes", [np.concatenate([LISTED, third])])
+        fixed(graph, "det_scores", [[*LISTED_SCORES, 0.9]])
+        fixed(graph, "det_classes", [[*LISTED_CLASSES, 1]], I32)
+        graph.save(name, labels)
+
+    # An anchor that is of two classes.
+    boxes, scores, colours = detector_tables()
+    scores[1, 0] = 0.45
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes, scores, colours)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("two-labels", RED_AND_BLUE + "multi-label = true\n")
+
+    # PaddleDetection: boxes in pixels of a picture of this size, before it was scaled by these factors.
+    rows = np.c_[LISTED_CLASSES, LISTED_SCORES, LISTED].astype(np.float32)
+    graph = start()
+    graph.input("im_shape", F32, [1, 2])
+    graph.input("scale_factor", F32, [1, 2])
+    graph.node("Div", ["im_shape", "scale_factor"], "origin")
+    graph.node("Concat", [graph.constant("units", np.ones((1, 2), np.float32)), "origin", "origin"], "factors", axis=1)
+    graph.node("Mul", [graph.constant("rows", rows / np.float32([1, 1, 64, 64, 64, 64])), "factors"], "multiclass_nms3_0.tmp_0")
+    graph.output("multiclass_nms3_0.tmp_0", F32, [2, 6])
+    fixed(graph, "multiclass_nms3_0.tmp_2", [2], I32)
+    graph.save("lists-paddle", labels)
+    graph = start()
+    # Not two rows, as many as a pyramid of two levels has cells in so small an input.
+    fixed(graph, "o", np.concatenate([rows, rows[:1]]))
+    graph.save("rows-of-six", labels)
+
+    # YOLOv7's end-to-end export, with as many rows as the picture is bright: one, two, or two and one of padding.
+    graph = start()
+    rows = np.c_[np.zeros(2), LISTED, LISTED_CLASSES, LISTED_SCORES].astype(np.float32)
+    rows = np.concatenate([rows[1:], rows[:1], np.float32([[0, 0, 0, 9, 9, -1, 0.9]])])
+    graph.node("Greater", ["mean_all", graph.constant("levels", np.float32([-1, 0.25, 0.75]))], "which")
+    graph.node("Compress", [graph.constant("rows", rows), "which"], "output", axis=0)
+    graph.output("output", F32, ["found", 7])
+    graph.save("lists-yolov7", labels + 'row-format = "batch-box-class-score"\n')
+
+
+def queries() -> None:
+    """The same two objects, as the queries of transformers write them: two of four queries find one each."""
+    input_size = 64
+    corners = LISTED.astype(np.float32) / np.float32(input_size)
+    centred = np.c_[(corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]]
+    boxes = np.concatenate([centred, np.float32([[0.5, 0.5, 1, 1], [0.25, 0.25, 0.5, 0.5]])])[None]
+    # Probabilities of a, b, c. Queries 2 and 3 find nothing.
+    best = np.float32([[0.5, 0.125, 0.125], [0.0625, 0.125, 0.75], [0.0625, 0.125, 0.125], [0.125, 0.0625, 0.125]])
+    # The first object is weakly a c as well.
+    several = best + np.float32([[0, 0, 0.25], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
+    odds = np.log(several / (1 - several))[None]
+    shares = np.log(np.c_[best, 1 - best.sum(axis=1)])[None] + np.float32(1)
+
+    def save(name: str, outputs: dict[str, np.ndarray], sidecar: str = "", metadata: dict[str, str] | None = None) -> None:
+        graph = Graph(F32, [1, 3, input_size, input_size])
+        graph.nothing()
+        for output, value in outputs.items():
+            value = np.asarray(value, np.float32)
+            graph.node("Add", [graph.constant(f"fixed_{output}", value), "nothing"], output)
+            graph.output(output, F32, list(value.shape))
+        graph.save(name, sidecar, metadata)
+
+    stretch = '[input]\nresize = "stretch"\n'
+    labels = stretch + '[output]\nlabels = ["a", "b", "c"]\n'
+    save("queries-softmax", {"logits": shares, "pred_boxes": boxes}, labels)
+    save("queries-sigmoid", {"logits": odds, "pred_boxes": boxes}, labels)
+    # A last column that is no class, and stronger than all others.
+    nothing = np.full((1, 4, 1), 4.0, np.float32)
+    save("queries-rfdetr", {"dets": boxes, "labels": np.concatenate([odds, nothing], axis=2)}, labels)
+    # Nothing says what the scores are but a file beside it.
+    save("queries-untold", {"logits": shares, "pred_boxes": boxes}, stretch)
+    ultralytics = {"stride": "32", "task": "detect", "names": str(dict(enumerate("abc"))), "imgsz": "[64, 64]"}
+    rows = np.concatenate([boxes, best[None]], axis=2)
+    old = {"description": "Ultralytics rtdetr-l model", "version": "8.3.0", **ultralytics}
+    save("queries-ultralytics", {"output0": rows}, metadata=old)
+    ranked = np.c_[centred, LISTED_SCORES, LISTED_CLASSES][::-1][None]
+    save("queries-ranked", {"output0": ranked}, metadata={"head": "RTDETRDecoder", "version": "8.4.190", **ultralytics})
 
 
 def coloured(graph: Graph, fixed: np.ndarray, row: int, colours: np.ndarray) -> None:
@@ -401,6 +652,106 @@ def classifiers() -> None:
     graph.node("ReduceMean", ["images"], "scores", axes=[0, 2, 3], keepdims=0)
     graph.output("scores", F32, [3])
     graph.save("colours-squeezed", sidecar)
+
+
+def attributes() -> None:
+    """Several outputs that follow from the picture's mean colours (r, g, b), 0..1: logits of its colour, ten times the means;
+    probabilities of four traits; and a vector of two numbers. And the colours as probabilities, with and without a node that
+    shows it."""
+    stretch = '[input]\nresize = "stretch"\n'
+    heads = (
+        '[classify]\ntop-k = 2\n[classify.colour]\nlabels = ["red", "green", "blue"]\n'
+        '[classify.traits]\nlabels = ["warm", "cold", "bright", "dark"]\ntop-k = 0\nthreshold = 0.5\n'
+    )
+    for name, sidecar in [
+        ("attributes", heads + '[embed]\noutput = "vector"\n'),
+        ("attributes-few-labels", heads.replace('"green", ', "")),
+        ("attributes-other-head", heads.replace("classify.traits", "classify.trait")),
+    ]:
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        graph.node("MatMul", ["mean", graph.constant("ten", 10 * np.eye(3, dtype=np.float32))], "colour")
+        weights = np.array([[2, -2, 1, -1], [0, 0, 0, 0], [-2, 3, -1, 0.5]], np.float32)
+        graph.node("MatMul", ["mean", graph.constant("weights", weights)], "logits")
+        graph.node("Sigmoid", ["logits"], "traits")
+        directions = np.array([[3, -4], [0, 0], [0, 2]], np.float32)
+        graph.node("MatMul", ["mean", graph.constant("directions", directions)], "vector")
+        graph.node("ReduceMean", ["images"], "rows", axes=[3], keepdims=0)
+        for output, dims in [("colour", [3]), ("traits", [4]), ("vector", [2]), ("rows", [3, 16])]:
+            graph.output(output, F32, ["batch", *dims])
+        graph.save(name, stretch + sidecar)
+    labels = '[output]\nlabels = ["red", "green", "blue"]\n[classify]\ntop-k = 3\n'
+    for name, node in [("colours-softmax", True), ("colours-divided", False)]:
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        graph.node("Mul", ["mean", graph.constant("two", np.float32(2))], "scaled")
+        if node:
+            graph.node("Softmax", ["scaled"], "probabilities", axis=1)
+            graph.node("Identity", ["probabilities"], "scores")
+        else:
+            graph.node("Exp", ["scaled"], "powers")
+            graph.node("ReduceSum", ["powers", graph.constant("axis", np.array([1], np.int64))], "sum", keepdims=1)
+            graph.node("Div", ["powers", "sum"], "scores")
+        graph.output("scores", F32, ["batch", 3])
+        graph.save(name, stretch + labels)
+
+
+def text() -> None:
+    """A map of text that is the greatest of a pixel's colours, and a reader of stripes. Of each eight columns it reads R, G, B
+    or a space (white), or nothing where they are black or gray: its logits follow from the mean colours, -1..1 as PP-OCR has
+    them, b, g, r."""
+    for name, sidecar in [("text-map", 'decoder = "db"\nlabels = ["text"]\n'), ("text-map-unnamed", "")]:
+        graph = Graph(F32, ["batch", 3, "height", "width"])
+        graph.node("ReduceMax", ["images"], "map", axes=[1], keepdims=1)
+        graph.output("map", F32, ["batch", 1, "height", "width"])
+        graph.save(name, '[input]\nwidth = 320\nheight = 192\n[output]\n' + sidecar)
+    own = '[input]\nwidth = 320\nheight = 48\nchannels = "bgr"\nmean = [0.5]\nstd = [0.5]\nresize = "letterbox-top-left"\n'
+    labels = {
+        "reader": "",
+        "reader-sidecar": own + 'padding = 128\n[output]\nlabels = ["blank", "R", "G", "B", " "]\n[classify]\nmode = "text"\n',
+        "reader-few": own + '[output]\nlabels = ["R", "G"]\n[classify]\nmode = "text"\n',
+        "reader-unnamed": own + '[classify]\nmode = "text"\n',
+    }
+    # Blank, R, G, B, space; from b, g, r.
+    weights = np.array([[0, -2, -2, 4, 4], [0, -2, 4, -2, 4], [0, 4, -2, -2, 4]], np.float32)
+    for name, sidecar in labels.items():
+        graph = Graph(F32, ["batch", 3, 48, "width"])
+        graph.node("AveragePool", ["images"], "mean", kernel_shape=[48, 8], strides=[48, 8])
+        graph.node("Squeeze", ["mean", graph.constant("rows", np.array([2], np.int64))], "columns")
+        graph.node("Transpose", ["columns"], "steps", perm=[0, 2, 1])
+        graph.node("MatMul", ["steps", graph.constant("weights", weights)], "products")
+        graph.node("Add", ["products", graph.constant("bias", np.array([2, 0, 0, 0, -4], np.float32))], "logits")
+        graph.node("Softmax", ["logits"], "text", axis=2)
+        graph.output("text", F32, ["batch", "steps", 5])
+        graph.save(name, sidecar, {"character": "R\nG\nB"} if name == "reader" else None)
+
+
+def class_maps() -> None:
+    """The channel of each pixel's greatest colour, 24x16, in every type and shape; whether it is red; and other numbers."""
+    sidecar = '[input]\nresize = "stretch"\n[output]\nlabels = ["red", "green", "blue"]\n[segment]\nbackground = -1\n'
+    for name, kind, dims in [
+        ("class-map-int64", I64, [1, 16, 24]),
+        ("class-map-int32", TensorProto.INT32, [1, 1, 16, 24]),
+        ("class-map-uint8", U8, [1, 16, 24, 1]),
+        ("class-map-flat", U8, [16, 24]),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("ArgMax", ["images"], "greatest", axis=1, keepdims=0)
+        graph.node("Reshape", ["greatest", graph.constant("shape", np.array(dims, np.int64))], "shaped")
+        graph.node("Cast", ["shaped"], "classes", to=kind)
+        graph.output("classes", kind, dims)
+        graph.save(name, sidecar)
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+    graph.node("Greater", ["red", graph.constant("half", np.float32(0.5))], "classes")
+    graph.output("classes", TensorProto.BOOL, [1, 1, 16, 24])
+    graph.save("class-map-bool", sidecar.replace('["red", "green", "blue"]', '["other", "red"]'))
+    # -1 where it is red, 99 where it is green, 299 where it is blue.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("ArgMax", ["images"], "greatest", axis=1, keepdims=0)
+    graph.node("Gather", [graph.constant("numbers", np.array([-1, 99, 299], np.int64)), "greatest"], "classes", axis=0)
+    graph.output("classes", I64, [1, 16, 24])
+    graph.save("class-map-outside", sidecar)
 
 
 def masks() -> None:
@@ -480,6 +831,77 @@ def groups() -> None:
     )
 
 
+def simcc_scores(cells: int, maxima: list[tuple[int, float]]) -> np.ndarray:
+    """A vector of low scores a point, with the given cell and score of its maximum."""
+    scores = np.full((1, len(maxima), cells), 0.02, np.float32)
+    for point, (cell, score) in enumerate(maxima):
+        scores[0, point, cell] = score
+    return scores
+
+
+def keypoints() -> None:
+    """Networks that give keypoints without confidence maps: SimCC of two points for a 64x96 input (width, height), two
+    cells a pixel; MoveNet's coordinates, whose scores are the picture's mean red, green and blue; coordinates in pixels."""
+    along_x = simcc_scores(128, [(40, 0.9), (101, 0.6)])
+    along_y = simcc_scores(192, [(100, 0.7), (31, 0.8)])
+    third = simcc_scores(192, [(100, 0.7), (31, 0.8), (0, 0.5)])
+    sidecar = '[input]\nresize = "stretch"\n[skeleton]\npoints = ["nose", "tail"]\nedges = [[0, 1]]\n'
+    named = {"simcc_x": along_x, "simcc_y": along_y}
+    square = {"first": simcc_scores(128, [(40, 0.9), (101, 0.6)]), "second": simcc_scores(128, [(20, 0.9), (31, 0.6)])}
+    for name, outputs, height in [
+        ("simcc", named, 96),
+        ("simcc-unnamed", {"b": along_y, "a": along_x}, 96),
+        ("simcc-square", square, 64),
+        ("simcc-differ", {"simcc_x": along_x, "simcc_y": third}, 96),
+        ("simcc-uneven", {"simcc_x": along_x, "simcc_y": simcc_scores(200, [(1, 0.7), (2, 0.8)])}, 96),
+        ("simcc-three", {"simcc_x": simcc_scores(128, [(1, 0.9)] * 3), "simcc_y": third}, 96),
+    ]:
+        graph = Graph(F32, ["batch", 3, height, 64])
+        graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=0)
+        graph.node("Mul", ["mean", graph.constant("zero", np.float32(0))], "flat")
+        graph.node("Reshape", ["flat", graph.constant("shape", np.array([-1, 1, 1], np.int64))], "zeros")
+        for output, values in outputs.items():
+            graph.node("Add", ["zeros", graph.constant(f"some-{output}", values)], output)
+            graph.output(output, F32, ["batch", *values.shape[1:]])
+        graph.save(name, sidecar)
+    # y, x and a score that is the mean of a channel, 0..1. Pixel values must arrive as they are.
+    points = np.array([[0.25, 0.5, 0], [0.125, 0.75, 0], [1, 0, 0]], np.float32)
+    person = [0.5, 0.25, 0.9, 0.75, 0.5, 0.1, 0.25, 0.125, 1, 0.625]
+    people = np.array([person + [0.8], person + [0.1], [*(0.5 * np.array(person)), 0.9]], np.float32)
+    stretch = '[input]\nresize = "stretch"\n'
+    for suffix, kind in [("", I32), ("-uint8", U8)]:
+        graph = Graph(kind, [1, 96, 64, 3], "input")
+        graph.node("Cast", ["input"], "pixels", to=F32)
+        graph.node("ReduceMean", ["pixels"], "mean", axes=[0, 1, 2], keepdims=0)
+        graph.node("Div", ["mean", graph.constant("most", np.float32(255))], "scores")
+        graph.node("Reshape", ["scores", graph.constant("shape", np.array([1, 1, 3, 1], np.int64))], "column")
+        graph.node("Mul", ["column", graph.constant("last", np.array([0, 0, 1], np.float32))], "columns")
+        graph.node("Add", ["columns", graph.constant("points", points[None, None])], "output_0")
+        graph.output("output_0", F32, [1, 1, 3, 3])
+        graph.save("movenet" + suffix, stretch)
+    skeleton = '[skeleton]\npoints = ["nose", "tail"]\n'
+    for name, values, more in [
+        ("movenet-people", people[None], '[peaks]\nlabel = "person"\n' + skeleton),
+        ("movenet-people-17", np.zeros((1, 6, 56), np.float32), ""),
+        ("regressed", np.array([[[16, 24], [48, 12]]], np.float32), "[peaks]\nnormalized = false\n"),
+    ]:
+        graph = Graph(F32, [1, 3, 96, 64])
+        graph.node("Add", [graph.constant("some", values), graph.nothing()], "output_0")
+        graph.output("output_0", F32, list(values.shape))
+        graph.save(name, stretch + more)
+    # Two of the maps of tools/refinement_reference.py, for an input of 192x256.
+    y, x = np.mgrid[0:64, 0:48].astype(np.float64)
+    maps = np.zeros((1, 2, 64, 48), np.float32)
+    for channel, (px, py, neighbour) in enumerate([(20.3, 31.7, 0.3), (10.5, 40.25, 0.6)]):
+        gaussian = lambda dx, dy: np.exp(-(dx**2 + dy**2) / 8)
+        values = 0.8 * gaussian(x - px, y - py) + neighbour * gaussian(x - px - 4, y - py + 3)
+        maps[0, channel] = values + 0.01 * np.sin(1.7 * x + 0.9 * y)
+    graph = Graph(F32, [1, 3, 256, 192])
+    graph.node("Add", [graph.constant("maps", maps), graph.nothing()], "heat")
+    graph.output("heat", F32, [1, 2, 64, 48])
+    graph.save("heat-maps-udp", stretch + '[peaks]\nmode = "global"\nrefinement = "dark-udp"\ngrid = "udp"\n')
+
+
 def failing() -> None:
     """Models that load and then fail."""
     # At every size but 16x24.
@@ -517,7 +939,9 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    for make in (identities, several, detectors, batches, heads, heat_maps, groups, classifiers, masks, failing):
+    first = (identities, several, detectors, batches, heads, faces, priors, lists, queries, declared, heat_maps, groups)
+    makers = (*first, classifiers, attributes, text, class_maps, masks, keypoints, failing)
+    for make in makers:
         make()
     STAMP.write_bytes(source)
 

@@ -1,12 +1,11 @@
 //! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
 
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
 
-use crate::stream::{Frame, Stream, alone, together, workers};
+use crate::stream::{Frame, Stream, alone, together};
 
 /// Pushes frames from `next` on until a frame with this label comes out; returns the number of the next frame.
 #[track_caller]
@@ -110,7 +109,7 @@ fn a_file_that_is_no_model_leaves_the_old_one_running_with_a_sentence() {
     for (wanted, parts) in [
         ("/nowhere/x.onnx".to_owned(), ["/nowhere/x.onnx", "No such file"]),
         (model("not-onnx"), ["not-onnx.onnx", "not an ONNX model"]),
-        (model("bool-output"), ["bool-output.onnx", "no output"]),
+        (model("text-output"), ["text-output.onnx", "no output"]),
         (String::new(), ["set model=", "goes on"]),
     ] {
         stream.line.element("infer").set_property("model", &wanted);
@@ -151,7 +150,7 @@ fn of_many_changes_the_last_is_what_is_taken_over_also_behind_some_that_fail() {
     for last in ["detector-retrained", "detector-batch", "detector-larger"] {
         for turn in 0..50 {
             let wanted =
-                ["detector-larger", "detector-retrained", "not-onnx", "detector-batch", "bool-output"];
+                ["detector-larger", "detector-retrained", "not-onnx", "detector-batch", "text-output"];
             stream.set_model(wanted[turn % wanted.len()]);
             if turn % 7 == 0 {
                 stream.push(next);
@@ -254,194 +253,6 @@ fn labels_and_sidecars_that_cannot_be_read_leave_the_old_model_running() {
 }
 
 #[test]
-fn a_model_with_another_input_is_fed_by_what_is_before_it() {
-    let _together = together();
-    for properties in ["", "batch-size=4 batch-timeout=20000000 max-in-flight=9"] {
-        let stream = Stream::new("detector-batch", properties);
-        stream.begin();
-        (0..10).for_each(|number| stream.push(number));
-        stream.set_model("detector-larger");
-        let next = push_until(&stream, 10, "red96");
-        (next..next + 5).for_each(|number| stream.push(number));
-        stream.set_model("detector-batch");
-        let next = push_until(&stream, next + 5, "red");
-        end_with(&stream, next, 5, &["red", "red96", "red"]);
-        assert_eq!(stream.said(), [""; 0]);
-    }
-}
-
-#[test]
-fn a_model_with_another_input_is_taken_over_behind_a_queue_that_is_full_of_frames() {
-    let _alone = alone();
-    until("no other model", || workers() == 0);
-    let stream = Stream::with(&format!(
-        "queue max-size-buffers=200 max-size-time=0 ! trtinfer name=infer model={} workers=2 ! gpunms \
-         ! fakesink name=out async=false",
-        model("detector-batch")
-    ));
-    // Held back until the queue holds more frames than anybody expects.
-    let pad = stream.line.element("infer").static_pad("src").unwrap();
-    let blocked =
-        pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, |_, _| gst::PadProbeReturn::Ok);
-    stream.begin();
-    (0..150).for_each(|number| stream.push(number));
-    stream.set_model("detector-larger");
-    until("it has been loaded", || workers() == 4);
-    pad.remove_probe(blocked.unwrap());
-    let next = push_until(&stream, 150, "red96");
-    end_with(&stream, next, 5, &["red", "red96"]);
-    assert_eq!(stream.said(), [""; 0]);
-}
-
-#[test]
-fn an_input_that_cannot_be_had_leaves_the_old_model_running() {
-    let _together = together();
-    let stream = Stream::new("detector-batch", "");
-    for size in ["width", "height"] {
-        stream.line.element("pre").set_property(size, 64u32);
-    }
-    stream.begin();
-    stream.set_model("detector-larger");
-    let (mut said, mut next) = (Vec::new(), 0);
-    until("a warning", || {
-        stream.push(next);
-        next += 1;
-        said.extend(stream.said());
-        !said.is_empty()
-    });
-    assert_eq!(said.len(), 1, "{said:?}");
-    for part in ["is not taken over", "wants 3x96x96", "offers 3x64x64"] {
-        assert!(said[0].contains(part), "{said:?}");
-    }
-    assert_eq!(stream.model(), model("detector-batch"));
-    end_with(&stream, next, 100, &["red"]);
-}
-
-#[test]
-fn a_model_of_another_task_is_refused_by_what_is_behind() {
-    let _together = together();
-    for (wanted, properties) in [
-        // The same input; another one; and one whose batch is the only one it takes.
-        ("heat-maps-64", ""),
-        ("heat-maps-batch", ""),
-        ("heat-maps-batch", "batch-size=3 batch-timeout=20000000 max-in-flight=8"),
-        ("without-rows", "batch-size=2 max-in-flight=8"),
-    ] {
-        let stream = Stream::new("detector-batch", properties);
-        stream.begin();
-        (0..10).for_each(|number| stream.push(number));
-        stream.set_model(wanted);
-        let (mut said, mut next) = (Vec::new(), 10);
-        until("a warning", || {
-            stream.push(next);
-            next += 1;
-            said.extend(stream.said());
-            !said.is_empty()
-        });
-        (next..next + 20).for_each(|number| stream.push(number));
-        said.extend(stream.said());
-        assert_eq!(said.len(), 1, "{said:?}");
-        let why =
-            if wanted == "without-rows" { "does not tell whose is what" } else { "nms: no decoder fits" };
-        for part in ["is not taken over", "detector-batch.onnx' goes on", why] {
-            assert!(said[0].contains(part), "no '{part}': {}", said[0]);
-        }
-        assert_eq!(stream.model(), model("detector-batch"));
-        // And one that does fit is taken over as if nothing had been.
-        stream.set_model("detector-retrained");
-        let next = push_until(&stream, next + 20, "rot");
-        end_with(&stream, next, 5, &["red", "rot"]);
-    }
-}
-
-/// The test model `name` with other labels, as a file of its own.
-fn relabelled(name: &str, labels: [&str; 2]) -> String {
-    let folder = scratch("relabelled");
-    std::fs::copy(model(name), folder.join("model.onnx")).unwrap();
-    let sidecar = std::fs::read_to_string(Path::new(&model(name)).with_extension("toml")).unwrap();
-    let sidecar = sidecar.replace("red", labels[0]).replace("blue", labels[1]);
-    std::fs::write(folder.join("model.toml"), sidecar).unwrap();
-    folder.join("model.onnx").display().to_string()
-}
-
-#[test]
-fn a_model_without_masks_is_refused_by_segmask_behind_other_elements() {
-    let _together = together();
-    for behind in ["segmask name=seg", "tracker ! queue ! segmask name=seg ! tracker"] {
-        let stream = Stream::with(&format!(
-            "trtinfer name=infer model={} ! gpunms name=nms ! {behind} ! fakesink name=out async=false",
-            model("masks")
-        ));
-        stream.begin();
-        (0..10).for_each(|number| stream.push(number));
-        stream.set_model("detector-batch");
-        let (mut said, mut next) = (Vec::new(), 10);
-        until("a warning", || {
-            stream.push(next);
-            next += 1;
-            said.extend(stream.said());
-            !said.is_empty()
-        });
-        (next..next + 20).for_each(|number| stream.push(number));
-        said.extend(stream.said());
-        assert_eq!(said.len(), 1, "{said:?}");
-        for part in ["is not taken over", "masks.onnx' goes on", "seg: frames arrive without tensors"] {
-            assert!(said[0].contains(part), "no '{part}': {}", said[0]);
-        }
-        // And one with masks is taken over.
-        stream.line.element("infer").set_property("model", relabelled("masks", ["rot", "blau"]));
-        let next = push_until(&stream, next + 20, "rot");
-        end_with(&stream, next, 5, &["red", "rot"]);
-        assert_eq!(stream.said(), [""; 0]);
-    }
-}
-
-#[test]
-fn every_branch_of_a_tee_is_asked() {
-    let _together = together();
-    let branch =
-        |name: &str| format!("t. ! queue ! gpunms name={name} ! fakesink name=out-{name} async=false");
-    // One branch takes any number of classes; the other one wants a class that only the first model has.
-    let stream = Stream::with(&format!(
-        "trtinfer name=infer model={} ! tee name=t ! queue ! gpunms ! fakesink name=out async=false {} {} classes=red \
-         ! fakesink async=false",
-        model("detector-batch"),
-        branch("first"),
-        "t. ! queue ! gpunms name=last"
-    ));
-    stream.begin();
-    stream.set_model("detector-retrained");
-    let (mut said, mut next) = (Vec::new(), 0);
-    until("a warning", || {
-        stream.push(next);
-        next += 1;
-        said.extend(stream.said());
-        !said.is_empty()
-    });
-    for part in ["is not taken over", "last: classes: the model has no class 'red'"] {
-        assert!(said[0].contains(part), "no '{part}': {}", said[0]);
-    }
-    end_with(&stream, next, 10, &["red"]);
-}
-
-#[test]
-fn a_second_model_behind_is_not_asked_about_the_first() {
-    let _together = together();
-    let stream = Stream::with(&format!(
-        "trtinfer name=infer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! classify ! fakesink name=out \
-         async=false",
-        model("detector-batch"),
-        model("colours")
-    ));
-    stream.begin();
-    (0..5).for_each(|number| stream.push(number));
-    stream.set_model("detector-retrained");
-    let next = push_until(&stream, 5, "rot");
-    end_with(&stream, next, 5, &["red", "rot"]);
-    assert_eq!(stream.said(), [""; 0]);
-}
-
-#[test]
 fn labels_set_before_the_model_belong_to_it() {
     let _together = together();
     let labels = scratch("labels").join("labels.txt");
@@ -454,81 +265,6 @@ fn labels_set_before_the_model_belong_to_it() {
     stream.set_model("detector-retrained");
     let next = push_until(&stream, 10, "rouge");
     end_with(&stream, next, 5, &["red", "rouge"]);
-}
-
-#[test]
-fn a_shared_model_is_changed_for_all_who_share_it() {
-    let _together = together();
-    let streams = [(); 3]
-        .map(|()| Stream::new("detector-batch", "instance=changing batch-size=3 batch-timeout=5000000"));
-    streams.iter().for_each(Stream::begin);
-    let mut next = 0;
-    let mut round = || {
-        streams.iter().for_each(|stream| stream.push(next));
-        next += 1;
-    };
-    (0..10).for_each(|_| round());
-    for (wanted, label) in
-        [("detector-retrained", "rot"), ("detector-larger", "red96"), ("detector-batch", "red")]
-    {
-        streams[1].set_model(wanted);
-        until(label, || {
-            round();
-            streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == label))
-        });
-        for stream in &streams {
-            assert_eq!(stream.model(), model(wanted));
-        }
-    }
-    streams[0].set_model("detector-retrained");
-    until("rot", || {
-        round();
-        streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == "rot"))
-    });
-    for stream in &streams {
-        stream.end();
-        assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
-        assert_eq!(stream.said(), [""; 0]);
-    }
-    // One that comes later says what is in use now; one that comes back, too.
-    streams[2].line.reach(gst::State::Ready);
-    streams[2].out().clear();
-    streams[2].begin();
-    streams[2].push(0);
-    let late = Stream::new("detector-retrained", "instance=changing batch-size=3 batch-timeout=5000000");
-    late.begin();
-    late.push(0);
-    for stream in [&late, &streams[2]] {
-        stream.end();
-        assert_eq!(stream.frames()[0].label, "rot");
-    }
-}
-
-#[test]
-fn a_shared_model_is_refused_by_those_whom_it_does_not_suit_and_all_go_on() {
-    let _together = together();
-    let streams = [(); 2]
-        .map(|()| Stream::new("detector-batch", "instance=refusing batch-size=2 batch-timeout=5000000"));
-    streams.iter().for_each(Stream::begin);
-    streams[0].set_model("heat-maps-batch");
-    let mut next = 0;
-    let mut said = Vec::new();
-    until("a warning", || {
-        streams.iter().for_each(|stream| stream.push(next));
-        next += 1;
-        said.extend(streams[0].said());
-        !said.is_empty()
-    });
-    assert!(said[0].contains("no decoder fits"), "{said:?}");
-    streams[1].set_model("detector-retrained");
-    until("rot", || {
-        streams.iter().for_each(|stream| stream.push(next));
-        next += 1;
-        streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == "rot"))
-    });
-    for stream in &streams {
-        end_with(stream, next, 0, &["red", "rot"]);
-    }
 }
 
 #[test]

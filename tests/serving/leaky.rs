@@ -32,7 +32,7 @@ fn finished(stream: Stream) -> (Stream, Vec<Frame>, Vec<u64>) {
     let bus = stream.line.pipeline.bus().unwrap();
     let mut lost = Vec::new();
     loop {
-        let message = bus.timed_pop(gst::ClockTime::from_seconds(20)).expect("the stream ends");
+        let message = bus.timed_pop(cudainfer_tests::CLOCK_LIMIT).expect("the stream ends");
         match message.view() {
             gst::MessageView::Eos(_) => break,
             gst::MessageView::Error(e) => panic!("{e:?}"),

@@ -3,6 +3,7 @@
 use cudainfer_tests::{model, until};
 use gst::prelude::*;
 
+use crate::change::end_with;
 use crate::stream::{Busy, NEVER, Stream, alone, together, workers};
 
 #[test]
@@ -89,7 +90,7 @@ fn settings_that_differ_from_those_in_use_are_named() {
         let said = report.fails_with(&["infer: instance=conflict is in use with", "name another instance"]);
         if !theirs.is_empty() || !ours.is_empty() {
             assert!(
-                said.contains(&format!("{what}={theirs}, and this element says {what}={ours}: ")),
+                said.contains(&format!("{what}={theirs}, but this element has {what}={ours}. ")),
                 "{said}"
             );
         }
@@ -98,7 +99,7 @@ fn settings_that_differ_from_those_in_use_are_named() {
     assert!(other.line.pipeline.set_state(gst::State::Playing).is_err());
     other.line.wait().fails_with(&[
         &format!("model={}", model("detector-batch")),
-        &format!("this element says model={}", model("detector-retrained")),
+        &format!("this element has model={}", model("detector-retrained")),
     ]);
     // What each element has for itself may differ.
     let third =
@@ -186,4 +187,79 @@ fn a_higher_priority_goes_first() {
     low.end();
     high.end();
     assert_eq!(low.numbers(), (0..8).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_shared_model_is_changed_for_all_who_share_it() {
+    let _together = together();
+    let streams = [(); 3]
+        .map(|()| Stream::new("detector-batch", "instance=changing batch-size=3 batch-timeout=5000000"));
+    streams.iter().for_each(Stream::begin);
+    let mut next = 0;
+    let mut round = || {
+        streams.iter().for_each(|stream| stream.push(next));
+        next += 1;
+    };
+    (0..10).for_each(|_| round());
+    for (wanted, label) in
+        [("detector-retrained", "rot"), ("detector-larger", "red96"), ("detector-batch", "red")]
+    {
+        streams[1].set_model(wanted);
+        until(label, || {
+            round();
+            streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == label))
+        });
+        for stream in &streams {
+            assert_eq!(stream.model(), model(wanted));
+        }
+    }
+    streams[0].set_model("detector-retrained");
+    until("rot", || {
+        round();
+        streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == "rot"))
+    });
+    for stream in &streams {
+        stream.end();
+        assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
+        assert_eq!(stream.said(), [""; 0]);
+    }
+    // One that comes later says what is in use now; one that comes back, too.
+    streams[2].line.reach(gst::State::Ready);
+    streams[2].out().clear();
+    streams[2].begin();
+    streams[2].push(0);
+    let late = Stream::new("detector-retrained", "instance=changing batch-size=3 batch-timeout=5000000");
+    late.begin();
+    late.push(0);
+    for stream in [&late, &streams[2]] {
+        stream.end();
+        assert_eq!(stream.frames()[0].label, "rot");
+    }
+}
+
+#[test]
+fn a_shared_model_is_refused_by_those_whom_it_does_not_suit_and_all_go_on() {
+    let _together = together();
+    let streams = [(); 2]
+        .map(|()| Stream::new("detector-batch", "instance=refusing batch-size=2 batch-timeout=5000000"));
+    streams.iter().for_each(Stream::begin);
+    streams[0].set_model("heat-maps-batch");
+    let mut next = 0;
+    let mut said = Vec::new();
+    until("a warning", || {
+        streams.iter().for_each(|stream| stream.push(next));
+        next += 1;
+        said.extend(streams[0].said());
+        !said.is_empty()
+    });
+    assert!(said[0].contains("no decoder fits"), "{said:?}");
+    streams[1].set_model("detector-retrained");
+    until("rot", || {
+        streams.iter().for_each(|stream| stream.push(next));
+        next += 1;
+        streams.iter().all(|stream| stream.frames().last().is_some_and(|frame| frame.label == "rot"))
+    });
+    for stream in &streams {
+        end_with(stream, next, 0, &["red", "rot"]);
+    }
 }

@@ -17,12 +17,12 @@ fn a_batch_larger_than_the_models_is_refused() {
         "t: the model",
         "detector.onnx",
         "batch-size=2, but it takes one frame a run",
-        "export it with an open batch dimension",
+        "Export it with an open batch dimension",
         "batch-size=1",
     ]);
     run(&line("detector-fixed-batch", "batch-size=5")).fails_with(&[
         "batch-size=5, but it takes 4 frames a run",
-        "export it with an open batch dimension",
+        "Export it with an open batch dimension",
         "batch-size=4 or less",
     ]);
     for size in [1, 3, 4] {
@@ -34,8 +34,8 @@ fn a_batch_larger_than_the_models_is_refused() {
 fn a_batch_of_nothing_is_refused() {
     run(&line("detector-batch", "batch-size=0")).fails_with(&[
         "t: batch-size=0",
-        "one frame at least",
-        "leave it out",
+        "at least one frame",
+        "remove it to use the model's",
     ]);
 }
 
@@ -47,9 +47,9 @@ fn a_minimum_above_the_batch_is_refused() {
     ]);
     // Also where the model says how large a batch is.
     run(&line("detector-fixed-batch", "min-batch-size=5"))
-        .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than a run's frames, 4 here"]);
+        .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than the batch size, 4"]);
     run(&line("detector-batch", "min-batch-size=2"))
-        .fails_with(&["min-batch-size=2 is more than a run's frames, 1 here", "set batch-size"]);
+        .fails_with(&["min-batch-size=2 is more than the batch size, 1", "Set a larger batch-size"]);
     run(&line("detector-batch", "batch-size=4 min-batch-size=4")).succeeds();
 }
 
@@ -57,7 +57,7 @@ fn a_minimum_above_the_batch_is_refused() {
 fn outputs_that_do_not_tell_whose_is_what_are_refused_in_batches_only() {
     run(&line("without-rows", "batch-size=2")).fails_with(&[
         "t: a batch of 2 frames gives 'mean:float32:3'",
-        "first dimension would have to be 2",
+        "first dimension should be 2",
         "batch in all its outputs",
         "batch-size=1",
     ]);
@@ -79,5 +79,9 @@ fn elements_of_one_instance_must_agree() {
          videotestsrc ! fusedpreproc ! trtinfer instance=two model={} ! fakesink",
         cudainfer_tests::model("detector")
     ));
-    report.fails_with(&["instance=two is in use with model=", "and this element says model="]);
+    report.fails_with(&[
+        "instance=two is in use with model=",
+        "but this element has model=",
+        "need the same properties: set model=",
+    ]);
 }

@@ -93,9 +93,13 @@ fn a_short_frame_is_an_error_of_the_overlay_too() {
 
 /// What the meta of an RGBA frame of 64x48 says, which has 12288 bytes, and what must be said of it.
 const MISPLACED: [(usize, i32, &[&str]); 5] = [
-    (0, 1 << 20, &["plane 0 outside of its memory", "48 rows, 1048576 bytes apart", "holds 12288"]),
-    (1, 256, &["plane 0 outside of its memory", "from byte 1 on", "holds 12288"]),
-    (1 << 40, 256, &["plane 0 outside of its memory", "holds 12288"]),
+    (
+        0,
+        1 << 20,
+        &["plane 0 outside of the frame's memory", "48 rows, 1048576 bytes apart", "the memory has 12288"],
+    ),
+    (1, 256, &["plane 0 outside of the frame's memory", "from byte 1 on", "the memory has 12288"]),
+    (1 << 40, 256, &["plane 0 outside of the frame's memory", "the memory has 12288"]),
     (12032, -256, &["a stride of -256 bytes", "takes 256"]),
     (0, 100, &["a stride of 100 bytes", "takes 256"]),
 ];

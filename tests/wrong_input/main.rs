@@ -2,11 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 mod batches;
+mod declared;
 mod files;
 mod frames;
 mod handlers;
 mod library;
 mod masks;
+mod messages;
 mod models;
 mod negotiation;
 mod outputs;

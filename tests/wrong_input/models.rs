@@ -32,10 +32,10 @@ fn a_file_that_is_no_model_or_only_half_of_one_is_told_apart_from_a_model() {
 fn a_model_whose_input_takes_no_picture_says_what_would_serve() {
     for (name, parts) in [
         ("rank3", ["3 dimensions", "[N,C,H,W] or [N,H,W,C]"]),
-        ("channels5", ["5 channels", "1 and 3 serve"]),
-        ("double", ["none of its inputs takes an image", "float32, float16, uint8 or int8"]),
-        ("two-images", ["several inputs could take the image", "[input] name ="]),
-        ("bool-output", ["no output that is a tensor of numbers", "bool-output"]),
+        ("channels5", ["5 channels", "must have 1 or 3"]),
+        ("double", ["none of its inputs takes an image", "float32, float16, uint8, int8 or int32"]),
+        ("two-images", ["several could take the image", "[input] name ="]),
+        ("text-output", ["no output that is a tensor of numbers", "text-output"]),
     ] {
         run(&line(&format!("model={}", model(name)))).fails_with(&parts);
     }
@@ -46,8 +46,8 @@ fn a_model_with_a_batch_that_no_memory_holds_says_how_many_frames_serve() {
     for properties in ["", "batch-size=2"] {
         run(&line(&format!("model={} {properties}", model("huge-batch")))).fails_with(&[
             "huge-batch",
-            "100000000 frames a run",
-            "1024 serve",
+            "batches of 100000000 frames",
+            "at most 1024",
             "open batch dimension",
         ]);
     }
@@ -91,7 +91,7 @@ fn a_provider_that_this_machine_does_not_have_says_why_and_what_takes_its_place(
     for provider in ["cuda", "tensorrt", "tensorrt-rtx"] {
         run(&line(&format!("model={} provider={provider}", model("detector")))).fails_with(&[
             &format!("provider={provider} does not work here"),
-            "provider=auto takes the best that does",
+            "Set provider=auto to use the best one that works",
         ]);
     }
 }

@@ -10,31 +10,31 @@ fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
     for (line, parts) in [
         (
             format!("{SOURCE} ! gpunms ! fakesink"),
-            ["without tensors", "put fusedpreproc and trtinfer before"],
+            ["without tensors", "Put fusedpreproc and trtinfer before"],
         ),
         (
             format!("{SOURCE} ! peakfind ! fakesink"),
-            ["without tensors", "put fusedpreproc and trtinfer before"],
+            ["without tensors", "Put fusedpreproc and trtinfer before"],
         ),
         (
             format!("{SOURCE} ! classify ! fakesink"),
-            ["without tensors", "put fusedpreproc and trtinfer before"],
+            ["without tensors", "Put fusedpreproc and trtinfer before"],
         ),
         (
             format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! classify ! fakesink"),
-            ["'detections:float32:1x6x84' are no scores", "name the output"],
+            ["'detections:float32:1x6x84' are no scores", "Set output to the one"],
         ),
         (
             format!("{SOURCE} ! fusedpreproc ! peakfind ! fakesink"),
-            ["a network's input but not its outputs", "put trtinfer before"],
+            ["a network's input but not its outputs", "Put trtinfer before"],
         ),
         (
             format!("{SOURCE} ! fusedpreproc width=64 height=64 ! gpunms ! fakesink"),
-            ["a network's input but not its outputs", "put trtinfer before"],
+            ["a network's input but not its outputs", "Put trtinfer before"],
         ),
         (
             format!("{SOURCE} ! trtinfer model={detector} ! fakesink"),
-            ["without a tensor", "put fusedpreproc before"],
+            ["without a tensor", "Put fusedpreproc before"],
         ),
         (
             format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms ! gpunms ! fakesink"),
@@ -51,18 +51,17 @@ fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
 fn properties_that_the_model_cannot_meet_are_named_by_what_is_wanted_and_offered() {
     let detector = model("detector");
     for (properties, offered) in [
-        ("width=320", "3x320x"),
-        ("width=320 height=200", "3x320x200 float32 nchw"),
-        ("tensor-type=uint8", "uint8"),
-        ("layout=nhwc", "nhwc"),
-        ("channels=gray", "offers 1x"),
+        ("width=320", "come with 3x64x320 (channels x height x width) float32 nchw"),
+        ("width=320 height=200", "come with 3x200x320 (channels x height x width) float32 nchw"),
+        ("tensor-type=uint8", "come with 3x64x64 (channels x height x width) uint8 nchw"),
+        ("width=320 layout=nhwc", "come with 64x320x3 (height x width x channels) float32 nhwc"),
+        ("channels=gray", "come with 1x64x64 "),
     ] {
         run(&format!("{SOURCE} ! fusedpreproc {properties} ! trtinfer model={detector} ! gpunms ! fakesink"))
             .fails_with(&[
-                "the model wants 3x64x64",
-                "float32 nchw in 'images'",
+                "the model wants 3x64x64 (channels x height x width) float32 nchw in 'images'",
                 offered,
-                "drop fusedpreproc's properties",
+                "Remove the properties of fusedpreproc that differ",
             ]);
     }
 }
@@ -122,16 +121,13 @@ fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_
     for (line, parts) in [
         (
             format!("{SOURCE} ! fusedpreproc ! trtinfer model={colours} ! gpunms ! fakesink"),
-            ["scores:float32:1x3, which look like a classifier's scores", "put classify in place of gpunms"],
+            ["scores:float32:1x3, which look like a classifier's scores", "Put classify in place of gpunms"],
         ),
         (
             format!(
-                "{SOURCE} ! fusedpreproc ! trtinfer model={colours} ! classify name=a ! tracker ! classify ! fakesink"
+                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms name=a ! tracker ! classify ! fakesink"
             ),
-            [
-                "without tensors: 'a' has taken them",
-                "put fusedpreproc and a trtinfer with a model for this one",
-            ],
+            ["without tensors: 'a' has taken them", "Put this element before 'a'"],
         ),
         (
             format!(
@@ -161,7 +157,12 @@ fn outputs_that_several_decoders_read_list_the_candidates_and_decoder_settles_it
             model("ambiguous")
         ))
     };
-    line("").fails_with(&["ambiguous", "out:float32:1x1000x85", "yolov5, yolox", "set decoder="]);
+    line("").fails_with(&[
+        "ambiguous",
+        "out:float32:1x1000x85",
+        "yolov5 (80 classes), yolov8 (81 classes), yolox (80 classes)",
+        "[output] decoder = \"yolov5\"",
+    ]);
     line("decoder=yolov5").succeeds();
     line("decoder=nanodet").fails_with(&["decoder nanodet does not fit", "it needs"]);
 }
@@ -207,7 +208,7 @@ fn an_output_that_peakfind_cannot_read_is_named() {
         ))
     };
     line("heat-maps", "output=hot").fails_with(&["no output 'hot'", "heat:float32:1x2x24x32"]);
-    line("two-inputs", "").fails_with(&["several outputs", "set output to the one"]);
+    line("two-inputs", "").fails_with(&["several outputs", "Set output to the one"]);
     line("two-inputs", "output=mean").fails_with(&["1xCxHxW or 1xHxWxC"]);
     line("two-inputs", "output=size_again").fails_with(&["size_again", "float16 or float32"]);
 }
@@ -283,11 +284,33 @@ fn an_element_that_leads_nowhere_ends_with_an_error() {
             model("detector")
         ));
         if frames == 1 {
-            report.fails_with(&["linked downstream", "end the pipeline with a sink"]);
+            report.fails_with(&["the source pad of 'trtinfer", "is not linked", "Link it to a sink"]);
         } else {
             report.fails_with(&[]);
         }
     }
+}
+
+#[test]
+fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
+    let line = |properties: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc {properties} ! trtinfer model={} ! fakesink",
+            model("detector")
+        ))
+    };
+    line("crop-ratio=0.875 resize=letterbox").fails_with(&[
+        "fusedpreproc",
+        "the property crop-ratio is 0.875, but resize is letterbox",
+        "set resize=center-crop",
+    ]);
+    // The sidecar's.
+    line("crop-ratio=0.875").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
+    let regions = |properties: &str| {
+        run(&format!("{SOURCE} ! fusedpreproc roi=objects width=32 height=32 {properties} ! fakesink"))
+    };
+    regions("interpolation=pil-bilinear roi-crop=box").fails_with(&["may be turned", "roi-crop=pixels"]);
+    regions("interpolation=pil-bilinear").succeeds();
 }
 
 #[test]

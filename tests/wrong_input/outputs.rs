@@ -66,7 +66,7 @@ fn nan_among_a_classifiers_scores_is_never_chosen_counted_and_said_once() {
         model("colours-not-finite")
     ));
     for objects in &frames {
-        let classes = objects[0].classification.as_ref().unwrap();
+        let classes = &objects[0].classifications[0];
         assert_eq!(classes.labels, ["green", "blue"]);
         assert!(classes.confidence.iter().all(|v| (v - 0.5).abs() < 1e-6), "{classes:?}");
     }

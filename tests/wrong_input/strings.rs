@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use cudainfer_tests::{LIMIT, init, model};
+use cudainfer_tests::{CLOCK_LIMIT, init, model};
 use glib::prelude::*;
 use glib::translate::*;
 use gst::prelude::*;
@@ -119,9 +119,8 @@ fn a_pipeline_with_such_strings_ends_in_an_error_or_at_its_end() {
             pipeline.add_many([&source, &element, &sink]).unwrap();
             gst::Element::link_many([&source, &element, &sink]).unwrap();
             let _ = pipeline.set_state(gst::State::Playing);
-            let limit = gst::ClockTime::from_seconds(LIMIT.as_secs());
             let ends = [gst::MessageType::Error, gst::MessageType::Eos];
-            let end = pipeline.bus().unwrap().timed_pop_filtered(limit, &ends);
+            let end = pipeline.bus().unwrap().timed_pop_filtered(CLOCK_LIMIT, &ends);
             assert!(end.is_some(), "{factory} {property} hangs");
             pipeline.set_state(gst::State::Null).unwrap();
         }

@@ -25,6 +25,11 @@ impl Oriented {
         })
     }
 
+    /// Its corners, clockwise on the screen from the one that is top left before it is rotated.
+    pub fn outline_points(&self) -> [(f32, f32); 4] {
+        self.corners([0.0, 0.0]).map(|[x, y]| (x as f32, y as f32))
+    }
+
     /// The upright box around it, of no size where the angle is not finite.
     pub fn outline(&self) -> Rect {
         if self.angle == 0.0 {

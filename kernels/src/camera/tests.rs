@@ -1,18 +1,19 @@
-//! Textures that are moved by known transforms, and what is not to be believed.
+//! Textures that are moved by known transforms.
 
 #[path = "../preproc/tests/reference.rs"]
 #[allow(dead_code, clippy::duplicate_mod)]
 mod frames;
 
+mod belief;
+mod pictures;
+
 use proptest::prelude::*;
 
-use super::estimator::believed;
-use super::ransac::{Agreement, Pair, Similarity, agree};
+use super::ransac::Similarity;
 use super::*;
 use crate::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use crate::geometry::{Affine, Rect};
 use crate::preproc::{ChannelOrder, Interpolation, Params, Resize};
-use frames::Owned;
 
 const SIZE: [usize; 2] = [480, 270];
 
@@ -244,96 +245,6 @@ fn motion_too_slow_to_see_adds_up() {
 }
 
 #[test]
-fn what_shows_no_motion_gives_none() {
-    let scene = still(SIZE, 12);
-    let flat = vec![90; SIZE[0] * SIZE[1]];
-    let faint = rendered(SIZE, |x, y| 90.0 + 3.0 * noise(x, y, 5.0, 1));
-    let other = still(SIZE, 13);
-    let stripes = rendered(SIZE, |_, y| 128.0 + 100.0 * (y / 5.0).sin());
-    let corner = rendered(SIZE, |x, y| if x < 60.0 && y < 60.0 { texture(x, y, 1) } else { 90.0 });
-    let pairs = [
-        ("flat", &flat, &flat),
-        ("faint", &faint, &faint),
-        ("gone", &scene, &flat),
-        ("appeared", &flat, &scene),
-        ("cut", &scene, &other),
-        ("along stripes", &stripes, &stripes),
-        ("one corner", &corner, &corner),
-    ];
-    for (name, first, second) in pairs {
-        assert_eq!(between(first, second, SIZE, &[]), None, "{name}");
-    }
-}
-
-#[test]
-fn motion_beyond_belief_gives_none() {
-    let first = still(SIZE, 14);
-    let far = [
-        motion(SIZE, 0.0, 1.0, [200.0, 0.0]),
-        motion(SIZE, 40.0, 1.0, [0.0, 0.0]),
-        motion(SIZE, 0.0, 1.6, [0.0, 0.0]),
-    ];
-    for wanted in far {
-        assert_eq!(between(&first, &moved(SIZE, &wanted, 14), SIZE, &[]), None, "{wanted:?}");
-    }
-}
-
-#[test]
-fn each_limit_of_belief_counts() {
-    let of = |degrees, scale, shift| Agreement {
-        similarity: motion([1920, 1080], degrees, scale, shift),
-        inliers: 40,
-        centre: [960.0, 540.0],
-        spread: 50.0 * 400.0 * 400.0,
-        fitted: 40,
-        scatter: 0.4,
-    };
-    let ask = |agreement: Agreement, followed| believed(&agreement, followed, [1920, 1080], 4.0);
-    let good = of(1.0, 1.01, [5.0, 3.0]);
-    assert!(ask(good, 100).is_some());
-    assert!(ask(good, 101).is_none(), "less than two in five");
-    assert!(ask(Agreement { inliers: 9, ..good }, 10).is_none(), "fewer than ten");
-    assert!(ask(Agreement { spread: 50.0 * 20.0 * 20.0, ..good }, 40).is_none(), "all in one place");
-    assert!(ask(Agreement { scatter: 8.0, ..good }, 40).is_none(), "scattered");
-    for (degrees, scale, shift, wanted) in [
-        (14.9, 1.0, [0.0, 0.0], true),
-        (15.1, 1.0, [0.0, 0.0], false),
-        (-15.1, 1.0, [0.0, 0.0], false),
-        (180.0, 1.0, [0.0, 0.0], false),
-        (0.0, 1.19, [0.0, 0.0], true),
-        (0.0, 1.21, [0.0, 0.0], false),
-        (0.0, 0.83, [0.0, 0.0], false),
-        (0.0, 1.0, [479.0, -269.0], true),
-        (0.0, 1.0, [481.0, 0.0], false),
-        (0.0, 1.0, [0.0, -271.0], false),
-    ] {
-        let found = ask(of(degrees, scale, shift), 40);
-        assert_eq!(found.is_some(), wanted, "{degrees} {scale} {shift:?}");
-    }
-    // A twentieth of a pixel of the picture is 0.2 of the frame.
-    assert_eq!(ask(of(0.0, 1.0, [0.19, 0.0]), 40), Some(Affine::IDENTITY));
-    assert_ne!(ask(of(0.0, 1.0, [0.21, 0.0]), 40), Some(Affine::IDENTITY));
-}
-
-#[test]
-fn what_moves_slowly_by_itself_does_not_pull_the_answer() {
-    let wanted = motion(SIZE, 1.0, 1.01, [2.0, 1.0]);
-    // A third moves by 0.6 pixels against the rest: near enough to agree, too far to be fitted to.
-    let pairs: Vec<_> = (0..90)
-        .map(|i| {
-            let from = [0, 1].map(|axis| hash(i, axis, 4) * SIZE[axis as usize] as f64);
-            let [x, y] = wanted.point(from);
-            Pair { from, to: [x + if i % 3 == 0 { 0.6 } else { 0.0 }, y] }
-        })
-        .collect();
-    let found = agree(&pairs, 1.0).unwrap();
-    assert_eq!(found.inliers, 90);
-    let affine = believed(&found, 90, SIZE, 1.0).unwrap();
-    assert!(error(&affine, &wanted, SIZE) < 0.01, "{found:?}");
-    assert!(agree(&pairs[..1], 1.0).is_none() && agree(&[], 1.0).is_none());
-}
-
-#[test]
 fn small_pictures_are_no_trouble() {
     for size in [[1, 1], [1, 270], [480, 1], [2, 2], [13, 13], [14, 15], [24, 25], [33, 47], [16, 200]] {
         let first = still(size, 15);
@@ -384,85 +295,6 @@ fn the_same_pictures_give_the_same_bits() {
     for thread in threads {
         assert_eq!(thread.join().unwrap(), alone);
     }
-}
-
-fn gray(width: usize, height: usize) -> FrameFormat {
-    FrameFormat { pixels: PixelFormat::Gray8, width, height, matrix: Matrix::Bt709, range: Range::Full }
-}
-
-#[test]
-fn frames_are_measured_in_their_own_pixels() {
-    // 965 and 541 are not divisible by 2: the picture's pixels are not square.
-    for (size, shrunk) in [([960, 540], [480, 270]), ([965, 541], [482, 270])] {
-        let wanted = motion(size, 1.0, 1.01, [7.3, -4.1]);
-        let format = gray(size[0], size[1]);
-        let mut shrink = Shrink::new(format).unwrap();
-        let mut estimator = Estimator::new();
-        let mut found = None;
-        for motion in [motion(size, 0.0, 1.0, [0.0, 0.0]), wanted] {
-            let pixels = rendered(size, |x, y| {
-                let (x, y) = before(&motion, x, y);
-                texture(x / 2.0, y / 2.0, 17)
-            });
-            let picture = shrink.run(&Frame::new(&format, &[(&pixels, size[0])]).unwrap()).unwrap();
-            assert_eq!((picture.size(), picture.frame()), (shrunk, size));
-            found = estimator.update(&picture, &[]);
-        }
-        assert_found(found, &wanted, size, 0.2);
-    }
-}
-
-#[test]
-fn pictures_are_small_and_keep_the_shape() {
-    let sizes = [
-        ([1920, 1080], [480, 270]),
-        ([3840, 2160], [480, 270]),
-        ([1280, 720], [426, 240]),
-        ([768, 576], [384, 288]),
-        ([1080, 1920], [270, 480]),
-        ([512, 288], [512, 288]),
-        ([513, 288], [256, 144]),
-        ([1, 1], [1, 1]),
-        ([16384, 1], [512, 1]),
-    ];
-    for (frame, wanted) in sizes {
-        assert_eq!(picture_size(frame[0], frame[1]), wanted, "{frame:?}");
-    }
-}
-
-#[test]
-fn a_picture_is_the_mean_luma_of_every_format() {
-    for pixels in PixelFormat::ALL {
-        let format = FrameFormat { pixels, width: 1030, height: 30, ..gray(0, 0) };
-        let owned = Owned::noise(format, 5, 3);
-        let mut shrink = Shrink::new(format).unwrap();
-        let picture = shrink.run(&owned.frame()).unwrap();
-        assert_eq!(picture.size(), [343, 10]);
-        // Column 100 of 343 is of the columns from 300.29 to 303.29.
-        let mut sum = 0.0;
-        for y in 9..12 {
-            for (x, weight) in [(300, 0.708_454_8), (301, 1.0), (302, 1.0), (303, 0.294_460_6)] {
-                sum += weight * owned.pixel(x, y, true)[0];
-            }
-        }
-        let wanted = sum / (3.0 * 1030.0 / 343.0);
-        let found = f64::from(picture.pixels()[3 * 343 + 100]);
-        assert!((found - wanted).abs() <= 0.51, "{pixels:?}: {found}, not {wanted}");
-    }
-}
-
-#[test]
-fn what_is_no_picture_is_refused() {
-    let bytes = [0; 12];
-    assert!(Picture::new(&bytes, [4, 3], [40, 30]).is_ok());
-    let wrong = |size, frame| Picture::new(&bytes, size, frame).unwrap_err();
-    assert!(matches!(wrong([4, 4], [40, 30]), CameraError::Picture { bytes: 12, .. }));
-    assert!(matches!(wrong([0, 3], [40, 30]), CameraError::Size { what: "picture", .. }));
-    assert!(matches!(wrong([4, 3], [40, 0]), CameraError::Size { what: "frame", .. }));
-    assert!(matches!(wrong([usize::MAX, usize::MAX], [4, 3]), CameraError::Size { .. }));
-    assert!(matches!(Shrink::new(gray(0, 10)), Err(CameraError::Shrink(_))));
-    let short = Owned::noise(gray(64, 63), 0, 1);
-    assert!(matches!(Shrink::new(gray(64, 64)).unwrap().run(&short.frame()), Err(CameraError::Shrink(_))));
 }
 
 proptest! {

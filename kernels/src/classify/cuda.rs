@@ -1,6 +1,6 @@
 //! The CUDA twin: `cuda/classify.cu`, one launch for all rows of a batch.
 
-use super::{Announced, Class, ClassifyError, MOST, Params, classes_of};
+use super::{Announced, Class, ClassifyError, FEW, Outcome, Params, classes_of};
 use crate::detect::Activation;
 use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Pinned};
 use crate::tensor::TensorDesc;
@@ -13,9 +13,11 @@ const THREADS: u32 = 256;
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 struct Row {
     sum: f64,
+    total: f64,
     non_finite: u32,
+    outside: u32,
+    found: u32,
     unused: u32,
-    keys: [u64; MOST],
 }
 
 /// The kernel's `Parameters`.
@@ -24,13 +26,26 @@ struct Row {
 struct Parameters {
     scores: u64,
     rows: u64,
+    keys: u64,
     classes: u32,
-    top_k: u32,
+    kept: u32,
     softmax: u32,
+    unused: u32,
 }
 
 const _: () =
-    assert!(size_of::<Row>() == 144 && size_of::<Parameters>() == 32, "cuda/classify.cu says the same");
+    assert!(size_of::<Row>() == 32 && size_of::<Parameters>() == 40, "cuda/classify.cu says the same");
+
+/// Bytes of a key.
+const KEY: usize = size_of::<u64>();
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    rows: usize,
+    /// Keys that there is room for in each row.
+    kept: usize,
+}
 
 /// Reads one output of a model that lies in device memory: [`super::Classifier`] on the GPU, for all rows of a batch at
 /// once. One batch is under way at a time.
@@ -38,11 +53,11 @@ const _: () =
 pub struct CudaClassifier {
     announced: Announced,
     kernel: Kernel,
-    /// Where the kernel writes: a `Row` a row.
-    rows: Pinned,
+    /// Where the kernel writes: a `Row` a row, then the keys of all rows.
+    results: Pinned,
     done: Event,
-    /// Rows under way.
-    pending: usize,
+    pending: Pending,
+    keys: Vec<u64>,
 }
 
 impl CudaClassifier {
@@ -56,9 +71,10 @@ impl CudaClassifier {
         Ok(Self {
             announced,
             kernel: Kernel::load(stream.context(), "classify", &kernel)?,
-            rows: stream.pin(size_of::<Row>())?,
+            results: stream.pin(size_of::<Row>())?,
             done: Event::new(stream.context())?,
-            pending: 0,
+            pending: Pending::default(),
+            keys: Vec::new(),
         })
     }
 
@@ -73,35 +89,39 @@ impl CudaClassifier {
         scores: &DeviceTensor<'_>,
         rows: usize,
     ) -> Result<(), ClassifyError> {
-        self.pending = 0;
+        self.pending = Pending::default();
         let classes = self.announced.classes(scores.name, scores.ty, &scores.dims, rows)?;
         if rows == 0 {
             return Ok(());
         }
-        let bytes = rows * size_of::<Row>();
-        if self.rows.bytes() < bytes {
-            self.rows = stream.pin(bytes)?;
+        let Params { activation, .. } = self.announced.params;
+        let kept = self.announced.params.kept(classes);
+        let headers = rows * size_of::<Row>();
+        let bytes = headers + rows * kept * KEY;
+        if self.results.bytes() < bytes {
+            self.results = stream.pin(bytes)?;
         }
         let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let Params { activation, top_k, .. } = self.announced.params;
         let parameters = Parameters {
             scores: scores.pointer(),
-            rows: self.rows.pointer(),
+            rows: self.results.pointer(),
+            keys: self.results.pointer() + headers as u64,
             classes: narrow(classes),
-            top_k: narrow(top_k),
+            kept: narrow(kept),
             softmax: u32::from(activation == Activation::Softmax),
+            unused: 0,
         };
         // SAFETY: `Parameters` mirrors the kernel's struct. The scores are as many as their dimensions say, of which `rows`
-        // have been checked to be there; there is pinned memory for as many, which waits for the device when dropped.
+        // have been checked to be there; there is pinned memory for as many and their keys, which waits for the device when
+        // dropped.
         unsafe { stream.launch(&self.kernel, [narrow(rows), 1, 1], [THREADS, 1, 1], 0, &parameters) }?;
         stream.record(&self.done)?;
-        self.pending = rows;
+        self.pending = Pending { rows, kept };
         Ok(())
     }
 
     /// Waits, once, for the batch that was started last and replaces `classes` by those of its rows, each as
-    /// [`super::Classifier::run`] does; returns the number of scores that are not finite, row by row. If none was started,
-    /// there are none.
+    /// [`super::Classifier::run`] does; returns what their scores are like, row by row. If none was started, there are none.
     ///
     /// # Errors
     /// [`ClassifyError::Device`], also for faults of earlier work.
@@ -109,24 +129,33 @@ impl CudaClassifier {
         &mut self,
         stream: &CudaStream,
         classes: &mut Vec<Vec<Class>>,
-    ) -> Result<Vec<usize>, ClassifyError> {
-        let pending = std::mem::take(&mut self.pending);
-        classes.resize_with(pending, Vec::new);
-        if pending == 0 {
+    ) -> Result<Vec<Outcome>, ClassifyError> {
+        let Pending { rows, kept } = std::mem::take(&mut self.pending);
+        classes.resize_with(rows, Vec::new);
+        if rows == 0 {
             return Ok(Vec::new());
         }
         stream.wait_on_host(&self.done)?;
-        stream.counters().device_to_host.add_size(pending * size_of::<Row>());
-        let params = &self.announced.params;
-        let rows = self.rows.as_slice().chunks_exact(size_of::<Row>()).zip(classes);
-        let outcomes = rows.map(|(row, classes)| {
-            let row: Row = bytemuck::pod_read_unaligned(row);
-            let keys = &row.keys[..params.top_k];
-            let found = keys.iter().position(|key| *key == 0).unwrap_or(keys.len());
-            classes_of(&keys[..found], row.sum, params, classes);
-            // Lossless: a count of 32 bits.
-            row.non_finite as usize
-        });
-        Ok(outcomes.collect())
+        let Self { announced, results, keys, .. } = self;
+        let (headers, all_keys) = results.as_slice().split_at(rows * size_of::<Row>());
+        let headers = headers.chunks_exact(size_of::<Row>());
+        let mut outcomes = Vec::with_capacity(rows);
+        let mut read = 0;
+        for ((header, row_keys), classes) in headers.zip(all_keys.chunks(kept * KEY)).zip(classes) {
+            let row: Row = bytemuck::pod_read_unaligned(header);
+            // Lossless: numbers of 32 bits.
+            let [non_finite, outside, found] = [row.non_finite, row.outside, row.found].map(|n| n as usize);
+            keys.clear();
+            keys.extend(row_keys.chunks_exact(KEY).take(found).map(bytemuck::pod_read_unaligned::<u64>));
+            if kept > FEW {
+                // Selected, in no order.
+                keys.sort_unstable_by(|a, b| b.cmp(a));
+            }
+            classes_of(keys, row.sum, &announced.params, classes);
+            outcomes.push(Outcome { non_finite, outside, total: row.total });
+            read += size_of::<Row>() + keys.len() * KEY;
+        }
+        stream.counters().device_to_host.add_size(read);
+        Ok(outcomes)
     }
 }

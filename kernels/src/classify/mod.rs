@@ -1,8 +1,8 @@
 //! From a classifier's scores to its best classes.
 //!
 //! The scores are a tensor `[N, C]` (further dimensions of 1 are allowed, as in `[N, C, 1, 1]`) of float32 or float16: N
-//! frames or regions, C classes. Of each row the [`Params::top_k`] classes of the highest scores are kept, lower classes
-//! first where scores are equal, and their confidence is the score itself, its sigmoid, or its share in the softmax of the
+//! frames or regions, C classes. Of each row the [`Params::top_k`] classes of the highest scores are kept, or all, lower
+//! classes first where scores are equal, and their confidence is the score itself, its sigmoid, or its share in the softmax of the
 //! row. Scores of NaN or infinity are counted, never chosen, and no part of the softmax.
 //!
 //! [`Classifier`] and [`CudaClassifier`] choose the same classes in the same order, because both compare the scores
@@ -16,9 +16,10 @@ mod params;
 mod tests;
 
 pub use cuda::CudaClassifier;
-pub use params::{Class, MOST, Params};
+pub use params::{Class, Outcome, Params};
 
 use self::key::{classes_of, key_of, score_of};
+use self::params::FEW;
 use crate::detect::Activation;
 use crate::device::DeviceError;
 use crate::tensor::{TensorDesc, TensorType, TensorView};
@@ -28,13 +29,11 @@ use crate::tensor::{TensorDesc, TensorType, TensorView};
 pub enum ClassifyError {
     /// An output that is no row of scores.
     #[error(
-        "'{0}' are no scores of classes, which are [1,C] in float32 or float16: name the output that has them by the property \
-         output. For a model that gives boxes, points or masks, put gpunms, peakfind or segmask in place of classify"
+        "'{0}' are no scores of classes, which are [1,C] in float32 or float16. Set output to the one that has them. For a model \
+         with boxes, points or masks, put gpunms, peakfind or segmask in place of classify; for one that reads text, [1,T,C], set \
+         mode=text"
     )]
     Scores(String),
-    /// No or too many classes asked for.
-    #[error("the best {0} classes cannot be kept; ask for 1 to {MOST}")]
-    TopK(usize),
     /// A threshold that nothing can be compared with.
     #[error("the threshold is not a number; give a finite one")]
     Threshold,
@@ -68,9 +67,6 @@ struct Announced {
 
 impl Announced {
     fn new(output: &TensorDesc, params: Params) -> Result<Self, ClassifyError> {
-        if !(1..=MOST).contains(&params.top_k) {
-            return Err(ClassifyError::TopK(params.top_k));
-        }
         if params.threshold.is_nan() {
             return Err(ClassifyError::Threshold);
         }
@@ -126,31 +122,49 @@ impl Classifier {
     /// An output that is no row of scores; parameters that cannot be met.
     pub fn new(output: &TensorDesc, params: Params) -> Result<Self, ClassifyError> {
         let announced = Announced::new(output, params)?;
-        Ok(Self { announced, keys: Vec::with_capacity(params.top_k + 1) })
+        Ok(Self { announced, keys: Vec::new() })
     }
 
-    /// Replaces `classes` by those of the first row of `scores`, the surest first; returns the number of scores that are
-    /// not finite.
+    /// Replaces `classes` by those of the first row of `scores`, the surest first; returns what the scores are like.
     ///
     /// # Errors
     /// Scores that are not what was announced.
-    pub fn run(&mut self, scores: &TensorView<'_>, classes: &mut Vec<Class>) -> Result<usize, ClassifyError> {
+    pub fn run(
+        &mut self,
+        scores: &TensorView<'_>,
+        classes: &mut Vec<Class>,
+    ) -> Result<Outcome, ClassifyError> {
         classes.clear();
         let Self { announced, keys } = self;
         let count = announced.classes(scores.name, scores.ty, &scores.dims, 1)?;
         let values = scores.to_f32();
         let row = values.get(..count).unwrap_or_default();
+        let kept = announced.params.kept(count);
         keys.clear();
-        let mut finite = 0;
+        let mut outcome = Outcome::default();
         for (score, class) in row.iter().zip(0..) {
-            let Some(key) = key_of(*score, class) else { continue };
-            finite += 1;
-            let top_k = announced.params.top_k;
-            if keys.len() == top_k && keys.last().is_some_and(|least| key < *least) {
+            let Some(key) = key_of(*score, class) else {
+                outcome.non_finite += 1;
+                continue;
+            };
+            outcome.outside += usize::from(!(0.0..=1.0).contains(score));
+            outcome.total += f64::from(*score);
+            if kept > FEW {
+                keys.push(key);
+                continue;
+            }
+            if keys.len() == kept && keys.last().is_some_and(|least| key < *least) {
                 continue;
             }
             keys.insert(keys.partition_point(|better| *better > key), key);
-            keys.truncate(top_k);
+            keys.truncate(kept);
+        }
+        if kept > FEW {
+            if kept < keys.len() {
+                keys.select_nth_unstable_by(kept, |a, b| b.cmp(a));
+                keys.truncate(kept);
+            }
+            keys.sort_unstable_by(|a, b| b.cmp(a));
         }
         let best = keys.first().map_or(0.0, |key| f64::from(score_of(*key)));
         let sum = match announced.params.activation {
@@ -160,6 +174,6 @@ impl Classifier {
             _ => 0.0,
         };
         classes_of(keys, sum, &announced.params, classes);
-        Ok(count - finite)
+        Ok(outcome)
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::detect::Activation;
 
-/// The most classes that are kept of a row.
-pub const MOST: usize = 16;
+/// So few classes are found one after the other; more are selected and sorted.
+pub(super) const FEW: usize = 16;
 
 /// How scores are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
     /// What makes the scores probabilities.
     pub activation: Activation,
-    /// Classes kept of a row, 1 to [`MOST`].
+    /// Most classes kept of a row; 0 for all.
     pub top_k: usize,
     /// Classes of a lower confidence, after the activation, are dropped.
     pub threshold: f32,
@@ -22,6 +22,13 @@ impl Default for Params {
     }
 }
 
+impl Params {
+    /// How many of so many classes are kept at most.
+    pub(super) fn kept(&self, classes: usize) -> usize {
+        if self.top_k == 0 { classes } else { self.top_k.min(classes) }
+    }
+}
+
 /// A class that was chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class {
@@ -29,4 +36,31 @@ pub struct Class {
     pub index: u32,
     /// After the activation.
     pub confidence: f32,
+}
+
+/// How far the sum of probabilities may be from 1: float16 rounds each of them by up to 2^-11 of itself.
+const SUM_TOLERANCE: f64 = 1e-3;
+
+/// What a row's scores are like, whatever was chosen of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Scores that are NaN or infinite.
+    pub non_finite: usize,
+    /// Finite scores that are less than 0 or more than 1.
+    pub outside: usize,
+    /// The sum of the finite scores.
+    pub total: f64,
+}
+
+impl Outcome {
+    /// Whether all scores are from 0 to 1, as probabilities are.
+    pub fn in_unit(&self) -> bool {
+        self.non_finite == 0 && self.outside == 0
+    }
+
+    /// Whether the scores are the probabilities of classes that exclude each other: they are from 0 to 1, and add up to 1
+    /// within 1e-3.
+    pub fn is_distribution(&self) -> bool {
+        self.in_unit() && (self.total - 1.0).abs() <= SUM_TOLERANCE
+    }
 }

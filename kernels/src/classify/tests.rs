@@ -16,8 +16,8 @@ fn run(values: &[f32], params: Params) -> (Vec<Class>, usize) {
     let data = floats(values);
     let view = TensorView::new("scores", TensorType::Float32, &[1, values.len()], &data).unwrap();
     let mut classes = vec![Class { index: 99, confidence: 9.0 }];
-    let bad = Classifier::new(&desc, params).unwrap().run(&view, &mut classes).unwrap();
-    (classes, bad)
+    let outcome = Classifier::new(&desc, params).unwrap().run(&view, &mut classes).unwrap();
+    (classes, outcome.non_finite)
 }
 
 /// All finite scores, best first, with their confidences.
@@ -57,9 +57,11 @@ fn the_best_classes_equal_the_reference_for_every_activation_and_number() {
         let bad = values.iter().filter(|v| !v.is_finite()).count();
         for activation in ACTIVATIONS {
             let wanted = reference(&values, activation);
-            for top_k in [1, 3, MOST] {
+            // None is all, and more than there are is all, too.
+            for top_k in [1, 3, 16, 17, 300, 5000, 0] {
                 let (got, counted) = run(&values, Params { activation, top_k, threshold: -100.0 });
-                assert_eq!((got.len(), counted), (wanted.len().min(top_k), bad));
+                let kept = if top_k == 0 { wanted.len() } else { wanted.len().min(top_k) };
+                assert_eq!((got.len(), counted), (kept, bad));
                 for (class, (index, confidence)) in got.iter().zip(&wanted) {
                     assert_eq!(class.index, *index, "{activation:?} {top_k} of {count}");
                     assert!((f64::from(class.confidence) - confidence).abs() < 1e-6);
@@ -119,10 +121,6 @@ fn what_is_no_row_of_scores_is_refused_with_a_sentence() {
         }
     }
     let desc: TensorDesc = "x:float32:1x10".parse().unwrap();
-    for top_k in [0, MOST + 1] {
-        let error = Classifier::new(&desc, Params { top_k, ..Params::default() }).unwrap_err();
-        assert!(error.to_string().ends_with("ask for 1 to 16"), "{error}");
-    }
     let nan = Params { threshold: f32::NAN, ..Params::default() };
     assert!(matches!(Classifier::new(&desc, nan), Err(ClassifyError::Threshold)));
     let mut classifier = Classifier::new(&desc, Params::default()).unwrap();
@@ -130,4 +128,42 @@ fn what_is_no_row_of_scores_is_refused_with_a_sentence() {
     let view = TensorView::new("x", TensorType::Float32, &[1, 9], &data).unwrap();
     let error = classifier.run(&view, &mut Vec::new()).unwrap_err().to_string();
     assert_eq!(error, "the scores came as 'x:float32:1x9', but 'x:float32:1x10' was announced");
+}
+
+#[test]
+fn labels_that_apply_together_are_those_above_the_threshold_by_confidence() {
+    // Logits of probabilities 0.9, 0.2, 0.6, 0.5 and 0.95.
+    let logits = [0.9f64, 0.2, 0.6, 0.5, 0.95].map(|p| (p / (1.0 - p)).ln() as f32);
+    let params = Params { activation: Activation::Sigmoid, top_k: 0, threshold: 0.55 };
+    let (got, _) = run(&logits, params);
+    let wanted = [(4, 0.95), (0, 0.9), (2, 0.6)];
+    assert_eq!(got.len(), wanted.len());
+    for (class, (index, confidence)) in got.iter().zip(wanted) {
+        assert!(class.index == index && (class.confidence - confidence).abs() < 1e-6, "{class:?}");
+    }
+}
+
+#[test]
+fn what_scores_are_like_tells_a_softmax_from_logits() {
+    let outcome = |values: &[f32]| {
+        let desc = TensorDesc::fixed("scores", TensorType::Float32, &[1, values.len()]);
+        let data = floats(values);
+        let view = TensorView::new("scores", TensorType::Float32, &[1, values.len()], &data).unwrap();
+        Classifier::new(&desc, Params::default()).unwrap().run(&view, &mut Vec::new()).unwrap()
+    };
+    for (values, in_unit, distribution) in [
+        (&[0.25, 0.75, 0.0][..], true, true),
+        (&[0.25, 0.7505, 0.0], true, true),
+        (&[0.25, 0.752, 0.0], true, false),
+        (&[0.9, 0.8, 0.1], true, false),
+        // The sum is 1, but no probability is negative, or none at all.
+        (&[-0.5, 1.5, 0.0], false, false),
+        (&[1.0, 0.0, f32::NAN], false, false),
+        (&[10.0, 0.0, -3.0], false, false),
+    ] {
+        let got = outcome(values);
+        assert_eq!((got.in_unit(), got.is_distribution()), (in_unit, distribution), "{values:?}: {got:?}");
+    }
+    let got = outcome(&[2.0, f32::NAN, -1.0, 0.5]);
+    assert_eq!(got, Outcome { non_finite: 1, outside: 2, total: 1.5 });
 }

@@ -1,13 +1,15 @@
-//! What a model gives for an object besides its box: keypoints, or the coefficients of its mask. It is read only for the
-//! detections that remain after the suppression.
+//! What a model gives for an object besides its upright box: keypoints, the coefficients of its mask, or the rotated box. It
+//! is read only for the detections that remain after the suppression.
 
 use half::f16;
 
+use crate::associate::Oriented;
 use crate::geometry::Affine;
 use crate::tensor::{TensorType, TensorView};
 
 use super::Activation;
 use super::decode::scan::probability;
+use super::rotated::Rotated;
 
 /// What a frame's detections carry besides their boxes, in the detections' order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +19,12 @@ pub struct Attached {
     pub keypoints: Vec<[f32; 3]>,
     /// [`Masks::coefficients`] for each, as the model writes them.
     pub coefficients: Vec<f32>,
+    /// The rotated box of each, in frame pixels, not clamped to the frame, its angle from 0 to below a quarter turn (of text,
+    /// along which it is read, above -pi/4 and at most 3 pi/4);
+    /// [`super::Detection::rect`] is the upright box around it. Where the map to the frame has two scales, a rotated
+    /// rectangle of the tensor is a parallelogram there; this is the rectangle about the same centre whose corners are
+    /// nearest to its corners (least squares).
+    pub rotated: Vec<Oriented>,
 }
 
 impl Attached {
@@ -24,6 +32,7 @@ impl Attached {
     pub fn clear(&mut self) {
         self.keypoints.clear();
         self.coefficients.clear();
+        self.rotated.clear();
     }
 }
 
@@ -56,8 +65,21 @@ pub(super) struct Extra {
 pub(super) enum Meaning {
     /// Keypoints.
     Points(Points),
+    /// So many keypoints, counted from their anchor; [`Spot`] says where those of an anchor are.
+    Around(usize),
     /// So many coefficients.
     Coefficients(usize),
+    /// A rotated box: the first four numbers are its centre and size.
+    Rotated(Angle),
+}
+
+/// Where a rotated box has its angle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Angle {
+    /// Which of the anchor's numbers it is, from 0.
+    pub place: usize,
+    /// Tensor pixels per unit of centre and size.
+    pub unit: [f32; 2],
 }
 
 /// How keypoints are written.
@@ -106,6 +128,11 @@ impl Extra {
         let first = self.element + anchor * self.step;
         let value = |i: usize| element(tensor, first + i * self.value_step);
         match self.meaning {
+            Meaning::Rotated(_) => {
+                into.rotated.extend(self.rotated(outputs, anchor).map(|rotated| rotated.in_frame(map)));
+            }
+            // Where they are, only the decoder knows.
+            Meaning::Around(count) => into.keypoints.extend(std::iter::repeat_n([0.0; 3], count)),
             Meaning::Coefficients(count) => into.coefficients.extend((0..count).map(value)),
             Meaning::Points(points) => {
                 let corners = if points.unit.is_none() { corners() } else { [0.0; 4] };
@@ -119,6 +146,44 @@ impl Extra {
     }
 }
 
+impl Extra {
+    /// The anchor's rotated box, where that is what is read.
+    pub fn rotated(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Rotated> {
+        let Meaning::Rotated(Angle { place, unit: [ux, uy] }) = self.meaning else { return None };
+        let tensor = outputs.get(self.output)?;
+        let first = self.element + anchor * self.step;
+        let [x, y, w, h, angle] = [0, 1, 2, 3, place].map(|i| element(tensor, first + i * self.value_step));
+        Some(Rotated { center: [x * ux, y * uy], size: [w * ux, h * uy], angle })
+    }
+}
+
+/// An anchor's keypoints that are counted from it: x and y of one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    /// The output.
+    pub output: usize,
+    /// The first number's element there.
+    pub element: usize,
+    /// What they are counted from, in tensor pixels.
+    pub center: [f32; 2],
+    /// Tensor pixels per unit.
+    pub unit: [f32; 2],
+}
+
+impl Spot {
+    /// Appends so many keypoints; they have no scores.
+    pub fn read(&self, count: usize, outputs: &[TensorView<'_>], map: &Affine, into: &mut Attached) {
+        let Some(tensor) = outputs.get(self.output) else { return };
+        let of = |point: usize, axis: usize| {
+            self.center[axis] + element(tensor, self.element + 2 * point + axis) * self.unit[axis]
+        };
+        into.keypoints.extend((0..count).map(|point| {
+            let (x, y) = map.point(of(point, 0), of(point, 1));
+            if x.is_finite() && y.is_finite() { [x, y, 1.0] } else { [0.0; 3] }
+        }));
+    }
+}
+
 /// One element as float32; 0 where there is none.
 pub(super) fn element(tensor: &TensorView<'_>, index: usize) -> f32 {
     let size = tensor.ty.size();
@@ -126,7 +191,7 @@ pub(super) fn element(tensor: &TensorView<'_>, index: usize) -> f32 {
     match tensor.ty {
         TensorType::Float32 => bytemuck::pod_read_unaligned(bytes),
         TensorType::Float16 => bytemuck::pod_read_unaligned::<f16>(bytes).to_f32(),
-        TensorType::UInt8 => f32::from(bytes[0]),
+        TensorType::UInt8 | TensorType::Bool => f32::from(bytes[0]),
         TensorType::Int8 => f32::from(bytemuck::pod_read_unaligned::<i8>(bytes)),
         TensorType::Int32 => bytemuck::pod_read_unaligned::<i32>(bytes) as f32,
         TensorType::Int64 => bytemuck::pod_read_unaligned::<i64>(bytes) as f32,

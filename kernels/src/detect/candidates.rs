@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::geometry::Affine;
 
+use super::rotated::Rotated;
 use super::{Outcome, Params};
 
 /// An anchor that passed the threshold, with its box.
@@ -11,7 +12,7 @@ use super::{Outcome, Params};
 pub(super) struct Candidate {
     /// Its place in the model's output.
     pub anchor: usize,
-    /// Its best class.
+    /// Its class: the anchor's best, or one of several.
     pub class: u32,
     /// That class's confidence.
     pub confidence: f32,
@@ -20,9 +21,10 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Strongest first, equals by anchor: a total order, so results never depend on how sorting works.
+    /// Strongest first, equals by anchor and class: a total order, so results never depend on how sorting works.
     pub fn by_rank(&self, other: &Self) -> Ordering {
-        other.confidence.total_cmp(&self.confidence).then(self.anchor.cmp(&other.anchor))
+        let place = |c: &Self| (c.anchor, c.class);
+        other.confidence.total_cmp(&self.confidence).then(place(self).cmp(&place(other)))
     }
 
     /// The corners, clamped to a frame of this width and height.
@@ -125,6 +127,7 @@ pub(super) struct Collector<'a> {
     map: &'a Affine,
     frame: [f32; 2],
     min_size: [f32; 2],
+    multi_label: bool,
     kept: &'a mut Vec<Candidate>,
     outcome: Outcome,
 }
@@ -135,15 +138,21 @@ impl<'a> Collector<'a> {
         gate: &'a Gate,
         map: &'a Affine,
         frame: [f32; 2],
-        min_size: [f32; 2],
+        params: &Params,
         kept: &'a mut Vec<Candidate>,
     ) -> Self {
-        Self { gate, map, frame, min_size, kept, outcome: Outcome::default() }
+        let Params { min_size, multi_label, .. } = *params;
+        Self { gate, map, frame, min_size, multi_label, kept, outcome: Outcome::default() }
     }
 
     /// No class's threshold is lower: an anchor below it can be skipped.
     pub fn lowest(&self) -> f32 {
         self.gate.lowest
+    }
+
+    /// Whether all classes of an anchor are wanted that pass, and not only the best.
+    pub fn multi_label(&self) -> bool {
+        self.multi_label
     }
 
     /// Whether a box of this class and confidence is wanted.
@@ -158,7 +167,16 @@ impl<'a> Collector<'a> {
 
     /// Takes a candidate that is [wanted](Self::wants); `corners` are x1, y1, x2, y2 in tensor pixels.
     pub fn take(&mut self, anchor: usize, class: u32, confidence: f32, corners: [f32; 4]) {
-        let corners = in_frame(self.map, corners);
+        self.keep(anchor, class, confidence, in_frame(self.map, corners));
+    }
+
+    /// The same of a box that is rotated; what is kept of it is the upright box around it.
+    pub fn take_rotated(&mut self, anchor: usize, class: u32, confidence: f32, rotated: &Rotated) {
+        self.keep(anchor, class, confidence, rotated.hull(self.map));
+    }
+
+    /// `corners` are in frame pixels.
+    fn keep(&mut self, anchor: usize, class: u32, confidence: f32, corners: [f32; 4]) {
         let [left, top, right, bottom] = corners;
         // A size that overflows is as useless as a corner that does.
         if ![left, top, right - left, bottom - top].iter().all(|v| v.is_finite()) {

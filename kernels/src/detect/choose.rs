@@ -4,12 +4,14 @@ use crate::device::DeviceTensor;
 use crate::geometry::Affine;
 use crate::tensor::{TensorDesc, TensorView};
 
-use super::attached::{Attached, Extra, Masks};
+use super::attached::{Attached, Extra, Masks, Meaning};
 use super::candidates::Collector;
 use super::cuda::{Gathered, Layout, Output};
 use super::decode::{self, Plan};
 use super::offer::{Evidence, Fit, Offer};
-use super::{DecoderKind, DetectError, Hints};
+use super::params::out_of_range;
+use super::rotated::Rotated;
+use super::{DecoderKind, DetectError, Hints, Nms, Params};
 
 /// A decoder that fits a model's outputs; made by [`choose`].
 #[derive(Clone, Debug)]
@@ -18,6 +20,7 @@ pub struct Decoder {
     classes: Option<usize>,
     plan: Plan,
     outputs: usize,
+    proven: bool,
 }
 
 impl Decoder {
@@ -31,6 +34,12 @@ impl Decoder {
         self.classes
     }
 
+    /// Whether the shapes fit it well: the number of anchors is what the strides give, or there is no such number. Otherwise the
+    /// shapes can be read so, and little speaks for it.
+    pub fn is_proven(&self) -> bool {
+        self.proven
+    }
+
     /// Keypoints of each object; 0 where the model gives none.
     pub fn keypoints(&self) -> usize {
         self.plan.keypoints()
@@ -41,9 +50,51 @@ impl Decoder {
         self.plan.masks()
     }
 
+    /// Whether boxes are rotated.
+    pub fn is_rotated(&self) -> bool {
+        self.plan.is_rotated()
+    }
+
     /// Whether the model has suppressed overlaps itself.
     pub(super) fn is_suppressed(&self) -> bool {
         self.plan.is_suppressed()
+    }
+
+    /// Whether every class of an anchor is looked at if that is not set, as the model's own library does
+    /// ([`Params::multi_label`]).
+    pub fn usual_multi_label(&self) -> bool {
+        self.plan.pairs_kept().is_some()
+    }
+
+    /// Boxes that are kept if that is not set ([`Params::top_k_after`]): as many as the model has queries, if its own library
+    /// ranks all classes of all queries and keeps so many.
+    pub fn usual_top_k_after(&self) -> usize {
+        self.plan.pairs_kept().flatten().unwrap_or_else(|| Params::default().top_k_after)
+    }
+
+    /// Refuses parameters that it would have to ignore.
+    pub(super) fn check(&self, params: &Params) -> Result<(), DetectError> {
+        let soft = match params.nms {
+            Nms::SoftLinear => Some("soft-linear"),
+            Nms::SoftGaussian { .. } => Some("soft-gaussian"),
+            Nms::ClassWise | Nms::Agnostic | Nms::None => None,
+        };
+        if let Some(nms) = soft.filter(|_| self.is_rotated() && !self.is_suppressed()) {
+            let wanted = "class-wise, class-agnostic or none for decoder yolo-obb, whose boxes are rotated";
+            return Err(out_of_range("nms", nms, wanted));
+        }
+        if params.multi_label && self.plan.has_labels() {
+            let kind = self.kind;
+            let wanted =
+                format!("does not apply to decoder {kind}, whose boxes have one class each: drop it");
+            return Err(DetectError::Hint { hint: "multi-label", wanted });
+        }
+        Ok(())
+    }
+
+    /// Centre and size of each anchor's prior box in tensor pixels, if it has one.
+    pub(super) fn priors(&self) -> Option<&[[f32; 4]]> {
+        self.plan.priors()
     }
 
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
@@ -66,7 +117,10 @@ impl Decoder {
         map: &Affine,
         into: &mut Attached,
     ) {
-        extra.read(outputs, anchor, map, || self.plan.corners(outputs, anchor), into);
+        match (extra.meaning, self.plan.spot(outputs, anchor)) {
+            (Meaning::Around(count), Some(spot)) => spot.read(count, outputs, map, into),
+            _ => extra.read(outputs, anchor, map, || self.plan.corners(outputs, anchor), into),
+        }
     }
 
     /// Collects the candidates of one frame; checks the actual dimensions.
@@ -77,6 +131,17 @@ impl Decoder {
     ) -> Result<(), DetectError> {
         self.check_count(outputs.len())?;
         self.plan.decode(outputs, into)
+    }
+
+    /// The same of a map of text, whose boxes in tensor pixels it gives, by the candidates' anchors; `None`, and nothing is
+    /// collected, where it is none.
+    pub(super) fn lines(
+        &self,
+        outputs: &[TensorView<'_>],
+        into: &mut Collector<'_>,
+    ) -> Result<Option<Vec<Rotated>>, DetectError> {
+        self.check_count(outputs.len())?;
+        self.plan.lines(outputs, into)
     }
 
     /// How the GPU reads the first `rows` frames of a batch; checks the actual dimensions.
@@ -105,14 +170,18 @@ impl Decoder {
 /// Without, the shapes decide: every output must be accounted for (save those of five dimensions, YOLOv5's raw
 /// heads), and among the decoders that fit, those whose number of anchors is right at these strides beat those
 /// whose shape has no number to check, and these beat those whose number is wrong. So `[1, 300, 6]` at 640x640 is
-/// end-to-end, since a yolov5 would have 25200 anchors there; `[1, 25200, 6]` is a yolov5 of one class. A transposed
-/// reading needs more anchors than channels. A number of keypoints among the hints rules out all decoders without; with
-/// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. If several remain, as for `[1, 1000, 85]`, the caller must say which.
+/// end-to-end, since a yolov5 would have 25200 anchors there; `[1, 25200, 6]` is a yolov5 of one class. Which dimension
+/// is the anchors' follows from that there are more of them than channels. With one anchor a cell, `[1, 8400, 85]` may be a
+/// yolov5 or a yolox of 80 classes or a yolov8 of 81: labels rule out the one or the other, never both of the first two.
+/// A number of keypoints among the hints rules out all decoders without; with
+/// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. A yolo-obb
+/// is never chosen unasked, and queries only by their outputs' names. If several remain, the caller must say which.
 ///
-/// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read.
+/// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read; labels and
+/// numbers of boxes may be integers.
 ///
 /// # Errors
-/// [`DetectError::NoFit`], [`DetectError::Classifier`], [`DetectError::Labels`],
+/// [`DetectError::NoFit`], [`DetectError::RowFormat`], [`DetectError::Queries`], [`DetectError::Classifier`], [`DetectError::Maps`], [`DetectError::Labels`],
 /// [`DetectError::Keypoints`], [`DetectError::Ambiguous`], with `requested`
 /// [`DetectError::Unfit`] or [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use
 /// to the decoder.
@@ -125,6 +194,15 @@ pub fn choose(
     hints.validate()?;
     let offer = Offer::new(outputs, input, hints);
     let offered = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    // Of one channel, its rows would be taken for boxes and scores.
+    if requested.is_none() && is_map(&offer) {
+        return Err(DetectError::Maps { offered: offered() });
+    }
+    if matches!(requested, None | Some(DecoderKind::Queries))
+        && decode::needs_activation(&offer, requested.is_some())
+    {
+        return Err(DetectError::Queries { offered: offered() });
+    }
     let decoder = match (<[_; 1]>::try_from(fits(&offer, requested)), requested) {
         (Ok([(kind, fit)]), _) => {
             // With an anchor count that does not match, a grid decoder has fitted in shape only.
@@ -132,19 +210,26 @@ pub fn choose(
                 let wanted = decode::wanted(kind, &offer);
                 return Err(DetectError::Unfit { kind, offered: offered(), input, wanted });
             }
-            Decoder { kind, classes: fit.classes, plan: fit.plan, outputs: outputs.len() }
+            let proven = fit.evidence > Evidence::Weak;
+            Decoder { kind, classes: fit.classes, plan: fit.plan, outputs: outputs.len(), proven }
         }
         (Err(none), _) if none.is_empty() => return Err(no_fit(&offer, requested, offered())),
         (Err(_), Some(kind)) => {
             return Err(DetectError::SeveralOutputs { kind, offered: offered() });
         }
         (Err(several), None) => {
-            let mut names: Vec<_> = several.iter().map(|(kind, _)| kind.name()).collect();
-            names.dedup();
-            if let [_] = names[..] {
-                return Err(DetectError::SeveralOutputs { kind: several[0].0, offered: offered() });
+            let mut candidates: Vec<_> = several.iter().map(|(kind, fit)| (*kind, fit.classes)).collect();
+            candidates.dedup_by_key(|(kind, _)| *kind);
+            // Rows of final boxes in an order that is not told are not chosen unasked, but they may be what is meant.
+            let certain = several.iter().any(|(_, fit)| fit.evidence == Evidence::Exact);
+            let named = candidates.iter().any(|(kind, _)| *kind == DecoderKind::EndToEnd);
+            if !certain && !named && decode::needs_format(&offer) {
+                candidates.push((DecoderKind::EndToEnd, None));
             }
-            return Err(DetectError::Ambiguous { offered: offered(), input, candidates: names.join(", ") });
+            if let [(kind, _)] = candidates[..] {
+                return Err(DetectError::SeveralOutputs { kind, offered: offered() });
+            }
+            return Err(DetectError::Ambiguous { offered: offered(), input, candidates });
         }
     };
     hints.validate_for(decoder.kind)?;
@@ -168,6 +253,9 @@ fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, 
 /// Why nothing fits.
 fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) -> DetectError {
     let input = offer.input;
+    if matches!(requested, None | Some(DecoderKind::EndToEnd)) && decode::needs_format(offer) {
+        return DetectError::RowFormat { offered };
+    }
     if let Some(labels) = offer.hints.classes {
         let hints = Hints { classes: None, ..offer.hints.clone() };
         let unlabelled = fits(&Offer::new(offer.outputs, input, &hints), requested);
@@ -206,6 +294,26 @@ fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) ->
 fn is_row_of_scores(output: &TensorDesc) -> bool {
     matches!(&output.dims[..], [None | Some(1), classes, rest @ ..]
         if *classes != Some(1) && rest.iter().all(|d| *d == Some(1)))
+}
+
+/// Whether the only output has the input's height and width in four dimensions, both divided by the same number, as masks and
+/// confidence maps have.
+fn is_map(offer: &Offer<'_>) -> bool {
+    let [width, height] = offer.input;
+    let is_reduced = |rows: usize, columns: usize| {
+        columns > 1
+            && rows > 1
+            && width.is_multiple_of(columns)
+            && height.is_multiple_of(rows)
+            && width / columns == height / rows
+    };
+    match (offer.outputs, &offer.maps[..]) {
+        ([_], [maps]) => {
+            let [a, b, c] = maps.dims;
+            is_reduced(b, c) || is_reduced(a, b)
+        }
+        _ => false,
+    }
 }
 
 /// The fits of `kinds` with the best evidence.

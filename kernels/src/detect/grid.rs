@@ -7,15 +7,18 @@ pub(super) struct Level {
     pub stride: usize,
     /// Cells in a row.
     pub columns: usize,
-    /// Cells of this level.
+    /// Anchors of this level: its cells, each as often as it has anchors.
     pub cells: usize,
+    /// Anchors of a cell; they follow one another.
+    pub per_cell: usize,
     /// Anchor of its first cell.
     pub first: usize,
 }
 
 impl Level {
-    /// Column and row of the level's `cell`.
-    pub fn position(&self, cell: usize) -> (f32, f32) {
+    /// Column and row of the cell of the level's `anchor`.
+    pub fn position(&self, anchor: usize) -> (f32, f32) {
+        let cell = anchor / self.per_cell;
         ((cell % self.columns) as f32, (cell / self.columns) as f32)
     }
 }
@@ -30,14 +33,21 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// The grid over an input tensor of `[width, height]`; strides are above 0.
+    /// The grid over an input tensor of `[width, height]`, an anchor a cell; strides are above 0.
     pub fn new(input: [usize; 2], strides: &[usize]) -> Self {
+        Self::of_anchors(input, strides, |_| 1)
+    }
+
+    /// The same where each cell of a level, given by its number, has so many anchors, one at least.
+    pub fn of_anchors(input: [usize; 2], strides: &[usize], per_cell: impl Fn(usize) -> usize) -> Self {
         let mut first = 0;
         let levels = strides
             .iter()
-            .map(|&stride| {
-                let columns = input[0].div_ceil(stride);
-                let level = Level { stride, columns, cells: columns * input[1].div_ceil(stride), first };
+            .enumerate()
+            .map(|(level, &stride)| {
+                let (columns, per_cell) = (input[0].div_ceil(stride), per_cell(level).max(1));
+                let cells = columns * input[1].div_ceil(stride) * per_cell;
+                let level = Level { stride, columns, cells, per_cell, first };
                 first += level.cells;
                 level
             })

@@ -1,6 +1,6 @@
 //! What the sidecar knows about a model that the shapes of its tensors do not show.
 
-use super::{DecoderKind, DetectError};
+use super::{DecoderKind, DetectError, Priors};
 
 /// What the four numbers of a box are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +37,13 @@ pub enum Background {
     Last,
 }
 
+impl Background {
+    /// Columns of the scores that are background.
+    pub(super) fn columns(self) -> usize {
+        usize::from(self != Self::None)
+    }
+}
+
 /// In which unit a heat-map's sizes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SizeUnit {
@@ -57,27 +64,81 @@ pub enum AxisOrder {
     Yx,
 }
 
+/// In which order an already suppressed box's row has its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowFormat {
+    /// Box, confidence, class (YOLOv10, v26).
+    BoxScoreClass,
+    /// Class, confidence, box (PaddleDetection).
+    ClassScoreBox,
+    /// Number of the picture in the batch, box, class, confidence (YOLOv7's end-to-end export).
+    BatchBoxClassScore,
+}
+
+impl RowFormat {
+    /// Every format.
+    pub const ALL: [Self; 3] = [Self::BoxScoreClass, Self::ClassScoreBox, Self::BatchBoxClassScore];
+
+    /// Numbers of a row.
+    pub fn columns(self) -> usize {
+        match self {
+            Self::BoxScoreClass | Self::ClassScoreBox => 6,
+            Self::BatchBoxClassScore => 7,
+        }
+    }
+
+    /// The columns where the box begins, of the confidence and of the class.
+    pub(super) fn places(self) -> [usize; 3] {
+        match self {
+            Self::BoxScoreClass => [0, 4, 5],
+            Self::ClassScoreBox => [2, 1, 0],
+            Self::BatchBoxClassScore => [1, 6, 5],
+        }
+    }
+
+    /// The columns in words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::BoxScoreClass => "x1, y1, x2, y2, confidence and class",
+            Self::ClassScoreBox => "class, confidence, x1, y1, x2 and y2",
+            Self::BatchBoxClassScore => "number in the batch, x1, y1, x2, y2, class and confidence",
+        }
+    }
+}
+
 /// What the tensors' shapes do not say. A hint that the chosen decoder has no use for is an error, not ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Hints {
     /// Number of classes, background not counted; settles most ambiguous shapes.
     pub classes: Option<usize>,
     /// Strides of the detection heads, in the order in which the model concatenates them.
     pub strides: Vec<usize>,
-    /// Format of the boxes, instead of the decoder's own (yolov5, yolov8, end-to-end, boxes-scores).
+    /// Format of the boxes, instead of the decoder's own (yolov5, yolov8, end-to-end, detections,
+    /// boxes-scores, queries).
     pub box_format: Option<BoxFormat>,
-    /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, boxes-scores).
+    /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, detections,
+    /// boxes-scores, queries).
     pub normalized: Option<bool>,
-    /// What turns scores into probabilities (not end-to-end; softmax for boxes-scores only).
+    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores, queries, ssd and
+    /// retinaface only).
     pub activation: Option<Activation>,
-    /// Which column of the scores is the background (boxes-scores).
+    /// Which column of the scores is the background (boxes-scores, queries; ssd and retinaface, where it is the first if not
+    /// set); `First`: labels count from 1 (end-to-end, detections).
     pub background: Option<Background>,
-    /// Number of keypoints of an object (yolo-pose, centerface).
+    /// Order of the columns (end-to-end).
+    pub row_format: Option<RowFormat>,
+    /// Number of keypoints of an object (yolo-pose, centerface, scrfd, yunet, retinaface).
     pub keypoints: Option<usize>,
     /// Unit of the sizes: cells if not set, their logarithm for centerface (centernet, centerface).
     pub size_unit: Option<SizeUnit>,
     /// Order of the axes: x first if not set, y first for centerface (centernet, centerface).
     pub axis_order: Option<AxisOrder>,
+    /// Cells above it are text: 0.3 if not set (db).
+    pub map_threshold: Option<f32>,
+    /// How much a line is widened, by its area and perimeter: 1.5 if not set (db).
+    pub unclip_ratio: Option<f32>,
+    /// The boxes that offsets are counted from (ssd, retinaface).
+    pub priors: Option<Priors>,
 }
 
 impl Default for Hints {
@@ -89,9 +150,13 @@ impl Default for Hints {
             normalized: None,
             activation: None,
             background: None,
+            row_format: None,
             keypoints: None,
             size_unit: None,
             axis_order: None,
+            map_threshold: None,
+            unclip_ratio: None,
+            priors: None,
         }
     }
 }
@@ -112,18 +177,28 @@ impl Hints {
         if self.strides.is_empty() || self.strides.contains(&0) {
             return bad("strides", "must be one or more numbers above 0, for example 8, 16, 32");
         }
-        Ok(())
+        if self.map_threshold.is_some_and(|v| !(0.0..=1.0).contains(&v)) {
+            return bad("map threshold", "must be between 0 and 1");
+        }
+        if self.unclip_ratio.is_some_and(|v| !(0.0..=10.0).contains(&v)) {
+            return bad("unclip ratio", "must be between 0 and 10");
+        }
+        self.priors.as_ref().map_or(Ok(()), |priors| priors.validate(self.strides.len()))
     }
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
-        use DecoderKind::{BoxesScores, EndToEnd, Nanodet, Yolox};
+        use DecoderKind::{
+            BoxesScores, Db, Detections, EndToEnd, Nanodet, Queries, Scrfd, YoloObb, Yolox, Yunet,
+        };
+        let has_priors = kind.has_priors();
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes = matches!(kind, Yolox | Nanodet) || kind.has_centers();
-        if own_boxes && self.box_format.is_some() {
+        let own_boxes =
+            matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db) || has_priors || kind.has_centers();
+        if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }
         if own_boxes && self.normalized.is_some() {
@@ -138,23 +213,39 @@ impl Hints {
         if !kind.has_centers() && self.axis_order.is_some() {
             return useless("axis order", "which has no maps");
         }
+        if kind != Db && (self.map_threshold.is_some() || self.unclip_ratio.is_some()) {
+            return useless("map threshold or unclip ratio", "which reads no map of text");
+        }
         match self.activation {
-            Some(_) if kind == EndToEnd => {
+            Some(_) if matches!(kind, EndToEnd | Detections | Db) => {
                 return useless("activation", "whose confidences are final");
             }
-            Some(Activation::Softmax) if kind != BoxesScores => {
+            Some(Activation::Softmax) if !matches!(kind, BoxesScores | Queries) && !has_priors => {
                 return useless("activation softmax", "whose classes are scored independently");
             }
             _ => {}
         }
-        if kind != BoxesScores && matches!(self.background, Some(Background::First | Background::Last)) {
+        if matches!(kind, EndToEnd | Detections) && self.background == Some(Background::Last) {
+            return useless("background last", "whose labels begin with the background if they have one");
+        }
+        let has_background = matches!(kind, BoxesScores | Queries | EndToEnd | Detections) || has_priors;
+        if !has_background && matches!(self.background, Some(Background::First | Background::Last)) {
             return useless("background", "which has no background column");
+        }
+        if !has_priors && self.priors.is_some() {
+            return useless("priors", "whose boxes are not counted from prior boxes");
+        }
+        if kind != EndToEnd && self.row_format.is_some() {
+            return useless(
+                "row format",
+                "which does not write a box with its confidence and class in one row",
+            );
         }
         Ok(())
     }
 
     /// Columns of the scores that are background.
     pub(super) fn background_columns(&self) -> usize {
-        usize::from(matches!(self.background, Some(Background::First | Background::Last)))
+        self.background.map_or(0, Background::columns)
     }
 }

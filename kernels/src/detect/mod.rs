@@ -4,18 +4,23 @@
 //! outputs -> choose() once -> Decoder -> Detector::run() a frame:
 //!   best class of each anchor -> threshold, class filter -> decode the box -> frame pixels -> size filter
 //!   -> strongest top_k_before -> NMS -> strongest top_k_after, clamped to the frame
-//!   -> their keypoints or mask coefficients
+//!   -> their keypoints, mask coefficients or rotated boxes
 //! ```
 //!
 //! What holds for every decoder:
 //! - An anchor (one row of the model's output) yields its best class only, the first of equals. That is the default
 //!   of the YOLO family's own tools (`multi_label=False`). The class filter and a class's own threshold look at
-//!   that best class; a filtered-out class is not replaced by the anchor's second best.
+//!   that best class; a filtered-out class is not replaced by the anchor's second best. With [`Params::multi_label`]
+//!   every class is looked at, and an anchor may become several candidates, of the same box.
 //! - A NaN or +infinity among the scores of an anchor, and any NaN or infinity in the box of a candidate, drops it;
 //!   [`Outcome::non_finite`] counts it. -infinity is a legitimate score: a masked class.
+//! - Where the model has chosen class and boxes itself, a label that no class has, and a number of boxes that there is
+//!   no room for, count likewise.
 //! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
 //!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping.
-//! - Equal confidences are ordered by anchor, so the same tensors always give the same boxes in the same order.
+//! - Rotated boxes are compared as the model writes them ([`DecoderKind::YoloObb`]); threshold, clamping and sizes are those
+//!   of the upright boxes around them.
+//! - Equal confidences are ordered by anchor, then by class, so the same tensors always give the same boxes in the same order.
 //!
 //! [`Detector`] computes on the CPU and is the reference; [`CudaDetector`] gives the same detections on a GPU.
 
@@ -32,24 +37,30 @@ mod kind;
 mod nms;
 mod offer;
 mod params;
+mod priors;
+mod rotated;
+mod rotated_nms;
 mod suppression;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use crate::geometry::{Affine, Rect};
 use crate::tensor::TensorView;
 
 use candidates::{Candidate, Collector, Gate};
 use nms::Suppressor;
+use rotated_nms::RotatedSuppressor;
 
 pub use attached::{Attached, Masks};
 pub use choose::{Decoder, choose};
 pub use cuda::CudaDetector;
 pub use detection::{Detection, Outcome};
 pub use error::DetectError;
-pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, SizeUnit};
+pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, SizeUnit};
 pub use kind::{DecoderKind, UnknownDecoder};
 pub use params::Params;
+pub use priors::{Priors, VARIANCES};
 pub use suppression::Nms;
 
 /// Turns a model's output tensors into detections, frame by frame. Its buffers are kept from frame to frame.
@@ -60,6 +71,7 @@ pub struct Detector {
     gate: Gate,
     candidates: Vec<Candidate>,
     suppressor: Suppressor,
+    rotated_suppressor: RotatedSuppressor,
     attached: Attached,
 }
 
@@ -67,9 +79,11 @@ impl Detector {
     /// A detector for the outputs that `decoder` was chosen for.
     ///
     /// # Errors
-    /// [`DetectError::Param`] names the first parameter that is out of range.
+    /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder,
+    /// [`DetectError::Hint`] one that the decoder has no use for.
     pub fn new(decoder: Decoder, params: Params) -> Result<Self, DetectError> {
         params.validate()?;
+        decoder.check(&params)?;
         let gate = Gate::new(&params);
         Ok(Self {
             decoder,
@@ -77,6 +91,7 @@ impl Detector {
             gate,
             candidates: Vec::new(),
             suppressor: Suppressor::default(),
+            rotated_suppressor: RotatedSuppressor::default(),
             attached: Attached::default(),
         })
     }
@@ -101,13 +116,19 @@ impl Detector {
         self.attached.clear();
         let extra = self.decoder.extra(outputs)?;
         let size = frame.map(|side| side as f32);
-        let mut collector = Collector::new(&self.gate, map, size, self.params.min_size, &mut self.candidates);
-        self.decoder.decode(outputs, &mut collector)?;
+        let mut collector = Collector::new(&self.gate, map, size, &self.params, &mut self.candidates);
+        let lines = self.decoder.lines(outputs, &mut collector)?;
+        if lines.is_none() {
+            self.decoder.decode(outputs, &mut collector)?;
+        }
         let mut outcome = collector.outcome();
 
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
         if self.decoder.is_suppressed() {
             self.candidates.sort_unstable_by(Candidate::by_rank);
+        } else if let Some(extra) = extra.filter(|_| self.decoder.is_rotated()) {
+            let box_of = |anchor| extra.rotated(outputs, anchor);
+            self.rotated_suppressor.run(&mut self.candidates, &self.params, box_of);
         } else {
             self.suppressor.run(&mut self.candidates, &self.params, &self.gate);
         }
@@ -120,6 +141,10 @@ impl Detector {
             for candidate in &self.candidates {
                 self.decoder.attach(&extra, outputs, candidate.anchor, map, &mut self.attached);
             }
+        }
+        if let Some(lines) = lines {
+            let kept = self.candidates.iter().filter_map(|candidate| lines.get(candidate.anchor));
+            self.attached.rotated.extend(kept.map(|line| text::readable(line.in_frame(map))));
         }
         Ok(outcome)
     }

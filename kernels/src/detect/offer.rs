@@ -33,7 +33,7 @@ pub(super) enum Evidence {
     Weak,
     /// The shape can be read so, and there is no number to check.
     Open,
-    /// The number of anchors is right.
+    /// The number of anchors is right, or a name or a hint says what the output is.
     Exact,
 }
 
@@ -94,6 +94,11 @@ impl<'a> Offer<'a> {
         });
         let (planes, maps) = (planes.collect(), maps.collect());
         Self { outputs, planes, maps, input, hints, grid: Grid::new(input, &hints.strides) }
+    }
+
+    /// Whether an output is of floats.
+    pub fn is_float(&self, output: usize) -> bool {
+        self.outputs.get(output).is_some_and(|t| matches!(t.ty, TensorType::Float32 | TensorType::Float16))
     }
 
     /// Outputs that a decoder must account for before it may be chosen unasked: all but those of five dimensions,

@@ -22,6 +22,9 @@ pub struct Params {
     pub top_k_after: usize,
     /// Classes to keep; empty keeps all.
     pub classes: Vec<u32>,
+    /// Whether every class of an anchor that passes is a candidate, and not the best one only, as the YOLO family's tools
+    /// do for measuring mAP.
+    pub multi_label: bool,
     /// Boxes narrower or lower than this (frame pixels, after clamping) are dropped; they suppress nothing.
     pub min_size: [f32; 2],
 }
@@ -37,6 +40,7 @@ impl Default for Params {
             top_k_before: 1000,
             top_k_after: 300,
             classes: Vec::new(),
+            multi_label: false,
             min_size: [0.0; 2],
         }
     }
@@ -87,6 +91,6 @@ fn by_class(name: &str, values: &[(u32, f32)]) -> Result<(), DetectError> {
     Ok(())
 }
 
-fn out_of_range(name: &str, value: impl ToString, wanted: &'static str) -> DetectError {
+pub(super) fn out_of_range(name: &str, value: impl ToString, wanted: &'static str) -> DetectError {
     DetectError::Param { name: name.into(), value: value.to_string(), wanted }
 }

@@ -30,10 +30,13 @@ pub enum DeviceError {
          'stubs' folder out of LD_LIBRARY_PATH)"
     )]
     Stub,
-    #[error("there is no CUDA device {wanted}: this machine has {count}, numbered from 0")]
+    #[error(
+        "there is no CUDA device {wanted}: this machine has {count}, numbered from 0. Set device=cuda:N to one of them"
+    )]
     NoSuchDevice { wanted: u32, count: usize },
     #[error(
-        "the GPU '{name}' is too old: its compute capability is {}.{}, at least {}.{} (Turing) is needed",
+        "the GPU '{name}' is too old: its compute capability is {}.{}, at least {}.{} (Turing) is needed. Set another device, or \
+         device=cpu",
         capability.0, capability.1, OLDEST_CAPABILITY.0, OLDEST_CAPABILITY.1
     )]
     OldGpu { name: String, capability: (i32, i32) },
@@ -45,7 +48,7 @@ pub enum DeviceError {
         "this plugin was built without the kernel {operation}/{name}: build it again, from one version of its sources"
     )]
     NoKernel { operation: &'static str, name: String },
-    #[error("CUDA's {call} failed: {reason}")]
+    #[error("CUDA's {call} failed: {reason}. After a fault on the GPU, restart the process")]
     Call { call: &'static str, reason: String },
     #[error(
         "a plane has {rows} rows of {row_bytes} bytes, but its {side} memory has {bytes} bytes at a stride of {stride}"

@@ -55,9 +55,21 @@ impl Graph {
         }
         made
     }
+}
 
-    pub(super) fn raw(&self) -> sys::CUgraphExec {
-        self.raw
+impl CudaStream {
+    /// Enqueues recorded work.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn launch_graph(&self, graph: &mut Graph) -> Result<(), DeviceError> {
+        let _entered = self.context().enter()?;
+        // SAFETY: both live; what the graph uses is its maker's promise.
+        unsafe { sys::cuGraphLaunch(graph.raw, self.raw()) }
+            .result()
+            .map_err(DeviceError::call("cuGraphLaunch"))?;
+        self.counters().launches.add(1);
+        Ok(())
     }
 }
 

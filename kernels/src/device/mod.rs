@@ -31,6 +31,7 @@ mod probe;
 mod sample;
 mod shared;
 mod stream;
+mod uploads;
 mod view;
 
 pub use choice::{Choice, ParseChoiceError, Resolved};
@@ -47,4 +48,5 @@ pub use probe::{Device, probe};
 pub use sample::SAMPLE_EVERY;
 pub use shared::SharedMemory;
 pub use stream::CudaStream;
+pub(crate) use uploads::Uploads;
 pub use view::{DeviceFrame, DevicePlane, DeviceSlice, DeviceTensor};

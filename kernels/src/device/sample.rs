@@ -1,6 +1,8 @@
 //! Time on the device, taken now and then and never waited for.
 
-use super::{CudaStream, DeviceError, Event};
+use std::sync::Arc;
+
+use super::{Context, Counters, DeviceError, Event};
 
 /// One call in so many is timed.
 pub const SAMPLE_EVERY: u64 = 16;
@@ -14,8 +16,14 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Collects what the last sample came to, if that is known by now, and begins a new one when it is time.
-    pub fn begin(&mut self, stream: &CudaStream) -> Result<bool, DeviceError> {
+    /// Collects what the last sample came to, if that is known by now, and begins a new one when it is time, with a mark that
+    /// `record` puts into the stream.
+    pub fn begin(
+        &mut self,
+        context: &Arc<Context>,
+        counters: &Counters,
+        record: impl FnOnce(&Event) -> Result<(), DeviceError>,
+    ) -> Result<bool, DeviceError> {
         let turn = self.calls.is_multiple_of(SAMPLE_EVERY);
         self.calls += 1;
         if !turn {
@@ -23,26 +31,23 @@ impl Sampler {
         }
         let [start, end] = match &self.events {
             Some(events) => events,
-            None => {
-                let context = stream.context();
-                self.events.insert([Event::with_time(context)?, Event::with_time(context)?])
-            }
+            None => self.events.insert([Event::with_time(context)?, Event::with_time(context)?]),
         };
         if self.pending {
             if !end.done()? {
                 return Ok(false);
             }
-            stream.counters().gpu_ns.add(end.nanoseconds_since(start)?);
-            stream.counters().gpu_samples.add(1);
+            counters.gpu_ns.add(end.nanoseconds_since(start)?);
+            counters.gpu_samples.add(1);
             self.pending = false;
         }
-        stream.record(start).map(|()| true)
+        record(start).map(|()| true)
     }
 
     /// Ends what [`Sampler::begin`] began.
-    pub fn end(&mut self, stream: &CudaStream) -> Result<(), DeviceError> {
+    pub fn end(&mut self, record: impl FnOnce(&Event) -> Result<(), DeviceError>) -> Result<(), DeviceError> {
         if let Some([_, end]) = &self.events {
-            stream.record(end)?;
+            record(end)?;
             self.pending = true;
         }
         Ok(())

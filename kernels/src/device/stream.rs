@@ -12,7 +12,7 @@ use std::{
 use cudarc::driver::{result::stream, sys};
 
 use super::sample::Sampler;
-use super::{Context, Counters, DeviceError, DeviceSlice, Event, Graph, Kernel, Memory, Pinned};
+use super::{Context, Counters, DeviceError, DeviceSlice, Event, Kernel, Memory, Pinned};
 
 /// A non-blocking stream: it does not wait for the legacy default stream nor the other way round. An element has one,
 /// and what it enqueues there is counted in [`CudaStream::counters`].
@@ -178,20 +178,6 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Enqueues recorded work.
-    ///
-    /// # Errors
-    /// [`DeviceError::Call`].
-    pub fn launch_graph(&self, graph: &mut Graph) -> Result<(), DeviceError> {
-        let _entered = self.context.enter()?;
-        // SAFETY: both live; what the graph uses is its maker's promise.
-        unsafe { sys::cuGraphLaunch(graph.raw(), self.raw) }
-            .result()
-            .map_err(DeviceError::call("cuGraphLaunch"))?;
-        self.counters.launches.add(1);
-        Ok(())
-    }
-
     /// Sets every byte of `target`.
     ///
     /// # Errors
@@ -319,10 +305,11 @@ impl CudaStream {
     /// # Errors
     /// What `work` says, or [`DeviceError::Call`].
     pub fn sampled<T, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let started = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).begin(self)?;
+        let sampler = || self.sampler.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = sampler().begin(&self.context, &self.counters, |start| self.record(start))?;
         let done = work()?;
         if started {
-            self.sampler.lock().unwrap_or_else(PoisonError::into_inner).end(self)?;
+            sampler().end(|end| self.record(end))?;
         }
         Ok(done)
     }

@@ -145,6 +145,20 @@ impl<'a> DeviceTensor<'a> {
         Some(Self { dims, data: self.data.after(place.start).first(place.len()), ..*self })
     }
 
+    /// The first rows of a batch; none where the first dimension is not as large.
+    pub(crate) fn first_rows(&self, rows: usize) -> Option<Self> {
+        let all = *self.dims.first()?;
+        let bytes = self.data.bytes.checked_div(all)?.checked_mul(rows).filter(|_| rows <= all)?;
+        let mut dims = self.dims.to_vec();
+        *dims.first_mut()? = rows;
+        Self::new(self.name, self.ty, &dims, self.data.first(bytes)).ok()
+    }
+
+    /// The memory of all elements.
+    pub(crate) fn slice(&self) -> DeviceSlice<'a> {
+        self.data
+    }
+
     /// Device address of the first element.
     pub fn pointer(&self) -> sys::CUdeviceptr {
         self.data.pointer
@@ -168,5 +182,8 @@ mod tests {
         let row = batch.row(3).unwrap();
         assert_eq!((&row.dims[..], row.pointer(), row.bytes()), (&[1, 2, 3][..], 4096 + 36, 12));
         assert!(batch.row(4).is_none());
+        let rows = batch.first_rows(3).unwrap();
+        assert_eq!((&rows.dims[..], rows.pointer(), rows.bytes()), (&[3, 2, 3][..], 4096, 36));
+        assert!(batch.first_rows(5).is_none());
     }
 }

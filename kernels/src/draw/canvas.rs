@@ -1,4 +1,4 @@
-//! What shapes are painted on: the frame itself, or a list of commands that the GPU carries out.
+//! What primitives are painted on: the frame itself, or a list of commands that the GPU carries out.
 
 use std::ops::Range;
 

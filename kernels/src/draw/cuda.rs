@@ -3,9 +3,8 @@
 use super::canvas::{Layout, Samples};
 use super::mask::{Mask, MaskData, Piece, palette};
 use super::record::{MOST, Recorded, Recorder};
-use super::uploads::Uploads;
-use super::{DrawError, Shape, paint};
-use crate::device::{CudaStream, DeviceError, DeviceFrame, DeviceSlice, Kernel};
+use super::{DrawError, Primitive, paint};
+use crate::device::{CudaStream, DeviceError, DeviceFrame, DeviceSlice, Kernel, Uploads};
 use crate::frame::FrameFormat;
 
 /// What room for commands begins with, in bytes: twenty labelled boxes take a third of it.
@@ -34,7 +33,7 @@ const _: () = assert!(size_of::<Params>() == 88);
 
 /// Draws on frames in CUDA memory: [`super::draw`]'s and [`super::paint_masks`]'s counterpart, which makes the same pixels.
 ///
-/// The host decides what each shape covers, by the same code, and uploads that as a few KiB of commands; one kernel then
+/// The host decides what each primitive covers, by the same code, and uploads that as a few KiB of commands; one kernel then
 /// writes the pixels. Masks stay where they are on the device; one more kernel paints all of a frame's. It allocates only when
 /// a frame needs more room than every frame before it.
 #[derive(Debug)]
@@ -62,7 +61,7 @@ impl CudaCanvas {
         })
     }
 
-    /// Enqueues the drawing of `shapes`, in order, on `frame`, which is of `format`; see [`super::draw`]. The host only
+    /// Enqueues the drawing of `primitives`, in order, on `frame`, which is of `format`; see [`super::draw`]. The host only
     /// waits, which is counted, where the fourth frame before this one is not drawn yet.
     ///
     /// # Errors
@@ -72,10 +71,10 @@ impl CudaCanvas {
         stream: &CudaStream,
         format: &FrameFormat,
         frame: &DeviceFrame<'_>,
-        shapes: &[Shape<'_>],
+        primitives: &[Primitive<'_>],
     ) -> Result<(), DrawError> {
         let layout = checked(format, frame)?;
-        paint(&mut Recorder::new(layout, &mut self.recorded), shapes);
+        paint(&mut Recorder::new(layout, &mut self.recorded), primitives);
         let bounds = self.recorded.commands.iter().map(|c| [c.left, c.top, c.right, c.bottom]);
         let Some((origin, grid)) = tiles(bounds) else { return Ok(()) };
         let list: &[u8] = bytemuck::cast_slice(&self.recorded.commands);

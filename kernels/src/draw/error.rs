@@ -16,7 +16,10 @@ pub enum DrawError {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A frame that the GPU's coordinates have no room for.
-    #[error("cannot draw on frames of {width}x{height} on the GPU: {most} pixels a side are the most")]
+    #[error(
+        "cannot draw on frames of {width}x{height} on the GPU: a side may have at most {most} pixels. Use smaller frames, or put \
+            cudainferdownload before this element"
+    )]
     #[allow(missing_docs)]
     TooLarge { width: usize, height: usize, most: usize },
     /// A mask's data are not what its sizes say.

@@ -1,12 +1,12 @@
 //! Boxes, text, lines and discs, drawn on a frame in place, and masks painted on it.
 //!
-//! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Shapes are drawn in order, opaque,
+//! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Primitives are drawn in order, opaque,
 //! without antialiasing: a pixel is drawn or it is not, so that every device draws the same. What lies outside the
-//! frame is cut off; a shape with a coordinate that is NaN or infinite is left out.
+//! frame is cut off; a primitive with a coordinate that is NaN or infinite is left out.
 //!
 //! # Chroma at half resolution
-//! In NV12 and I420 two by two pixels share one chroma sample. A shape sets the sample where it covers any of the four,
-//! so that lines of one pixel keep their colour, and the colour may reach one pixel beyond the shape. Letters set
+//! In NV12 and I420 two by two pixels share one chroma sample. A primitive sets the sample where it covers any of the four,
+//! so that lines of one pixel keep their colour, and the colour may reach one pixel beyond the primitive. Letters set
 //! it where they cover the top-left one, so that they do not eat up the background between them; labels lie on even
 //! pixels, so at an even scale letters are exact.
 
@@ -23,7 +23,6 @@ mod record;
 mod surface;
 #[cfg(test)]
 mod tests;
-mod uploads;
 
 pub use color::{Rgb, color_of};
 pub use cuda::CudaCanvas;
@@ -38,7 +37,7 @@ use surface::Surface;
 
 /// What is drawn.
 #[derive(Clone, Copy, Debug)]
-pub enum Shape<'a> {
+pub enum Primitive<'a> {
     /// The border of a box. Its edges are rounded to whole pixels, at least one apart, and the border grows inwards, so
     /// that a box that fills the frame shows. One too small for a hole is filled.
     Rect {
@@ -92,28 +91,32 @@ pub fn default_scale(height: usize) -> u32 {
     u32::try_from(height.saturating_add(270) / 540).unwrap_or(u32::MAX).max(1)
 }
 
-/// Draws `shapes` in order on `frame`, which is of `format`. Alpha becomes opaque where something is drawn.
+/// Draws `primitives` in order on `frame`, which is of `format`. Alpha becomes opaque where something is drawn.
 ///
 /// # Errors
 /// [`DrawError::Format`] or [`DrawError::Frame`]; nothing is drawn then.
-pub fn draw(format: &FrameFormat, frame: &mut FrameMut<'_>, shapes: &[Shape<'_>]) -> Result<(), DrawError> {
-    paint(&mut Surface::new(format, frame)?, shapes);
+pub fn draw(
+    format: &FrameFormat,
+    frame: &mut FrameMut<'_>,
+    primitives: &[Primitive<'_>],
+) -> Result<(), DrawError> {
+    paint(&mut Surface::new(format, frame)?, primitives);
     Ok(())
 }
 
-fn paint(canvas: &mut impl Canvas, shapes: &[Shape<'_>]) {
-    for shape in shapes {
-        match *shape {
-            Shape::Rect { rect, thickness, color } => {
+fn paint(canvas: &mut impl Canvas, primitives: &[Primitive<'_>]) {
+    for primitive in primitives {
+        match *primitive {
+            Primitive::Rect { rect, thickness, color } => {
                 raster::rect(canvas, &rect, thickness, color);
             }
-            Shape::Label { x, y, text, color, scale } => {
+            Primitive::Label { x, y, text, color, scale } => {
                 label::draw(canvas, [x, y], text, color, scale);
             }
-            Shape::Polyline { points, thickness, color } => {
+            Primitive::Polyline { points, thickness, color } => {
                 raster::polyline(canvas, points, thickness, color);
             }
-            Shape::Disc { x, y, radius, color } => {
+            Primitive::Disc { x, y, radius, color } => {
                 raster::disc(canvas, [x, y], radius, color);
             }
         }

@@ -1,4 +1,4 @@
-//! Which pixels a shape covers: those whose centre lies in it. A centre on the left or upper outline is inside, one on
+//! Which pixels a primitive covers: those whose centre lies in it. A centre on the left or upper outline is inside, one on
 //! the right or lower outline is not, so that a line of one pixel is never two wide.
 
 use std::ops::Range;
@@ -71,7 +71,7 @@ pub(super) fn polyline(canvas: &mut impl Canvas, points: &[(f32, f32)], thicknes
     }
 }
 
-/// Everything within `r` of the line from `a` to `b`, row by row. The shape is convex, so a row's part is one interval:
+/// Everything within `r` of the line from `a` to `b`, row by row. The primitive is convex, so a row's part is one interval:
 /// from the least to the greatest of where the row crosses the circles around both ends and the bar between them.
 fn capsule(canvas: &mut impl Canvas, a: [f64; 2], b: [f64; 2], r: f64, ink: Ink) {
     let length = (b[0] - a[0]).hypot(b[1] - a[1]);

@@ -49,11 +49,14 @@ pub enum GroupError {
         per: &'static str,
     },
     /// There is nothing to group by.
-    #[error("the skeleton has no edges, and points are grouped along edges: say which points it joins")]
+    #[error(
+        "the skeleton has no edges, but points are grouped along edges. Write edges into the sidecar's [skeleton]"
+    )]
     NoEdges,
     /// An edge that is none.
     #[error(
-        "the skeleton's edge {from}-{to} does not join two of its points, which are numbered from 0 to {last}"
+        "the skeleton's edge {from}-{to} does not join two of its points, which are numbered from 0 to {last}. Correct edges in \
+         the sidecar's [skeleton]"
     )]
     Edge {
         /// Its first end.
@@ -64,7 +67,10 @@ pub enum GroupError {
         last: usize,
     },
     /// A list of channels that does not fit.
-    #[error("{got} PAF channels are given for {edges} edges: give the number of the x channel of each edge")]
+    #[error(
+        "{got} PAF channels are given for {edges} edges. Set paf-channels in the sidecar's [peaks] to the number of the x channel \
+         of each edge"
+    )]
     PafChannels {
         /// How many were given.
         got: usize,
@@ -73,22 +79,26 @@ pub enum GroupError {
     },
     /// Edges from which instances cannot be assembled.
     #[error(
-        "the skeleton's edges go round in a circle: point them away from one root, as the network was trained"
+        "the skeleton's edges form a circle. Direct them away from one root, as the model was trained, in the sidecar's \
+         [skeleton]"
     )]
     Circle,
     /// A tree is wanted.
     #[error(
-        "the skeleton's edges are not a tree over its {0} points, and displacements lead along a tree: give a tree, as the \
-         network was trained"
+        "the skeleton's edges are not a tree over its {0} points, but displacements lead along a tree. Write the tree that the \
+         model was trained with into the sidecar's [skeleton]"
     )]
     Tree(usize),
     /// More than the kernels count.
     #[error(
-        "a skeleton of {0} points and {1} edges is too large: there may be {MOST_POINTS} points and {MOST_EDGES} edges"
+        "a skeleton of {0} points and {1} edges is too large: it may have {MOST_POINTS} points and {MOST_EDGES} edges. Correct the \
+         sidecar's [skeleton]"
     )]
     TooLarge(usize, usize),
     /// An unusable number.
-    #[error("{0} samples a line cannot be taken: take 1 to {MOST_SAMPLES}")]
+    #[error(
+        "{0} samples a line cannot be taken. Set samples in the sidecar's [peaks] to 1 to {MOST_SAMPLES}"
+    )]
     Samples(usize),
     /// Outputs that do not lie on the same grid.
     #[error(

@@ -1,7 +1,7 @@
 //! What a map was announced as, and whether the one that arrives is that.
 
 use super::grid::MapShape;
-use super::{Params, PeaksError};
+use super::{BLUR, Params, PeaksError};
 use crate::device::DeviceTensor;
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
@@ -28,6 +28,9 @@ impl Announced {
         }
         if params.top_k == 0 {
             return Err(PeaksError::TopK);
+        }
+        if !BLUR.contains(&params.blur) || params.blur.is_multiple_of(2) {
+            return Err(PeaksError::Blur(params.blur));
         }
         if input.contains(&0) || map.dims.contains(&Some(0)) {
             return Err(PeaksError::Empty(map.to_string(), input[0], input[1]));

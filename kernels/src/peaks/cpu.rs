@@ -39,7 +39,7 @@ pub(super) fn find(
     }
     let offset = |found: &Candidate| {
         let place = [found.channel, found.cell % cells.width, found.cell / cells.width];
-        refine::offset(cells, |v| activate(params.activation, v), params.refinement, place)
+        refine::offset(cells, |v| activate(params.activation, v), params, place)
     };
     let emit = |peak, place, _: &Candidate| emit(peak, place);
     let truncated = choose(candidates, params, shape, to_frame, offset, emit);

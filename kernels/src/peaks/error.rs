@@ -74,6 +74,11 @@ pub enum PeaksError {
          or compute on the CPU"
     )]
     TooLarge(String),
+    /// A Gaussian that has no middle, or an extreme size.
+    #[error(
+        "a Gaussian of {0} cells cannot blur the maps; set the blur-kernel to an odd number from 3 to 31"
+    )]
+    Blur(usize),
     /// The GPU failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

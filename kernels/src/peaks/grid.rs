@@ -101,17 +101,17 @@ fn fits(cells: [usize; 2], input: [usize; 2], grid: Option<Grid>) -> bool {
     match grid {
         None => tiled || spanned,
         Some(Grid::Corners) => spanned,
-        Some(Grid::CellCentres | Grid::Strided) => tiled,
+        Some(Grid::CellCentres | Grid::Strided | Grid::Udp) => tiled,
     }
 }
 
 /// Pixels per cell, and the centre of cell 0.
-fn axis(grid: Grid, cells: usize, pixels: usize) -> (f64, f64) {
+pub(crate) fn axis(grid: Grid, cells: usize, pixels: usize) -> (f64, f64) {
     let stride = pixels as f64 / cells as f64;
     match grid {
         Grid::CellCentres => (stride, 0.5 * stride),
         Grid::Strided => (stride, 0.5),
-        Grid::Corners if cells == 1 => (stride, 0.5 * stride),
-        Grid::Corners => ((pixels - 1) as f64 / (cells - 1) as f64, 0.5),
+        Grid::Corners | Grid::Udp if cells == 1 => (stride, 0.5 * stride),
+        Grid::Corners | Grid::Udp => ((pixels - 1) as f64 / (cells - 1) as f64, 0.5),
     }
 }

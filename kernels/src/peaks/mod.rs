@@ -20,6 +20,7 @@ mod cells;
 mod choose;
 mod cpu;
 mod cuda;
+mod dark;
 mod error;
 mod grid;
 mod params;
@@ -30,7 +31,7 @@ mod tests;
 
 pub use cuda::CudaPeaks;
 pub use error::PeaksError;
-pub use params::{Activation, Grid, Mode, Params, Refinement};
+pub use params::{Activation, BLUR, Grid, Mode, Params, Refinement};
 pub use peak::{Outcome, Peak};
 
 use crate::geometry::Affine;
@@ -40,7 +41,7 @@ use cells::Cells;
 pub(crate) use announced::Announced;
 pub(crate) use choose::{TensorPeak, activate};
 pub(crate) use cuda::Records;
-pub(crate) use grid::MapShape;
+pub(crate) use grid::{MapShape, axis};
 
 /// Finds the peaks of one output of a model. Made once a stream; keeps its scratch memory.
 #[derive(Debug)]

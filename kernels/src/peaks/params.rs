@@ -23,7 +23,23 @@ pub enum Refinement {
     /// al., Nature Methods 2022). What lies outside the map or is not finite has no weight; where the weights do
     /// not sum up to more than 0 there is no refinement. For maps without negative values, which logits are not.
     Integral,
+    /// A quarter of a cell towards the greater of the two neighbours on each axis: what mmpose and HRNet do by default. An
+    /// axis where a neighbour is missing or not finite is not refined. (They leave out the second cell from the left and from
+    /// the top, too, which is a slip.)
+    Shift,
+    /// "Distribution-Aware Coordinate Representation for Human Pose Estimation" (Zhang et al., CVPR 2020): the map is blurred
+    /// ([`Params::blur`]), and the peak is where the Taylor expansion of its logarithm around the cell has its maximum, with
+    /// derivatives over two cells. There is no refinement nearer than two cells to the map's edge, and none where the
+    /// expansion has no maximum, is as good as flat, or the value is not above 0; the offset is 2 cells at most, where the original has no bound.
+    Dark,
+    /// The same as "The Devil Is in the Details: Delving Into Unbiased Data Processing for Human Pose Estimation" (Huang et
+    /// al., CVPR 2020) and mmpose do it for maps of that method: with derivatives over one cell, of values from 0.001 to 50,
+    /// and with the cells at the edge continued beyond it.
+    DarkUdp,
 }
+
+/// The least and the greatest [`Params::blur`].
+pub const BLUR: std::ops::RangeInclusive<usize> = 3..=31;
 
 /// What turns the map's values into scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +59,10 @@ pub enum Grid {
     /// The first and last cells are the first and last pixels: cell `i` is pixel `i * (W - 1) / (w - 1)`, at that plus
     /// 0.5. Networks that align corners; PoseNet's 385 pixels and 25 cells. A single cell lies in the middle.
     Corners,
+    /// The same for maps whose sizes are even fractions of the input's, so that pixels between two cells are no whole number:
+    /// unbiased data processing (UDP; Huang et al., CVPR 2020), whose unit of length is the size less 1. HRNet with UDP and
+    /// ViTPose.
+    Udp,
     /// Cell `i` is pixel `i * W / w`, at that plus 0.5: maps drawn by sampling at every n-th pixel, as SLEAP does.
     Strided,
 }
@@ -64,6 +84,9 @@ pub struct Params {
     /// Where its cells lie. `None`: [`Grid::CellCentres`] where the cells tile the input evenly, else
     /// [`Grid::Corners`] where they do so from first to last pixel, else [`Grid::CellCentres`].
     pub grid: Option<Grid>,
+    /// Width of the Gaussian that [`Refinement::Dark`] and [`Refinement::DarkUdp`] blur with, in cells: an odd number in
+    /// [`BLUR`]. Its standard deviation is `0.3 * ((blur - 1) / 2 - 1) + 0.8`; 11 for maps that were drawn with 2.
+    pub blur: usize,
     /// How many peaks a channel keeps in [`Mode::Local`], the strongest.
     pub top_k: usize,
     /// How many channels are looked at, from the first on; `None` is all. For tensors that hold something else besides the
@@ -80,6 +103,7 @@ impl Default for Params {
             activation: Activation::None,
             layout: None,
             grid: None,
+            blur: 11,
             top_k: 100,
             channels: None,
         }

@@ -1,22 +1,24 @@
 //! Where between the cells a peak lies.
 
-use super::Refinement;
 use super::cells::Cells;
+use super::dark::{self, Blur};
+use super::{Params, Refinement};
 
 /// The offset of the peak from the centre of cell (`x`, `y`) of `channel`, in cells.
 pub(super) fn offset(
     cells: &Cells<'_>,
     activate: impl Fn(f32) -> f32,
-    refinement: Refinement,
+    params: &Params,
     [channel, x, y]: [usize; 3],
 ) -> (f64, f64) {
-    // Activated, as f64, and `None` where there is no finite cell.
-    let at = |dx: isize, dy: isize| {
+    // `None` where there is no finite cell.
+    let raw = |dx: isize, dy: isize| {
         let (x, y) = (x.checked_add_signed(dx)?, y.checked_add_signed(dy)?);
-        let v = cells.get(channel, x, y).filter(|v| v.is_finite())?;
-        Some(f64::from(activate(v)))
+        cells.get(channel, x, y).filter(|v| v.is_finite())
     };
-    match refinement {
+    // The same activated, as f64.
+    let at = |dx: isize, dy: isize| Some(f64::from(activate(raw(dx, dy)?)));
+    match params.refinement {
         Refinement::None => (0.0, 0.0),
         Refinement::Quadratic => {
             (vertex([at(-1, 0), at(0, 0), at(1, 0)]), vertex([at(0, -1), at(0, 0), at(0, 1)]))
@@ -37,6 +39,21 @@ pub(super) fn offset(
             // Negative values can carry the mean out of the neighbourhood it was taken over.
             ((sum_x / sum).clamp(-2.0, 2.0), (sum_y / sum).clamp(-2.0, 2.0))
         }
+        // Not activated: great logits have the same score.
+        Refinement::Shift => (quarter(raw(-1, 0), raw(1, 0)), quarter(raw(0, -1), raw(0, 1))),
+        Refinement::Dark | Refinement::DarkUdp => {
+            let sides = [[x, cells.width - 1 - x], [y, cells.height - 1 - y]];
+            dark::offset(at, sides, &Blur::new(params.blur), params.refinement == Refinement::DarkUdp)
+        }
+    }
+}
+
+/// Towards the greater of two neighbours.
+fn quarter(before: Option<f32>, after: Option<f32>) -> f64 {
+    match (before, after) {
+        (Some(before), Some(after)) if after > before => 0.25,
+        (Some(before), Some(after)) if after < before => -0.25,
+        _ => 0.0,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Against a reference that indexes cell by cell, in f64, and against gaussians whose centres are known.
 
+mod dark;
+
 use half::f16;
 use proptest::prelude::*;
 
@@ -100,6 +102,17 @@ fn reference(map: &Map, params: &Params) -> (Vec<(usize, f64, f64, f64)>, Outcom
                     } else {
                         (0.0, 0.0)
                     }
+                }
+                Refinement::Shift => {
+                    let raw = |dx: i64, dy: i64| at(x + dx, y + dy);
+                    let sign = |a: Option<f32>, c: Option<f32>| match (a, c) {
+                        (Some(a), Some(c)) => f64::from(c.total_cmp(&a) as i8) * 0.25,
+                        _ => 0.0,
+                    };
+                    (sign(raw(-1, 0), raw(1, 0)), sign(raw(0, -1), raw(0, 1)))
+                }
+                Refinement::Dark | Refinement::DarkUdp => {
+                    unreachable!("tests/dark.rs has a reference for them")
                 }
             };
             peaks.push((c, x as f64 + dx, y as f64 + dy, act(v)));
@@ -341,8 +354,12 @@ fn what_cannot_work_is_refused() {
 
 fn any_params() -> impl Strategy<Value = Params> {
     let mode = prop_oneof![Just(Mode::Local), Just(Mode::Global)];
-    let refinement =
-        prop_oneof![Just(Refinement::None), Just(Refinement::Quadratic), Just(Refinement::Integral)];
+    let refinement = prop_oneof![
+        Just(Refinement::None),
+        Just(Refinement::Quadratic),
+        Just(Refinement::Integral),
+        Just(Refinement::Shift)
+    ];
     let activation = prop_oneof![Just(Activation::None), Just(Activation::Sigmoid)];
     (mode, refinement, activation, 1usize..20).prop_map(|(mode, refinement, activation, top_k)| Params {
         mode,

@@ -1,6 +1,7 @@
 //! What the kernels of `cuda/preproc.cu` and `cuda/regions.cu` need alike: how a frame is read and a tensor written.
 
 use super::color::Color;
+use super::params::integers;
 use super::plan::Plan;
 use super::{Layout, Params, PreprocError, samples};
 use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Kernel};
@@ -146,7 +147,7 @@ impl Conversion {
             }
         };
         let channel = |c: usize| normalise.get(c).copied().unwrap_or_default();
-        let (low, high) = if ty == TensorType::UInt8 { (0.0, 255.0) } else { (-128.0, 127.0) };
+        let (low, high) = integers(ty).unwrap_or_default();
         let conversion = Self {
             tensor: 0,
             components,
@@ -156,8 +157,8 @@ impl Conversion {
             factor: [0, 1, 2].map(|c| channel(c).0),
             summand: [0, 1, 2].map(|c| channel(c).1),
             padding: f32::from(padding),
-            low: low - zero_point as f32,
-            high: high - zero_point as f32,
+            low: (low - zero_point) as f32,
+            high: (high - zero_point) as f32,
             zero_point,
             width: narrow(width),
             height: narrow(height),
@@ -166,6 +167,7 @@ impl Conversion {
             ty: match ty {
                 TensorType::Float32 => 0,
                 TensorType::Float16 => 1,
+                TensorType::Int32 => 4,
                 _ => 2,
             },
             aligned: 0,

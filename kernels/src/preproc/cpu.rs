@@ -1,11 +1,14 @@
-//! The CPU twin: one row of the tensor after the other, in float32, with tables and buffers that are made once.
+//! The CPU twin: one row of the tensor after the other, with tables and buffers that are made once.
 
 use multiversion::multiversion;
 
+use super::color::Color;
+use super::filtered::Filtered;
+use super::filters::Filter;
 use super::horizontal::Horizontal;
 use super::plan::Plan;
 use super::rows::{Row, Rows, row};
-use super::samples::{self, Columns};
+use super::samples::{self, Columns, Component};
 use super::taps::Taps;
 use super::writer::Writer;
 use crate::frame::Frame;
@@ -16,19 +19,33 @@ const PICK: u64 = 3;
 /// A prepared conversion.
 #[derive(Debug)]
 pub(super) struct Cpu {
-    rows: Rows,
-    /// The vertical mix of source rows, and how it is resampled, where that is done after mixing.
-    mixed: Option<(Row, Horizontal)>,
-    vertical: Taps,
-    channels: usize,
+    steps: Steps,
     left: usize,
     top: usize,
     width: usize,
+    height: usize,
     /// A row of the tensor in 0..255. Nothing is ever written left and right of the frame, so the padding stays.
     out: Row,
     /// A row of padding.
     bar: Row,
     writer: Writer,
+}
+
+/// How rows of the resized frame are made.
+#[derive(Debug)]
+enum Steps {
+    Interpolated(Interpolated),
+    Filtered(Filtered),
+}
+
+/// Rows are made in float32, without rounding in between.
+#[derive(Debug)]
+struct Interpolated {
+    rows: Rows,
+    /// The vertical mix of source rows, and how it is resampled, where that is done after mixing.
+    mixed: Option<(Row, Horizontal)>,
+    vertical: Taps,
+    channels: usize,
 }
 
 impl Cpu {
@@ -38,26 +55,19 @@ impl Cpu {
         let channels = color.channels();
         let mut components = samples::components(source.pixels);
         components.truncate(color.components());
-        let x = Taps::new(&placement.x, params.interpolation);
-        let vertical = Taps::new(&placement.y, params.interpolation);
-        let columns = Columns::new(x.sources());
-        let (read, width) = (columns.len(), placement.x.len);
-        let horizontal_first = horizontal_first(&x, &vertical, &columns);
-        let horizontal = Horizontal::new(x, &columns);
-        let (before, mixed) = if horizontal_first {
-            (Some(horizontal), None)
+        let [x, y] = [&placement.x, &placement.y].map(|axis| Taps::new(axis, params.interpolation));
+        let steps = if Filter::of(params.interpolation).is_some() {
+            Steps::Filtered(Filtered::new(components, *color, x, y))
         } else {
-            (None, Some((row(channels, read + Horizontal::SLACK, 0.0), horizontal)))
+            Steps::Interpolated(Interpolated::new(components, *color, x, y))
         };
         let padding = f32::from(params.padding);
         Self {
-            rows: Rows::new(components, columns, *color, before, width),
-            mixed,
-            vertical,
-            channels,
+            steps,
             left: placement.x.pad,
             top: placement.y.pad,
-            width,
+            width: placement.x.len,
+            height: placement.y.len,
             out: row(channels, params.width, padding),
             bar: row(channels, params.width, padding),
             writer: Writer::new(plan),
@@ -66,9 +76,12 @@ impl Cpu {
 
     /// Fills `tensor`; the sizes of both have been checked.
     pub fn run(&mut self, frame: &Frame<'_>, tensor: &mut [u8]) {
-        self.rows.reset();
+        match &mut self.steps {
+            Steps::Interpolated(steps) => steps.rows.reset(),
+            Steps::Filtered(steps) => steps.reset(),
+        }
         for y in 0..self.writer.height() {
-            if y < self.top || y - self.top >= self.vertical.len() {
+            if y < self.top || y - self.top >= self.height {
                 self.writer.write(y, &self.bar, tensor);
             } else {
                 self.resample(frame, y - self.top);
@@ -79,10 +92,32 @@ impl Cpu {
 
     /// Puts row `i` of the resized frame into `out`.
     fn resample(&mut self, frame: &Frame<'_>, i: usize) {
-        let (first, weights) = self.vertical.run(i);
         let filled = self.left..self.left + self.width;
+        let out = self.out.each_mut().map(|plane| plane.get_mut(filled.clone()).unwrap_or_default());
+        match &mut self.steps {
+            Steps::Interpolated(steps) => steps.resample(frame, i, out),
+            Steps::Filtered(steps) => steps.resample(frame, i, out),
+        }
+    }
+}
+
+impl Interpolated {
+    fn new(components: Vec<Component>, color: Color, x: Taps, vertical: Taps) -> Self {
+        let columns = Columns::new(x.sources());
+        let (read, width, channels) = (columns.len(), x.len(), color.channels());
+        let horizontal_first = horizontal_first(&x, &vertical, &columns);
+        let horizontal = Horizontal::new(x, &columns);
+        let (before, mixed) = if horizontal_first {
+            (Some(horizontal), None)
+        } else {
+            (None, Some((row(channels, read + Horizontal::SLACK, 0.0), horizontal)))
+        };
+        Self { rows: Rows::new(components, columns, color, before, width), mixed, vertical, channels }
+    }
+
+    fn resample(&mut self, frame: &Frame<'_>, i: usize, out: [&mut [f32]; 3]) {
+        let (first, weights) = self.vertical.run(i);
         let Some((mixed, horizontal)) = &mut self.mixed else {
-            let out = self.out.each_mut().map(|plane| plane.get_mut(filled.clone()).unwrap_or_default());
             return mix(&mut self.rows, frame, first, weights, out);
         };
         let source = if weights.len() == 1 {
@@ -91,8 +126,8 @@ impl Cpu {
             mix(&mut self.rows, frame, first, weights, mixed.each_mut().map(Vec::as_mut_slice));
             mixed
         };
-        for (plane, out) in source.iter().zip(&mut self.out).take(self.channels) {
-            horizontal.apply(plane, &mut out[filled.clone()]);
+        for (plane, out) in source.iter().zip(out).take(self.channels) {
+            horizontal.apply(plane, out);
         }
     }
 }

@@ -1,15 +1,18 @@
 //! The CUDA twin: a batch of frames becomes a tensor in one launch of a kernel of `cuda/preproc.cu`.
 //!
-//! There are no tables: the kernels find positions and weights from the integers in [`Axis`].
+//! There are no tables: the kernels find positions and weights from the integers in [`Axis`]. Filters, whose weights no
+//! few integers give, are the exception ([`super::tables`]).
 
 use super::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
 use super::cpu::horizontal_first;
+use super::filters::Filter;
 use super::limits::MAX_BATCH;
 use super::plan::Plan;
 use super::samples::Columns;
+use super::tables::{TableKernels, table};
 use super::taps::Taps;
 use super::{Interpolation, Params, PreprocError, placement};
-use crate::device::{CudaStream, DeviceFrame, DeviceSlice};
+use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Memory};
 use crate::frame::FrameFormat;
 use crate::geometry::Affine;
 
@@ -20,6 +23,21 @@ const THREADS: u32 = 256;
 #[derive(Debug)]
 pub struct CudaPreproc {
     plan: Plan,
+    way: Way,
+}
+
+/// How the kernel knows where to sample.
+#[derive(Debug)]
+enum Way {
+    /// By calculating it.
+    Axes(Box<AxisKernels>),
+    /// By a table, in memory.
+    Table(Box<TableKernels>, Memory),
+}
+
+/// The kernels that calculate it.
+#[derive(Debug)]
+struct AxisKernels {
     kernels: Kernels,
     planes: Planes,
     /// All but the addresses.
@@ -33,17 +51,18 @@ impl CudaPreproc {
     /// As [`super::Preproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
     pub fn new(source: FrameFormat, params: Params, stream: &CudaStream) -> Result<Self, PreprocError> {
         let plan = Plan::new(source, params)?;
-        let mode = Mode::new(&plan);
-        let kernels = Kernels::load(stream, "preproc", &plan, mode.name)?;
-        let (planes, conversion) = Conversion::new(&plan);
-        let parameters = Parameters {
-            conversion,
-            frames: [Source::default(); MAX_BATCH],
-            x: Axis::new(&plan.placement.x, mode.interpolation),
-            y: Axis::new(&plan.placement.y, mode.interpolation),
-            horizontal_first: u32::from(mode.horizontal_first),
+        let way = if Filter::of(plan.params.interpolation).is_some() {
+            let words = table(std::iter::once(&plan));
+            let bytes: &[u8] = bytemuck::cast_slice(&words);
+            let mut pinned = stream.pin(bytes.len())?;
+            pinned.as_mut_slice().copy_from_slice(bytes);
+            let memory = stream.allocate(bytes.len())?;
+            stream.upload(&pinned, memory.slice())?;
+            Way::Table(Box::new(TableKernels::load(stream, &plan)?), memory)
+        } else {
+            Way::Axes(Box::new(AxisKernels::load(stream, &plan)?))
         };
-        Ok(Self { plan, kernels, planes, parameters })
+        Ok(Self { plan, way })
     }
 
     /// The dimensions of one frame's tensor, in its layout. A batch has as many as frames, one behind the other: the
@@ -79,11 +98,42 @@ impl CudaPreproc {
         if frames.is_empty() || frames.len() > MAX_BATCH {
             return Err(PreprocError::Batch(frames.len()));
         }
+        match &self.way {
+            Way::Axes(kernels) => kernels.launch(stream, &self.plan, frames, tensor),
+            Way::Table(kernels, table) => {
+                kernels.launch(stream, &self.plan, frames, (table.slice(), false), frames.len(), tensor)
+            }
+        }
+    }
+}
+
+impl AxisKernels {
+    fn load(stream: &CudaStream, plan: &Plan) -> Result<Self, PreprocError> {
+        let mode = Mode::new(plan);
+        let kernels = Kernels::load(stream, "preproc", plan, mode.name)?;
+        let (planes, conversion) = Conversion::new(plan);
+        let parameters = Parameters {
+            conversion,
+            frames: [Source::default(); MAX_BATCH],
+            x: Axis::new(&plan.placement.x, mode.interpolation),
+            y: Axis::new(&plan.placement.y, mode.interpolation),
+            horizontal_first: u32::from(mode.horizontal_first),
+        };
+        Ok(Self { kernels, planes, parameters })
+    }
+
+    fn launch(
+        &self,
+        stream: &CudaStream,
+        plan: &Plan,
+        frames: &[DeviceFrame<'_>],
+        tensor: DeviceSlice<'_>,
+    ) -> Result<(), PreprocError> {
         let mut parameters = self.parameters;
-        parameters.conversion.set_tensor(&self.plan, frames.len(), tensor)?;
+        parameters.conversion.set_tensor(plan, frames.len(), tensor)?;
         let mut addresses = 0;
         for (frame, slot) in frames.iter().zip(&mut parameters.frames) {
-            frame.check(&self.plan.source)?;
+            frame.check(&plan.source)?;
             *slot = Source::new(frame, &self.planes, &mut addresses);
         }
         let kernel = self.kernels.choose(addresses);
@@ -148,7 +198,8 @@ impl Axis {
             Interpolation::Nearest => step * crop + frame,
             // Its first neighbour is that of the position less a half; a whole is added.
             Interpolation::Bilinear => step * crop + frame + resized,
-            Interpolation::Area => step * crop,
+            // Filters have tables.
+            Interpolation::Area | Interpolation::PilBilinear | Interpolation::PilBicubic => step * crop,
         };
         let (multiplier, shift) = reciprocal(narrow(unit));
         // What weights are counted in: pixels between two neighbours, or of what a tensor pixel covers.

@@ -1,6 +1,6 @@
 //! What can be wrong with parameters, a frame or a tensor.
 
-use super::limits::{MAX_BATCH, MAX_SIDE};
+use super::limits::{MAX_BATCH, MAX_RESIZED, MAX_SIDE, MIN_CROP_RATIO};
 use crate::device::DeviceError;
 use crate::frame::FrameError;
 use crate::tensor::TensorType;
@@ -29,6 +29,14 @@ pub enum PreprocError {
         /// Element type.
         ty: TensorType,
     },
+    /// A crop's ratio that is out of range.
+    #[error("crop-ratio is {0}; give {MIN_CROP_RATIO} to 1, as 0.875 for 224 pixels of 256")]
+    CropRatio(f64),
+    /// A frame that is resized beyond what can be counted before it is cropped.
+    #[error(
+        "a side of the resized frame is {0} pixels, beyond {MAX_RESIZED}; make the tensor smaller or crop-ratio larger"
+    )]
+    Enlarged(usize),
     /// A factor or divisor that is 0, infinite or not a number.
     #[error(
         "{name} is {value}, which makes every element the same or not a number; give a finite {name} other than 0"
@@ -48,7 +56,7 @@ pub enum PreprocError {
     )]
     Combination(usize),
     /// An element type that is not made here.
-    #[error("a tensor of {0} cannot be made from a frame; choose float32, float16, uint8 or int8")]
+    #[error("a tensor of {0} cannot be made from a frame; choose float32, float16, uint8, int8 or int32")]
     Type(TensorType),
     /// A zero point that the element type cannot hold.
     #[error("zero_point {value} is no {ty} value; choose one from {low} to {high}")]
@@ -83,6 +91,15 @@ pub enum PreprocError {
         "region {0}'s map to the frame is not finite, or leads too far out of it; make its map with preproc::region"
     )]
     Region(usize),
+    /// One of Pillow's filters for a region that may be turned.
+    #[error(
+        "a region that may be turned cannot be resized with Pillow's filters; choose bilinear, nearest or area, or \
+         roi-crop=pixels"
+    )]
+    RegionFilter,
+    /// A part of a frame that does not lie in it.
+    #[error("part {0} is empty or does not lie in the frame; make it with preproc::part")]
+    Part(usize),
     /// A tensor on the GPU whose address is not a multiple of its elements' size.
     #[error("the tensor's device address {address:#x} does not suit {ty}; align it to {} bytes", .ty.size())]
     Unaligned {

@@ -15,8 +15,11 @@
 //!    - Stretch: resized = tensor.
 //!    - Letterbox: r = min(tensor / frame), resized = max(1, round(frame r)); the left and top bars are
 //!      floor((tensor - resized) / 2) wide, which is Ultralytics' round((tensor - resized) / 2 - 0.1).
-//!    - Centre crop: r = max(tensor / frame), resized = max(tensor, round(frame r)); floor((resized - tensor) / 2) is
-//!      cut left and top (torchvision's `CenterCrop` rounds here, which differs where that is an odd half).
+//!    - Letterbox at the top left: r as above, resized = max(1, floor(frame r)) in float64, as YOLOX's preprocessing has
+//!      it; all of the bars is right and below. (mmdetection, with it RTMDet, rounds to the nearest: a pixel more at most.)
+//!    - Centre crop: covered = floor(tensor / [`Params::crop_ratio`]), r = max(covered / frame), resized = frame r, rounded
+//!      down for a square tensor (torchvision's `Resize`), else to the nearest (timm's `ResizeKeepRatio`);
+//!      round((resized - tensor) / 2) is cut left and top, as by torchvision's `CenterCrop`.
 //!
 //!    Sampling and [`Preproc::affine`] use the ratio that results on each axis, s = frame / resized, so that the frame
 //!    fills the resized area exactly: frame = s tensor + s (crop - bar).
@@ -25,6 +28,9 @@
 //!    - Bilinear: between the neighbours of s (v + 0.5) - 0.5.
 //!    - Nearest: pixel floor(s (v + 0.5)).
 //!    - Area: the mean over [s v, s (v + 1)), each source pixel weighted by what of it is covered.
+//!    - Pillow's filters (triangle, cubic): the pixels under the filter, which is max(1, s) times as wide as it is by
+//!      itself. These are the exception from the rule that nothing is rounded: frame pixels, resampled rows and the result
+//!      are rounded to 8 bits, and calculated in integers, as Pillow does.
 //! 4. **Elements**, as [`Params`] says. The bars hold [`Params::padding`], which is normalised like a pixel.
 //!
 //! The CPU implementation works in float32, vectorised by the compiler for the baseline and again for AVX2, which is
@@ -37,6 +43,8 @@ mod conversion;
 mod cpu;
 mod cuda;
 mod error;
+mod filtered;
+mod filters;
 mod horizontal;
 mod limits;
 mod params;
@@ -45,6 +53,7 @@ mod plan;
 mod regions;
 mod rows;
 mod samples;
+mod tables;
 mod taps;
 #[cfg(test)]
 mod tests;
@@ -52,9 +61,11 @@ mod writer;
 
 pub use cuda::CudaPreproc;
 pub use error::PreprocError;
-pub use limits::{MAX_BATCH, MAX_SIDE};
+pub use limits::{MAX_BATCH, MAX_SIDE, MIN_CROP_RATIO};
 pub use params::{ChannelOrder, Interpolation, Layout, Params, Resize};
-pub use regions::{CudaRegionPreproc, Fit, RegionPreproc, region};
+pub use regions::{
+    CudaPartPreproc, CudaRegionPreproc, Fit, Part, PartPreproc, RegionPreproc, as_mmpose, part, region,
+};
 pub(crate) use samples::{Component, components};
 
 use self::cpu::Cpu;

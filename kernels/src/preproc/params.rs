@@ -1,7 +1,7 @@
 //! What the tensor shall be, and what is refused.
 
 use super::PreprocError;
-use super::limits::MAX_SIDE;
+use super::limits::{MAX_SIDE, MIN_CROP_RATIO};
 use crate::frame::FrameFormat;
 use crate::tensor::TensorType;
 
@@ -10,9 +10,11 @@ use crate::tensor::TensorType;
 pub enum Resize {
     /// Keep the aspect ratio, centre, fill the rest with the padding value.
     Letterbox,
+    /// Keep the aspect ratio, begin at the top left, fill the rest with the padding value (YOLOX, RTMDet).
+    LetterboxTopLeft,
     /// Fill the tensor, whatever that does to the aspect ratio.
     Stretch,
-    /// Keep the aspect ratio, fill the tensor, cut what does not fit, equally on both sides.
+    /// Keep the aspect ratio, fill the tensor, cut what does not fit, equally on both sides ([`Params::crop_ratio`]).
     CenterCrop,
 }
 
@@ -25,6 +27,10 @@ pub enum Interpolation {
     Nearest,
     /// Mean over the area that the tensor pixel covers (OpenCV's INTER_AREA when it shrinks).
     Area,
+    /// Pillow's BILINEAR, which torchvision uses: antialiased, on 8-bit pixels.
+    PilBilinear,
+    /// Pillow's BICUBIC, in the same way.
+    PilBicubic,
 }
 
 /// The tensor's channels.
@@ -56,7 +62,7 @@ pub enum Layout {
 
 /// What the tensor shall be. Each element is
 /// `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's own channel order;
-/// for uint8 and int8 it is then divided by `quant_scale`, rounded half to even, moved by `zero_point` and saturated.
+/// for uint8, int8 and int32 it is then divided by `quant_scale`, rounded half to even, moved by `zero_point` and saturated.
 /// Float16 is rounded half to even.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
@@ -66,13 +72,16 @@ pub struct Params {
     pub height: usize,
     /// How the frame fills it.
     pub resize: Resize,
+    /// Of [`Resize::CenterCrop`]: the tensor's sides as a fraction of what the frame is resized to cover (timm's
+    /// `crop_pct`; 0.875 for 224 of 256), 0.1 to 1.
+    pub crop_ratio: f64,
     /// How pixels are sampled.
     pub interpolation: Interpolation,
     /// Its channels.
     pub channels: ChannelOrder,
     /// Its dimensions' order.
     pub layout: Layout,
-    /// Element type: float32, float16, uint8 or int8.
+    /// Element type: float32, float16, uint8, int8 or int32.
     pub ty: TensorType,
     /// Factor on the pixel value.
     pub scale: f32,
@@ -80,12 +89,23 @@ pub struct Params {
     pub mean: [f32; 3],
     /// Divided by after subtracting.
     pub std: [f32; 3],
-    /// Real value of one integer step (uint8, int8).
+    /// Real value of one integer step (uint8, int8, int32).
     pub quant_scale: f32,
-    /// Integer that stands for 0 (uint8, int8); itself a value of that type.
+    /// Integer that stands for 0 (uint8, int8, int32); itself a value of that type.
     pub zero_point: i32,
     /// Pixel value (0..255) of what letterboxing adds, before normalisation, the same in every channel.
     pub padding: u8,
+}
+
+/// The least and the greatest integer of a tensor of this type; none if it holds no integers. Those of int32 go far beyond
+/// what pixels come to, and are no more than what rounding by adding a large float reaches.
+pub(super) fn integers(ty: TensorType) -> Option<(i32, i32)> {
+    match ty {
+        TensorType::UInt8 => Some((0, 255)),
+        TensorType::Int8 => Some((-128, 127)),
+        TensorType::Int32 => Some((-(1 << 20), 1 << 20)),
+        _ => None,
+    }
 }
 
 impl Default for Params {
@@ -94,6 +114,7 @@ impl Default for Params {
             width: 0,
             height: 0,
             resize: Resize::Letterbox,
+            crop_ratio: 1.0,
             interpolation: Interpolation::Bilinear,
             channels: ChannelOrder::Rgb,
             layout: Layout::Nchw,
@@ -125,6 +146,9 @@ impl Params {
                 return Err(PreprocError::TooLarge { what, pixels });
             }
         }
+        if !(MIN_CROP_RATIO..=1.0).contains(&self.crop_ratio) {
+            return Err(PreprocError::CropRatio(self.crop_ratio));
+        }
         let factor = |name, value: f32| {
             if value.is_finite() && value != 0.0 { Ok(()) } else { Err(PreprocError::Factor { name, value }) }
         };
@@ -137,9 +161,7 @@ impl Params {
         }
         let (low, high) = match self.ty {
             TensorType::Float32 | TensorType::Float16 => return Ok(()),
-            TensorType::UInt8 => (0, 255),
-            TensorType::Int8 => (-128, 127),
-            ty => return Err(PreprocError::Type(ty)),
+            ty => integers(ty).ok_or(PreprocError::Type(ty))?,
         };
         factor("quant_scale", self.quant_scale)?;
         if (low..=high).contains(&self.zero_point) {

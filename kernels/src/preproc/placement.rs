@@ -4,13 +4,15 @@ use super::{Params, Resize};
 use crate::frame::FrameFormat;
 use crate::geometry::Affine;
 
-/// One axis of the placement, in pixels. The frame is thought resized to `resized` pixels, `crop` of which are cut
-/// before the tensor's first filled pixel `pad`; `len` pixels are filled.
+/// One axis of the placement, in pixels. What is shown, the frame or a part of it, is thought resized to `resized` pixels,
+/// `crop` of which are cut before the tensor's first filled pixel `pad`; `len` pixels are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
-    /// The frame's extent.
+    /// Frame pixels before what is shown.
+    pub origin: usize,
+    /// The extent of what is shown, in frame pixels.
     pub frame: usize,
-    /// The extent of the whole frame after resizing.
+    /// The same after resizing.
     pub resized: usize,
     /// Tensor pixels before the first filled one.
     pub pad: usize,
@@ -21,12 +23,15 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    fn new(frame: usize, resized: usize, tensor: usize) -> Self {
+    /// The bar is wider behind than before, if it cannot be equal. What is cut before is the half, rounded half to even.
+    fn centred(frame: usize, resized: usize, tensor: usize) -> Self {
+        let beyond = resized.saturating_sub(tensor);
         Self {
+            origin: 0,
             frame,
             resized,
             pad: tensor.saturating_sub(resized) / 2,
-            crop: resized.saturating_sub(tensor) / 2,
+            crop: scaled(beyond, 1, 2),
             len: resized.min(tensor),
         }
     }
@@ -34,7 +39,7 @@ impl Axis {
     /// Frame pixels per tensor pixel, and where the tensor's first edge lies in the frame.
     fn affine(&self) -> (f64, f64) {
         let scale = self.frame as f64 / self.resized as f64;
-        (scale, (self.crop as f64 - self.pad as f64) * scale)
+        (scale, self.origin as f64 + (self.crop as f64 - self.pad as f64) * scale)
     }
 }
 
@@ -61,12 +66,21 @@ impl Placement {
                 let (w, h) = one_scale(x_is_smaller);
                 (w.max(1), h.max(1))
             }
-            Resize::CenterCrop => {
-                let (w, h) = one_scale(!x_is_smaller);
-                (w.max(tensor.0), h.max(tensor.1))
-            }
+            Resize::LetterboxTopLeft => rounded_down(frame, tensor),
+            Resize::CenterCrop => center_crop(frame, tensor, params.crop_ratio),
         };
-        Self { x: Axis::new(frame.0, resized.0, tensor.0), y: Axis::new(frame.1, resized.1, tensor.1) }
+        let mut x = Axis::centred(frame.0, resized.0, tensor.0);
+        let mut y = Axis::centred(frame.1, resized.1, tensor.1);
+        if params.resize == Resize::LetterboxTopLeft {
+            (x.pad, y.pad) = (0, 0);
+        }
+        Self { x, y }
+    }
+
+    /// The same of a part of a larger frame that begins at `origin`.
+    pub fn moved(mut self, origin: [usize; 2]) -> Self {
+        [self.x.origin, self.y.origin] = origin;
+        self
     }
 
     /// The map from tensor to frame coordinates.
@@ -76,9 +90,35 @@ impl Placement {
     }
 }
 
+/// The size of a letterboxed frame in YOLOX: truncated, in the same floats.
+fn rounded_down(frame: (usize, usize), tensor: (usize, usize)) -> (usize, usize) {
+    let ratio = |to: usize, from: usize| to as f64 / from as f64;
+    let scale = ratio(tensor.1, frame.1).min(ratio(tensor.0, frame.0));
+    let side = |length: usize| ((length as f64 * scale) as usize).max(1);
+    (side(frame.0), side(frame.1))
+}
+
+/// The size of a frame of which the tensor is cut from the middle: it covers the tensor divided by `ratio`, rounded down as
+/// in timm. The frame's other side is rounded down for a square tensor (torchvision's `Resize`), else to the nearest (timm's
+/// `ResizeKeepRatio`).
+fn center_crop(frame: (usize, usize), tensor: (usize, usize), ratio: f64) -> (usize, usize) {
+    // A little more, so that 224 / 0.96552 is the 232 that it was calculated from.
+    let target = |side: usize| ((side as f64 / ratio + 1e-3) as usize).max(side);
+    let (w, h) = (target(tensor.0), target(tensor.1));
+    let other = |length: usize, to: usize, from: usize| {
+        if tensor.0 == tensor.1 { length * to / from } else { scaled(length, to, from) }
+    };
+    let (w, h) = if frame.0 * h <= frame.1 * w {
+        (w, other(frame.1, w, frame.0))
+    } else {
+        (other(frame.0, h, frame.1), h)
+    };
+    (w.max(tensor.0), h.max(tensor.1))
+}
+
 /// `length * to / from`, rounded half to even, as Python's `round` does (and with it Ultralytics' letterbox).
 fn scaled(length: usize, to: usize, from: usize) -> usize {
-    // At most 2^28: both sides are at most MAX_SIDE.
+    // At most 2^32: sides are at most MAX_SIDE, and ten times that where a crop's ratio is small.
     let product = length * to;
     let (whole, rest) = (product / from, product % from);
     match (2 * rest).cmp(&from) {

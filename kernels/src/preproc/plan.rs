@@ -1,6 +1,7 @@
 //! What both implementations prepare alike: checked parameters, geometry, coefficients.
 
 use super::color::Color;
+use super::limits::MAX_RESIZED;
 use super::placement::Placement;
 use super::{ChannelOrder, Layout, Params, PreprocError};
 use crate::frame::FrameFormat;
@@ -30,8 +31,13 @@ impl Plan {
             .try_fold(ty.size(), usize::checked_mul)
             .filter(|bytes| isize::try_from(*bytes).is_ok())
             .ok_or(PreprocError::Overflow { width, height, ty })?;
+        let placement = Placement::new(&source, &params);
+        let longest = placement.x.resized.max(placement.y.resized);
+        if longest > MAX_RESIZED {
+            return Err(PreprocError::Enlarged(longest));
+        }
         Ok(Self {
-            placement: Placement::new(&source, &params),
+            placement,
             bytes,
             color: Color::new(&source, params.channels),
             normalise: normalise(&params)?,
@@ -62,7 +68,7 @@ impl Plan {
 
 fn normalise(params: &Params) -> Result<Vec<(f32, f32)>, PreprocError> {
     let step = match params.ty {
-        TensorType::UInt8 | TensorType::Int8 => f64::from(params.quant_scale),
+        TensorType::UInt8 | TensorType::Int8 | TensorType::Int32 => f64::from(params.quant_scale),
         _ => 1.0,
     };
     (0..params.channels.channels())

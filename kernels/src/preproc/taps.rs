@@ -1,10 +1,11 @@
 //! Which source pixels make a resized pixel on one axis, and with what weight. Positions are computed in integers.
 
 use super::Interpolation;
+use super::filters::{Filter, ONE};
 use super::placement::Axis;
 
-/// For each filled tensor pixel of an axis a run of consecutive source pixels and their weights, which sum to 1.
-/// Source pixels of weight 0 are left out, so that they are not even read.
+/// For each filled tensor pixel of an axis a run of consecutive source pixels and their weights, which sum to 1 (those of
+/// a filter up to rounding). Source pixels of weight 0 are left out (but for a filter's), so that they are not even read.
 #[derive(Debug, Default)]
 pub(super) struct Taps {
     /// First source pixel of each run.
@@ -24,8 +25,13 @@ impl Taps {
                 Interpolation::Nearest => taps.nearest(axis, v),
                 Interpolation::Bilinear => taps.bilinear(axis, v),
                 Interpolation::Area => taps.area(axis, v),
+                Interpolation::PilBilinear => taps.filtered(axis, axis.crop + i, Filter::Triangle),
+                Interpolation::PilBicubic => taps.filtered(axis, axis.crop + i, Filter::Cubic),
             }
             taps.offset.push(taps.weights.len());
+        }
+        for start in &mut taps.start {
+            *start += axis.origin;
         }
         taps
     }
@@ -43,6 +49,11 @@ impl Taps {
     /// Every run, as [`Taps::run`].
     pub fn runs(&self) -> impl Iterator<Item = (usize, &[f32])> {
         (0..self.len()).map(|i| self.run(i))
+    }
+
+    /// Length of the longest run.
+    pub fn longest(&self) -> usize {
+        self.runs().map(|(_, weights)| weights.len()).max().unwrap_or(0)
     }
 
     /// Sum of the runs' lengths.
@@ -90,6 +101,13 @@ impl Taps {
             let covered = end.min((p + 1) * pixel) - begin.max(p * pixel);
             (covered as f64 / frame as f64) as f32
         }));
+    }
+
+    /// The pixels under a filter. Dividing by a power of two loses nothing.
+    fn filtered(&mut self, axis: &Axis, v: usize, filter: Filter) {
+        let (first, weights) = filter.weights(axis, v);
+        self.start.push(first);
+        self.weights.extend(weights.map(|weight| weight / ONE));
     }
 }
 

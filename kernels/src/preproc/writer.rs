@@ -5,6 +5,7 @@ use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 
 use super::Layout;
+use super::params::integers;
 use super::plan::Plan;
 use crate::tensor::TensorType;
 
@@ -97,6 +98,10 @@ impl Writer {
             }
             TensorType::UInt8 => to_integers(&self.line, (0.0, 255.0), self.zero_point, out),
             TensorType::Int8 => to_integers(&self.line, (-128.0, 127.0), self.zero_point, out),
+            TensorType::Int32 => {
+                let (low, high) = integers(self.ty).unwrap_or_default();
+                to_int32s(&self.line, (low as f32, high as f32), self.zero_point, out);
+            }
             // The other types were refused: float32 is what is left.
             _ => out.copy_from_slice(bytemuck::cast_slice(&self.line)),
         }
@@ -115,6 +120,17 @@ fn to_float_bytes(pixels: &[f32], factor: f32, summand: f32, out: &mut [u8]) {
 fn to_floats(pixels: &[f32], factor: f32, summand: f32, out: &mut [f32]) {
     for (element, v) in out.iter_mut().zip(pixels) {
         *element = v * factor + summand;
+    }
+}
+
+/// As [`to_integers`], of four bytes and of any alignment.
+#[multiversion(targets("x86_64+avx2"))]
+fn to_int32s(values: &[f32], (low, high): (f32, f32), zero_point: i32, out: &mut [u8]) {
+    let zero = zero_point as f32;
+    for (element, v) in out.as_chunks_mut().0.iter_mut().zip(values) {
+        let rounded = v.clamp(low - zero, high - zero) + ROUND;
+        let integer = (rounded.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
+        *element = integer.wrapping_add(zero_point).to_ne_bytes();
     }
 }
 

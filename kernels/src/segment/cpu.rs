@@ -152,6 +152,8 @@ pub(super) fn run(plan: &Plan, logits: &TensorView<'_>, state: &mut State, mask:
     for (tile, bytes) in mask.chunks_mut(TILE).enumerate() {
         let (first, n) = (tile * TILE, bytes.len());
         match task {
+            // They have no floats: see map.rs.
+            Task::ClassMap => continue,
             Task::Argmax => {
                 let mut best = ([f32::NEG_INFINITY; TILE], [0; TILE]);
                 for channel in channels.clone() {

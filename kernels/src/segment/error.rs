@@ -10,6 +10,18 @@ pub enum SegmentError {
         "'{0}' must be float16 or float32 to make masks of; choose another output of the model or dequantise it"
     )]
     Type(String),
+    /// Integers that are not one number a cell.
+    #[error(
+        "'{0}' has whole numbers, which are read as the classes of cells, so it must be 1xHxW, 1x1xHxW, 1xHxWx1 or HxW; choose \
+         the output behind the model's argmax, or one with scores in float16 or float32"
+    )]
+    ClassMap(String),
+    /// What cannot be done with class numbers.
+    #[error(
+        "'{0}' has the classes of cells, not their scores, so there is nothing to compare with a threshold, to smooth or to make \
+         soft; set mode=argmax and smoothing=0, or choose an output with scores"
+    )]
+    NoScores(String),
     /// Not an image a channel, or dimensions that are open.
     #[error(
         "'{0}' must have the dimensions 1xCxHxW or 1xHxWxC, the same without the 1, or HxW, all of them known; choose the \
@@ -61,7 +73,9 @@ pub enum SegmentError {
         channels: usize,
     },
     /// A channel that is not there.
-    #[error("channel {channel} was asked for, but '{tensor}' has {channels} channels, counted from 0")]
+    #[error(
+        "channel {channel} is set, but '{tensor}' has {channels} channels, counted from 0. Set channel to less than {channels}"
+    )]
     Channel {
         /// The tensor.
         tensor: String,
@@ -71,7 +85,9 @@ pub enum SegmentError {
         channel: usize,
     },
     /// The softmax of a single channel.
-    #[error("the softmax over the one channel of '{0}' is always 1; use the sigmoid, or none")]
+    #[error(
+        "the softmax over the one channel of '{0}' is always 1. Set activation=sigmoid or activation=none"
+    )]
     Softmax(String),
     /// A threshold that is not a number.
     #[error("a threshold of NaN finds nothing; set a number, for probabilities one between 0 and 1")]

@@ -13,6 +13,9 @@
 //!    not reach it. With [`Params::soft`] it is the activated value itself, 0..1 as 0..255.
 //! 3. Opening, then closing, then the removal of small areas, on the mask: see [`Params`].
 //!
+//! A tensor of integers holds class numbers: the network has chosen itself. They are the mask, for [`Classes::Argmax`] only
+//! and without smoothing; those that a byte cannot hold are counted and become 0.
+//!
 //! Softmax is `1 / sum(exp(v - v_channel))`, the sum in the channels' order and without NaN; with a single precision exp
 //! of our own, so that all of it is the same to the bit on the GPU: [`CudaSegmenter`], [`CudaResize`], [`CudaPrototypes`].
 
@@ -20,6 +23,7 @@ mod clean;
 mod cpu;
 mod cuda;
 mod error;
+mod map;
 mod params;
 mod plan;
 mod prototypes;
@@ -38,13 +42,15 @@ pub use resize::Resize;
 use crate::tensor::{TensorDesc, TensorView};
 use clean::Cleaner;
 use cpu::State;
-use plan::Plan;
+use plan::{Plan, Task};
 
 /// What happened besides the mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Values that are NaN or infinite, of the channels that the mask depends on.
     pub non_finite: usize,
+    /// Class numbers below 0 or above 255, which became 0.
+    pub out_of_range: usize,
 }
 
 /// Makes masks of one output of a model. Made once a stream: it holds the state of the smoothing.
@@ -57,7 +63,8 @@ pub struct Segmenter {
 
 impl Segmenter {
     /// Prepares for the output `logits` of a network whose input is `input` (width, height) pixels: float16 or float32,
-    /// `[1, C, h, w]` or `[1, h, w, C]`, the same without the 1, or `[h, w]`; one frame's, all dimensions known.
+    /// `[1, C, h, w]` or `[1, h, w, C]`, the same without the 1, or `[h, w]`; or integers with a single channel, which are class
+    /// numbers; one frame's, all dimensions known.
     ///
     /// # Errors
     /// Every [`SegmentError`] that says what is wrong with `logits` or `params`.
@@ -84,9 +91,13 @@ impl Segmenter {
     /// another size than the mask. The state is then as it was.
     pub fn run(&mut self, logits: &TensorView<'_>, mask: &mut [u8]) -> Result<Outcome, SegmentError> {
         self.plan.check(logits.name, logits.ty, &logits.dims, mask.len())?;
-        let non_finite = cpu::run(&self.plan, logits, &mut self.state, mask);
+        let outcome = if self.plan.task == Task::ClassMap {
+            Outcome { out_of_range: map::run(logits, mask), ..Outcome::default() }
+        } else {
+            Outcome { non_finite: cpu::run(&self.plan, logits, &mut self.state, mask), ..Outcome::default() }
+        };
         self.cleaner.run(mask);
-        Ok(Outcome { non_finite })
+        Ok(outcome)
     }
 
     /// Forgets the frames so far: the next one is the first.

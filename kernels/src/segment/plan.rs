@@ -1,5 +1,6 @@
 //! What was announced, once it is understood: the same for both devices.
 
+use super::map::is_class_map;
 use super::{Activation, Classes, Params, SegmentError};
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
@@ -28,29 +29,22 @@ pub(super) struct Announced {
 
 impl Announced {
     pub fn new(tensor: &TensorDesc, input: [usize; 2], layout: Option<Layout>) -> Result<Self, SegmentError> {
-        let text = || tensor.to_string();
-        if !matches!(tensor.ty, TensorType::Float32 | TensorType::Float16) {
-            return Err(SegmentError::Type(text()));
+        if is_class_map(tensor.ty) {
+            return Err(SegmentError::Type(tensor.to_string()));
         }
-        let Some(dims) = tensor.dims.iter().copied().collect::<Option<Vec<usize>>>() else {
-            return Err(SegmentError::Rank(text()));
-        };
-        if input.contains(&0) || dims.contains(&0) {
-            return Err(SegmentError::Empty(text(), input[0], input[1]));
-        }
-        let image = match dims[..] {
-            [n, _, _, _] if n != 1 => return Err(SegmentError::Batch(text(), n)),
-            [_, a, b, c] | [a, b, c] => [a, b, c],
-            // A row alone is rather a class's number each.
-            [h, w] if h > 1 && w > 1 => [1, h, w],
-            _ => return Err(SegmentError::Rank(text())),
-        };
-        // Elements are numbered by 32 bits on the GPU, with a sign.
-        if image.iter().try_fold(1usize, |n, d| n.checked_mul(*d)).is_none_or(|n| n > 0x7fff_ffff) {
-            return Err(SegmentError::TooLarge(text()));
-        }
-        let layout = if dims.len() == 2 { Some(Layout::Nchw) } else { layout };
+        let image = image(tensor, input)?;
+        let layout = if tensor.dims.len() == 2 { Some(Layout::Nchw) } else { layout };
         let shape = read(tensor, image, input, layout)?;
+        Ok(Self { tensor: tensor.clone(), shape })
+    }
+
+    /// The same of integers, one a cell, which are class numbers.
+    pub fn class_map(tensor: &TensorDesc, input: [usize; 2]) -> Result<Self, SegmentError> {
+        let [width, height] = match image(tensor, input)? {
+            [1, h, w] | [h, w, 1] => [w, h],
+            _ => return Err(SegmentError::ClassMap(tensor.to_string())),
+        };
+        let shape = TensorShape { layout: Layout::Nchw, channels: 1, width, height };
         Ok(Self { tensor: tensor.clone(), shape })
     }
 
@@ -62,6 +56,29 @@ impl Announced {
         let got = TensorDesc::fixed(name, ty, dims).to_string();
         Err(SegmentError::Changed { got, declared: self.tensor.to_string() })
     }
+}
+
+/// The three dimensions of an image, of a tensor for an input of this width and height.
+fn image(tensor: &TensorDesc, input: [usize; 2]) -> Result<[usize; 3], SegmentError> {
+    let text = || tensor.to_string();
+    let Some(dims) = tensor.dims.iter().copied().collect::<Option<Vec<usize>>>() else {
+        return Err(SegmentError::Rank(text()));
+    };
+    if input.contains(&0) || dims.contains(&0) {
+        return Err(SegmentError::Empty(text(), input[0], input[1]));
+    }
+    let image = match dims[..] {
+        [n, _, _, _] if n != 1 => return Err(SegmentError::Batch(text(), n)),
+        [_, a, b, c] | [a, b, c] => [a, b, c],
+        // A row alone is rather a class's number each.
+        [h, w] if h > 1 && w > 1 => [1, h, w],
+        _ => return Err(SegmentError::Rank(text())),
+    };
+    // Elements are numbered by 32 bits on the GPU, with a sign.
+    if image.iter().try_fold(1usize, |n, d| n.checked_mul(*d)).is_none_or(|n| n > 0x7fff_ffff) {
+        return Err(SegmentError::TooLarge(text()));
+    }
+    Ok(image)
 }
 
 fn read(
@@ -111,6 +128,8 @@ pub(super) enum Task {
     Value,
     /// One channel among all.
     Softmax,
+    /// The number that is there.
+    ClassMap,
 }
 
 /// Logits and parameters that go together.
@@ -126,9 +145,16 @@ pub(super) struct Plan {
 impl Plan {
     /// As `Segmenter::new`.
     pub fn new(logits: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, SegmentError> {
-        let announced = Announced::new(logits, input, params.layout)?;
+        let class_map = is_class_map(logits.ty);
+        let announced = if class_map {
+            Announced::class_map(logits, input)?
+        } else {
+            Announced::new(logits, input, params.layout)?
+        };
         let channels = announced.shape.channels;
         let task = match (params.classes, params.activation) {
+            (Classes::Argmax, _) if class_map && !params.soft && params.smoothing == 0.0 => Task::ClassMap,
+            _ if class_map => return Err(SegmentError::NoScores(logits.to_string())),
             (Classes::Argmax, _) if !params.soft => Task::Argmax,
             (_, Activation::Softmax) => Task::Softmax,
             _ => Task::Value,

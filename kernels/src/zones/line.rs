@@ -5,7 +5,7 @@ use super::geometry::{Point, distance_to_line, orientation, passes};
 
 /// Where an object is with respect to a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
+pub(super) struct LineState {
     /// Where it was seen last, in frame pixels.
     pub last: Point,
     /// The side that it counts as being on: whether that is the right one.
@@ -38,7 +38,7 @@ fn is_right([a, b]: [Point; 2], p: Point) -> bool {
     orientation(a, b, p) >= 0.0
 }
 
-impl Side {
+impl LineState {
     /// Of an object that is seen first.
     pub fn new(line: [Point; 2], at: Point) -> Self {
         Self { last: at, right: is_right(line, at), beyond: None }

@@ -187,9 +187,11 @@ pub enum ZoneError {
     NoName { number: usize },
     #[error("two zones are called '{name}': give each a name of its own")]
     SameName { name: String },
-    #[error("zone '{name}': point {point} is NaN or infinite: coordinates are finite numbers")]
+    #[error("zone '{name}': point {point} is NaN or infinite. Write finite numbers")]
     NotFinite { name: String, point: usize },
-    #[error("zone '{name}': a polygon has three different points or more, this one has {points}")]
+    #[error(
+        "zone '{name}': a polygon needs at least three different points, but this one has {points}. Add points, or make it a line"
+    )]
     FewPoints { name: String, points: usize },
     #[error("zone '{name}': its points lie on one straight line, so nothing can be inside: make it a line")]
     NoArea { name: String },
@@ -199,12 +201,14 @@ pub enum ZoneError {
         first[0], first[1], second[0], second[1]
     )]
     Crossing { name: String, first: [usize; 2], second: [usize; 2] },
-    #[error("zone '{name}': a line has two points, this one has {points}: make a zone of each piece")]
+    #[error("zone '{name}': a line has two points, but this one has {points}. Make a zone of each piece")]
     LinePoints { name: String, points: usize },
-    #[error("zone '{name}': both ends of the line are the same point, so nothing can cross it")]
+    #[error(
+        "zone '{name}': both ends of the line are the same point, so nothing can cross it. Write two different points"
+    )]
     NoLength { name: String },
-    #[error("min-frames is 1 or more")]
+    #[error("min-frames is 0, but must be at least 1")]
     MinFrames,
-    #[error("margin is a share of the box between 0 and 1, not {0}")]
+    #[error("margin is {0}, but must be a fraction of the box between 0 and 1")]
     Margin(f64),
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::clock::Moment;
 use super::geometry::{Point, contains, distance_to_outline};
-use super::line::{Rule, Side};
+use super::line::{LineState, Rule};
 use super::polygon::{Change, Presence};
 use super::totals::Totals;
 use super::{Direction, EventKind, Kind, Params, Sighting, Zone};
@@ -25,7 +25,7 @@ pub(super) struct Ground {
 
 #[derive(Clone, Debug)]
 pub(super) enum ZoneState {
-    Line(Side),
+    Line(LineState),
     Polygon(Presence),
 }
 
@@ -78,16 +78,16 @@ impl View<'_> {
 
     pub(super) fn first_state(&self, ground: &Ground) -> ZoneState {
         match (self.zone().kind, ground.points[..].try_into()) {
-            (Kind::Line, Ok(line)) => ZoneState::Line(Side::new(line, self.anchor().0)),
+            (Kind::Line, Ok(line)) => ZoneState::Line(LineState::new(line, self.anchor().0)),
             _ => ZoneState::Polygon(Presence::default()),
         }
     }
 
-    pub(super) fn line(&self, ground: &Ground, side: &mut Side) -> Option<Direction> {
+    pub(super) fn line(&self, ground: &Ground, state: &mut LineState) -> Option<Direction> {
         let (at, border) = self.anchor();
         let rule =
             Rule { frames: self.params.min_frames, margin: self.margin(border), counts: self.counts(ground) };
-        side.see(ground.points[..].try_into().ok()?, at, rule)
+        state.see(ground.points[..].try_into().ok()?, at, rule)
     }
 
     pub(super) fn polygon(

@@ -31,11 +31,11 @@ impl Graph {
         self.0.values().map(BTreeSet::len).sum()
     }
 
-    /// The same without these, each from and to.
-    pub fn without(mut self, edges: &[[&str; 2]]) -> Self {
-        for [from, to] in edges {
-            let [from, to] = [from, to].map(|name| name.split("::").map(str::to_owned).collect::<Module>());
-            self.0.entry(from).or_default().remove(&to);
+    /// The same without what `glib::wrapper!` needs: a GObject's module names its `imp`, which in turn names the wrapper.
+    pub fn without_wrappers(mut self) -> Self {
+        for (module, all) in &mut self.0 {
+            let imp: Module = module.iter().cloned().chain(["imp".to_owned()]).collect();
+            all.remove(&imp);
         }
         self
     }
@@ -53,6 +53,28 @@ impl Graph {
             }
         }
         Self(rooms)
+    }
+
+    /// The modules that a module depends on, if only through others.
+    fn reached<'a>(&'a self, start: &'a Module) -> BTreeSet<&'a Module> {
+        let mut found = BTreeSet::new();
+        let mut left = vec![start];
+        while let Some(module) = left.pop() {
+            left.extend(self.0.get(module).into_iter().flatten().filter(|next| found.insert(*next)));
+        }
+        found
+    }
+
+    /// The groups of modules of which each depends on each other, if only through others; sorted.
+    pub fn circles(&self) -> Vec<Vec<String>> {
+        let reached: BTreeMap<&Module, BTreeSet<&Module>> =
+            self.0.keys().map(|module| (module, self.reached(module))).collect();
+        let back = |from: &Module, to: &Module| reached.get(to).is_some_and(|all| all.contains(from));
+        let group = |(module, all): (&&Module, &BTreeSet<&Module>)| -> Vec<String> {
+            all.iter().filter(|other| back(module, other)).map(|module| module.join("::")).collect()
+        };
+        let groups: BTreeSet<_> = reached.iter().map(group).filter(|group| !group.is_empty()).collect();
+        groups.into_iter().collect()
     }
 
     /// A way from a module back to it, if there is one.

@@ -1,4 +1,5 @@
-//! Modules depend on each other in one direction only: files of the kernels, and the plugins' top-level modules.
+//! Modules depend on each other in one direction only: files of the kernels, the plugins' top-level modules, and, with the
+//! exceptions below, files of the plugins.
 //!
 //! Whoever reads a file can then read what it is made of first. A circle is broken by moving what both sides need (a
 //! parameter, an error, a plain struct) into a file below them.
@@ -12,8 +13,21 @@ use std::path::Path;
 
 use graph::Graph;
 
-/// Edges that are not looked at, because the files are about to change.
-const LEFT_OUT: [[&str; 2]; 2] = [["device::stream", "device::graph"], ["device::stream", "device::sample"]];
+/// The circles of files that the plugins still have, and why. No other may come, and what is broken goes from this list.
+const REMAINING: [(&[&str], &str); 3] = [
+    (
+        &["decoding::class", "decoding::imp"],
+        "GLib's traits have the class structure name the instance's, and the instance name its class",
+    ),
+    (
+        &["trtinfer::change", "trtinfer::imp", "trtinfer::pusher", "trtinfer::running"],
+        "each holds a part of the element's state, with the methods of the element that use it",
+    ),
+    (
+        &["trtinfer::instance", "trtinfer::request", "trtinfer::worker"],
+        "a request keeps its instance alive, which has the queue of requests and starts the workers that take them",
+    ),
+];
 
 fn sources(root: &str) -> Graph {
     let graph = Graph::of(&source::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(root)));
@@ -23,7 +37,7 @@ fn sources(root: &str) -> Graph {
 
 #[test]
 fn files_of_the_kernels_depend_on_each_other_in_one_direction() {
-    let circle = sources("src").without(&LEFT_OUT).circle();
+    let circle = sources("src").circle();
     assert!(circle.is_none(), "a circle of files: {}", circle.unwrap_or_default().join(" -> "));
 }
 
@@ -31,6 +45,29 @@ fn files_of_the_kernels_depend_on_each_other_in_one_direction() {
 fn top_level_modules_of_the_plugins_depend_on_each_other_in_one_direction() {
     let circle = sources("../plugins/src").of_rooms().circle();
     assert!(circle.is_none(), "a circle of modules: {}", circle.unwrap_or_default().join(" -> "));
+}
+
+#[test]
+fn files_of_the_plugins_depend_on_each_other_in_one_direction_but_for_a_few() {
+    let circles = sources("../plugins/src").without_wrappers().circles();
+    assert_eq!(circles, REMAINING.map(|(files, _)| files), "{REMAINING:#?}");
+}
+
+#[test]
+fn each_group_of_modules_in_circles_is_found_whole_and_a_gobject_may_name_its_imp() {
+    let files = [
+        ("a/mod.rs", "mod imp; mod b; mod c; mod d; struct A(imp::A);"),
+        ("a/imp.rs", "use super::{A, b::B}; struct A;"),
+        ("a/b.rs", "use super::c::C; pub struct B;"),
+        ("a/c.rs", "use super::d::D; pub struct C;"),
+        ("a/d.rs", "use super::b::B; pub struct D;"),
+        ("x.rs", "use crate::y::Y; pub struct X;"),
+        ("y.rs", "use crate::{x::X, a::d::D}; pub struct Y;"),
+    ];
+    let graph = || Graph::of(&files.map(|(path, text)| source::parse(path, text)));
+    let (inner, outer) = (vec!["a::b", "a::c", "a::d"], vec!["x", "y"]);
+    assert_eq!(graph().without_wrappers().circles(), [inner.clone(), outer.clone()]);
+    assert_eq!(graph().circles(), [vec!["a", "a::imp"], inner, outer]);
 }
 
 /// The circle of these files, each a path and its text.

@@ -1,15 +1,23 @@
 use std::sync::{LazyLock, Mutex};
 
+use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::text::Reader;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::objects::Classes;
+use super::activation::{Choice, Decided, Undecided};
+use super::objects::{Classes, Setup};
 use super::settings::{PROPERTIES, Settings};
+use super::text::{Alphabet, Texts};
 use crate::caps;
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::reading::settle_labels;
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
+};
+use crate::model::ModelInfo;
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -19,6 +27,27 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 #[derive(Default)]
 pub struct Classify {
     settings: Mutex<Settings>,
+    /// What `activation=auto` came to since READY to PAUSED.
+    decided: Decided,
+}
+
+impl Classify {
+    /// Warns of labels that are not as many as the classes.
+    fn check_labels(&self, output: &str, classes: Option<usize>, info: &ModelInfo) {
+        let labels = info.labels_of(output).len();
+        let Some(classes) = classes.filter(|classes| labels > 0 && *classes != labels) else { return };
+        let own = info.classify.heads.get(output).is_some_and(|head| !head.labels.is_empty());
+        let table = if own { format!("classify.{output}") } else { "output".to_owned() };
+        gst::element_imp_warning!(
+            self,
+            gst::StreamError::Decode,
+            (
+                "{}: the sidecar has {labels} labels in [{table}], but '{output}' has {classes} classes: names may be those of \
+                 other classes. Correct them, or give labels in [classify.{output}]",
+                self.obj().name()
+            )
+        );
+    }
 }
 
 #[glib::object_subclass]
@@ -63,7 +92,7 @@ impl ElementImpl for Classify {
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &caps::any_video()));
+            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &hand_on::src_template()));
         &TEMPLATES
     }
 }
@@ -72,6 +101,26 @@ impl BaseTransformImpl for Classify {
     const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
     const PASSTHROUGH_ON_SAME_CAPS: bool = false;
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        lock(&self.decided).clear();
+        self.parent_stop()
+    }
+
+    fn transform_caps(
+        &self,
+        direction: gst::PadDirection,
+        from: &gst::Caps,
+        filter: Option<&gst::Caps>,
+    ) -> Option<gst::Caps> {
+        Some(hand_on::transform(direction, from, filter))
+    }
+
+    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
+        let sink = direction == gst::PadDirection::Sink;
+        let other = if sink { self.handed_on(caps, Some(&other)) } else { other };
+        self.parent_fixate_caps(direction, caps, other)
+    }
 }
 
 impl DecodingElementImpl for Classify {
@@ -84,9 +133,84 @@ impl DecodingElementImpl for Classify {
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let (outputs, info) = (&incoming.model.outputs, incoming.info);
-        let settings = lock(&self.settings);
+        let settings = lock(&self.settings).clone();
         let scores = outputs[settings.output(outputs, info)?].clone();
-        let frame = caps::frame_size(incoming.caps);
-        Ok(Box::new(Classes::new(scores, settings.params(info), info.clone(), frame)?))
+        let output = scores.name.clone();
+        let reads_text = settings.reads_text(&output, info);
+        let classes = if reads_text {
+            scores.dims.last().copied().flatten()
+        } else {
+            let classes = scores.dims.iter().copied().product::<Option<usize>>();
+            // Of one frame, whatever the model says about the batch.
+            classes.or_else(|| scores.dims.get(1..)?.iter().copied().product())
+        };
+        // A dictionary may leave out some characters.
+        let settled = (!reads_text).then(|| settle_labels(info, classes).0);
+        let info = settled.as_ref().unwrap_or(info);
+        let mut params = settings.params(&output, info);
+        let named = incoming.caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok());
+        let named = named.unwrap_or_default();
+        let undecided = match Choice::of(settings.activation(&output, info), info.ending(&output), classes) {
+            Choice::Set(activation) => {
+                params.activation = activation;
+                None
+            }
+            Choice::Known(activation, why) => {
+                gst::info!(CAT, imp = self, "activation of '{output}' is {activation:?}, because {why}");
+                params.activation = activation;
+                None
+            }
+            Choice::Open => Some(Undecided::new(&named, &output, classes, &self.decided)),
+        };
+        let setup = Setup {
+            scores,
+            params,
+            info: info.clone(),
+            model: caps::model_name(&named).to_owned(),
+            frame: caps::frame_size(incoming.caps),
+            hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
+        };
+        if reads_text {
+            // Scores of another shape are refused before their dictionary is.
+            Reader::new(&setup.scores, setup.params.activation).map_err(|e| e.to_string())?;
+            let alphabet = Alphabet::new(info.labels_of(&output), classes, &output)?;
+            return Ok(Box::new(Texts::new(setup, alphabet, undecided)?));
+        }
+        let made = Box::new(Classes::new(setup, undecided)?);
+        if incoming.outgoing.is_some() {
+            self.check_labels(&output, classes, info);
+        }
+        Ok(made)
     }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let (outputs, info) = (&incoming.model.outputs, incoming.info);
+        let output = lock(&self.settings).output(outputs, info).ok();
+        let scores = output.and_then(|index| outputs.get(index));
+        if let Some(scores) = scores.filter(|scores| lock(&self.settings).reads_text(&scores.name, info)) {
+            let count = scores.dims.last().copied().flatten();
+            let what = count.map_or_else(|| "text".into(), |count| format!("text of {count} characters"));
+            return Reading::of(incoming, info, &what);
+        }
+        let count = scores.and_then(classes);
+        let (info, warning) = settle_labels(info, count);
+        let what = count.map_or_else(|| "scores of classes".into(), |count| format!("{count} classes"));
+        Reading { warnings: warning.into_iter().collect(), ..Reading::of(incoming, &info, &what) }
+    }
+
+    fn hands_on(&self, caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
+        Ok(Some(self.handed_on(caps, None)).filter(|caps| caps::has_tensors(caps)))
+    }
+
+    fn tensors_taken(taker: &str) -> String {
+        format!(
+            "frames arrive without tensors: '{taker}' has taken them. Put this element before '{taker}', which gets them all the \
+             same, or put fusedpreproc and a trtinfer with a model for this one between them"
+        )
+    }
+}
+
+/// Number of classes that these scores are of.
+fn classes(scores: &TensorDesc) -> Option<usize> {
+    scores.dims.iter().try_fold(1, |product: usize, dim| product.checked_mul((*dim)?))
 }

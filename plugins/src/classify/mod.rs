@@ -5,6 +5,11 @@
 //! the whole frame, they are put on a region of interest as large as the frame. The names of the classes are the labels in
 //! the model's sidecar.
 //!
+//! With `mode=text` the scores are those of a line's characters, and what is read becomes the `classification`.
+//!
+//! The tensors go on to an element downstream that asks for them, so that each output of a model with several has a classify:
+//! `trtinfer ! classify output=colour ! classify output=type`. Each gives the object a classification of its own.
+//!
 //! ```text
 //! gst-launch-1.0 uridecodebin uri=file:///street.avi ! videoconvert ! fusedpreproc ! trtinfer model=nanodet.onnx ! gpunms \
 //!   ! fusedpreproc roi=objects ! trtinfer model=resnet50.onnx ! classify top-k=5 ! inferpublish location=classes.jsonl ! fakesink
@@ -12,9 +17,11 @@
 
 use gst::prelude::*;
 
+mod activation;
 mod imp;
 mod objects;
 mod settings;
+mod text;
 
 glib::wrapper! {
     /// The element.

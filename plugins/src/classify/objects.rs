@@ -1,60 +1,106 @@
 //! From the scores to classes on the frame.
 
-use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Params};
+use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, Params};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
-use cudainfer_kernels::geometry::{Rect, Row};
+use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
-use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
-use crate::meta::object::{ClassificationParam, Finding, Object, attach, objects};
+use super::activation::Undecided;
+use crate::decoding::{Counts, Decode, Remark, RowDecoder, Rows, Side};
+use crate::meta::object::{ClassificationParam, Finding, attach, attach_to_frame};
 use crate::meta::tensor::{Failure, TensorSet};
 use crate::model::ModelInfo;
 
 /// Gives frames, or the objects of their regions, the best classes.
 pub(super) struct Classes {
     rows: Rows<Scores>,
-    frame: [usize; 2],
-    info: ModelInfo,
+    setup: Setup,
+    /// The activation is decided by the first scores.
+    undecided: Option<Undecided>,
+    remark: Option<Remark>,
+}
+
+/// What a decoder is made for.
+pub(super) struct Setup {
+    /// The output that holds the scores, as the caps announce it.
+    pub scores: TensorDesc,
+    pub params: Params,
+    pub info: ModelInfo,
+    /// The model's name.
+    pub model: String,
+    /// The frame's width and height.
+    pub frame: [usize; 2],
+    /// Whether the tensors are handed on to the elements downstream.
+    pub hands_on: bool,
+}
+
+impl Setup {
+    fn rows(&self) -> Result<Rows<Scores>, String> {
+        let Self { scores, params, frame, .. } = self;
+        let decoder = Scores { announced: scores.clone(), params: *params };
+        Rows::new(decoder, format!("{scores:?} {params:?}"), vec![scores.clone()], *frame)
+    }
 }
 
 impl Classes {
-    /// `scores` are the output that holds them, as the caps announce it; frames have this width and height.
+    /// With `undecided`, the activation of the parameters is that until the first scores.
     ///
     /// # Errors
     /// A sentence: an output that is no row of scores, or parameters that cannot be met.
-    pub fn new(
-        scores: TensorDesc,
-        params: Params,
-        info: ModelInfo,
-        frame: [usize; 2],
-    ) -> Result<Self, String> {
-        let key = format!("{scores:?} {params:?}");
-        let reads = vec![scores.clone()];
-        Ok(Self { rows: Rows::new(Scores { announced: scores, params }, key, reads, frame)?, frame, info })
+    pub fn new(mut setup: Setup, undecided: Option<Undecided>) -> Result<Self, String> {
+        let known = undecided.as_ref().and_then(Undecided::known);
+        setup.params.activation = known.unwrap_or(setup.params.activation);
+        let undecided = undecided.filter(|_| known.is_none());
+        Ok(Self { rows: setup.rows()?, setup, undecided, remark: None })
+    }
+
+    /// The classes of a row and what its scores are like. The first one decides about the activation.
+    fn find(&mut self, set: &TensorSet, side: &Side) -> Result<(Vec<Class>, Outcome), String> {
+        let found = self.rows.find(set, side)?;
+        let Some(undecided) = self.undecided.take() else { return Ok(found) };
+        let (activation, remark) = undecided.decide(&found.1);
+        self.remark = remark;
+        if activation == self.setup.params.activation {
+            return Ok(found);
+        }
+        self.setup.params.activation = activation;
+        self.rows = self.setup.rows()?;
+        self.rows.find(set, side)
     }
 
     /// Puts classes on the object of that number, or on one that is as large as the frame; false where there are none, or the
     /// object is gone.
-    fn put(&self, classes: &[Class], object: Option<i32>, frame: &mut gst::BufferRef) -> bool {
-        let Some(best) = classes.first() else { return false };
-        let param = ClassificationParam {
-            labels: classes.iter().map(|class| self.info.label(class.index)).collect(),
+    fn put_classes(&self, classes: &[Class], object: Option<i32>, frame: &mut gst::BufferRef) -> bool {
+        let Setup { scores, info, model, frame: size, .. } = &self.setup;
+        if classes.is_empty() {
+            return false;
+        }
+        let label = |class: &Class| info.label_of(&scores.name, class.index);
+        let found = ClassificationParam {
+            model: model.clone(),
+            output: scores.name.clone(),
+            labels: classes.iter().map(label).collect(),
             label_ids: classes.iter().map(|class| class.index).collect(),
             confidence: classes.iter().map(|class| class.confidence.into()).collect(),
         };
-        if let Some(object) = object {
-            return attach(frame, object, &Finding::Classification(param));
-        }
-        let [w, h] = self.frame.map(|side| side as f32);
-        let whole = Object {
-            id: i32::try_from(objects(frame).len()).unwrap_or(i32::MAX),
-            label: self.info.label(best.index),
-            classification: Some(param),
-            ..Object::default()
-        };
-        whole.put(frame, &Rect { x: 0.0, y: 0.0, w, h });
-        true
+        put(found, object, *size, frame)
     }
+}
+
+/// Puts what was found on the object of that number, or on one that is as large as the frame, of this width and height, and is
+/// called as the first label; false where the object is gone.
+pub(super) fn put(
+    found: ClassificationParam,
+    object: Option<i32>,
+    size: [usize; 2],
+    frame: &mut gst::BufferRef,
+) -> bool {
+    let Some(object) = object else {
+        let label = found.labels.first().cloned().unwrap_or_default();
+        attach_to_frame(frame, size, &label, Finding::Classification(found));
+        return true;
+    };
+    attach(frame, object, &Finding::Classification(found))
 }
 
 impl Decode for Classes {
@@ -66,11 +112,18 @@ impl Decode for Classes {
         counts: &mut Counts,
     ) -> Result<(), String> {
         for set in sets {
-            let (classes, non_finite) = self.rows.find(set, side)?;
-            counts.add("non-finite", non_finite);
-            counts.add("objects", usize::from(self.put(&classes, set.object, frame)));
+            let (classes, outcome) = self.find(set, side)?;
+            counts.add("non-finite", outcome.non_finite);
+            counts.add("objects", usize::from(self.put_classes(&classes, set.object, frame)));
+        }
+        if self.setup.hands_on {
+            TensorSet::put(sets, frame);
         }
         Ok(())
+    }
+
+    fn remark(&mut self) -> Option<Remark> {
+        self.remark.take()
     }
 }
 
@@ -83,8 +136,8 @@ struct Scores {
 impl RowDecoder for Scores {
     type Cpu = Box<Classifier>;
     type Gpu = Box<CudaClassifier>;
-    /// The classes, and how many of the scores are not finite.
-    type Found = (Vec<Class>, usize);
+    /// The classes, and what the scores are like.
+    type Found = (Vec<Class>, Outcome);
 
     fn cpu(&self) -> Result<Self::Cpu, Failure> {
         Ok(Box::new(Classifier::new(&self.announced, self.params)?))
@@ -101,8 +154,8 @@ impl RowDecoder for Scores {
     ) -> Result<Self::Found, Failure> {
         let [scores, ..] = tensors else { return Err("there are no scores".into()) };
         let mut classes = Vec::new();
-        let non_finite = classifier.run(scores, &mut classes)?;
-        Ok((classes, non_finite))
+        let outcome = classifier.run(scores, &mut classes)?;
+        Ok((classes, outcome))
     }
 
     fn start(
@@ -117,7 +170,7 @@ impl RowDecoder for Scores {
 
     fn finish(classifier: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Self::Found>, Failure> {
         let mut found = Vec::new();
-        let non_finite = classifier.finish(stream, &mut found)?;
-        Ok(found.into_iter().zip(non_finite).collect())
+        let outcomes = classifier.finish(stream, &mut found)?;
+        Ok(found.into_iter().zip(outcomes).collect())
     }
 }

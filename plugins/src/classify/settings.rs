@@ -3,11 +3,12 @@
 
 use std::sync::LazyLock;
 
-use cudainfer_kernels::classify::{MOST, Params};
+use cudainfer_kernels::classify::Params;
+use cudainfer_kernels::detect;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use crate::model::ModelInfo;
-use crate::model::enums::classes::Activation;
+use crate::model::enums::classes::{Activation, Mode};
 use crate::property::{Table, property};
 use crate::stats;
 
@@ -15,6 +16,7 @@ use crate::stats;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     output: String,
+    mode: Mode,
     activation: Activation,
     top_k: Option<u32>,
     threshold: Option<f32>,
@@ -32,15 +34,16 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Output",
             "Name of the model output with the class scores. If not set: the sidecar's, else the only output",
         ),
+        property!(Settings, mode, (), "Mode", "What the scores are of"),
         property!(Settings, activation, (), "Activation", "What turns the scores into probabilities"),
         property!(
             Settings,
             top_k?,
-            1..=count(MOST),
+            0..=u32::MAX,
             count(top_k),
             "Top k",
             format!(
-                "Maximum number of classes for each object, the best first. If not set: the sidecar's, else {top_k}"
+                "Maximum number of classes for each object, the best first; 0 for all. If not set: the sidecar's, else {top_k}"
             ),
         ),
         property!(
@@ -49,27 +52,39 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             -1e6..=1e6,
             0.0,
             "Threshold",
-            "Minimum confidence of a class, after the activation. If not set: the sidecar's, else there is none",
+            "Minimum confidence of a class or of a line of text, after the activation. If not set: the sidecar's, else there is none",
         ),
     ])
     .with([stats::param_spec("; objects (that were given classes), non-finite (scores that are NaN or infinity)")])
 });
 
 impl Settings {
-    /// The kernel's parameters.
-    pub fn params(&self, info: &ModelInfo) -> Params {
+    /// The kernel's parameters for the output of this name. The activation is the default's where nobody has said.
+    pub fn params(&self, output: &str, info: &ModelInfo) -> Params {
         let defaults = Params::default();
         let classify = &info.classify;
-        let top_k = self.top_k.or(classify.top_k).and_then(|n| usize::try_from(n).ok());
+        let head = classify.heads.get(output);
+        let top_k = self.top_k.or(head.and_then(|head| head.top_k)).or(classify.top_k);
+        let threshold = self.threshold.or(head.and_then(|head| head.threshold)).or(classify.threshold);
         Params {
-            activation: self
-                .activation
-                .kernel()
-                .or(classify.activation.and_then(Activation::kernel))
-                .unwrap_or(defaults.activation),
-            top_k: top_k.unwrap_or(defaults.top_k),
-            threshold: self.threshold.or(classify.threshold).unwrap_or(defaults.threshold),
+            activation: self.activation(output, info).unwrap_or(defaults.activation),
+            top_k: top_k.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
+            threshold: threshold.unwrap_or(defaults.threshold),
         }
+    }
+
+    /// Whether the output of this name has the scores of a line's characters.
+    pub fn reads_text(&self, output: &str, info: &ModelInfo) -> bool {
+        let head = info.classify.heads.get(output).and_then(|head| head.mode);
+        let said = [Some(self.mode), head, info.classify.mode].into_iter().flatten();
+        said.into_iter().find(|mode| *mode != Mode::Auto) == Some(Mode::Text)
+    }
+
+    /// The activation that the property or the sidecar names for the output of this name.
+    pub fn activation(&self, output: &str, info: &ModelInfo) -> Option<detect::Activation> {
+        let head = info.classify.heads.get(output).and_then(|head| head.activation);
+        let said = [Some(self.activation), head, info.classify.activation];
+        said.into_iter().flatten().find_map(Activation::kernel)
     }
 
     /// The index of the output that holds the scores.
@@ -79,14 +94,21 @@ impl Settings {
     pub fn output(&self, outputs: &[TensorDesc], info: &ModelInfo) -> Result<usize, String> {
         let list = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let named = Some(self.output.as_str()).filter(|n| !n.is_empty()).or(info.classify.output.as_deref());
+        let place = |name: &str| outputs.iter().position(|d| d.name == name);
+        if let Some(unknown) = info.classify.heads.keys().find(|name| place(name).is_none()) {
+            return Err(format!(
+                "the sidecar has a table [classify.{unknown}], but the model has no output '{unknown}'; it has {}",
+                list()
+            ));
+        }
         match (named, outputs) {
-            (Some(name), _) => outputs
-                .iter()
-                .position(|d| d.name == name)
-                .ok_or_else(|| format!("the model has no output '{name}'; it has {}", list())),
+            (Some(name), _) => {
+                place(name).ok_or_else(|| format!("the model has no output '{name}'; it has {}", list()))
+            }
             (None, [_]) => Ok(0),
             (None, _) => Err(format!(
-                "the model has several outputs, {}: set output to the one with the class scores",
+                "the model has several outputs, {}. Set output to the one with the class scores, and use a classify for each one \
+                 that has some",
                 list()
             )),
         }

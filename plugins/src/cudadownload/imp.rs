@@ -183,8 +183,7 @@ impl BaseTransformImpl for CudaDownload {
         self.parent_propose_allocation(decide_query, query)?;
         // In passthrough, downstream has answered; otherwise any strides will do, and frames are waited for here.
         if decide_query.is_some() {
-            query.add_allocation_meta::<gst_video::VideoMeta>(None);
-            order::promise(query);
+            order::propose(query, None);
         }
         Ok(())
     }

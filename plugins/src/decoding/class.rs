@@ -6,7 +6,7 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, imp};
+use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, imp};
 use crate::model::ModelInfo;
 
 /// [`DecodingElementImpl::prepare`].
@@ -18,6 +18,7 @@ pub(super) struct Methods {
     pub non_finite: &'static str,
     pub category: fn() -> gst::DebugCategory,
     pub prepare: Prepare,
+    pub reading: fn(&DecodingElement, &Incoming<'_>) -> Reading,
     pub hands_on: fn(&DecodingElement, &gst::Caps, &ModelInfo) -> Result<Option<gst::Caps>, String>,
     pub reads_on: fn(&DecodingElement) -> bool,
     pub tensors_taken: fn(&str) -> String,
@@ -36,6 +37,10 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
         prepare: |element, incoming| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
             element.imp().prepare(incoming)
+        },
+        reading: |element, incoming| {
+            let element = element.downcast_ref::<T::Type>();
+            element.map(|element| element.imp().reading(incoming)).unwrap_or_default()
         },
         hands_on: |element, caps, info| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;

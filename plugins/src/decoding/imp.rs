@@ -7,7 +7,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::class::{Class, Methods};
-use super::{Counts, Decode, Incoming, Side};
+use super::{Counts, Decode, Incoming, Reading, Remark, Side, reading};
 use crate::caps::{self, ModelOutputs};
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
@@ -23,6 +23,8 @@ pub struct DecodingElement {
     decoder: Mutex<Option<Box<dyn Decode>>>,
     /// Counts since READY to PAUSED.
     counts: Mutex<Counts>,
+    /// How the outputs of the latest model are read, and the model's name in caps.
+    reading: Mutex<(Option<String>, Reading)>,
 }
 
 impl DecodingElement {
@@ -62,6 +64,24 @@ impl DecodingElement {
         (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
     }
 
+    /// Says how the outputs of these caps are read, once for each model.
+    fn tell_reading(&self, caps: &gst::Caps, info: &ModelInfo, outgoing: &gst::Caps) {
+        let (Ok(methods), Ok(model)) = (self.methods(), ModelOutputs::of(caps)) else { return };
+        let incoming = Incoming { caps, model: &model, info, outgoing: Some(outgoing) };
+        let now = (reading::model_name(caps), (methods.reading)(&self.obj(), &incoming));
+        if *lock(&self.reading) == now {
+            return;
+        }
+        lock(&self.reading).clone_from(&now);
+        self.obj().notify(reading::PROPERTY);
+        let (_, Reading { text, sidecar, warnings }) = now;
+        reading::post(&*self.obj(), &text, &sidecar);
+        for warning in warnings {
+            let name = self.obj().name();
+            gst::element_imp_warning!(self, gst::StreamError::Decode, ("{name}: {warning}"));
+        }
+    }
+
     /// Whether this element and those downstream could work with frames of these caps.
     fn accepts(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
         let handed_on = || {
@@ -91,8 +111,11 @@ impl ObjectSubclass for DecodingElement {
 
 impl ObjectImpl for DecodingElement {
     fn properties() -> &'static [glib::ParamSpec] {
-        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> =
-            LazyLock::new(|| vec![device::param_spec(), stats::param_spec("")]);
+        static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            let blurb = "How the model's outputs are read, and who says so: a property, the sidecar, the model's file, a \
+                             file beside it, or nobody, where it is assumed. NULL until the model is known";
+            vec![device::param_spec(), reading::param_spec(blurb), stats::param_spec("")]
+        });
         &PROPERTIES
     }
 
@@ -109,6 +132,9 @@ impl ObjectImpl for DecodingElement {
         match pspec.name() {
             "device" => self.side.device().to_value(),
             "stats" => self.stats().to_value(),
+            reading::PROPERTY => {
+                Some(lock(&self.reading).1.text.clone()).filter(|text| !text.is_empty()).to_value()
+            }
             _ => pspec.default_value().clone(),
         }
     }
@@ -160,6 +186,7 @@ impl BaseTransformImpl for DecodingElement {
             gst::loggable_error!(category, "{why}")
         })?;
         *lock(&self.decoder) = Some(decoder);
+        self.tell_reading(incaps, &info, outcaps);
         Ok(())
     }
 
@@ -177,13 +204,9 @@ impl BaseTransformImpl for DecodingElement {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        if !self.methods().is_ok_and(|methods| (methods.reads_on)(&self.obj())) {
-            // Where the results are there, so is everything that they were made of.
-            order::promise(query);
-        } else if let Some(source) = self.obj().static_pad("src") {
-            order::promise_for(&source, query);
-        }
+        // Where the results are there, so is everything that they were made of.
+        let reads_on = self.methods().is_ok_and(|methods| (methods.reads_on)(&self.obj()));
+        order::propose(query, reads_on.then_some(self.obj().upcast_ref()));
         Ok(())
     }
 
@@ -199,11 +222,15 @@ impl BaseTransformImpl for DecodingElement {
         let methods = self.methods().map_err(|_| gst::FlowError::NotSupported)?;
         let mut counts = Counts::new(methods.counts);
         // Messages run handlers, which may call us back: no lock is held where one is posted.
-        let done = {
+        let (done, remark) = {
             let mut decoder = lock(&self.decoder);
             let decoder = decoder.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-            let sets = TensorSet::take(buffer).ok_or_else(|| "a frame came without its tensors".to_owned());
-            sets.and_then(|sets| decoder.decode(&sets, buffer, &self.side, &mut counts))
+            let sets = TensorSet::take(buffer).ok_or_else(|| {
+                "a frame came without its tensors. Put the element that removes metadata from frames before fusedpreproc"
+                    .to_owned()
+            });
+            let done = sets.and_then(|sets| decoder.decode(&sets, buffer, &self.side, &mut counts));
+            (done, decoder.remark())
         };
         let non_finite = lock(&self.counts).add_frame(&counts);
         if let Err(why) = done {
@@ -212,6 +239,16 @@ impl BaseTransformImpl for DecodingElement {
         }
         if non_finite > 0 {
             notice::non_finite(&*self.obj(), non_finite, methods.non_finite);
+        }
+        let name = self.obj().name();
+        match remark {
+            Some(Remark::Info(told)) => {
+                gst::element_imp_info!(self, gst::StreamError::Decode, ("{name}: {told}"));
+            }
+            Some(Remark::Warning(told)) => {
+                gst::element_imp_warning!(self, gst::StreamError::Decode, ("{name}: {told}"));
+            }
+            None => (),
         }
         Ok(gst::FlowSuccess::Ok)
     }

@@ -1,4 +1,5 @@
-//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify and segmask.
+//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify, embed and
+//! segmask.
 //!
 //! It negotiates, removes the tensors from the frames, decides whether they are decoded on the GPU or on the CPU, has each
 //! batch decoded once, counts, warns about NaN and infinity, and answers whether another model can be used while frames flow.
@@ -18,16 +19,20 @@ use crate::model::ModelInfo;
 
 mod class;
 mod counts;
+mod detector;
+pub(crate) mod hand_on;
 mod imp;
+pub(crate) mod reading;
 mod rows;
 mod side;
 
 pub use counts::Counts;
+pub use reading::Reading;
 pub use rows::{RowDecoder, Rows};
 pub use side::Side;
 
 glib::wrapper! {
-    /// The abstract base class. Its properties are `device` and `stats`.
+    /// The abstract base class. Its properties are `device`, `reading` and `stats`.
     pub struct DecodingElement(ObjectSubclass<imp::DecodingElement>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
@@ -44,6 +49,15 @@ pub struct Incoming<'a> {
     pub outgoing: Option<&'a gst::Caps>,
 }
 
+/// What a decoder has to tell the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// An INFO message: what was assumed.
+    Info(String),
+    /// A WARNING: what cannot be right.
+    Warning(String),
+}
+
 /// Decodes the tensors that the negotiated caps announce.
 pub trait Decode: Any + Send {
     /// Puts the results on the frame. `sets` has one set of tensors for the frame, or one for each of its regions.
@@ -57,6 +71,11 @@ pub trait Decode: Any + Send {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String>;
+
+    /// What the last frame has shown that the user should know of, a sentence without the element's name. Asked once a frame.
+    fn remark(&mut self) -> Option<Remark> {
+        None
+    }
 }
 
 /// What an element adds to the base class.
@@ -76,6 +95,9 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// # Errors
     /// A sentence, without the element's name.
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String>;
+
+    /// How the outputs are read that [`DecodingElementImpl::prepare`] accepted, for the property `reading`.
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading;
 
     /// The source caps for frames of these caps, if elements downstream may get tensors; `None` if they never do.
     ///
@@ -118,6 +140,15 @@ pub trait DecodingElementImplExt: DecodingElementImpl {
     fn counters(&self) -> std::sync::Arc<cudainfer_kernels::device::Counters> {
         let element = self.obj();
         std::sync::Arc::clone(element.upcast_ref::<DecodingElement>().imp().side.counters())
+    }
+
+    /// The source caps of an element that hands on the tensors of `caps` as they came, if an element downstream asks for
+    /// them, among the caps that `offered` has, which are all if it is not given.
+    fn handed_on(&self, caps: &gst::Caps, offered: Option<&gst::Caps>) -> gst::Caps {
+        let src = self.obj().upcast_ref::<gst::Element>().static_pad("src");
+        let peer = src.map(|src| src.peer_query_caps(None));
+        let all = || hand_on::transform(gst::PadDirection::Sink, caps, peer.as_ref());
+        hand_on::unchanged(caps, &offered.cloned().unwrap_or_else(all), peer.as_ref())
     }
 
     /// What is known about the model that made the tensors of these caps.

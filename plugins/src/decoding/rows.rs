@@ -20,6 +20,11 @@ pub trait RowDecoder: Send + 'static {
     /// The results of a row.
     type Found: Clone + Send + Sync + 'static;
 
+    /// Whether there is a version on the GPU. Without one, tensors are downloaded, which is counted as a fallback.
+    fn is_on_gpu(&self) -> bool {
+        true
+    }
+
     /// Called with the first tensors in system memory, and earlier to check outputs and parameters.
     ///
     /// # Errors
@@ -88,17 +93,35 @@ impl<D: RowDecoder> Rows<D> {
     }
 
     /// The results of the row of its batch that `set` is.
-    ///
-    /// # Errors
-    /// A sentence: a tensor is missing or differs from the one announced, or an error of the driver.
     pub fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
         let (batch, number) = set.batch(self.frame);
         let tensors = self.read(batch.tensors())?;
         let found = match side.on_device(&tensors)? {
+            Some((_, stream)) if !self.decoder.is_on_gpu() => {
+                stream.counters().fallbacks.add(1);
+                self.on_cpu(set)
+            }
             Some((tensors, stream)) => self.on_gpu(&batch, number, &tensors, &stream),
             None => self.on_cpu(set),
         };
         found.map_err(|e| e.to_string())
+    }
+
+    /// Decodes each of `sets`, and hands it and its results to `put`.
+    ///
+    /// # Errors
+    /// A sentence: a tensor is missing or differs from the one announced, an error of the driver, or what `put` returns.
+    pub fn find_each(
+        &mut self,
+        sets: &[TensorSet],
+        side: &Side,
+        mut put: impl FnMut(&TensorSet, D::Found) -> Result<(), String>,
+    ) -> Result<(), String> {
+        for set in sets {
+            let found = self.find(set, side)?;
+            put(set, found)?;
+        }
+        Ok(())
     }
 
     fn read(&self, all: &[Tensor]) -> Result<Vec<Tensor>, String> {

@@ -39,27 +39,36 @@ pub struct FusedPreproc {
 
 impl FusedPreproc {
     fn prepare(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<Maker, String> {
-        let info =
-            gst_video::VideoInfo::from_caps(incaps).map_err(|e| format!("{incaps} is no video: {e}"))?;
+        let info = gst_video::VideoInfo::from_caps(incaps).map_err(|e| {
+            format!("{incaps} are not video caps ({e}). Put videoconvert before this element")
+        })?;
         let s = outcaps.structure(0).ok_or("there are no caps behind this element")?;
         let (params, rules) = {
             let settings = lock(&self.settings);
             settings.check()?;
             let params = settings.params(s);
-            let rules = settings.rules(s, params.resize);
+            settings.check_crop(params.resize)?;
+            let rules = settings.rules(s, &params);
             (params, rules)
         };
         let name = s.get::<&str>("tensor-name").unwrap_or("input");
         gst::info!(CAT, imp = self, "{} becomes '{name}': {params:?}, {rules:?}", info.format());
         let stream = if in_cuda(incaps) {
             let session =
-                self.gpu.session().ok_or("the frames lie in CUDA memory, and there is no usable GPU")?;
+                self.gpu.session().ok_or("the frames are in CUDA memory, but there is no usable GPU. Put cudainferdownload before this element")?;
             Some(Arc::clone(session.stream()))
         } else {
             self.gpu.check_host()?;
             None
         };
         Maker::new(info, params, rules, name, stream)
+    }
+
+    /// Why BaseTransform finds no caps for the elements downstream, which it does not report itself; `None` if it finds some.
+    fn unwanted(&self, caps: &gst::Caps) -> Option<String> {
+        let accepted = self.obj().static_pad("src")?.peer_query_caps(None);
+        let made = self.transform_caps(gst::PadDirection::Sink, caps, None)?;
+        (!made.can_intersect(&accepted)).then(|| caps::misfit(caps, &caps::without_tensors(&accepted)))
     }
 }
 
@@ -208,7 +217,15 @@ impl BaseTransformImpl for FusedPreproc {
         if streams::concerns(&event) {
             lock(&self.turns).see(&event);
         }
-        self.parent_sink_event(event)
+        let caps = match event.view() {
+            gst::EventView::Caps(event) => Some(event.caps_owned()),
+            _ => None,
+        };
+        let handled = self.parent_sink_event(event);
+        if let Some(why) = caps.filter(|_| !handled).and_then(|caps| self.unwanted(&caps)) {
+            notice::refused_caps(&*self.obj(), &why);
+        }
+        handled
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
@@ -226,10 +243,7 @@ impl BaseTransformImpl for FusedPreproc {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        if let Some(source) = self.obj().static_pad("src") {
-            order::promise_for(&source, query);
-        }
+        order::propose(query, Some(self.obj().upcast_ref()));
         Ok(())
     }
 

@@ -8,7 +8,8 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
-    CudaPreproc, CudaRegionPreproc, Params, Preproc, PreprocError, RegionPreproc,
+    CudaPartPreproc, CudaPreproc, CudaRegionPreproc, Params, Part, PartPreproc, Preproc, PreprocError,
+    RegionPreproc,
 };
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
@@ -18,13 +19,14 @@ use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{MappedCudaFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Tensor, TensorSet};
+use crate::model::enums::tensor::RoiCrop;
 use crate::video;
 
 /// What negotiation decided.
 pub(super) struct Maker {
     info: gst_video::VideoInfo,
     format: FrameFormat,
-    side: Side,
+    preprocessor: Preprocessor,
     /// Of a tensor alone.
     desc: TensorDesc,
     input: [usize; 2],
@@ -39,17 +41,26 @@ pub(super) struct Maker {
 enum TensorSource {
     Frame(Affine),
     Regions(Chooser),
+    Parts(Chooser),
 }
 
-/// Where the frames lie, and so where tensors are made.
-enum Side {
-    Cpu(Kind<Preproc, RegionPreproc>),
-    Gpu(Kind<CudaPreproc, CudaRegionPreproc>, Arc<CudaStream>),
+/// Where in a frame the tensors are made from.
+struct Places {
+    maps: Vec<Affine>,
+    /// Of parts, as many as maps.
+    parts: Vec<Part>,
 }
 
-enum Kind<F, R> {
+/// What makes tensors, where the frames lie.
+enum Preprocessor {
+    Cpu(Kind<Preproc, RegionPreproc, PartPreproc>),
+    Gpu(Kind<CudaPreproc, CudaRegionPreproc, CudaPartPreproc>, Arc<CudaStream>),
+}
+
+enum Kind<F, R, P> {
     Frame(Box<F>),
     Regions(Box<R>),
+    Parts(Box<P>),
 }
 
 impl Maker {
@@ -69,41 +80,55 @@ impl Maker {
         let input = [params.width, params.height];
         let ty = params.ty;
         let failed = |e: PreprocError| e.to_string();
-        let (side, dims, bytes, to_frame) = match (stream, &rules) {
+        let cut = rules.as_ref().map(|rules| rules.crop == RoiCrop::Pixels);
+        let (preprocessor, dims, bytes, to_frame) = match (stream, cut) {
             (None, None) => {
                 let preproc = Preproc::new(format, params).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
-                (Side::Cpu(Kind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
+                (Preprocessor::Cpu(Kind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
             }
-            (None, Some(_)) => {
+            (None, Some(true)) => {
+                let preproc = PartPreproc::new(format, params).map_err(failed)?;
+                let (dims, bytes) = (preproc.dims(), preproc.bytes());
+                (Preprocessor::Cpu(Kind::Parts(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
+            }
+            (None, Some(false)) => {
                 let preproc = RegionPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Side::Cpu(Kind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
+                (Preprocessor::Cpu(Kind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
             (Some(stream), None) => {
                 let preproc = CudaPreproc::new(format, params, &stream).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
-                (Side::Gpu(Kind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
+                (Preprocessor::Gpu(Kind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
             }
-            (Some(stream), Some(_)) => {
+            (Some(stream), Some(true)) => {
+                let preproc = CudaPartPreproc::new(format, params, &stream).map_err(failed)?;
+                let (dims, bytes) = (preproc.dims(), preproc.bytes());
+                (Preprocessor::Gpu(Kind::Parts(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+            }
+            (Some(stream), Some(false)) => {
                 let preproc = CudaRegionPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Side::Gpu(Kind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+                (Preprocessor::Gpu(Kind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
             }
         };
-        let allocator = match &side {
-            Side::Cpu(_) => None,
-            Side::Gpu(_, stream) => Some(TensorAllocator::new(stream).map_err(|e| e.to_string())?),
+        let allocator = match &preprocessor {
+            Preprocessor::Cpu(_) => None,
+            Preprocessor::Gpu(_, stream) => Some(TensorAllocator::new(stream).map_err(|e| e.to_string())?),
         };
         let source = match rules {
             None => TensorSource::Frame(to_frame),
-            Some(rules) => TensorSource::Regions(Chooser::new(rules, input, [format.width, format.height])),
+            Some(rules) => {
+                let chooser = Chooser::new(rules, input, [format.width, format.height]);
+                if cut == Some(true) { TensorSource::Parts(chooser) } else { TensorSource::Regions(chooser) }
+            }
         };
         let pools = Pools { bytes, allocator, pools: HashMap::new() };
         Ok(Self {
             info,
             format,
-            side,
+            preprocessor,
             desc: TensorDesc::fixed(name, ty, &dims),
             input,
             bytes,
@@ -120,19 +145,29 @@ impl Maker {
         buffer: &mut gst::BufferRef,
         turns: &mut Turns,
     ) -> Result<(Vec<TensorSet>, usize), String> {
-        let (chosen, skipped) = match &mut self.source {
-            TensorSource::Frame(to_frame) => (vec![(None, *to_frame)], 0),
+        let (chosen, parts, skipped) = match &self.source {
+            TensorSource::Frame(to_frame) => (vec![(None, *to_frame)], Vec::new(), 0),
             TensorSource::Regions(chooser) => {
                 let (regions, skipped) = chooser.choose(&objects(buffer), turns);
-                (regions.into_iter().map(|(object, region)| (Some(object), region)).collect(), skipped)
+                let chosen = regions.into_iter().map(|(object, region)| (Some(object), region)).collect();
+                (chosen, Vec::new(), skipped)
+            }
+            TensorSource::Parts(chooser) => {
+                let (parts, skipped) = chooser.choose_parts(&objects(buffer), turns);
+                let chosen = parts.iter().map(|(object, part)| Ok((Some(*object), self.part_map(part)?)));
+                (
+                    chosen.collect::<Result<_, String>>()?,
+                    parts.iter().map(|(_, part)| *part).collect(),
+                    skipped,
+                )
             }
         };
         if chosen.is_empty() {
             return Ok((Vec::new(), skipped));
         }
-        let maps: Vec<Affine> = chosen.iter().map(|(_, to_frame)| *to_frame).collect();
-        let mut data = self.pools.acquire(maps.len())?;
-        self.fill(buffer, &maps, &mut data)?;
+        let places = Places { maps: chosen.iter().map(|(_, to_frame)| *to_frame).collect(), parts };
+        let mut data = self.pools.acquire(places.maps.len())?;
+        self.fill(buffer, &places, &mut data)?;
         let sets = chosen.into_iter().enumerate().map(|(row, (object, to_frame))| {
             let data = if object.is_some() { self.row(&data, row)? } else { data.clone() };
             let tensors = vec![Tensor { desc: self.desc.clone(), data }];
@@ -141,15 +176,27 @@ impl Maker {
         Ok((sets.collect::<Result<_, String>>()?, skipped))
     }
 
+    /// Where the tensor of a part lies in the frame.
+    fn part_map(&self, part: &Part) -> Result<Affine, String> {
+        let map = match &self.preprocessor {
+            Preprocessor::Cpu(Kind::Parts(preproc)) => preproc.affine(part),
+            Preprocessor::Gpu(Kind::Parts(preproc), _) => preproc.affine(part),
+            Preprocessor::Cpu(_) | Preprocessor::Gpu(..) => {
+                return Err("parts of the frame are not prepared for".into());
+            }
+        };
+        map.map_err(|e| e.to_string())
+    }
+
     fn fill(
         &mut self,
         buffer: &mut gst::BufferRef,
-        maps: &[Affine],
+        Places { maps, parts }: &Places,
         data: &mut gst::Buffer,
     ) -> Result<(), String> {
         let bytes = self.bytes * maps.len();
-        match &mut self.side {
-            Side::Cpu(preproc) => {
+        match &mut self.preprocessor {
+            Preprocessor::Cpu(preproc) => {
                 let mapped = MappedHostFrame::read(buffer, &self.info).map_err(|e| e.to_string())?;
                 let frame = video::frame(&self.format, &mapped).map_err(|e| e.to_string())?;
                 let tensor = data.get_mut().ok_or("the tensor is in use")?;
@@ -158,19 +205,21 @@ impl Maker {
                 match preproc {
                     Kind::Frame(preproc) => preproc.run(&frame, tensor),
                     Kind::Regions(preproc) => preproc.run(&frame, maps, tensor),
+                    Kind::Parts(preproc) => preproc.run(&frame, parts, tensor),
                 }
                 .map_err(|e| e.to_string())?;
             }
-            Side::Gpu(preproc, stream) => {
+            Preprocessor::Gpu(preproc, stream) => {
                 let memory = device_memory(data).ok_or("the tensor does not lie on the GPU")?;
                 let mapped = MappedCudaFrame::read(buffer, &self.info, stream).map_err(|e| e.to_string())?;
                 let frame = video::device_frame(&self.format, &mapped).map_err(|e| e.to_string())?;
-                let enqueue = || -> Result<(), PreprocError> {
+                let mut enqueue = || -> Result<(), PreprocError> {
                     memory.begin_write(stream)?;
                     let tensor = memory.slice().first(bytes);
-                    stream.sampled(|| match &*preproc {
+                    stream.sampled(|| match preproc {
                         Kind::Frame(preproc) => preproc.run(stream, &[frame], tensor),
                         Kind::Regions(preproc) => preproc.run(stream, &frame, maps, tensor),
+                        Kind::Parts(preproc) => preproc.run(stream, &frame, parts, tensor),
                     })?;
                     memory.end_write(stream)?;
                     Ok(())

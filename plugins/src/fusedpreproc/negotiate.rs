@@ -6,8 +6,8 @@ use cudainfer_kernels::tensor::TensorType;
 use super::enums::Roi;
 use super::regions::Rules;
 use crate::caps;
-use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize};
-use crate::nick::{from_nick, nick};
+use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize, RoiCrop};
+use crate::nick::{from_nick, nick, nicks};
 
 /// The properties; what is not set is left to the model.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,7 @@ pub(super) struct Settings {
     pub layout: Layout,
     pub order: ChannelOrder,
     pub resize: Resize,
+    pub crop_ratio: Option<f64>,
     pub interpolation: Interpolation,
     pub scale: Option<f64>,
     pub mean: Vec<f64>,
@@ -28,6 +29,7 @@ pub(super) struct Settings {
     pub roi: Roi,
     pub roi_padding: Option<f64>,
     pub roi_size: Option<u32>,
+    pub roi_crop: RoiCrop,
     pub classes: String,
     pub min_size: u32,
     pub interval: u32,
@@ -50,10 +52,10 @@ pub(super) fn possible() -> gst::Structure {
     gst::Structure::builder("possible")
         .field("tensor-width", size())
         .field("tensor-height", size())
-        .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8"]))
+        .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8", "int32"]))
         .field("tensor-layout", gst::List::new(["nchw", "nhwc"]))
         .field("tensor-channels", gst::List::new([3, 1]))
-        .field("tensor-resize", gst::List::new(["letterbox", "stretch", "center-crop"]))
+        .field("tensor-resize", gst::List::new(nicks::<Resize>()))
         .build()
 }
 
@@ -72,6 +74,20 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Checks that a crop's ratio has a crop.
+    ///
+    /// # Errors
+    /// A sentence that names both properties.
+    pub fn check_crop(&self, resized: preproc::Resize) -> Result<(), String> {
+        match self.crop_ratio {
+            Some(ratio) if resized != preproc::Resize::CenterCrop => Err(format!(
+                "the property crop-ratio is {ratio}, but resize is {}: set resize=center-crop, or do not set crop-ratio",
+                nick(resize(resized))
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Fills every field of `s`, one structure of what this element can make and the model accepts: from the
@@ -106,6 +122,11 @@ impl Settings {
         let params = self.params(s);
         s.set("tensor-order", nick(order(params.channels)));
         s.set("tensor-resize", nick(resize(params.resize)));
+        if params.resize == preproc::Resize::CenterCrop {
+            s.set("tensor-crop-ratio", params.crop_ratio);
+        } else {
+            s.remove_field("tensor-crop-ratio");
+        }
         s.set("tensor-interpolation", nick(interpolation(params.interpolation)));
         s.set("tensor-padding", i32::from(params.padding));
         s.set("tensor-scale", f64::from(params.scale));
@@ -113,15 +134,18 @@ impl Settings {
         s.set("tensor-std", gst::Array::new(params.std.iter().map(|v| f64::from(*v))));
         if self.roi == Roi::Objects {
             s.set(caps::ROI, nick(self.roi));
+            s.set("tensor-roi-crop", nick(self.crop(s, params.interpolation)));
+        } else {
+            s.remove_field("tensor-roi-crop");
         }
-        if matches!(params.ty, TensorType::UInt8 | TensorType::Int8) {
+        if matches!(params.ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32) {
             s.set("tensor-quant-scale", f64::from(params.quant_scale));
             s.set("tensor-zero-point", params.zero_point);
         }
     }
 
     /// Which objects' regions are cut out and how, if any: the property where it is set, else the caps' field, else the default.
-    pub fn rules(&self, s: &gst::StructureRef, resize: preproc::Resize) -> Option<Rules> {
+    pub fn rules(&self, s: &gst::StructureRef, params: &Params) -> Option<Rules> {
         (self.roi == Roi::Objects).then(|| {
             let size = s.get::<i32>("tensor-roi-size").ok().and_then(|size| u32::try_from(size).ok());
             let padding = self.roi_padding.or_else(|| s.get("tensor-roi-padding").ok());
@@ -132,9 +156,25 @@ impl Settings {
                 interval: self.interval.into(),
                 padding: padding.unwrap_or(ROI_PADDING) as f32,
                 size: self.roi_size.or(size).unwrap_or(ROI_SIZE),
-                resize,
+                resize: params.resize,
+                crop_ratio: params.crop_ratio as f32,
+                crop: self.crop(s, params.interpolation),
             }
         })
+    }
+
+    /// How regions are cut: the property where it is set, else the caps' field, else as the interpolation needs it.
+    fn crop(&self, s: &gst::StructureRef, interpolation: preproc::Interpolation) -> RoiCrop {
+        use preproc::Interpolation as I;
+        let wish = || from_nick::<RoiCrop>(s.get::<&str>("tensor-roi-crop").ok()?);
+        let by_interpolation = || match interpolation {
+            I::PilBilinear | I::PilBicubic => RoiCrop::Pixels,
+            I::Bilinear | I::Nearest | I::Area => RoiCrop::Box,
+        };
+        match self.roi_crop {
+            RoiCrop::Auto => wish().unwrap_or_else(by_interpolation),
+            set => set,
+        }
     }
 
     /// The kernel's parameters: the property where it is set, else the caps' field, else the default.
@@ -144,7 +184,7 @@ impl Settings {
         let wish = |field| s.get::<&str>(field).ok();
         let number = |set: Option<f64>, field| set.or_else(|| s.get::<f64>(field).ok());
         let ty = wish("tensor-type").and_then(|t| t.parse().ok()).unwrap_or(defaults.ty);
-        let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8);
+        let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32);
         let channels =
             self.order.kernel().or_else(|| from_nick::<ChannelOrder>(wish("tensor-order")?)?.kernel());
         let channels = match (size("tensor-channels"), channels) {
@@ -154,14 +194,19 @@ impl Settings {
         };
         let padding = s.get::<i32>("tensor-padding").ok().and_then(|v| u8::try_from(v).ok());
         let padding = self.padding.and_then(|v| u8::try_from(v).ok()).or(padding);
+        let resize = self
+            .resize
+            .kernel()
+            .or_else(|| from_nick::<Resize>(wish("tensor-resize")?)?.kernel())
+            .unwrap_or(defaults.resize);
+        // The sidecar's belongs to its resize, which a property may have overridden.
+        let cropped = resize == preproc::Resize::CenterCrop;
+        let crop_ratio = number(self.crop_ratio, "tensor-crop-ratio").filter(|_| cropped);
         Params {
             width: size("tensor-width"),
             height: size("tensor-height"),
-            resize: self
-                .resize
-                .kernel()
-                .or_else(|| from_nick::<Resize>(wish("tensor-resize")?)?.kernel())
-                .unwrap_or(defaults.resize),
+            resize,
+            crop_ratio: crop_ratio.unwrap_or(defaults.crop_ratio),
             interpolation: self
                 .interpolation
                 .kernel()
@@ -213,6 +258,7 @@ fn order(value: preproc::ChannelOrder) -> ChannelOrder {
 fn resize(value: preproc::Resize) -> Resize {
     match value {
         preproc::Resize::Letterbox => Resize::Letterbox,
+        preproc::Resize::LetterboxTopLeft => Resize::LetterboxTopLeft,
         preproc::Resize::Stretch => Resize::Stretch,
         preproc::Resize::CenterCrop => Resize::CenterCrop,
     }
@@ -223,5 +269,7 @@ fn interpolation(value: preproc::Interpolation) -> Interpolation {
         preproc::Interpolation::Bilinear => Interpolation::Bilinear,
         preproc::Interpolation::Nearest => Interpolation::Nearest,
         preproc::Interpolation::Area => Interpolation::Area,
+        preproc::Interpolation::PilBilinear => Interpolation::PilBilinear,
+        preproc::Interpolation::PilBicubic => Interpolation::PilBicubic,
     }
 }

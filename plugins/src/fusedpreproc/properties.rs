@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use cudainfer_kernels::preproc::{MAX_SIDE, Params};
+use cudainfer_kernels::preproc::{MAX_SIDE, MIN_CROP_RATIO, Params};
 
 use super::negotiate::{ROI_PADDING, ROI_SIZE, Settings};
 use crate::property::{Table, property};
@@ -39,6 +39,15 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(Settings, layout, (), "Layout", "Order of the tensor's dimensions; must fit the model"),
         property!(Settings, "channels" = order, (), "Channels", "Order of the tensor's channels"),
         property!(Settings, resize, (), "Resize", "How the frame is fitted into the tensor"),
+        property!(
+            Settings,
+            crop_ratio?,
+            MIN_CROP_RATIO..=1.0,
+            defaults.crop_ratio,
+            "Crop ratio",
+            "With resize=center-crop: size of the tensor as a fraction of what the frame is resized to before it is cropped, \
+             as 0.875 for 224 pixels of 256 (timm's crop_pct). If not set: the sidecar's, else 1",
+        ),
         property!(
             Settings,
             interpolation,
@@ -96,7 +105,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Zero point",
             format!(
                 "Integer that represents 0 in an integer tensor. If not set: the sidecar's, else {zero_point} for uint8 and \
-                 -128 for int8"
+                 int32, and -128 for int8"
             ),
         ),
         property!(
@@ -127,6 +136,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                 "With roi=objects: size of every region, as the number of frame pixels along the tensor's longer side; 0 uses \
                  each object's box. If not set: the sidecar's, else {ROI_SIZE}"
             ),
+        ),
+        property!(
+            Settings,
+            roi_crop,
+            (),
+            "Crop of regions",
+            "With roi=objects: how an object's region is cut from the frame; a model finds most with the crops that it was \
+             trained on",
         ),
         property!(
             Settings,

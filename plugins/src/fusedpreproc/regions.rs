@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::preproc::{Fit, Resize, region};
+use cudainfer_kernels::preproc::{Fit, Part, Resize, as_mmpose, part, region};
 
 use crate::meta::object::{KeypointsParam, Object};
+use crate::model::enums::tensor::RoiCrop;
 use crate::streams::PerStream;
 
 /// Regions of a frame at most. Objects beyond are left out, and counted.
@@ -25,6 +26,9 @@ pub(super) struct Rules {
     /// Frame pixels of the tensor's longer side, whatever the object's size; 0 goes by its box.
     pub size: u32,
     pub resize: Resize,
+    /// Of [`Resize::CenterCrop`]: how much of the box's middle is shown, from 0 to 1.
+    pub crop_ratio: f32,
+    pub crop: RoiCrop,
 }
 
 /// When a stream's objects were last looked at.
@@ -76,6 +80,20 @@ impl Chooser {
     /// The objects of the next frame to look at, by `id`, and where the tensor's pixels lie in the frame. Also how many others
     /// there are that should be looked at, but have no region in the frame, or no room.
     pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> (Vec<(i32, Affine)>, usize) {
+        self.choose_by(objects, turns, |rect, angle| self.region(rect, angle))
+    }
+
+    /// The same, and the parts of the frame that are cut out, in whole pixels.
+    pub fn choose_parts(&self, objects: &[Object], turns: &mut Turns) -> (Vec<(i32, Part)>, usize) {
+        self.choose_by(objects, turns, |rect, angle| self.part(rect, angle))
+    }
+
+    fn choose_by<T>(
+        &self,
+        objects: &[Object],
+        turns: &mut Turns,
+        place: impl Fn(Rect, f32) -> Option<T>,
+    ) -> (Vec<(i32, T)>, usize) {
         let interval = self.rules.interval;
         let (mut regions, mut skipped) = (Vec::new(), 0);
         for object in objects {
@@ -85,7 +103,7 @@ impl Chooser {
             if !wanted || rect.w < *min_size || rect.h < *min_size || !turns.is_due(object, interval) {
                 continue;
             }
-            match self.region(rect, object.angle).filter(|_| regions.len() < MOST) {
+            match place(rect, object.angle).filter(|_| regions.len() < MOST) {
                 Some(region) => regions.push((object.id, region)),
                 None => skipped += 1,
             }
@@ -102,16 +120,40 @@ impl Chooser {
         let (rect, fit) = match resize {
             _ if size > 0 => (rect, Fit::Fixed(size as f32)),
             Resize::Letterbox => (rect, Fit::Letterbox),
+            Resize::LetterboxTopLeft => (rect, Fit::LetterboxTopLeft),
             Resize::Stretch => (rect, Fit::Stretch),
             Resize::CenterCrop => (self.middle(rect), Fit::Letterbox),
         };
-        region(rect, angle, padding, fit, self.tensor, self.frame)
+        let map = region(rect, angle, padding, fit, self.tensor, self.frame)?;
+        Some(match self.rules.crop {
+            RoiCrop::Mmpose => as_mmpose(&map, false, self.tensor),
+            RoiCrop::MmposeUdp => as_mmpose(&map, true, self.tensor),
+            RoiCrop::Auto | RoiCrop::Box | RoiCrop::Pixels => map,
+        })
+    }
+
+    /// The upright box around a turned one, in whole pixels.
+    fn part(&self, Rect { x, y, w, h }: Rect, angle: f32) -> Option<Part> {
+        let Rules { padding, size, .. } = self.rules;
+        let (sin, cos) = (angle.sin().abs(), angle.cos().abs());
+        let (wide, high) = if size > 0 {
+            let [width, height] = self.tensor.map(|side| side as f32);
+            let scale = size as f32 / width.max(height);
+            (width * scale, height * scale)
+        } else if angle == 0.0 {
+            (w * padding, h * padding)
+        } else {
+            ((cos * w + sin * h) * padding, (sin * w + cos * h) * padding)
+        };
+        let around = Rect { x: x + (w - wide) / 2.0, y: y + (h - high) / 2.0, w: wide, h: high };
+        part(around, 1.0, self.frame)
     }
 
     /// The largest part of a box, around its centre, that has the tensor's aspect ratio.
     fn middle(&self, Rect { x, y, w, h }: Rect) -> Rect {
         let [width, height] = self.tensor.map(|side| side as f32);
         let scale = (w / width).min(h / height);
+        let scale = scale * self.rules.crop_ratio;
         let (inner_w, inner_h) = (width * scale, height * scale);
         Rect { x: x + (w - inner_w) / 2.0, y: y + (h - inner_h) / 2.0, w: inner_w, h: inner_h }
     }

@@ -1,17 +1,20 @@
 use std::sync::{LazyLock, Mutex};
 
-use cudainfer_kernels::detect::{self as kernels, choose};
+use cudainfer_kernels::detect as kernels;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
+use super::contradictions::{self, Choice};
 use super::masks;
 use super::objects::Objects;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps::{self, ModelOutputs};
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
+};
 use crate::model::ModelInfo;
 use crate::sync::lock;
 
@@ -25,23 +28,15 @@ pub struct GpuNms {
 }
 
 impl GpuNms {
-    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<kernels::Decoder, String> {
+    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<Choice, String> {
         let model = ModelOutputs::of(incaps)?;
-        let settings = lock(&self.settings);
-        choose(&model.outputs, model.input, settings.decoder(info), &settings.hints(info)).map_err(|e| {
-            match (info.output.keypoints, info.skeleton.points.len()) {
-                (None, points @ 1..) if !matches!(e, kernels::DetectError::Keypoints { .. }) => {
-                    format!("{e} (the skeleton in the model's sidecar has {points} points: so many keypoints are expected)")
-                }
-                _ => e.to_string(),
-            }
-        })
+        contradictions::choose(&lock(&self.settings), &model, info)
     }
 
     /// The caps of the frames that go on, from those that arrive: with tensors only if an element downstream asks for them.
     fn outgoing(&self, caps: &gst::Caps, offered: &gst::Caps, info: &ModelInfo) -> gst::Caps {
         let peer = self.obj().static_pad("src").map(|src| src.peer_query_caps(None));
-        masks::fixate(caps, offered, peer.as_ref(), || self.choose(caps, info).ok())
+        masks::fixate(caps, offered, peer.as_ref(), || Some(self.choose(caps, info).ok()?.decoder))
     }
 }
 
@@ -87,7 +82,7 @@ impl ElementImpl for GpuNms {
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
         static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &masks::src_template()));
+            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &hand_on::src_template()));
         &TEMPLATES
     }
 }
@@ -103,11 +98,14 @@ impl BaseTransformImpl for GpuNms {
         from: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        Some(masks::transform(direction, from, filter))
+        Some(hand_on::transform(direction, from, filter))
     }
 
     fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
         let other = if direction == gst::PadDirection::Sink {
+            // Where nothing is linked, BaseTransform offers only the caps that come in, tensors and all.
+            let linked = self.obj().static_pad("src").is_some_and(|src| src.is_linked());
+            let other = if linked { other } else { hand_on::transform(direction, caps, None) };
             self.outgoing(caps, &other, &self.ask_model(caps))
         } else {
             other
@@ -118,31 +116,39 @@ impl BaseTransformImpl for GpuNms {
 
 impl DecodingElementImpl for GpuNms {
     const COUNTS: &'static [&'static str] = &["objects", "candidates", "non-finite", "truncated"];
-    const NON_FINITE: &'static str = "candidates of this frame";
+    const NON_FINITE: &'static str =
+        "candidates of this frame (with such a value, or with a label or number of boxes that cannot be)";
 
     fn category() -> gst::DebugCategory {
         *CAT
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
-        let info = incoming.info;
-        let decoder = self.choose(incoming.caps, info)?;
+        let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let params = lock(&self.settings).params(info, decoder.kind())?;
+        let params = lock(&self.settings).params(&info, &decoder)?;
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
             check_masks(&decoder)?;
         }
         let frame = caps::frame_size(incoming.caps);
-        Ok(Box::new(Objects::new(decoder, params, info.clone(), frame, with_masks)?))
+        Ok(Box::new(Objects::new(decoder, params, info, frame, with_masks)?))
+    }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let Ok(choice) = self.choose(incoming.caps, incoming.info) else { return Reading::default() };
+        let what = choice.reading(&lock(&self.settings), incoming.model);
+        let sidecar = choice.info.to_toml(choice.value());
+        let warnings = choice.warning.into_iter().collect();
+        Reading { sidecar, warnings, ..Reading::of(incoming, &choice.info, &what) }
     }
 
     fn hands_on(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
         let Some(src) = self.obj().static_pad("src") else { return Ok(None) };
-        let offered = masks::transform(gst::PadDirection::Sink, caps, Some(&src.peer_query_caps(None)));
+        let offered = hand_on::transform(gst::PadDirection::Sink, caps, Some(&src.peer_query_caps(None)));
         let outgoing = self.outgoing(caps, &offered, info);
         if caps::has_tensors(&outgoing) {
-            check_masks(&self.choose(caps, info)?)?;
+            check_masks(&self.choose(caps, info)?.decoder)?;
         }
         Ok(Some(outgoing))
     }
@@ -153,8 +159,8 @@ fn check_masks(decoder: &kernels::Decoder) -> Result<(), String> {
     let kind = decoder.kind();
     decoder.masks().map(drop).ok_or_else(|| {
         format!(
-            "an element downstream needs tensors, but decoder {kind} has no masks to pass on: remove that element or its \
-             caps, or use a model of decoder yolo-seg"
+            "an element downstream needs tensors, but decoder {kind} has no masks to pass on. Remove that element or its \
+             caps, or set a model of decoder yolo-seg"
         )
     })
 }

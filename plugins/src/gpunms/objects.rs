@@ -49,25 +49,6 @@ impl Objects {
         let rows = Rows::new(detections, key, Vec::new(), frame)?;
         Ok(Self { rows, decoder, info, points, with_masks })
     }
-
-    fn put(&self, found: &Found, frame: &mut gst::BufferRef) {
-        let first = objects(frame).len();
-        let mut points = found.attached.keypoints.chunks_exact(self.points.count().max(1));
-        for (id, detection) in (first..).zip(&found.detections) {
-            let object = Object {
-                id: i32::try_from(id).unwrap_or(i32::MAX),
-                label: self.info.label(detection.class),
-                detection: Some(DetectionParam {
-                    rect: detection.rect,
-                    confidence: detection.confidence,
-                    label_id: detection.class,
-                }),
-                keypoints: points.next().map(|points| self.points.param(points)),
-                ..Object::default()
-            };
-            object.put(frame, &detection.rect);
-        }
-    }
 }
 
 impl Decode for Objects {
@@ -78,19 +59,43 @@ impl Decode for Objects {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        for set in sets {
-            let found = self.rows.find(set, side)?;
+        let Self { rows, decoder, info, points, with_masks } = self;
+        rows.find_each(sets, side, |set, found| {
             counts.add("objects", found.detections.len());
             counts.add("candidates", found.outcome.candidates);
             counts.add("non-finite", found.outcome.non_finite);
             counts.add("truncated", found.outcome.truncated);
-            self.put(&found, frame);
-            if let ([_], true, Some(masks)) = (sets, self.with_masks, self.decoder.masks()) {
+            put(&found, info, points, frame);
+            if let ([_], true, Some(masks)) = (sets, *with_masks, decoder.masks()) {
                 let kept = masks::tensors(set, masks, &found.attached.coefficients);
-                TensorSet::put(&[kept.ok_or("a frame came without its prototypes")?], frame);
+                TensorSet::put(&[kept.ok_or("a frame came without its prototypes. Put the element that removes metadata from frames before fusedpreproc")?], frame);
             }
-        }
-        Ok(())
+            Ok(())
+        })
+    }
+}
+
+/// Puts what was found on the frame, as new objects.
+fn put(found: &Found, info: &ModelInfo, points: &Points, frame: &mut gst::BufferRef) {
+    let first = objects(frame).len();
+    let mut keypoints = found.attached.keypoints.chunks_exact(points.count().max(1));
+    let mut rotated = found.attached.rotated.iter();
+    for (id, detection) in (first..).zip(&found.detections) {
+        // One that is not rotated is an upright box as any other, and clamped to the frame.
+        let own = rotated.next().filter(|one| one.angle != 0.0);
+        let object = Object {
+            id: i32::try_from(id).unwrap_or(i32::MAX),
+            label: info.label(detection.class),
+            detection: Some(DetectionParam {
+                rect: own.map_or(detection.rect, |one| one.rect),
+                confidence: detection.confidence,
+                label_id: detection.class,
+            }),
+            angle: own.map_or(0.0, |one| one.angle),
+            keypoints: keypoints.next().map(|keypoints| points.param(keypoints)),
+            ..Object::default()
+        };
+        object.put(frame, &detection.rect);
     }
 }
 
@@ -104,6 +109,10 @@ impl RowDecoder for Detections {
     type Cpu = Box<Detector>;
     type Gpu = Box<CudaDetector>;
     type Found = Found;
+
+    fn is_on_gpu(&self) -> bool {
+        self.decoder.kind().is_on_gpu()
+    }
 
     fn cpu(&self) -> Result<Self::Cpu, Failure> {
         Ok(Box::new(Detector::new(self.decoder.clone(), self.params.clone())?))

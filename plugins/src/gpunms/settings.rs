@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use cudainfer_kernels::detect::{DecoderKind, Hints, Nms, Params};
+use cudainfer_kernels::detect::{self as kernels, DecoderKind, Hints, Nms, Params};
 
 use crate::model::ModelInfo;
+use crate::model::Priors;
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::property::{Table, property};
 use crate::stats;
@@ -19,11 +20,14 @@ pub(super) struct Settings {
     class_confidence: String,
     class_iou: String,
     classes: String,
+    multi_label: Option<bool>,
     sigma: Option<f32>,
     top_k_before: Option<u32>,
     top_k_after: Option<u32>,
     min_width: f32,
     min_height: f32,
+    map_threshold: Option<f32>,
+    unclip_ratio: Option<f32>,
 }
 
 /// The element's own properties.
@@ -39,7 +43,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             0.0..=1.0,
             defaults.confidence,
             "Confidence threshold",
-            "Minimum confidence of a box. If not set: the sidecar's, else the default",
+            "Minimum confidence of a box. If not set: the sidecar's, else the default, which is 0.6 for decoder=db",
         ),
         property!(
             Settings,
@@ -73,6 +77,15 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
+            multi_label?,
+            (),
+            false,
+            "Multi-label",
+            "Whether every class of an anchor above the threshold is a candidate, not only the best. If not set: the sidecar's, \
+             else the decoder's, which is true for queries without softmax",
+        ),
+        property!(
+            Settings,
             sigma?,
             f32::MIN_POSITIVE..=100.0,
             SIGMA,
@@ -93,13 +106,31 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             1..=1_000_000,
             count(defaults.top_k_after),
             "Top k after NMS",
-            "Maximum number of boxes that are kept in a frame, the most confident first",
+            "Maximum number of boxes that are kept in a frame, the most confident first. If not set: the default, or the \
+             number of queries without softmax",
         ),
         property!(Settings, min_width, 0.0..=1e6, "Minimum width", "Minimum width of a box in frame pixels"),
+        property!(
+            Settings,
+            map_threshold?,
+            0.0..=1.0,
+            0.3,
+            "Map threshold",
+            "Minimum value of the pixels of text, for decoder=db. If not set: the sidecar's, else the default",
+        ),
+        property!(
+            Settings,
+            unclip_ratio?,
+            0.0..=10.0,
+            1.5,
+            "Unclip ratio",
+            "How much a line of text is widened on all sides, times its area by its perimeter, for decoder=db. If not set: the \
+             sidecar's, else the default",
+        ),
         property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
     ])
     .with([stats::param_spec(
-        "; objects, candidates (above the threshold), non-finite (dropped because of NaN or infinity), truncated (cut by \
+        "; objects, candidates (above the threshold), non-finite (dropped because of NaN, infinity or a label that no class has), truncated (cut by \
          top-k-before)",
     )])
 });
@@ -116,6 +147,11 @@ impl Settings {
         self.decoder.kernel().or(info.output.decoder.and_then(Decoder::kernel))
     }
 
+    /// The decoder that the property names.
+    pub fn named_decoder(&self) -> Option<DecoderKind> {
+        self.decoder.kernel()
+    }
+
     /// What else is known of the outputs.
     pub fn hints(&self, info: &ModelInfo) -> Hints {
         let defaults = Hints::default();
@@ -128,17 +164,21 @@ impl Settings {
             normalized: output.normalized,
             activation: output.activation,
             background: output.background,
+            row_format: output.row_format,
             keypoints: output.keypoints.or(points),
             size_unit: output.size_unit,
             axis_order: output.axis_order,
+            map_threshold: self.map_threshold.or(output.map_threshold),
+            unclip_ratio: self.unclip_ratio.or(output.unclip_ratio),
+            priors: info.priors.as_ref().map(Priors::kernel),
         }
     }
 
-    /// The thresholds and limits for such a decoder.
+    /// The thresholds and limits for this decoder.
     ///
     /// # Errors
     /// A sentence about a class that the model does not have or a number that is none.
-    pub fn params(&self, info: &ModelInfo, kind: DecoderKind) -> Result<Params, String> {
+    pub fn params(&self, info: &ModelInfo, decoder: &kernels::Decoder) -> Result<Params, String> {
         let defaults = Params::default();
         let nms = match (self.nms, info.output.nms) {
             (NmsMode::Auto, Some(nms)) => nms,
@@ -147,12 +187,15 @@ impl Settings {
         let sigma = self.sigma.unwrap_or(SIGMA);
         let count = |set: Option<u32>, default| set.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
         Ok(Params {
-            confidence: self.confidence.or(info.output.confidence).unwrap_or(defaults.confidence),
+            confidence: self
+                .confidence
+                .or(info.output.confidence)
+                .unwrap_or_else(|| decoder.kind().usual_confidence()),
             class_confidence: thresholds("class-confidence", &self.class_confidence, info)?,
             iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
             class_iou: thresholds("class-iou", &self.class_iou, info)?,
             nms: match nms {
-                NmsMode::Auto => kind.usual_nms(),
+                NmsMode::Auto => decoder.kind().usual_nms(),
                 NmsMode::ClassWise => Nms::ClassWise,
                 NmsMode::Agnostic => Nms::Agnostic,
                 NmsMode::SoftLinear => Nms::SoftLinear,
@@ -160,10 +203,14 @@ impl Settings {
                 NmsMode::None => Nms::None,
             },
             top_k_before: count(self.top_k_before, defaults.top_k_before),
-            top_k_after: count(self.top_k_after, defaults.top_k_after),
+            top_k_after: count(self.top_k_after, decoder.usual_top_k_after()),
             classes: list(&self.classes)
                 .map(|name| class("classes", name, info))
                 .collect::<Result<_, _>>()?,
+            multi_label: self
+                .multi_label
+                .or(info.output.multi_label)
+                .unwrap_or_else(|| decoder.usual_multi_label()),
             min_size: [self.min_width, self.min_height],
         })
     }
@@ -211,12 +258,42 @@ fn class(property: &str, name: &str, info: &ModelInfo) -> Result<u32, String> {
 mod tests {
     use super::*;
 
+    fn decoder(outputs: &[&str], kind: DecoderKind) -> kernels::Decoder {
+        let outputs: Vec<_> = outputs.iter().map(|text| text.parse().unwrap()).collect();
+        kernels::choose(&outputs, [640, 640], Some(kind), &Hints { classes: Some(80), ..Hints::default() })
+            .unwrap()
+    }
+
+    #[test]
+    fn what_is_not_set_is_what_the_decoders_library_does() {
+        let boxes = "pred_boxes:float32:1x200x4";
+        let of = |settings: &Settings, info: &ModelInfo, outputs: &[&str], kind| {
+            let params = settings.params(info, &decoder(outputs, kind)).unwrap();
+            (params.nms, params.multi_label, params.top_k_after)
+        };
+        let (info, settings) = (ModelInfo::default(), Settings::default());
+        let yolo = of(&settings, &info, &["o:float32:1x84x8400"], DecoderKind::Yolov8);
+        assert_eq!(yolo, (Nms::ClassWise, false, 300));
+        let detr = of(&settings, &info, &["logits:float32:1x200x81", boxes], DecoderKind::Queries);
+        assert_eq!(detr, (Nms::None, false, 300));
+        let logits = ["logits:float32:1x200x80", boxes];
+        assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::None, true, 200));
+        let settings = Settings {
+            multi_label: Some(false),
+            top_k_after: Some(100),
+            nms: NmsMode::ClassWise,
+            ..settings
+        };
+        assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::ClassWise, false, 100));
+    }
+
     #[test]
     fn classes_are_found_by_number_where_labels_are_unknown_and_named_in_the_error() {
         let info = ModelInfo::default();
+        let decoder = decoder(&["o:float32:1x84x8400"], DecoderKind::Yolov8);
         let settings =
             Settings { classes: "2, 7".into(), class_confidence: "2=0.5".into(), ..Settings::default() };
-        let params = settings.params(&info, DecoderKind::Yolov8).unwrap();
+        let params = settings.params(&info, &decoder).unwrap();
         assert_eq!(params.classes, [2, 7]);
         assert_eq!(params.class_confidence, [(2, 0.5)]);
         for (field, text) in
@@ -227,7 +304,7 @@ mod tests {
             } else {
                 Settings { class_confidence: text.into(), ..Settings::default() }
             };
-            let error = settings.params(&info, DecoderKind::Yolov8).unwrap_err();
+            let error = settings.params(&info, &decoder).unwrap_err();
             assert!(error.starts_with(field), "{error}");
         }
     }

@@ -21,7 +21,9 @@ pub enum InferenceError {
     #[error("{0}")]
     Library(String),
     /// The provider that was asked for does not work.
-    #[error("provider={provider} does not work here: {reason}. provider=auto takes the best that does")]
+    #[error(
+        "provider={provider} does not work here: {reason}. Set provider=auto to use the best one that works"
+    )]
     Provider {
         /// Its name.
         provider: String,
@@ -39,16 +41,30 @@ pub enum InferenceError {
     /// The GPU failed.
     #[error("{0}")]
     Device(#[from] DeviceError),
-    /// A run that failed.
-    #[error("ONNX Runtime failed to run the model: {0}")]
+    /// A run that ONNX Runtime failed: its own words, shortened.
+    #[error(
+        "ONNX Runtime failed to run the model: {0}. Check the input's width and height and the sidecar's [constants], or export \
+         the model again"
+    )]
+    Failed(String),
+    /// A run that failed otherwise.
+    #[error("the model could not be run: {0}")]
     Run(String),
+    /// No thread to run in.
+    #[error(
+        "no worker thread could be started ({0}). Raise the process's limits of memory and threads (ulimit -v, ulimit -u), or \
+         set fewer workers"
+    )]
+    Thread(String),
     /// A run for which there was not enough memory.
-    #[error("there is not enough memory to run the model: {0}")]
+    #[error(
+        "there is not enough memory to run the model ({0}). Set a smaller batch-size, or use a smaller model"
+    )]
     Memory(String),
     /// A tensor whose size cannot be.
     #[error(
-        "the tensor {tensor} cannot be that large: for a run of {rows} frames it would have more than 8 GiB, or not the bytes \
-         that its dimensions say. Export the model with smaller dimensions, or set a smaller batch-size"
+        "the tensor {tensor} cannot be that large: for a batch of {rows} frames it would have more than 8 GiB, or other bytes than its \
+         dimensions say. Export the model with smaller dimensions, or set a smaller batch-size"
     )]
     Size {
         /// Its description, for a frame alone.
@@ -58,8 +74,8 @@ pub enum InferenceError {
     },
     /// Outputs that cannot be told apart by frame.
     #[error(
-        "a batch of {rows} frames gives '{output}', which does not tell whose is what: its first dimension would have to \
-         be {rows}. Export the model with a batch in all its outputs, or set batch-size=1"
+        "a batch of {rows} frames gives '{output}', which cannot be divided among the frames: its first dimension should be \
+         {rows}. Export the model with a batch in all its outputs, or set batch-size=1"
     )]
     Batch {
         /// Rows of the run.

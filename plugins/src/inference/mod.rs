@@ -2,6 +2,7 @@
 //! of one model. `ort` makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of
 //! [`Runtime`].
 
+mod backend;
 mod cache;
 mod config;
 mod error;
@@ -27,9 +28,9 @@ use std::time::{Duration, Instant};
 use cudainfer_kernels::device::{Context, Counters};
 use cudainfer_kernels::tensor::TensorDesc;
 
+use self::backend::{Opened, loading};
 use self::cache::Cache;
-use self::runtime::{Opened, loading};
-use self::shape::zeros;
+use self::shape::{noise, zeros};
 use crate::files;
 use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
@@ -45,7 +46,7 @@ pub struct Engine {
     pub input: ImageInput,
     /// Its outputs, in the model's order.
     pub outputs: Vec<TensorDesc>,
-    /// The sidecar.
+    /// What is known of it: the sidecar, and what the model says itself as far as its inputs do not contradict it.
     pub info: ModelInfo,
     /// Where it runs.
     pub provider: Provider,
@@ -61,7 +62,7 @@ pub struct Engine {
     context: Option<Arc<Context>>,
     /// Whether it came from the cache.
     pub cached: bool,
-    /// What the user should know of, a sentence each: what in the cache was damaged.
+    /// What the user should know of, a sentence each: what the model says wrongly of itself, what in the cache was damaged.
     pub warnings: Vec<String>,
     cache: Mutex<Cache>,
 }
@@ -88,12 +89,14 @@ impl Engine {
             backend.open(config, counters, &mut cache, progress)?;
         let cached = cache.hit();
         let inputs = first.inputs().to_vec();
+        let (info, contradictions) = info.settle(&inputs, path);
         let input = ImageInput::of(&inputs, &info, path)?;
         let batch = batch_size(config, &input)?;
         first.reserve(batch);
         let outputs = first.outputs().to_vec();
         if outputs.is_empty() {
-            let why = "it has no output that is a tensor of numbers".to_owned();
+            let why =
+                "it has no output that is a tensor of numbers. Export it with such an output".to_owned();
             return Err(ModelError::Unfit(path.clone(), why).into());
         }
         let context = first.stream().map(|stream| Arc::clone(stream.context()));
@@ -108,7 +111,9 @@ impl Engine {
                 Ok::<(), InferenceError>(())
             })?;
         }
-        let mut warnings = cache.warnings();
+        let mut warnings = info.warnings.clone();
+        warnings.extend(contradictions);
+        warnings.extend(cache.warnings());
         warnings.extend(backend.warning(provider));
         let cache = Mutex::new(cache);
         Ok(Self {
@@ -153,9 +158,9 @@ impl Engine {
     }
 
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
-    /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that; those that
-    /// come out empty depend on the picture and stay open. Others' batches run in between. Returns the shape, complete, and how
-    /// long a run of a whole batch takes.
+    /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that and from
+    /// a run on noise; those that come out empty or different depend on the picture and stay open. Others' batches run in between.
+    /// Returns the shape, complete, and how long a run of a whole batch takes.
     ///
     /// # Errors
     /// The model does not run, or its outputs are not told apart by frame.
@@ -176,9 +181,14 @@ impl Engine {
         let images = vec![zeros.as_ref(); self.batch];
         let first = self.sessions.first().ok_or_else(|| InferenceError::Run("there is no session".into()))?;
         if !shape.is_known() {
-            let made = lock(first).run_on_host(&shape, &images[..1])?;
-            let made = row(&made, 0, shape.rows(1))?;
-            shape = shape.with_outputs(made, self.batch)?;
+            let noise = gst::Buffer::from_slice(noise(shape.given_bytes(), shape.given)?);
+            let [black, noisy] = [images[0], &noise].map(|image| {
+                let made = lock(first).run_on_host(&shape, &[image])?;
+                row(&made, 0, shape.rows(1))
+            });
+            let black = black?;
+            // A model that only this picture is too much for is left to the frames.
+            shape = shape.with_outputs([&black, noisy.as_ref().unwrap_or(&black)], self.batch)?;
         }
         let shape = Arc::new(shape);
         let mut took = Duration::ZERO;
@@ -225,7 +235,7 @@ const MOST_FRAMES: usize = 1024;
 fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceError> {
     if let Some(fixed) = input.batch.filter(|fixed| *fixed > MOST_FRAMES) {
         let why = format!(
-            "it takes {fixed} frames a run, and {MOST_FRAMES} serve at most: export it with an open batch dimension, or a \
+            "it takes batches of {fixed} frames, but may take at most {MOST_FRAMES}. Export it with an open batch dimension, or a \
              smaller one"
         );
         return Err(ModelError::Unfit(config.model.clone(), why).into());
@@ -236,7 +246,7 @@ fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceErr
             Err(ModelError::Unfit(
                 config.model.clone(),
                 format!(
-                    "batch-size={wanted}, but it takes {takes} a run: export it with an open batch dimension, or set \
+                    "batch-size={wanted}, but it takes {takes} a run. Export it with an open batch dimension, or set \
                      batch-size={fixed} or less"
                 ),
             )

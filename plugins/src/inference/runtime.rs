@@ -1,13 +1,8 @@
-//! Which libraries can run a model, and what each has to offer.
+//! Which libraries can run a model.
 
-use std::sync::Arc;
-
-use cudainfer_kernels::device::Counters;
-
-use super::cache::Cache;
+use super::backend::Backend;
 use super::ort::OnnxRuntime;
-use super::{Config, InferenceError, Progress, Provider, Session};
-use crate::nick::nick;
+use super::{Config, InferenceError};
 
 /// What runs models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,48 +21,4 @@ impl Runtime {
             Self::OnnxRuntime => Ok(Box::new(OnnxRuntime::start(config)?)),
         }
     }
-}
-
-/// A runtime that has been started.
-pub(super) trait Backend {
-    /// Its name and version, and what else tells its build apart: entries of the cache are only for it.
-    fn version(&self) -> String;
-
-    /// Opens the model on the provider that `config` asks for, or on the best that works. What it does on a GPU is counted in
-    /// `counters`; work that takes long is reported to `progress`.
-    ///
-    /// # Errors
-    /// What is missing, or why the model is refused.
-    fn open(
-        &self,
-        config: &Config,
-        counters: &Arc<Counters>,
-        cache: &mut Cache,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Opened, InferenceError>;
-
-    /// What the user should know before models run on this provider: a sentence or two.
-    fn warning(&self, provider: Provider) -> Option<String>;
-
-    /// Opens another session of the same model on the CPU.
-    ///
-    /// # Errors
-    /// As for [`Backend::open`].
-    fn open_another(&self, config: &Config, cache: &mut Cache) -> Result<Box<dyn Session>, InferenceError>;
-}
-
-/// The first session of a model.
-pub(super) struct Opened {
-    /// Where it runs.
-    pub provider: Provider,
-    pub session: Box<dyn Session>,
-    /// Why better providers do not run it, a sentence each.
-    pub refused: Vec<String>,
-}
-
-/// The progress message of a load that takes more than a second.
-pub(super) fn loading(config: &Config, provider: Provider) -> String {
-    let model = config.model.file_name().unwrap_or_default().to_string_lossy();
-    let verb = if provider == Provider::TensorRt { "building" } else { "loading" };
-    format!("{verb} {model} for {}", nick(provider))
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use half::f16;
 
 use super::InferenceError;
 use crate::memory::tensor::part;
@@ -94,17 +95,24 @@ impl RunShape {
         Ok(Self(tensors))
     }
 
-    /// The same with outputs as a run has made them; those that came out empty depend on the picture, and stay open.
+    /// The same with outputs as runs on two pictures have made them. Dimensions that came out empty, or different, depend on
+    /// the picture and stay open.
     ///
     /// # Errors
     /// As for [`RunShape::new`].
-    pub(super) fn with_outputs(self, made: Vec<Tensor>, batch: usize) -> Result<Self, InferenceError> {
-        let open = |output: Tensor| {
-            let mut desc = output.desc;
-            desc.dims.iter_mut().for_each(|dim| *dim = dim.filter(|dim| *dim > 0));
+    pub(super) fn with_outputs(
+        self,
+        [one, other]: [&[Tensor]; 2],
+        batch: usize,
+    ) -> Result<Self, InferenceError> {
+        let open = |(one, other): (&Tensor, &Tensor)| {
+            let mut desc = one.desc.clone();
+            for (dim, other) in desc.dims.iter_mut().zip(&other.desc.dims) {
+                *dim = dim.filter(|size| *size > 0 && Some(*size) == *other);
+            }
             desc
         };
-        Self::new(FrameTensors { outputs: made.into_iter().map(open).collect(), ..self.0 }, batch)
+        Self::new(FrameTensors { outputs: one.iter().zip(other).map(open).collect(), ..self.0 }, batch)
     }
 
     /// Rows of a run of so many frames.
@@ -186,6 +194,28 @@ pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, InferenceError> {
     let mut zeros = reserved(bytes)?;
     zeros.resize(bytes, 0);
     Ok(zeros)
+}
+
+/// A picture that is not black: of 0 and 1 in no order, or of all values of an integer.
+///
+/// # Errors
+/// [`InferenceError::Memory`].
+pub(super) fn noise(bytes: usize, ty: TensorType) -> Result<Vec<u8>, InferenceError> {
+    let mut noise = reserved(bytes)?;
+    let mut state = 1u32;
+    while noise.len() < bytes {
+        // Numerical Recipes' generator; its high bits are good.
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let [.., high] = state.to_le_bytes();
+        let bright = if high < 128 { 0.0 } else { 1.0 };
+        match ty {
+            TensorType::Float32 => noise.extend(f32::to_ne_bytes(bright)),
+            TensorType::Float16 => noise.extend(f16::from_f32(bright).to_ne_bytes()),
+            _ => noise.push(high),
+        }
+    }
+    noise.truncate(bytes);
+    Ok(noise)
 }
 
 /// The dimensions of a batch of `rows` tensors of this description, which is one of a [`RunShape`].

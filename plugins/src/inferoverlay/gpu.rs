@@ -1,6 +1,6 @@
 //! Drawing on frames in CUDA memory.
 
-use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, MaskData, Shape};
+use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, MaskData, Primitive};
 use cudainfer_kernels::frame::FrameFormat;
 use gst::prelude::*;
 use gst_video::VideoInfo;
@@ -75,7 +75,7 @@ impl Artist {
         format: &FrameFormat,
         frame: &mut gst::BufferRef,
         masks: &[Mask<&gst::Buffer>],
-        shapes: &[Shape<'_>],
+        primitives: &[Primitive<'_>],
     ) -> Result<(), String> {
         let stream = self.session.stream();
         {
@@ -96,7 +96,7 @@ impl Artist {
             let canvas = &mut self.canvas;
             let painted = stream.sampled(|| {
                 canvas.paint_masks(stream, format, &target, &masks)?;
-                canvas.draw(stream, format, &target, shapes)?;
+                canvas.draw(stream, format, &target, primitives)?;
                 Ok::<_, DrawError>(())
             });
             // In any case: part of the work may have been enqueued.

@@ -10,7 +10,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::gpu::Artist;
-use super::picture::{Settings, Trails, captions, limbs, masks, shapes, sizes};
+use super::picture::{Settings, Trails, captions, limbs, masks, primitives, rings, sizes};
 use super::properties::PROPERTIES;
 use super::zones;
 use crate::device::Gpu;
@@ -47,7 +47,7 @@ impl InferOverlay {
     fn prepare(&self, caps: &gst::Caps) -> Result<State, String> {
         let info = gst_video::VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is not video: {e}"))?;
         let format = video::frame_format(&info).ok_or_else(|| {
-            format!("cannot draw on frames of format {}: put videoconvert before this element", info.format())
+            format!("cannot draw on frames of format {}. Put videoconvert before this element", info.format())
         })?;
         let artist = if in_cuda(caps) {
             let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters);
@@ -93,21 +93,22 @@ impl InferOverlay {
         let trails = trails.current_mut();
         trails.update(&objects, settings.trail_length);
         let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
+        let rings = rings(&objects, &settings);
         let (thickness, scale) = sizes(&settings, state.format.height);
         let (found, _) = zone::zones(buffer).unwrap_or_default();
         let figures = zones::figures(&found, &settings, thickness);
         // Zones lie on the ground, below the objects; what they have counted can be read above these.
         let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
-        all.extend(shapes(&objects, &captions, &limbs, trails, &settings, state.format.height));
+        all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, state.format.height));
         all.extend(zones::captions(&figures, scale));
-        let shapes = all;
+        let primitives = all;
         let found = mask::masks(buffer);
         let masks = masks(&found, &objects, &settings);
-        if shapes.is_empty() && masks.is_empty() {
+        if primitives.is_empty() && masks.is_empty() {
             return state.artist.as_ref().map_or(Ok(()), |artist| artist.settle(buffer));
         }
         if let Some(artist) = &mut state.artist {
-            return artist.draw(&state.info, &state.format, buffer, &masks, &shapes);
+            return artist.draw(&state.info, &state.format, buffer, &masks, &primitives);
         }
         let samples = masks.iter().map(|mask| mask.data.map_readable()).collect::<Result<Vec<_>, _>>();
         let samples = samples.map_err(|e| e.to_string())?;
@@ -116,7 +117,7 @@ impl InferOverlay {
         let mut mapped = MappedHostFrameMut::write(buffer, &state.info).map_err(|e| e.to_string())?;
         let mut frame = video::frame_mut(&state.format, &mut mapped).map_err(|e| e.to_string())?;
         paint_masks(&state.format, &mut frame, &masks).map_err(|e| e.to_string())?;
-        draw(&state.format, &mut frame, &shapes).map_err(|e| e.to_string())
+        draw(&state.format, &mut frame, &primitives).map_err(|e| e.to_string())
     }
 }
 
@@ -233,8 +234,7 @@ impl BaseTransformImpl for InferOverlay {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        order::promise(query);
+        order::propose(query, None);
         Ok(())
     }
 

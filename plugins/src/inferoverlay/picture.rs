@@ -1,9 +1,10 @@
-//! What is drawn of a frame's objects: the list of shapes, and the trails that outlive a frame.
+//! What is drawn of a frame's objects: the list of primitives, and the trails that outlive a frame.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cudainfer_kernels::draw::{self, MaskInk, Rgb, Shape, color_of, default_scale};
+use cudainfer_kernels::associate::Oriented;
+use cudainfer_kernels::draw::{self, MaskInk, Primitive, Rgb, color_of, default_scale};
 
 use crate::meta::mask::{Kind, Mask};
 use crate::meta::object::{KeypointsParam, Object};
@@ -85,7 +86,7 @@ impl Trails {
         for object in objects {
             let Some(track) = &object.tracking else { continue };
             // What was seen, where a detector saw it; of points alone the tracker knows a box.
-            let rect = object.detection.as_ref().map_or(track.rect, |detection| detection.rect);
+            let rect = object.detected_outline().unwrap_or(track.rect);
             let trail = self.trails.entry(track.id).or_default();
             trail.points.push((rect.x + rect.w / 2.0, rect.bottom()));
             // More than one where the length was lowered meanwhile.
@@ -140,10 +141,23 @@ pub(super) fn limbs(objects: &[Object], settings: &Settings) -> Vec<Vec<Limb>> {
     objects.iter().map(|object| drawn(object).unwrap_or_default()).collect()
 }
 
-/// Where an object's caption goes: its box's corner, else, where there is something to write, its highest point.
+/// The outline of a rotated box as a closed line.
+pub(super) type Ring = [(f32, f32); 5];
+
+/// The outline of each object's box if it is rotated.
+pub(super) fn rings(objects: &[Object], settings: &Settings) -> Vec<Option<Ring>> {
+    let ring = |object: &Object| {
+        let rect = object.detection.as_ref().filter(|_| settings.boxes && object.angle != 0.0)?.rect;
+        let [a, b, c, d] = Oriented { rect, angle: object.angle }.outline_points();
+        Some([a, b, c, d, a])
+    };
+    objects.iter().map(ring).collect()
+}
+
+/// Where an object's caption goes: its box's corner (of a rotated box, that of the upright one around it), else, where there is something to write, its highest point.
 fn caption_at(object: &Object) -> Option<(f32, f32)> {
-    if let Some(detection) = &object.detection {
-        return Some((detection.rect.x, detection.rect.y));
+    if let Some(outline) = object.detected_outline() {
+        return Some((outline.x, outline.y));
     }
     let points = object.keypoints.as_ref()?;
     let count = u32::try_from(points.y.len()).ok()?;
@@ -166,8 +180,8 @@ fn caption(object: &Object, settings: &Settings) -> String {
     if let Some(detection) = object.detection.as_ref().filter(|_| settings.confidences) {
         words.push(format!("{:.0}%", detection.confidence * 100.0));
     }
-    if let Some(classes) = object.classification.as_ref().filter(|_| settings.labels) {
-        words.extend(classes.labels.first().cloned());
+    if settings.labels {
+        words.extend(object.classifications.iter().filter_map(|classes| classes.labels.first().cloned()));
     }
     words.join(" ")
 }
@@ -210,31 +224,35 @@ pub(super) fn sizes(settings: &Settings, height: usize) -> (u32, u32) {
     (thickness, scale)
 }
 
-/// The shapes of a frame `height` pixels high, in the order in which they are drawn.
-pub(super) fn shapes<'a>(
+/// The primitives of a frame `height` pixels high, in the order in which they are drawn.
+pub(super) fn primitives<'a>(
     objects: &[Object],
     captions: &'a [String],
     limbs: &'a [Vec<Limb>],
+    rings: &'a [Option<Ring>],
     trails: &'a Trails,
     settings: &Settings,
     height: usize,
-) -> Vec<Shape<'a>> {
+) -> Vec<Primitive<'a>> {
     let (thickness, scale) = sizes(settings, height);
-    let mut shapes = Vec::new();
+    let mut primitives = Vec::new();
     let mut ways: Vec<_> = trails.trails.iter().collect();
     ways.sort_unstable_by_key(|(id, _)| **id);
     for (id, trail) in ways {
-        shapes.push(Shape::Polyline { points: &trail.points, thickness, color: color_of(*id) });
+        primitives.push(Primitive::Polyline { points: &trail.points, thickness, color: color_of(*id) });
     }
     // Where there are several with points, and no tracks, colours tell whose is what.
     let several = objects.iter().filter(|object| object.keypoints.is_some()).count() > 1;
-    for (place, ((object, text), limbs)) in (0..).zip(objects.iter().zip(captions).zip(limbs)) {
+    let all = objects.iter().zip(captions).zip(limbs).zip(rings);
+    for (place, (((object, text), limbs), ring)) in (0..).zip(all) {
         if settings.tracked_only && object.tracking.is_none() {
             continue;
         }
         let color = color(object);
-        if let Some(detection) = object.detection.as_ref().filter(|_| settings.boxes) {
-            shapes.push(Shape::Rect { rect: detection.rect, thickness, color });
+        if let Some(points) = ring {
+            primitives.push(Primitive::Polyline { points, thickness, color });
+        } else if let Some(detection) = object.detection.as_ref().filter(|_| settings.boxes) {
+            primitives.push(Primitive::Rect { rect: detection.rect, thickness, color });
         }
         for limb in limbs {
             let color = match &object.tracking {
@@ -242,19 +260,28 @@ pub(super) fn shapes<'a>(
                 None if several => color_of(place),
                 None => color_of_name(&limb.to),
             };
-            shapes.push(Shape::Polyline { points: &limb.ends, thickness: (thickness / 2).max(1), color });
+            primitives.push(Primitive::Polyline {
+                points: &limb.ends,
+                thickness: (thickness / 2).max(1),
+                color,
+            });
         }
         if let Some(points) = object.keypoints.as_ref().filter(|_| settings.points) {
             let radius = 1.5 * thickness as f32 + 1.5;
             for ((name, x), y) in points.names.iter().zip(&points.x).zip(&points.y) {
-                shapes.push(Shape::Disc { x: *x as f32, y: *y as f32, radius, color: color_of_name(name) });
+                primitives.push(Primitive::Disc {
+                    x: *x as f32,
+                    y: *y as f32,
+                    radius,
+                    color: color_of_name(name),
+                });
             }
         }
         if let Some((x, y)) = caption_at(object).filter(|_| !text.is_empty()) {
-            shapes.push(Shape::Label { x, y, text, color, scale });
+            primitives.push(Primitive::Label { x, y, text, color, scale });
         }
     }
-    shapes
+    primitives
 }
 
 #[cfg(test)]
@@ -314,16 +341,17 @@ mod tests {
     /// The colours of the lines that are drawn between head and thorax, and what is written where.
     fn drawn(objects: &[Object], settings: &Settings) -> (Vec<Rgb>, Vec<(f32, f32, String)>) {
         let (captions, limbs) = (captions(objects, settings), limbs(objects, settings));
+        let rings = rings(objects, settings);
         let trails = Trails::default();
         let (mut lines, mut written) = (Vec::new(), Vec::new());
-        for shape in shapes(objects, &captions, &limbs, &trails, settings, 1080) {
-            match shape {
-                Shape::Polyline { points, thickness, color } => {
+        for primitive in primitives(objects, &captions, &limbs, &rings, &trails, settings, 1080) {
+            match primitive {
+                Primitive::Polyline { points, thickness, color } => {
                     assert_eq!(points, [(10.0, 30.0), (20.0, 20.0)]);
                     assert_eq!(thickness, 1, "boxes have 3");
                     lines.push(color);
                 }
-                Shape::Label { x, y, text, .. } => written.push((x, y, text.to_owned())),
+                Primitive::Label { x, y, text, .. } => written.push((x, y, text.to_owned())),
                 _ => {}
             }
         }
@@ -347,20 +375,49 @@ mod tests {
     }
 
     #[test]
+    fn a_rotated_box_is_a_closed_line_through_its_corners() {
+        let rect = Rect { x: 10.0, y: 30.0, w: 40.0, h: 20.0 };
+        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+        let angle = std::f32::consts::FRAC_PI_2;
+        let objects = [Object { detection, angle, ..Object::default() }];
+        let settings = Settings::default();
+        let rings = rings(&objects, &settings);
+        let (captions, limbs, trails) = ([String::new()], [vec![]], Trails::default());
+        let drawn = primitives(&objects, &captions, &limbs, &rings, &trails, &settings, 1080);
+        let [Primitive::Polyline { points, thickness: 3, color }] = drawn[..] else { panic!("{drawn:?}") };
+        assert_eq!(color, color_of(0));
+        // A quarter turn about 30, 40: the first corner, top left, comes to the top right.
+        let wanted = [(40.0, 20.0), (40.0, 60.0), (20.0, 60.0), (20.0, 20.0), (40.0, 20.0)];
+        for (point, wanted) in points.iter().zip(wanted) {
+            assert!((point.0 - wanted.0).abs() + (point.1 - wanted.1).abs() < 1e-4, "{points:?}");
+        }
+        assert_eq!(points.len(), 5);
+        assert!(rings_of(&objects, &Settings { boxes: false, ..settings }).is_none());
+    }
+
+    fn rings_of(objects: &[Object], settings: &Settings) -> Option<Ring> {
+        rings(objects, settings)[0]
+    }
+
+    #[test]
     fn what_a_classifier_says_comes_last() {
         let rect = Rect { x: 3.0, y: 4.0, w: 3.0, h: 4.0 };
         let car = Object {
             label: "car".into(),
             detection: Some(DetectionParam { rect, confidence: 0.5, label_id: 0 }),
-            classification: Some(ClassificationParam {
-                labels: vec!["taxi".into(), "van".into()],
-                label_ids: vec![4, 5],
-                confidence: vec![0.8, 0.1],
-            }),
+            classifications: vec![
+                ClassificationParam {
+                    labels: vec!["taxi".into(), "van".into()],
+                    label_ids: vec![4, 5],
+                    confidence: vec![0.8, 0.1],
+                    ..ClassificationParam::default()
+                },
+                ClassificationParam { labels: vec!["red".into()], ..ClassificationParam::default() },
+            ],
             ..Object::default()
         };
         let written = |settings: &Settings| drawn(std::slice::from_ref(&car), settings).1;
-        assert_eq!(written(&Settings::default()), [(3.0, 4.0, "car 50% taxi".into())]);
+        assert_eq!(written(&Settings::default()), [(3.0, 4.0, "car 50% taxi red".into())]);
         assert_eq!(written(&Settings { labels: false, ..Settings::default() }), [(3.0, 4.0, "50%".into())]);
     }
 }

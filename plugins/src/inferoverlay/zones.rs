@@ -1,6 +1,6 @@
 //! How zones are drawn: their outlines and lines, an arrow to the side that is `in`, and their counts.
 
-use cudainfer_kernels::draw::{Rgb, Shape};
+use cudainfer_kernels::draw::{Primitive, Rgb};
 use cudainfer_kernels::zones::Kind;
 
 use super::picture::{Settings, color_of_name};
@@ -56,16 +56,16 @@ fn arrow(a: (f32, f32), b: (f32, f32), thickness: u32) -> Vec<Vec<(f32, f32)>> {
 }
 
 /// Their strokes.
-pub(super) fn strokes(figures: &[Figure], thickness: u32) -> impl Iterator<Item = Shape<'_>> {
+pub(super) fn strokes(figures: &[Figure], thickness: u32) -> impl Iterator<Item = Primitive<'_>> {
     figures.iter().flat_map(move |Figure { strokes, color, .. }| {
-        strokes.iter().map(move |points| Shape::Polyline { points, thickness, color: *color })
+        strokes.iter().map(move |points| Primitive::Polyline { points, thickness, color: *color })
     })
 }
 
 /// Their captions.
-pub(super) fn captions(figures: &[Figure], scale: u32) -> impl Iterator<Item = Shape<'_>> {
+pub(super) fn captions(figures: &[Figure], scale: u32) -> impl Iterator<Item = Primitive<'_>> {
     let written = figures.iter().filter(|figure| !figure.caption.is_empty());
-    written.map(move |Figure { caption, at: (x, y), color, .. }| Shape::Label {
+    written.map(move |Figure { caption, at: (x, y), color, .. }| Primitive::Label {
         x: *x,
         y: *y,
         text: caption,
@@ -93,11 +93,11 @@ mod tests {
         .map(|zone| Zone { counts, ..zone });
         let figures = figures(&zones, settings, 1);
         let (mut strokes, mut captions) = (Vec::new(), Vec::new());
-        for shape in super::strokes(&figures, 1).chain(super::captions(&figures, 1)) {
-            match shape {
-                Shape::Polyline { points, thickness: 1, .. } => strokes.push(points.to_vec()),
-                Shape::Label { x, y, text, .. } => captions.push((x, y, text.to_owned())),
-                _ => panic!("{shape:?}"),
+        for primitive in super::strokes(&figures, 1).chain(super::captions(&figures, 1)) {
+            match primitive {
+                Primitive::Polyline { points, thickness: 1, .. } => strokes.push(points.to_vec()),
+                Primitive::Label { x, y, text, .. } => captions.push((x, y, text.to_owned())),
+                _ => panic!("{primitive:?}"),
             }
         }
         (strokes, captions)

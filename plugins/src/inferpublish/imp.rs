@@ -14,7 +14,7 @@ use crate::meta::object::objects;
 use crate::meta::zone;
 use crate::nick::nick;
 use crate::publish::sink::FileSink;
-use crate::publish::{Drained, FrameRecord, Queue, SCHEMA, Tally};
+use crate::publish::{Drained, FrameRecord, ObjectRecord, Queue, SCHEMA, Tally};
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
 use crate::{caps, stats};
@@ -101,7 +101,10 @@ impl InferPublish {
 
     /// The frame that comes now, as it is written, and how many objects it has. Its number is counted when it has been taken over.
     fn record(&self, buffer: &gst::BufferRef) -> Result<(Vec<u8>, usize), gst::FlowError> {
-        let stream_ids = lock(&self.settings).stream_ids;
+        let (stream_ids, embeddings) = {
+            let settings = lock(&self.settings);
+            (settings.stream_ids, settings.embeddings)
+        };
         let state = lock(&self.state);
         let state = state.as_ref().ok_or(gst::FlowError::Flushing)?;
         let record = FrameRecord {
@@ -111,7 +114,7 @@ impl InferPublish {
             pts: buffer.pts().map(gst::ClockTime::nseconds),
             width: state.size.0,
             height: state.size.1,
-            objects: objects(buffer).into_iter().map(Into::into).collect(),
+            objects: objects(buffer).into_iter().map(|object| ObjectRecord::of(object, embeddings)).collect(),
             zones: zone::zones(buffer).map(Into::into),
         };
         let objects = record.objects.len();

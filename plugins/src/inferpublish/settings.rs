@@ -12,13 +12,20 @@ use crate::stats;
 pub(super) struct Settings {
     pub location: PathBuf,
     pub stream_ids: bool,
+    pub embeddings: bool,
     pub queue_size: u32,
     pub leaky: Leaky,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { location: STDOUT.into(), stream_ids: false, queue_size: 1000, leaky: Leaky::default() }
+        Self {
+            location: STDOUT.into(),
+            stream_ids: false,
+            embeddings: false,
+            queue_size: 1000,
+            leaky: Leaky::default(),
+        }
     }
 }
 
@@ -40,6 +47,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             (),
             "Stream IDs",
             "Write the stream-id of each frame as the field \"stream\", to tell streams behind a funnel apart",
+        )
+        .playing(),
+        property!(
+            Settings,
+            embeddings,
+            (),
+            "Embeddings",
+            "Write the embeddings of objects, which are long, as the field \"embeddings\"",
         )
         .playing(),
         property!(

@@ -24,45 +24,53 @@ pub enum MemoryError {
     )]
     NoContext { device: String },
     #[error(
-        "no GPU memory for frames of the caps {caps}: either the GPU's memory is used up or GStreamer's CUDA memory \
-         does not know the format (GST_DEBUG=cuda*:4 says which)"
+        "there is no GPU memory for frames of the caps {caps}: either it is used up, or GStreamer's CUDA memory does not \
+         know the format (GST_DEBUG=cuda*:4 says which). Use smaller frames, or put videoconvert before this element"
     )]
     NoPool { caps: String },
-    #[error("no pinned memory for frames of the caps {caps}: they are not fixed video caps")]
+    #[error(
+        "no pinned memory for frames of the caps {caps}: they are not fixed video caps. Put videoconvert before this element"
+    )]
     NoPinnedPool { caps: String },
     #[error(
-        "the caps promise CUDA memory, but the buffer holds {found}: the element that made it broke its promise"
+        "the caps promise CUDA memory, but the buffer has {found}. The element that made it is at fault: put \
+         cudainferupload behind it"
     )]
     NotCuda { found: String },
-    #[error("the buffer's CUDA memory could not be mapped for {access}: somebody else holds it")]
+    #[error(
+        "the buffer's CUDA memory could not be mapped for {access}, because another element holds it. Remove the \
+         tee or the element that keeps frames before this one"
+    )]
     NoMap { access: &'static str },
     #[error(
-        "the frame's memory could not be mapped for {access} by the CPU: it belongs to another device, or somebody else \
-         holds it"
+        "the frame's memory could not be mapped for {access} by the CPU: it belongs to another device, or another element \
+         holds it. Put that device's download element, or videoconvert, before this element"
     )]
     NoHostMap { access: &'static str },
     #[error(
-        "the frame is smaller than its caps say: it holds {bytes} bytes, and a {frame} frame takes {wanted}: the element \
-         that made it is at fault"
+        "the frame is smaller than its caps say: it has {bytes} bytes, but a {frame} frame takes {wanted}. The element that \
+         made it is at fault: use another source or decoder"
     )]
     ShortFrame { frame: String, bytes: usize, wanted: usize },
     #[error(
-        "the frame's video meta describes {found}, but its caps say {wanted}: the element that made the frame is at fault"
+        "the frame's video meta describes {found}, but its caps say {wanted}. The element that made the frame is at fault: \
+         use another source or decoder"
     )]
     OtherFrame { found: String, wanted: String },
     #[error(
         "the frame's video meta gives plane {plane} a stride of {stride} bytes, but a row of a {frame} frame takes \
-         {row_bytes}: the element that made the frame has to store its rows one after the other, from the top down"
+         {row_bytes}. Rows must lie one after the other, from the top down: use another source or decoder"
     )]
     BadStride { plane: usize, frame: String, stride: i32, row_bytes: usize },
     #[error(
-        "the frame's video meta places plane {plane} outside of its memory: from byte {offset} on it takes {wanted} bytes \
-         ({rows} rows, {stride} bytes apart), and the memory holds {bytes}: the element that made the frame is at fault"
+        "the frame's video meta places plane {plane} outside of the frame's memory: it takes {wanted} bytes from byte {offset} \
+         on ({rows} rows, {stride} bytes apart), but the memory has {bytes}. The element that made the frame is at fault: use \
+         another source or decoder"
     )]
     ShortPlane { plane: usize, offset: usize, rows: usize, stride: usize, wanted: usize, bytes: usize },
     #[error(
-        "planes {} and {} of the frame share memory, so that it cannot be written: put videoconvert before this element, \
-         or another that copies frames", planes[0], planes[1]
+        "planes {} and {} of the frame share memory, so the frame cannot be written to. Put videoconvert before this \
+         element, or another element that copies frames", planes[0], planes[1]
     )]
     Overlap { planes: [usize; 2] },
 }

@@ -1,11 +1,11 @@
 //! Pools of system memory for tensors and masks, whose sizes follow from caps and models. If memory is short, asking for a
 //! buffer fails; GStreamer's own allocator would end the process.
 
-use gst::glib::{self, subclass::prelude::*, translate::*};
+use gst::glib::{self, subclass::prelude::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::CAT;
+use super::{CAT, wrapped::wrap};
 
 /// Aligned for every vector instruction.
 const ALIGN: usize = 64;
@@ -70,19 +70,13 @@ mod imp {
     impl ObjectImpl for HostAllocator {}
     impl GstObjectImpl for HostAllocator {}
 
-    // SAFETY: what it returns is null or a new memory with the prefix, size and padding that were asked for. The memory
-    // frees itself, by the allocator of wrapped memory.
+    // SAFETY: what it returns is null or a new memory with the prefix, size and padding that were asked for (`wrap`).
     unsafe impl AllocatorImpl for HostAllocator {
         unsafe fn alloc(&self, size: usize, params: &gst::AllocationParams) -> *mut gst::ffi::GstMemory {
-            let all = size.checked_add(params.prefix()).and_then(|all| all.checked_add(params.padding()));
-            let bytes = all.filter(|_| params.align() < ALIGN).and_then(Bytes::new);
-            let Some(bytes) = bytes else {
+            wrap(size, params, ALIGN, Bytes::new).unwrap_or_else(|| {
                 gst::warning!(CAT, imp = self, "there is no memory of {size} bytes");
-                return std::ptr::null_mut();
-            };
-            let mut memory = gst::Memory::from_mut_slice(bytes);
-            memory.make_mut().resize(params.prefix()..params.prefix() + size);
-            memory.into_glib_ptr()
+                std::ptr::null_mut()
+            })
         }
     }
 }

@@ -170,7 +170,7 @@ mod tests {
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");
         };
         let far = refused(RGBA, 64 * 48 * 4, (&[0], &[1 << 20]), |_| {});
-        says(far, &["plane 0", "48 rows, 1048576 bytes apart", "49283328 bytes", "holds 12288"]);
+        says(far, &["plane 0", "48 rows, 1048576 bytes apart", "49283328 bytes", "the memory has 12288"]);
         says(refused(RGBA, 64 * 48 * 4, (&[1], &[256]), |_| {}), &["plane 0", "from byte 1 on", "12288"]);
         says(refused(RGBA, 64 * 48 * 4, (&[usize::MAX], &[256]), |_| {}), &["plane 0", "12288"]);
         says(refused(NV12, 64 * 72, (&[0, 64 * 49], &[64, 64]), |_| {}), &["plane 1", "from byte 3136 on"]);

@@ -34,6 +34,7 @@ pub mod order;
 mod pinned;
 mod session;
 pub mod tensor;
+mod wrapped;
 
 pub use chosen_device::ChosenDevice;
 pub use error::MemoryError;

@@ -7,7 +7,7 @@
 //! - **Memory of foreign elements** has been waited for by its producer (GStreamer 1.22), or carries the stream in which it
 //!   is filled (from 1.24 on), which is then waited for on the device.
 //! - **An element that passes CUDA memory on** asks in the ALLOCATION query whether the elements downstream order by these
-//!   events. Ours [`promise`] it; if it is not [`promised`], the producer calls [`wait_written`] before it pushes.
+//!   events. Ours [`promise`] it ([`propose`]); if it is not [`promised`], the producer calls [`wait_written`] before it pushes.
 //! - **A pool must not hand out memory that is still read.** An element that reads a frame and passes it on calls
 //!   [`guard`]; one that releases it keeps it in [`super::HeldBuffers`].
 
@@ -170,8 +170,21 @@ pub fn promised(query: &gst::query::Allocation) -> bool {
     query.find_allocation_meta::<Promise>().is_some()
 }
 
-/// Promises what the elements downstream of `source` promise: for elements that pass frames on while work on them is under way.
-pub fn promise_for(source: &gst::Pad, query: &mut gst::query::Allocation) {
+/// Answers an ALLOCATION query for an element that reads frames with any strides: it makes a [`promise`], or promises what
+/// the elements downstream of `passed_on_by` do, which passes frames on while work on them is under way.
+pub fn propose(query: &mut gst::query::Allocation, passed_on_by: Option<&gst::Element>) {
+    query.add_allocation_meta::<gst_video::VideoMeta>(None);
+    match passed_on_by {
+        None => promise(query),
+        Some(element) => {
+            if let Some(source) = element.static_pad("src") {
+                promise_for(&source, query);
+            }
+        }
+    }
+}
+
+fn promise_for(source: &gst::Pad, query: &mut gst::query::Allocation) {
     let Some(caps) = source.current_caps() else { return };
     let mut behind = gst::query::Allocation::new(Some(&caps), false);
     if source.peer_query(&mut behind) && promised(&behind) {

@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use cudainfer_kernels::device::{CudaStream, Pinned};
-use gst::glib::{self, prelude::*, subclass::prelude::*, translate::*};
+use gst::glib::{self, prelude::*, subclass::prelude::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::{CAT, MemoryError, callback::called_from_c};
+use super::{CAT, MemoryError, callback::called_from_c, wrapped::wrap};
 
 /// What pinned memory is aligned to, at least: it comes in pages.
 const ALIGN: usize = 4096;
@@ -78,25 +78,18 @@ mod imp {
     impl ObjectImpl for PinnedAllocator {}
     impl GstObjectImpl for PinnedAllocator {}
 
-    // SAFETY: what it returns is null or a new memory with the prefix, size and padding that were asked for. The memory
-    // frees itself, by the allocator of wrapped memory.
+    // SAFETY: what it returns is null or a new memory with the prefix, size and padding that were asked for (`wrap`).
     unsafe impl AllocatorImpl for PinnedAllocator {
         unsafe fn alloc(&self, size: usize, params: &gst::AllocationParams) -> *mut gst::ffi::GstMemory {
-            let all = size.checked_add(params.prefix()).and_then(|all| all.checked_add(params.padding()));
-            let (Some(all), Some(stream), true) = (all, self.stream.get(), params.align() < ALIGN) else {
-                return std::ptr::null_mut();
-            };
-            called_from_c("allocating pinned memory", std::ptr::null_mut(), || match stream.pin(all) {
-                Ok(pinned) => {
-                    let mut memory = gst::Memory::from_mut_slice(Bytes(pinned));
-                    memory.make_mut().resize(params.prefix()..params.prefix() + size);
-                    memory.into_glib_ptr()
-                }
+            let pinned = |bytes| match self.stream.get()?.pin(bytes) {
+                Ok(pinned) => Some(Bytes(pinned)),
                 Err(error) => {
                     gst::warning!(CAT, imp = self, "no pinned memory: {error}");
-                    std::ptr::null_mut()
+                    None
                 }
-            })
+            };
+            called_from_c("allocating pinned memory", None, || wrap(size, params, ALIGN, pinned))
+                .unwrap_or(std::ptr::null_mut())
         }
     }
 }

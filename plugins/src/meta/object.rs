@@ -1,20 +1,22 @@
 //! Results on a video buffer: one `GstVideoRegionOfInterestMeta` for each object, readable from every language.
 //!
-//! `roi_type` is the label, `x`, `y`, `w`, `h` the box rounded to whole pixels, `id` counts from 0 in each frame.
-//! The results are parameters of the meta, each a `GstStructure`:
+//! `roi_type` is the label, `x`, `y`, `w`, `h` the box rounded to whole pixels (of a rotated box, the upright one around it,
+//! clamped to the frame), `id` counts from 0 in each frame. The results are parameters of the meta, each a `GstStructure`:
 //!
 //! | parameter | fields |
 //! |---|---|
-//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise about the centre) if the box is rotated |
+//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise on the screen) if the box is rotated: then `x`, `y`, `w`, `h` are those before it is rotated about its centre, not clamped |
 //! | `tracking` | `id` (uint64), `age` (uint, frames), `hits` (uint, detections so far), `state` (string: `tracked`, or `lost` if it was not detected in this frame), `x`, `y`, `w`, `h` (double: the filter's box), `velocity-x`, `velocity-y` (double: of its centre, frame pixels per second) |
 //! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's edges) |
-//! | `classification` | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the best class first |
+//! | `classification`, one for each classifier | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the best class first; `model`, `output` (string: whose scores they are of) |
+//! | `embedding`, one for each model that makes embeddings | `data` (`GstBuffer`: float32, little-endian), `length` (uint: its numbers), `normalized` (boolean: the length of the vector is 1), `model`, `output` (string) |
 //! | `zones` | `names` (array of string), `dwell` (array of uint64, ns): see [`super::zone`] |
 
 #![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]
 
 use std::sync::LazyLock;
 
+use cudainfer_kernels::associate::Oriented;
 use cudainfer_kernels::geometry::Rect;
 use gst::glib::Quark;
 use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta as Roi};
@@ -24,7 +26,7 @@ use super::zone::ZonesParam;
 /// A detector's result for an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetectionParam {
-    /// Box in frame pixels.
+    /// Box in frame pixels; before it is rotated about its centre, where [`Object::angle`] says so.
     pub rect: Rect,
     /// 0..1.
     pub confidence: f32,
@@ -67,12 +69,29 @@ pub struct KeypointsParam {
 /// A classifier's result for an object, the best class first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassificationParam {
+    /// The model's name, and its output's, which keep several classifiers apart.
+    pub model: String,
+    /// The name of the output.
+    pub output: String,
     /// The classes' names.
     pub labels: Vec<String>,
     /// Their indices among the model's labels.
     pub label_ids: Vec<u32>,
     /// 0..1 where the model's outputs are made probabilities.
     pub confidence: Vec<f64>,
+}
+
+/// A vector that describes an object: similar objects have similar ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbeddingParam {
+    /// The model's name.
+    pub model: String,
+    /// The name of the output.
+    pub output: String,
+    /// Whether the vector's length is 1.
+    pub normalized: bool,
+    /// The numbers: float32, little-endian. Shared by all who read it.
+    pub data: gst::Buffer,
 }
 
 /// What a second model finds in an object's region.
@@ -82,6 +101,8 @@ pub enum Finding {
     Keypoints(KeypointsParam),
     /// Its classes.
     Classification(ClassificationParam),
+    /// Its embedding.
+    Embedding(EmbeddingParam),
 }
 
 /// Everything that is known of one object of a frame.
@@ -99,8 +120,10 @@ pub struct Object {
     pub tracking: Option<TrackingParam>,
     /// Set by peakfind and, for detectors that give points, by gpunms.
     pub keypoints: Option<KeypointsParam>,
-    /// Set by classify.
-    pub classification: Option<ClassificationParam>,
+    /// Set by classify, one by each in the pipeline.
+    pub classifications: Vec<ClassificationParam>,
+    /// Set by embed, one by each in the pipeline.
+    pub embeddings: Vec<EmbeddingParam>,
     /// Set by zonecount, of all that are in the pipeline.
     pub zones: Option<ZonesParam>,
 }
@@ -123,6 +146,7 @@ struct Names {
     tracking: gst::Structure,
     keypoints: Quark,
     classification: Quark,
+    embedding: Quark,
     zones: Quark,
     angle: Quark,
 }
@@ -143,6 +167,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     tracking: gst::Structure::new_empty("tracking"),
     keypoints: Quark::from_str("keypoints"),
     classification: Quark::from_str("classification"),
+    embedding: Quark::from_str("embedding"),
     zones: Quark::from_str("zones"),
     angle: Quark::from_str("angle"),
 });
@@ -254,14 +279,63 @@ impl ClassificationParam {
             .field("labels", gst::Array::new(self.labels.iter().map(String::as_str)))
             .field("label-ids", gst::Array::new(self.label_ids.iter().copied()))
             .field("confidence", doubles(&self.confidence))
+            .field("model", self.model.as_str())
+            .field("output", self.output.as_str())
             .build()
     }
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
         Some(Self {
+            // Others may leave them out.
+            model: s.get("model").unwrap_or_default(),
+            output: s.get("output").unwrap_or_default(),
             labels: array(s, "labels")?,
             label_ids: array(s, "label-ids")?,
             confidence: array(s, "confidence")?,
+        })
+    }
+}
+
+impl EmbeddingParam {
+    /// Of these numbers.
+    pub fn new(model: &str, output: &str, normalized: bool, values: &[f32]) -> Self {
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let (model, output) = (model.to_owned(), output.to_owned());
+        Self { model, output, normalized, data: gst::Buffer::from_slice(bytes) }
+    }
+
+    /// How many numbers there are.
+    pub fn length(&self) -> usize {
+        self.data.size() / size_of::<f32>()
+    }
+
+    /// Appends the numbers to `values`.
+    ///
+    /// # Errors
+    /// The memory cannot be mapped.
+    pub fn read(&self, values: &mut Vec<f32>) -> Result<(), glib::BoolError> {
+        let bytes = self.data.map_readable()?;
+        let (numbers, _) = bytes.as_chunks::<4>();
+        values.extend(numbers.iter().map(|number| f32::from_le_bytes(*number)));
+        Ok(())
+    }
+
+    fn to_structure(&self) -> gst::Structure {
+        gst::Structure::builder("embedding")
+            .field("data", &self.data)
+            .field("length", u32::try_from(self.length()).unwrap_or(u32::MAX))
+            .field("normalized", self.normalized)
+            .field("model", self.model.as_str())
+            .field("output", self.output.as_str())
+            .build()
+    }
+
+    fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        Some(Self {
+            model: s.get("model").unwrap_or_default(),
+            output: s.get("output").unwrap_or_default(),
+            normalized: s.get("normalized").unwrap_or(false),
+            data: s.get("data").ok()?,
         })
     }
 }
@@ -273,9 +347,17 @@ fn pixel(v: f32) -> u32 {
 }
 
 impl Object {
-    /// Puts the object on a buffer; `outline` is the region's box where no detector gave one.
+    /// The upright box around the detector's.
+    pub fn detected_outline(&self) -> Option<Rect> {
+        let rect = self.detection.as_ref()?.rect;
+        Some(Oriented { rect, angle: self.angle }.outline())
+    }
+
+    /// Puts the object on a buffer; `outline` is the region's box where no detector gave one, or where the detector's is
+    /// rotated.
     pub fn put(&self, buffer: &mut gst::BufferRef, outline: &Rect) {
-        let rect = self.detection.as_ref().map_or(outline, |d| &d.rect);
+        let upright = self.detection.as_ref().filter(|_| self.angle == 0.0);
+        let rect = upright.map_or(outline, |d| &d.rect);
         let corner = (pixel(rect.x), pixel(rect.y));
         let size =
             (pixel(rect.right()).saturating_sub(corner.0), pixel(rect.bottom()).saturating_sub(corner.1));
@@ -291,10 +373,12 @@ impl Object {
             }),
             self.tracking.as_ref().map(TrackingParam::to_structure),
             self.keypoints.as_ref().map(KeypointsParam::to_structure),
-            self.classification.as_ref().map(ClassificationParam::to_structure),
             self.zones.as_ref().map(ZonesParam::to_structure),
         ];
-        params.into_iter().flatten().for_each(|param| meta.add_param(param));
+        let classifications = self.classifications.iter().map(ClassificationParam::to_structure);
+        let embeddings = self.embeddings.iter().map(EmbeddingParam::to_structure);
+        let params = params.into_iter().flatten().chain(classifications).chain(embeddings);
+        params.for_each(|param| meta.add_param(param));
     }
 
     fn of(meta: &VideoRegionOfInterestMeta) -> Self {
@@ -305,7 +389,8 @@ impl Object {
         object
     }
 
-    /// Takes in a parameter, unless there is one of its name already. False if it is none of ours.
+    /// Takes in a parameter, unless there is one of its name already; there may be several classifications, embeddings and
+    /// zones. False if it is none of ours.
     fn take(&mut self, param: &gst::StructureRef) -> bool {
         fn fill<T>(slot: &mut Option<T>, read: impl FnOnce() -> Option<T>) -> bool {
             if slot.is_none() {
@@ -324,7 +409,15 @@ impl Object {
         } else if name == NAMES.keypoints {
             fill(&mut self.keypoints, || KeypointsParam::from_structure(param))
         } else if name == NAMES.classification {
-            fill(&mut self.classification, || ClassificationParam::from_structure(param))
+            let read = ClassificationParam::from_structure(param);
+            let known = read.is_some();
+            self.classifications.extend(read);
+            known
+        } else if name == NAMES.embedding {
+            let read = EmbeddingParam::from_structure(param);
+            let known = read.is_some();
+            self.embeddings.extend(read);
+            known
         } else if name == NAMES.zones {
             let Some(zones) = ZonesParam::from_structure(param) else { return false };
             self.zones.get_or_insert_default().append(zones);
@@ -338,7 +431,8 @@ impl Object {
         self.detection.is_some()
             || self.tracking.is_some()
             || self.keypoints.is_some()
-            || self.classification.is_some()
+            || !self.classifications.is_empty()
+            || !self.embeddings.is_empty()
             || self.zones.is_some()
     }
 }
@@ -354,8 +448,8 @@ pub fn objects(buffer: &gst::BufferRef) -> Vec<Object> {
     buffer.iter_meta::<Roi>().map(|meta| Object::of(&meta)).filter(Object::is_ours).collect()
 }
 
-/// Adds what a second model found to the object of that number; false where there is none. Readers see the first
-/// parameter of a name, so an object's points are those of the first model that found some.
+/// Adds what a second model found to the object of that number; false where there is none. An object's points are those of
+/// the first model that found some; classifications and embeddings are kept beside those that are there.
 pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool {
     let metas = buffer.iter_meta_mut::<Roi>();
     let mut metas = metas.filter(|meta| meta.id() == object && Object::of(meta).is_ours());
@@ -363,8 +457,36 @@ pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool 
     meta.add_param(match what {
         Finding::Keypoints(points) => points.to_structure(),
         Finding::Classification(classes) => classes.to_structure(),
+        Finding::Embedding(embedding) => embedding.to_structure(),
     });
     true
+}
+
+/// Adds what a model found in the whole frame, of this width and height, to the region that stands for it: one as large as the
+/// frame that nothing was detected or tracked in. If there is none, it is put there with this label.
+pub fn attach_to_frame(buffer: &mut gst::BufferRef, size: [usize; 2], label: &str, what: Finding) {
+    let [w, h] = size.map(|side| side as f32);
+    let whole = (0, 0, pixel(w), pixel(h));
+    let is_frame = |object: &Object| {
+        object.detection.is_none()
+            && object.tracking.is_none()
+            && object.keypoints.is_none()
+            && !(object.classifications.is_empty() && object.embeddings.is_empty())
+    };
+    let regions = buffer.iter_meta::<Roi>().filter(|meta| meta.rect() == whole);
+    let known = regions.map(|meta| Object::of(&meta)).find(is_frame);
+    if let Some(known) = known {
+        attach(buffer, known.id, &what);
+        return;
+    }
+    let id = i32::try_from(objects(buffer).len()).unwrap_or(i32::MAX);
+    let mut object = Object { id, label: label.to_owned(), ..Object::default() };
+    match what {
+        Finding::Keypoints(points) => object.keypoints = Some(points),
+        Finding::Classification(classes) => object.classifications.push(classes),
+        Finding::Embedding(embedding) => object.embeddings.push(embedding),
+    }
+    object.put(buffer, &Rect { x: 0.0, y: 0.0, w, h });
 }
 
 /// Adds a tracker's results to the objects, one entry for each in the order of [`objects`].
@@ -389,6 +511,27 @@ fn add(buffer: &mut gst::BufferRef, params: impl Iterator<Item = Option<gst::Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_region_of_a_rotated_box_is_the_one_around_it_and_its_own_is_read_back() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        let rect = Rect { x: 10.0, y: 30.0, w: 40.0, h: 20.0 };
+        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+        let object = Object { detection, angle: std::f32::consts::FRAC_PI_4, ..Object::default() };
+        // Half of (40 + 20) / sqrt 2 from the centre, 30, 40.
+        let outline = object.detected_outline().unwrap();
+        for (edge, wanted) in
+            [(outline.x, 8.787), (outline.y, 18.787), (outline.w, 42.426), (outline.h, 42.426)]
+        {
+            assert!((edge - wanted).abs() < 1e-3, "{outline:?}");
+        }
+        object.put(buffer, &outline);
+        let region = buffer.meta::<Roi>().unwrap().rect();
+        assert_eq!(region, (9, 19, 42, 42));
+        assert_eq!(objects(buffer), [object]);
+    }
 
     #[test]
     fn tracks_go_to_the_objects_they_are_of_whatever_lies_between() {
@@ -434,16 +577,46 @@ mod tests {
             edges: vec![[0, 1]],
         };
         let classes = ClassificationParam {
+            model: "insects".into(),
+            output: "kind".into(),
             labels: vec!["fly".into(), "bee".into()],
             label_ids: vec![4, 2],
             confidence: vec![0.75, 0.125],
         };
+        let sex = ClassificationParam { output: "sex".into(), ..classes.clone() };
+        let embedding = EmbeddingParam::new("insects", "vector", true, &[0.5, -0.25]);
         assert!(attach(buffer, 1, &Finding::Keypoints(points.clone())));
         assert!(attach(buffer, 1, &Finding::Classification(classes.clone())));
+        assert!(attach(buffer, 1, &Finding::Embedding(embedding.clone())));
+        assert!(attach(buffer, 1, &Finding::Classification(sex.clone())));
         assert!(!attach(buffer, 2, &Finding::Keypoints(points.clone())));
         let [first, second] = &objects(buffer)[..] else { panic!("there are two objects") };
         assert_eq!((first.angle, second.angle), (0.0, 0.5));
-        assert_eq!((&first.keypoints, &first.classification), (&None, &None));
-        assert_eq!((&second.keypoints, &second.classification), (&Some(points), &Some(classes)));
+        assert_eq!((&first.keypoints, &first.classifications, &first.embeddings), (&None, &vec![], &vec![]));
+        assert_eq!((&second.keypoints, &second.classifications), (&Some(points), &vec![classes, sex]));
+        assert_eq!(second.embeddings, [embedding]);
+        let mut values = Vec::new();
+        second.embeddings[0].read(&mut values).unwrap();
+        assert_eq!((values.as_slice(), second.embeddings[0].length()), (&[0.5, -0.25][..], 2));
+    }
+
+    #[test]
+    fn what_is_found_in_the_whole_frame_goes_to_one_region_that_is_no_object_of_its_size() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        let rect = Rect { x: 0.0, y: 0.0, w: 8.0, h: 6.0 };
+        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+        Object { detection, ..Object::default() }.put(buffer, &rect);
+        let classes = |output: &str| ClassificationParam { output: output.into(), ..Default::default() };
+        attach_to_frame(buffer, [8, 6], "indoors", Finding::Classification(classes("scene")));
+        attach_to_frame(buffer, [8, 6], "noon", Finding::Classification(classes("time")));
+        let embedding = EmbeddingParam::new("", "vector", false, &[1.0]);
+        attach_to_frame(buffer, [8, 6], "frame", Finding::Embedding(embedding.clone()));
+        let [detected, frame] = &objects(buffer)[..] else { panic!("there are two objects") };
+        assert!(detected.classifications.is_empty() && detected.embeddings.is_empty());
+        assert_eq!((frame.id, frame.label.as_str()), (1, "indoors"));
+        assert_eq!(frame.classifications, [classes("scene"), classes("time")]);
+        assert_eq!(frame.embeddings, [embedding]);
     }
 }

@@ -1,24 +1,39 @@
 //! What is known about a model besides its tensors. Elements downstream ask trtinfer for it with a custom query when they
 //! negotiate.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use gst::prelude::*;
 
-use super::{ModelError, Sidecar, Skeleton, sidecar, sidecar_path};
+use super::onnx::{self, Ending};
+use super::origin::{Group, Origin, Origins, Source};
+use super::{ModelError, Sidecar, Skeleton, declared, sidecar, sidecar_path};
 use crate::caps::MODEL;
 
-/// The model's sidecar, shared.
+/// The model's sidecar, completed by what the model says itself; shared.
 #[derive(Clone, Debug, Default, glib::Boxed)]
 #[boxed_type(name = "GstCudaInferModelInfo")]
-pub struct ModelInfo(Arc<Sidecar>);
+pub struct ModelInfo(Arc<Known>);
+
+#[derive(Clone, Debug, Default)]
+struct Known {
+    words: Sidecar,
+    origins: Origins,
+    /// The layout of the outputs in the words of the model's maker, if no decoder reads it and the sidecar names none.
+    unsupported: Option<(Origin, String)>,
+    /// What was read inexactly or not at all, a phrase each.
+    notes: Vec<String>,
+    /// How outputs end in the model's graph.
+    endings: BTreeMap<String, Ending>,
+}
 
 impl std::ops::Deref for ModelInfo {
     type Target = Sidecar;
 
     fn deref(&self) -> &Sidecar {
-        &self.0
+        &self.0.words
     }
 }
 
@@ -84,18 +99,123 @@ impl ModelInfo {
         true
     }
 
-    /// Reads the sidecar beside a model, and the labels from the file `labels` if it is given.
+    /// Reads the sidecar beside a model, the labels from the file `labels` if it is given, and for all that these leave open what
+    /// the model's file and the files beside it say.
     ///
     /// # Errors
-    /// A file that cannot be read or is not valid.
+    /// A sidecar or a file of labels that cannot be read or is not valid.
     pub fn read(model: &Path, labels: Option<&Path>) -> Result<Self, ModelError> {
         let mut sidecar = Sidecar::beside(model)?;
+        let mut origins: Origins = Group::ALL
+            .into_iter()
+            .filter(|group| group.is_set(&sidecar))
+            .map(|group| (group, Origin::of(Source::Sidecar)))
+            .collect();
+        if labels.is_some() {
+            origins.insert(Group::Labels, Origin::of(Source::Property));
+        }
         let beside = || Some(sidecar_path(model).with_file_name(sidecar.output.labels_file.as_ref()?));
         if let Some(path) = labels.map(Path::to_owned).or_else(beside) {
             sidecar.output.labels = sidecar::labels(&path)?;
+            if sidecar.output.labels.is_empty() {
+                sidecar.warnings.push(format!(
+                    "the labels file '{}' is empty, so classes are called by their numbers. Write one name per line into it, or \
+                     do not set {}",
+                    path.display(),
+                    if labels.is_some() { "labels" } else { "labels-file in the sidecar's [output]" }
+                ));
+            }
+        }
+        if labels.is_some() {
+            sidecar.output.labels_file = None;
+        }
+        for head in sidecar.classify.heads.values_mut() {
+            if let Some(file) = &head.labels_file {
+                head.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
+            }
         }
         sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
-        Ok(Self(Arc::new(sidecar)))
+        let (declared, notes) = declared::read(model);
+        let endings = onnx::output_endings(model);
+        let mut known = Known { words: sidecar, origins, notes, unsupported: None, endings };
+        known.complete(declared);
+        Ok(Self(Arc::new(known)))
+    }
+
+    /// Who says what a group of keys says; `None` if nobody does.
+    pub fn origin(&self, group: Group) -> Option<&Origin> {
+        self.0.origins.get(&group)
+    }
+
+    /// Whether the model's maker says it, and neither a property nor the sidecar does.
+    pub fn declares(&self, group: Group) -> bool {
+        self.origin(group).is_some_and(Origin::is_declared)
+    }
+
+    /// The layout of the outputs in the words of the model's maker, and whose words they are, if no decoder reads it.
+    pub fn unsupported(&self) -> Option<(&Origin, &str)> {
+        self.0.unsupported.as_ref().map(|(origin, layout)| (origin, layout.as_str()))
+    }
+
+    /// What was read inexactly or not at all, a phrase each.
+    pub fn notes(&self) -> &[String] {
+        &self.0.notes
+    }
+
+    /// The same without what the model's maker says in these groups.
+    pub fn without(&self, groups: &[Group]) -> Self {
+        let mut known = Known::clone(&self.0);
+        for group in groups.iter().filter(|group| self.declares(**group)) {
+            group.copy(&Sidecar::default(), &mut known.words);
+            known.origins.remove(group);
+        }
+        Self(Arc::new(known))
+    }
+
+    /// The same with this name of the only class.
+    pub fn with_label(&self, label: &str) -> Self {
+        let mut known = Known::clone(&self.0);
+        known.words.output.labels = vec![label.to_owned()];
+        Self(Arc::new(known))
+    }
+
+    /// What a model with this metadata would have said, for tests.
+    #[cfg(test)]
+    pub(super) fn declared(words: Sidecar) -> Self {
+        let mut known = Known::default();
+        let origin = Origin { source: Source::Metadata, maker: "test".into() };
+        known.complete(vec![declared::Declared { origin, words, ..declared::Declared::default() }]);
+        Self(Arc::new(known))
+    }
+
+    /// The same with another note.
+    pub(super) fn noting(&self, note: String) -> Self {
+        let mut known = Known::clone(&self.0);
+        known.notes.push(note);
+        Self(Arc::new(known))
+    }
+
+    /// The sidecar that would say all of it, with another decoder if one was found.
+    pub fn to_toml(&self, decoder: Option<super::enums::detection::Decoder>) -> String {
+        let mut words = self.0.words.clone();
+        words.output.decoder = decoder.or(words.output.decoder);
+        words.to_toml()
+    }
+
+    /// How the output ends in the model's graph; `None` if that is not known.
+    pub(crate) fn ending(&self, output: &str) -> Option<Ending> {
+        self.0.endings.get(output).copied()
+    }
+
+    /// The names of the classes whose scores are in this output: those of its own table, else the model's.
+    pub fn labels_of(&self, output: &str) -> &[String] {
+        let own = self.classify.heads.get(output).map(|head| head.labels.as_slice());
+        own.filter(|labels| !labels.is_empty()).unwrap_or(&self.output.labels)
+    }
+
+    /// The name of class `index` of this output, or its number if it has no name.
+    pub fn label_of(&self, output: &str, index: u32) -> String {
+        name(self.labels_of(output), index)
     }
 
     /// The name of class `index`, or its number if it has no name.
@@ -107,6 +227,32 @@ impl ModelInfo {
     pub fn point(&self, index: u32) -> String {
         let points = &self.skeleton.points;
         name(if points.is_empty() { &self.output.labels } else { points }, index)
+    }
+}
+
+impl Known {
+    /// Fills what is open from sources, the most trustworthy first.
+    fn complete(&mut self, declared: Vec<declared::Declared>) {
+        // Labels of a sidecar for confidence maps name their points.
+        let names_points =
+            self.words.peaks != sidecar::Peaks::default() && !self.words.output.labels.is_empty();
+        for source in declared {
+            let mut taken = false;
+            for group in Group::ALL {
+                let named = self.origins.contains_key(&group) || group == Group::Keypoints && names_points;
+                if !named && group.is_set(&source.words) {
+                    group.copy(&source.words, &mut self.words);
+                    self.origins.insert(group, source.origin.clone());
+                    taken |= Group::INPUT.contains(&group);
+                }
+            }
+            if taken {
+                self.notes.extend(source.inexact);
+            }
+            if self.unsupported.is_none() && !self.origins.contains_key(&Group::Decoding) {
+                self.unsupported = source.unsupported.map(|layout| (source.origin, layout));
+            }
+        }
     }
 }
 

@@ -5,19 +5,17 @@ use std::path::Path;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use glib::prelude::*;
 
+use super::limits::MAX_SIZE;
 use super::{ModelError, ModelInfo};
 use crate::model::enums::tensor::{ChannelOrder, Layout};
 use crate::nick::nick;
-
-/// Largest width and height of a tensor in caps.
-pub const MAX_SIZE: usize = 16384;
 
 /// The input of the model that takes the frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageInput {
     /// The model's name for it.
     pub name: String,
-    /// float32, float16, uint8 or int8.
+    /// float32, float16, uint8, int8 or int32.
     pub ty: TensorType,
     /// The order of its dimensions.
     pub layout: Layout,
@@ -41,30 +39,34 @@ impl ImageInput {
         if inputs.is_empty() {
             return Err(ModelError::Unfit(
                 model.to_owned(),
-                "none of its inputs takes an image: an image is of type float32, float16, uint8 or int8; export the \
-                 model with such an input"
+                "none of its inputs takes an image, which is of type float32, float16, uint8, int8 or int32. Export the model with \
+                 such an input"
                     .into(),
             ));
         }
         let list = inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let wrong =
-            |why: String| ModelError::Unfit(model.to_owned(), format!("{why}; its inputs are {list}"));
+            |why: String| ModelError::Unfit(model.to_owned(), format!("its inputs are {list}, but {why}"));
         if let Some(name) = &info.input.name {
             let desc = inputs.iter().find(|d| d.name == *name);
-            let desc =
-                desc.ok_or_else(|| wrong(format!("the sidecar says that its image input is '{name}'")))?;
+            let desc = desc
+                .ok_or_else(|| wrong(format!("the sidecar names '{name}'. Correct name in its [input]")))?;
             return Self::image(desc, info)
-                .map_err(|why| wrong(format!("its input '{name}' takes no image: {why}")));
+                .map_err(|why| wrong(format!("'{name}' takes no image: {why}. Correct name in the sidecar's [input], or export the model with another input")));
         }
         let images: Vec<_> = inputs.iter().filter_map(|d| Self::image(d, info).ok()).collect();
         match images.as_slice() {
             [one] => Ok(one.clone()),
             [] => {
                 let why = inputs.first().and_then(|d| Self::image(d, info).err()).unwrap_or_default();
-                Err(wrong(format!("no input takes an image ({why})")))
+                Err(wrong(format!(
+                    "none takes an image: {why}. Export the model with an image input, or name it in the sidecar: [input] \
+                     name = \"…\""
+                )))
             }
             _ => Err(wrong(
-                "several inputs could take the image; name it in the sidecar: [input] name = \"…\"".into(),
+                "several could take the image. Name the right one in the sidecar: [input] name = \"…\""
+                    .into(),
             )),
         }
     }
@@ -72,18 +74,25 @@ impl ImageInput {
     fn image(desc: &TensorDesc, info: &ModelInfo) -> Result<Self, String> {
         let [batch, a, b, c] = desc.dims[..] else {
             return Err(format!(
-                "it has {} dimensions; an image has 4, [N,C,H,W] or [N,H,W,C]",
+                "it has {} dimensions, and an image has 4, [N,C,H,W] or [N,H,W,C]",
                 desc.dims.len()
             ));
         };
         if batch == Some(0) {
-            return Err("its batch is 0; export the model with a batch of 1 or more, or an open one".into());
+            return Err("its batch is 0, and must be open, or 1 or more".into());
         }
         if !matches!(
             desc.ty,
-            TensorType::Float32 | TensorType::Float16 | TensorType::UInt8 | TensorType::Int8
+            TensorType::Float32
+                | TensorType::Float16
+                | TensorType::UInt8
+                | TensorType::Int8
+                | TensorType::Int32
         ) {
-            return Err(format!("it is of type {}; float32, float16, uint8 and int8 serve", desc.ty));
+            return Err(format!(
+                "it is of type {}, and must be float32, float16, uint8, int8 or int32",
+                desc.ty
+            ));
         }
         let serves = |channels: Option<usize>| matches!(channels, None | Some(1 | 3));
         let known = |channels: Option<usize>| matches!(channels, Some(1 | 3));
@@ -94,7 +103,7 @@ impl ImageInput {
         let (channels, height, width) = if layout == Layout::Nchw { (a, b, c) } else { (c, a, b) };
         if !serves(channels) {
             return Err(format!(
-                "it has {} channels as {}; 1 and 3 serve",
+                "it has {} channels as {}, and must have 1 or 3",
                 channels.unwrap_or(0),
                 nick(layout)
             ));
@@ -113,7 +122,7 @@ impl ImageInput {
         if [width, height].into_iter().flatten().any(|size| size > MAX_SIZE) {
             let words = |size: Option<usize>| size.map_or_else(|| "?".to_owned(), |size| size.to_string());
             return Err(format!(
-                "it is of {}x{} pixels; up to {MAX_SIZE}x{MAX_SIZE} serve",
+                "it has {}x{} pixels, and may have up to {MAX_SIZE}x{MAX_SIZE}",
                 words(width),
                 words(height)
             ));
@@ -190,6 +199,7 @@ impl ImageInput {
         };
         set("tensor-order", input.channels.map(|v| nick(v).to_send_value()));
         set("tensor-resize", input.resize.map(|v| nick(v).to_send_value()));
+        set("tensor-crop-ratio", input.crop_ratio.map(|v| v.to_send_value()));
         set("tensor-interpolation", input.interpolation.map(|v| nick(v).to_send_value()));
         set("tensor-padding", input.padding.map(|v| i32::from(v).to_send_value()));
         set("tensor-scale", input.scale.map(|v| f64::from(v).to_send_value()));
@@ -198,6 +208,7 @@ impl ImageInput {
         set("tensor-quant-scale", input.quant_scale.map(|v| f64::from(v).to_send_value()));
         set("tensor-roi-padding", input.roi_padding.map(|v| f64::from(v).to_send_value()));
         set("tensor-roi-size", input.roi_size.map(|v| i32::try_from(v).unwrap_or(i32::MAX).to_send_value()));
+        set("tensor-roi-crop", input.roi_crop.map(|v| nick(v).to_send_value()));
         set("tensor-zero-point", input.zero_point.map(|v| v.to_send_value()));
         s
     }

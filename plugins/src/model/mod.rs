@@ -1,20 +1,29 @@
-//! What a model is: its inputs, and what its sidecar tells about them, the outputs and the keypoints. Nothing here runs it.
+//! What a model is: its inputs, and what its sidecar and the model itself tell about them, the outputs and the keypoints.
+//! Nothing here runs it.
 
 pub(crate) mod accepts;
+mod declared;
 pub mod enums;
 mod error;
 mod info;
 mod input;
+mod limits;
 pub(crate) mod onnx;
+mod origin;
+mod reading;
+mod settle;
 mod sidecar;
 mod skeleton;
+mod toml_error;
 
 use std::path::{Path, PathBuf};
 
 pub use error::ModelError;
 pub use info::ModelInfo;
 pub use input::ImageInput;
-pub use sidecar::{ConstantValue, Sidecar, SizeOf};
+pub use origin::{Group, Origin, Source};
+pub use reading::{names as names_reading, origins as origins_reading};
+pub use sidecar::{ConstantValue, Priors, Sidecar, SizeOf};
 pub use skeleton::Skeleton;
 
 /// The path of a model's sidecar: the file beside it with the ending `.toml`.

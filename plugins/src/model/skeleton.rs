@@ -1,7 +1,7 @@
 //! A model's keypoints and the edges between them: the sidecar's section `[skeleton]`.
 
 use cudainfer_kernels::associate::COCO_SIGMAS;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The points that a model finds on an object. Empty if the sidecar has none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -93,6 +93,22 @@ impl Skeleton {
         }
     }
 
+    /// Points without edges; `None` if two have the same name, or one has none.
+    pub(super) fn of_points(points: Vec<String>) -> Option<Self> {
+        let mut sorted: Vec<_> = points.iter().collect();
+        sorted.sort_unstable();
+        let valid =
+            sorted.windows(2).all(|pair| pair[0] != pair[1]) && points.iter().all(|point| !point.is_empty());
+        valid.then(|| Self { points, ..Self::default() })
+    }
+
+    /// The same with these edges, of which those that are there already are left out. Both ends of each are points, and differ.
+    pub(super) fn with_edges(mut self, edges: Vec<[usize; 2]>) -> Self {
+        let mut known = std::collections::HashSet::new();
+        self.edges = edges.into_iter().filter(|[a, b]| known.insert([*a.min(b), *a.max(b)])).collect();
+        self
+    }
+
     /// The edges between the points that an object has, as indices into the list of its points. `present` has the skeleton's
     /// number of each of them; if a point is there twice, the first counts.
     pub fn edges_among(&self, present: &[usize]) -> Vec<[u32; 2]> {
@@ -101,6 +117,24 @@ impl Skeleton {
             u32::try_from(place).ok()
         };
         self.edges.iter().filter_map(|&[a, b]| Some([place(a)?, place(b)?])).collect()
+    }
+}
+
+impl Serialize for Skeleton {
+    /// As the section would be written, with the points' numbers.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Written<'a> {
+            points: &'a [String],
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            edges: &'a [[usize; 2]],
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            symmetric: &'a [[usize; 2]],
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            sigmas: &'a [f32],
+        }
+        let Self { points, edges, symmetric, sigmas } = self;
+        Written { points, edges, symmetric, sigmas }.serialize(serializer)
     }
 }
 

@@ -16,15 +16,17 @@ pub(super) enum Plan {
     Each,
     /// By part affinity fields: the second output.
     Paf(PafParams),
+    /// By the model: each instance of the only output is an object.
+    Instances,
     /// By offsets and displacements, forward and backward: the second to the fourth output.
     Displacements(DisplacementParams),
 }
 
 /// The model's outputs, and what properties and sidecar set about them.
 pub(super) struct Outputs<'a> {
-    outputs: &'a [TensorDesc],
-    settings: &'a Settings,
-    info: &'a ModelInfo,
+    pub outputs: &'a [TensorDesc],
+    pub settings: &'a Settings,
+    pub info: &'a ModelInfo,
 }
 
 impl<'a> Outputs<'a> {
@@ -32,15 +34,19 @@ impl<'a> Outputs<'a> {
         Self { outputs, settings, info }
     }
 
-    /// How points are grouped, and the outputs that are read, the confidence maps first.
+    /// How points are to be grouped; `auto` if neither the property nor the sidecar says it.
+    pub fn grouping(&self) -> Grouping {
+        let of_sidecar = self.info.peaks.grouping.unwrap_or_default();
+        Some(self.settings.grouping).filter(|g| *g != Grouping::Auto).unwrap_or(of_sidecar)
+    }
+
+    /// How points of confidence maps are grouped, and the outputs that are read, the maps first.
     ///
     /// # Errors
     /// A sentence: an output is not there, or nothing says which of several it is, or the sidecar has no skeleton.
     pub fn plan(&self) -> Result<(Plan, Vec<TensorDesc>), String> {
         let peaks = &self.info.peaks;
-        let of_sidecar = peaks.grouping.unwrap_or_default();
-        let grouping = Some(self.settings.grouping).filter(|g| *g != Grouping::Auto).unwrap_or(of_sidecar);
-        let (plan, outputs) = match grouping {
+        let (plan, outputs) = match self.grouping() {
             Grouping::Auto | Grouping::Frame => (Plan::Frame, vec![self.maps(None)?]),
             Grouping::Each => (Plan::Each, vec![self.maps(None)?]),
             Grouping::Paf => {
@@ -80,7 +86,7 @@ impl<'a> Outputs<'a> {
         Ok((plan, outputs.into_iter().cloned().collect()))
     }
 
-    fn list(&self) -> String {
+    pub fn list(&self) -> String {
         self.outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 
@@ -91,19 +97,24 @@ impl<'a> Outputs<'a> {
         )
     }
 
-    fn named(&self, name: &str) -> Result<&'a TensorDesc, String> {
-        let missing = || format!("the model has no output '{name}'; it has {}", self.list());
+    pub fn named(&self, name: &str) -> Result<&'a TensorDesc, String> {
+        let missing = || {
+            format!(
+                "the model has no output '{name}'; it has {}. Correct the output's name in the property or in the sidecar's [peaks]",
+                self.list()
+            )
+        };
         self.outputs.iter().find(|d| d.name == name).ok_or_else(missing)
     }
 
     /// The only output whose name has this in it.
-    fn only(&self, part: &str) -> Option<&'a TensorDesc> {
+    pub fn only(&self, part: &str) -> Option<&'a TensorDesc> {
         let mut found = self.outputs.iter().filter(|d| d.name.to_ascii_lowercase().contains(part));
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// What the property or the sidecar calls the output that holds the maps.
-    fn maps_name(&self) -> Option<&'a str> {
+    /// What the property or the sidecar calls the output that holds the maps or the coordinates.
+    pub fn maps_name(&self) -> Option<&'a str> {
         let name = Some(self.settings.output.as_str()).filter(|n| !n.is_empty());
         name.or(self.info.peaks.output.as_deref())
     }
@@ -116,7 +127,7 @@ impl<'a> Outputs<'a> {
             (None, [a, b]) if other.is_some_and(|other| other.name == b.name) => Ok(a),
             (None, [a, b]) if other.is_some_and(|other| other.name == a.name) => Ok(b),
             _ => Err(format!(
-                "the model has several outputs, {}: set output to the one with the confidence maps",
+                "the model has several outputs, {}. Set output to the one with the confidence maps",
                 self.list()
             )),
         }
@@ -127,8 +138,8 @@ impl<'a> Outputs<'a> {
         let (peaks, skeleton) = (&info.peaks, &info.skeleton);
         if skeleton.edges.is_empty() {
             return Err(
-                "grouping=paf follows the edges of a skeleton, and the model's sidecar names none: add [skeleton] with \
-                 points = [...] and edges = [...] in the order of the fields' channels"
+                "grouping=paf follows the edges of a skeleton, but the model's sidecar has none. Add [skeleton] with points = [...] \
+                 and edges = [...] in the order of the fields' channels"
                     .into(),
             );
         }

@@ -11,11 +11,18 @@ use super::objects::Points;
 use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+};
+use crate::model::{Group, origins_reading};
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("peakfind", gst::DebugColorFlags::empty(), Some("points from confidence maps"))
+    gst::DebugCategory::new(
+        "peakfind",
+        gst::DebugColorFlags::empty(),
+        Some("points from the outputs of pose models"),
+    )
 });
 
 #[derive(Default)]
@@ -54,9 +61,9 @@ impl ElementImpl for PeakFind {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
         static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
             gst::subclass::ElementMetadata::new(
-                "Confidence map peaks",
+                "Keypoint finder",
                 "Filter/Analyzer/Video",
-                "Finds keypoints in confidence maps and groups them into objects",
+                "Finds keypoints in the outputs of pose models and groups them into objects",
                 "The cudainfer authors",
             )
         });
@@ -78,7 +85,7 @@ impl BaseTransformImpl for PeakFind {
 
 impl DecodingElementImpl for PeakFind {
     const COUNTS: &'static [&'static str] = &["peaks", "instances", "non-finite", "truncated"];
-    const NON_FINITE: &'static str = "cells of this frame's maps";
+    const NON_FINITE: &'static str = "values of this frame's keypoint outputs";
 
     fn category() -> gst::DebugCategory {
         *CAT
@@ -87,9 +94,29 @@ impl DecodingElementImpl for PeakFind {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Incoming { model, info, .. } = incoming;
         let settings = lock(&self.settings);
-        let (plan, outputs) = Outputs::new(&model.outputs, &settings, info).plan()?;
-        let search = Search { outputs, plan, input: model.input, params: settings.params(info) };
-        let info = (*info).clone();
-        Ok(Box::new(Points::new(search, info, caps::frame_size(incoming.caps))?))
+        let points = || {
+            let chosen = Outputs::new(&model.outputs, &settings, info).choose(model.input)?;
+            gst::info!(CAT, imp = self, "reads {:?} as {:?}", chosen.outputs, chosen.coding);
+            let (outputs, plan, coding) = (chosen.outputs, chosen.plan, chosen.coding);
+            let search = Search { outputs, plan, input: model.input, coding };
+            Points::new(search, (*info).clone(), caps::frame_size(incoming.caps))
+        };
+        // Where the encoding is set, its own error says more.
+        let detector = || incoming.detector("peakfind").filter(|_| settings.is_encoding_open(info));
+        let points = points().map_err(|why| detector().unwrap_or(why))?;
+        Ok(Box::new(points))
+    }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let Incoming { model, info, .. } = incoming;
+        let chosen = Outputs::new(&model.outputs, &lock(&self.settings), info).choose(model.input).ok();
+        let coding = chosen.as_ref().map_or("confidence maps", |chosen| chosen.coding.words());
+        let what = match info.skeleton.points.len() {
+            0 => format!("points of {coding}"),
+            points => format!("{points} points{} of {coding}", origins_reading(info, &[Group::Keypoints])),
+        };
+        let mut reading = Reading::of(incoming, info, &what);
+        reading.warnings.extend(chosen.and_then(|chosen| chosen.guess));
+        reading
     }
 }

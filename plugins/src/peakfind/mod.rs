@@ -1,8 +1,11 @@
 //! SECTION:element-peakfind
 //!
-//! Finds keypoints in confidence maps (heat maps), with sub-cell accuracy, and groups them into objects. With `mode=global`,
+//! Finds keypoints in the outputs of a pose model, in confidence maps (heat maps) with sub-cell accuracy, and groups them into objects. With `mode=global`,
 //! each channel gives its highest peak (if one person or animal is in view); with `mode=local`, every local maximum above
 //! the threshold.
+//!
+//! Models without confidence maps are read as well: SimCC (RTMPose, DWPose) and coordinates (MoveNet, regression heads). What
+//! a model gives is decided by its outputs' names and shapes, unless `encoding` says it.
 //!
 //! `grouping` is how keypoints become objects:
 //!
@@ -23,6 +26,7 @@
 
 use gst::prelude::*;
 
+mod encoding;
 mod grouping;
 mod imp;
 mod objects;

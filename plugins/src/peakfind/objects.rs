@@ -2,6 +2,7 @@
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::group::{Keypoint, Pose};
+use cudainfer_kernels::keypoints::Instance;
 use cudainfer_kernels::peaks::Peak;
 
 use super::grouping::Plan;
@@ -37,20 +38,24 @@ impl Decode for Points {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        for set in sets {
-            let (found, outcome) = self.rows.find(set, side)?;
-            put(frame, &found, &self.plan, &self.info, set);
+        let Self { rows, plan, info } = self;
+        rows.find_each(sets, side, |set, (found, outcome)| {
+            put(frame, &found, plan, info, set);
             match &found {
                 Found::Peaks(peaks) => counts.add("peaks", peaks.len()),
                 Found::Poses(poses) => {
                     counts.add("peaks", poses.iter().map(|pose| pose.found()).sum());
                     counts.add("instances", poses.len());
                 }
+                Found::Instances(instances) => {
+                    counts.add("peaks", instances.iter().map(|one| one.pose.found()).sum());
+                    counts.add("instances", instances.len());
+                }
             }
             counts.add("non-finite", outcome.non_finite);
             counts.add("truncated", outcome.truncated);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -80,13 +85,38 @@ fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &Plan, info: &ModelInfo
             put_points(buffer, std::iter::once(points), "keypoints", info, set);
         }
         (Found::Poses(poses), _) => {
-            let points = |pose: &Pose| {
-                let points = pose.points.iter().enumerate();
-                points.filter_map(|(point, at)| Some((point, (*at)?))).collect()
-            };
-            let label = info.peaks.label.as_deref().unwrap_or("pose");
-            put_points(buffer, poses.iter().map(points), label, info, set);
+            put_points(buffer, poses.iter().map(points_of), label(info), info, set);
         }
+        (Found::Instances(instances), _) if set.object.is_some() => {
+            put_points(buffer, instances.iter().map(|one| points_of(&one.pose)), label(info), info, set);
+        }
+        (Found::Instances(instances), _) => put_instances(buffer, instances, info),
+    }
+}
+
+fn label(info: &ModelInfo) -> &str {
+    info.peaks.label.as_deref().unwrap_or("pose")
+}
+
+/// The points that were found, with their numbers in the skeleton.
+fn points_of(pose: &Pose) -> Vec<(usize, Keypoint)> {
+    let points = pose.points.iter().enumerate();
+    points.filter_map(|(point, at)| Some((point, (*at)?))).collect()
+}
+
+/// Each is an object with a detection, also where none of its points was found.
+fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &ModelInfo) {
+    let first = objects(buffer).len();
+    for (i, Instance { rect, pose }) in instances.iter().enumerate() {
+        let points = points_of(pose);
+        let object = Object {
+            id: id(first + i),
+            label: label(info).to_owned(),
+            detection: Some(DetectionParam { rect: *rect, confidence: pose.score, label_id: 0 }),
+            keypoints: (!points.is_empty()).then(|| param(&points, info)),
+            ..Object::default()
+        };
+        object.put(buffer, rect);
     }
 }
 

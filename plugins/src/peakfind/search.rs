@@ -1,13 +1,17 @@
-//! The kernels that the element drives: peaks alone or grouped, on the CPU or the GPU.
+//! The kernels that the element drives, on the CPU or the GPU: peaks alone or grouped, SimCC, coordinates.
 
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::group::{
     CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, PafGrouper, Pose,
 };
-use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Params, Peak, PeakFinder};
+use cudainfer_kernels::keypoints::{
+    CudaInstanceReader, CudaPointReader, CudaSimcc, Instance, InstanceReader, PointReader, SimccReader,
+};
+use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Peak, PeakFinder};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
+use super::encoding::Coding;
 use super::grouping::Plan;
 use crate::decoding::RowDecoder;
 use crate::meta::tensor::Failure;
@@ -17,28 +21,35 @@ use crate::meta::tensor::Failure;
 pub(super) enum Found {
     Peaks(Vec<Peak>),
     Poses(Vec<Pose>),
+    Instances(Vec<Instance>),
 }
 
 /// What is looked for, in which outputs.
 pub(super) struct Search {
-    /// The confidence maps first.
+    /// The confidence maps first; SimCC's along x and along y.
     pub outputs: Vec<TensorDesc>,
     pub plan: Plan,
     /// Width and height of the network's input.
     pub input: [usize; 2],
-    pub params: Params,
+    pub coding: Coding,
 }
 
 pub(super) enum OnCpu {
     Peaks(Box<PeakFinder>),
     Paf(Box<PafGrouper>),
     Displacements(Box<DisplacementGrouper>),
+    Simcc(Box<SimccReader>),
+    Points(Box<PointReader>),
+    Instances(Box<InstanceReader>),
 }
 
 pub(super) enum OnGpu {
     Peaks(Box<CudaPeaks>),
     Paf(Box<CudaPafGrouper>),
     Displacements(Box<CudaDisplacementGrouper>),
+    Simcc(Box<CudaSimcc>),
+    Points(Box<CudaPointReader>),
+    Instances(Box<CudaInstanceReader>),
 }
 
 const MISSING: &str = "the model has fewer outputs than are read";
@@ -46,8 +57,8 @@ const MISSING: &str = "the model has fewer outputs than are read";
 impl Search {
     /// All that the results depend on besides the tensors.
     pub fn key(&self) -> String {
-        let Self { outputs, plan, params, .. } = self;
-        format!("{outputs:?} {params:?} {plan:?}")
+        let Self { outputs, plan, coding, .. } = self;
+        format!("{outputs:?} {coding:?} {plan:?}")
     }
 }
 
@@ -57,7 +68,20 @@ impl RowDecoder for Search {
     type Found = (Found, Outcome);
 
     fn cpu(&self) -> Result<OnCpu, Failure> {
-        let Self { input, params, .. } = *self;
+        let Self { input, coding, .. } = *self;
+        let params = match (coding, &self.outputs[..]) {
+            (Coding::Maps(params), _) => params,
+            (Coding::Simcc(params), [x, y]) => {
+                return Ok(OnCpu::Simcc(Box::new(SimccReader::new(x, y, input, params)?)));
+            }
+            (Coding::Points(params), [output]) => {
+                return Ok(OnCpu::Points(Box::new(PointReader::new(output, input, params)?)));
+            }
+            (Coding::Instances(params), [output]) => {
+                return Ok(OnCpu::Instances(Box::new(InstanceReader::new(output, input, params)?)));
+            }
+            _ => return Err(MISSING.into()),
+        };
         let peaks = |maps| Ok(OnCpu::Peaks(Box::new(PeakFinder::new(maps, input, params)?)));
         match (&self.plan, &self.outputs[..]) {
             (Plan::Frame | Plan::Each, [maps, ..]) => peaks(maps),
@@ -74,7 +98,21 @@ impl RowDecoder for Search {
     }
 
     fn gpu(&self, stream: &CudaStream) -> Result<OnGpu, Failure> {
-        let Self { input, params, .. } = *self;
+        let Self { input, coding, .. } = *self;
+        let params = match (coding, &self.outputs[..]) {
+            (Coding::Maps(params), _) => params,
+            (Coding::Simcc(params), [x, y]) => {
+                return Ok(OnGpu::Simcc(Box::new(CudaSimcc::new(x, y, input, params, stream)?)));
+            }
+            (Coding::Points(params), [output]) => {
+                return Ok(OnGpu::Points(Box::new(CudaPointReader::new(output, input, params, stream)?)));
+            }
+            (Coding::Instances(params), [output]) => {
+                let reader = CudaInstanceReader::new(output, input, params, stream)?;
+                return Ok(OnGpu::Instances(Box::new(reader)));
+            }
+            _ => return Err(MISSING.into()),
+        };
         match (&self.plan, &self.outputs[..]) {
             (Plan::Frame | Plan::Each, [maps, ..]) => {
                 Ok(OnGpu::Peaks(Box::new(CudaPeaks::new(maps, input, params, stream)?)))
@@ -110,6 +148,19 @@ impl RowDecoder for Search {
                 let outcome = grouper.run(&outputs, to_frame, &mut poses)?;
                 (Found::Poses(poses), outcome)
             }
+            (OnCpu::Simcc(reader), [x, y]) => {
+                let outcome = reader.run(x, y, to_frame, &mut peaks)?;
+                (Found::Peaks(peaks), outcome)
+            }
+            (OnCpu::Points(reader), [output]) => {
+                let outcome = reader.run(output, to_frame, &mut peaks)?;
+                (Found::Peaks(peaks), outcome)
+            }
+            (OnCpu::Instances(reader), [output]) => {
+                let mut instances = Vec::new();
+                let outcome = reader.run(output, to_frame, &mut instances)?;
+                (Found::Instances(instances), outcome)
+            }
             _ => return Err(MISSING.into()),
         })
     }
@@ -144,19 +195,26 @@ impl OnGpu {
                 let outputs = DisplacementOutputs { maps, offsets, forward, backward };
                 grouper.start(stream, &outputs, to_frame)?;
             }
+            (Self::Simcc(reader), [x, y]) => reader.start(stream, x, y, to_frame)?,
+            (Self::Points(reader), [output]) => reader.start(stream, output, to_frame)?,
+            (Self::Instances(reader), [output]) => reader.start(stream, output, to_frame)?,
             _ => return Err(MISSING.into()),
         }
         Ok(())
     }
 
     fn finish(&mut self, stream: &CudaStream) -> Result<Vec<(Found, Outcome)>, Failure> {
-        let (mut peaks, mut poses) = (Vec::new(), Vec::new());
+        let (mut peaks, mut poses, mut instances) = (Vec::new(), Vec::new(), Vec::new());
         let outcomes = match self {
             Self::Peaks(finder) => finder.finish(stream, &mut peaks)?,
             Self::Paf(grouper) => grouper.finish(stream, &mut poses)?,
             Self::Displacements(grouper) => grouper.finish(stream, &mut poses)?,
+            Self::Simcc(reader) => reader.finish(stream, &mut peaks)?,
+            Self::Points(reader) => reader.finish(stream, &mut peaks)?,
+            Self::Instances(reader) => reader.finish(stream, &mut instances)?,
         };
         let found = peaks.into_iter().map(Found::Peaks).chain(poses.into_iter().map(Found::Poses));
+        let found = found.chain(instances.into_iter().map(Found::Instances));
         Ok(found.zip(outcomes).collect())
     }
 }

@@ -3,12 +3,14 @@
 
 use std::sync::LazyLock;
 
+use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::group::{DisplacementParams, MOST_PEAKS, PafConvention, PafParams};
-use cudainfer_kernels::peaks::Params;
+use cudainfer_kernels::keypoints::{CoordinateParams, SimccParams};
+use cudainfer_kernels::peaks::{self, Params};
 use gst::prelude::*;
 
 use crate::model::ModelInfo;
-use crate::model::enums::peaks::{Activation, Grid, Grouping, Mode, PafLayout, Refinement};
+use crate::model::enums::peaks::{Activation, Encoding, Grid, Grouping, Mode, PafLayout, Refinement};
 use crate::model::enums::tensor::Layout;
 use crate::property::{Table, property};
 use crate::stats;
@@ -19,6 +21,7 @@ const CONVENTION: PafConvention = PafConvention::Sleap;
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
+    pub encoding: Encoding,
     pub output: String,
     mode: Mode,
     refinement: Refinement,
@@ -40,12 +43,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     let defaults = Params::default();
     let [sleap, openpose] = [PafConvention::Sleap, PafConvention::OpenPose].map(published);
     Table::new([
+        property!(Settings, encoding, (), "Encoding", "What the model's outputs hold"),
         property!(
             Settings,
             output,
             (),
             "Output",
-            "Name of the model output with the confidence maps. If not set: the sidecar's, else the only output",
+            "Name of the model output with the confidence maps, or with the coordinates. If not set: the sidecar's, else the \
+             only output",
         ),
         property!(Settings, mode, (), "Mode", "Number of peaks for each channel"),
         property!(Settings, refinement, (), "Refinement", "How the position of a peak between cells is found"),
@@ -126,15 +131,17 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             published(CONVENTION).min_score,
             "Minimum score",
             format!(
-                "With grouping=paf and displacements: minimum score of an object. If not set: the sidecar's, else {}, or {} \
-                 with paf-layout=openpose",
-                sleap.min_score, openpose.min_score
+                "With grouping=paf and displacements, and encoding=instances: minimum score of an object. If not set: the \
+                 sidecar's, else {}, or {} with paf-layout=openpose, or {} with encoding=instances",
+                sleap.min_score,
+                openpose.min_score,
+                CoordinateParams::default().min_score
             ),
         )
         .shown(|settings| settings.least().1.to_value()),
     ])
     .with([stats::param_spec(
-        "; peaks, instances (objects made by grouping=paf and displacements), non-finite (cells with NaN or infinity), \
+        "; peaks, instances (objects made by grouping=paf and displacements, and encoding=instances), non-finite (cells with NaN or infinity), \
          truncated (cut by max-peaks)",
     )])
 });
@@ -149,6 +156,11 @@ fn count(n: usize) -> u32 {
 }
 
 impl Settings {
+    /// Whether neither the property nor the sidecar says what the outputs hold.
+    pub fn is_encoding_open(&self, info: &ModelInfo) -> bool {
+        self.encoding == Encoding::Auto && info.peaks.encoding.unwrap_or_default() == Encoding::Auto
+    }
+
     /// The kernel's parameters.
     pub fn params(&self, info: &ModelInfo) -> Params {
         let defaults = Params::default();
@@ -166,10 +178,35 @@ impl Settings {
                 .or(peaks.activation.and_then(Activation::kernel))
                 .unwrap_or(defaults.activation),
             layout: self.layout.kernel().or(peaks.layout.and_then(Layout::kernel)),
-            grid: self.grid.kernel().or(peaks.grid.and_then(Grid::kernel)),
+            grid: self.grid(info),
+            blur: peaks.blur_kernel.unwrap_or(defaults.blur),
             threshold: self.threshold.or(peaks.threshold).unwrap_or(defaults.threshold),
             top_k: self.max_peaks.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
             channels: None,
+        }
+    }
+
+    fn grid(&self, info: &ModelInfo) -> Option<peaks::Grid> {
+        self.grid.kernel().or(info.peaks.grid.and_then(Grid::kernel))
+    }
+
+    /// The kernel's parameters for SimCC.
+    pub fn simcc(&self, info: &ModelInfo) -> SimccParams {
+        let Params { threshold, activation, .. } = self.params(info);
+        let grid = self.grid(info).unwrap_or(SimccParams::default().grid);
+        SimccParams { threshold, activation, grid }
+    }
+
+    /// The kernel's parameters for coordinates, which begin with `order` unless the sidecar says otherwise.
+    pub fn coordinates(&self, info: &ModelInfo, order: AxisOrder) -> CoordinateParams {
+        let Params { threshold, activation, .. } = self.params(info);
+        let (peaks, defaults) = (&info.peaks, CoordinateParams::default());
+        CoordinateParams {
+            threshold,
+            activation,
+            normalized: peaks.normalized.unwrap_or(defaults.normalized),
+            order: peaks.axis_order.unwrap_or(order),
+            min_score: self.min_score.or(peaks.min_score).unwrap_or(defaults.min_score),
         }
     }
 
@@ -191,6 +228,9 @@ impl Settings {
 
     /// The number of points and the score of an object that apply likewise.
     fn least(&self) -> (usize, f32) {
+        if self.encoding == Encoding::Instances {
+            return (0, CoordinateParams::default().min_score);
+        }
         if self.grouping == Grouping::Displacements {
             let defaults = DisplacementParams::default();
             return (defaults.min_points, defaults.min_score);
@@ -226,6 +266,8 @@ mod tests {
         assert_eq!(shown(&settings), (0.0, 4, 0.4));
         settings.grouping = Grouping::Displacements;
         assert_eq!(shown(&settings), (0.0, 0, 0.0), "there are no fields");
+        settings.encoding = Encoding::Instances;
+        assert_eq!(shown(&settings), (0.0, 0, 0.25), "MoveNet's");
         settings.min_line_score = Some(0.5);
         settings.min_points = Some(7);
         settings.min_score = Some(-1.0);

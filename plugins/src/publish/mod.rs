@@ -8,4 +8,4 @@ pub(crate) mod sink;
 
 pub use queue::Leaky;
 pub(crate) use queue::{Drained, Queue, Tally};
-pub(crate) use record::{FrameRecord, SCHEMA};
+pub(crate) use record::{FrameRecord, ObjectRecord, SCHEMA};

@@ -8,18 +8,21 @@ use gst_base::subclass::prelude::*;
 
 use super::enums::Output;
 use super::instances::Instances;
-use super::masks::{Job, Masks};
+use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
 use super::properties::PROPERTIES;
 use super::settings::{Settings, Work};
 use super::target::Target;
 use super::whole::{Setup, Smoothed, Whole};
 use crate::caps;
-use crate::decoding::{Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming};
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+};
 use crate::device::Gpu;
 use crate::inferoverlay::Artist;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
+use crate::meta::mask::Kind;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 
@@ -156,8 +159,7 @@ impl BaseTransformImpl for SegMask {
             return self.parent_propose_allocation(decide_query, query);
         }
         // What is behind gets other frames.
-        query.add_allocation_meta::<gst_video::VideoMeta>(None);
-        order::promise(query);
+        order::propose(query, None);
         Ok(())
     }
 
@@ -196,7 +198,7 @@ impl BaseTransformImpl for SegMask {
 }
 
 impl DecodingElementImpl for SegMask {
-    const COUNTS: &'static [&'static str] = &["masks", "non-finite"];
+    const COUNTS: &'static [&'static str] = &["masks", "non-finite", "out-of-range"];
     const NON_FINITE: &'static str = "of their values";
 
     fn category() -> gst::DebugCategory {
@@ -214,14 +216,14 @@ impl DecodingElementImpl for SegMask {
         let settings = lock(&self.settings).clone();
         let plan = settings.plan(incoming.model, incoming.info)?;
         let mut result = Target::new(settings.output, &plan.work, incoming.caps)?;
-        let work = match plan.work {
+        let maker = match plan.work {
             Work::Whole { params, kind, .. } => {
                 let model = incoming.caps.structure(0).and_then(|s| s.get(caps::MODEL).ok());
                 let setup = Setup { logits: plan.tensor.clone(), input: plan.input, params, model };
-                Job::Whole(Box::new(Whole::new(setup)), kind)
+                MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
             }
             Work::Instances { layout } => {
-                Job::Instances(Box::new(Instances::new(plan.tensor.clone(), plan.input, layout)))
+                MaskMaker::Instances(Box::new(Instances::new(plan.tensor.clone(), plan.input, layout)))
             }
         };
         if incoming.outgoing.is_some() {
@@ -237,7 +239,20 @@ impl DecodingElementImpl for SegMask {
         }
         let frame = caps::frame_size(incoming.caps);
         let streams = Arc::clone(&self.streams);
-        Ok(Box::new(Masks { tensor: plan.tensor.name, work, frame, size: settings.size, result, streams }))
+        let (tensor, size) = (plan.tensor.name, settings.size);
+        Ok(Box::new(Masks { tensor, maker, frame, size, result, streams, range: RangeCheck::default() }))
+    }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let plan = lock(&self.settings).plan(incoming.model, incoming.info);
+        let what = match plan.map(|plan| plan.work) {
+            Ok(Work::Whole { kind: Kind::Classes { labels, .. }, .. }) => {
+                format!("masks of {} classes", labels.len())
+            }
+            Ok(Work::Whole { kind: Kind::Alpha { .. }, .. }) => "soft masks of one class".into(),
+            _ => "masks of objects".into(),
+        };
+        Reading::of(incoming, incoming.info, &what)
     }
 
     /// A mask in metadata is not waited for.

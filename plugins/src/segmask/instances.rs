@@ -24,12 +24,12 @@ pub(super) struct Instances {
     prototypes: TensorDesc,
     input: [usize; 2],
     layout: Option<Layout>,
-    side: Option<Side>,
+    kernels: Option<PrototypeKernels>,
     regions: Vec<Region>,
 }
 
 /// Known with the first prototypes.
-enum Side {
+enum PrototypeKernels {
     Cpu(Box<Prototypes>, Pools),
     /// In the stream that it was made for.
     Gpu(Box<CudaPrototypes>, Pools, Arc<CudaStream>),
@@ -37,7 +37,7 @@ enum Side {
 
 impl Instances {
     pub fn new(prototypes: TensorDesc, input: [usize; 2], layout: Option<Layout>) -> Self {
-        Self { prototypes, input, layout, side: None, regions: Vec::new() }
+        Self { prototypes, input, layout, kernels: None, regions: Vec::new() }
     }
 
     /// The masks of the last of `objects` that have a detection: as many as there are coefficients for.
@@ -107,11 +107,11 @@ impl Instances {
         coefficients: &[f32],
     ) -> Result<(Option<gst::Buffer>, [usize; 2]), Failure> {
         let mapped = prototypes.map()?;
-        if !matches!(self.side, Some(Side::Cpu(..))) {
+        if !matches!(self.kernels, Some(PrototypeKernels::Cpu(..))) {
             let plan = Prototypes::new(&self.prototypes, self.input, self.layout)?;
-            self.side = Some(Side::Cpu(Box::new(plan), Pools::default()));
+            self.kernels = Some(PrototypeKernels::Cpu(Box::new(plan), Pools::default()));
         }
-        let Some(Side::Cpu(plan, pools)) = &mut self.side else {
+        let Some(PrototypeKernels::Cpu(plan, pools)) = &mut self.kernels else {
             return Err("there are no prototypes".into());
         };
         let bytes = plan.regions(boxes, &mut self.regions);
@@ -131,12 +131,13 @@ impl Instances {
         coefficients: &[f32],
         stream: &Arc<CudaStream>,
     ) -> Result<(Option<gst::Buffer>, [usize; 2]), Failure> {
-        if !matches!(&self.side, Some(Side::Gpu(_, _, made_for)) if Arc::ptr_eq(made_for, stream)) {
+        if !matches!(&self.kernels, Some(PrototypeKernels::Gpu(_, _, made_for)) if Arc::ptr_eq(made_for, stream))
+        {
             let made = CudaPrototypes::new(&self.prototypes, self.input, self.layout, stream)?;
             let pools = Pools::on_device(TensorAllocator::new(stream)?);
-            self.side = Some(Side::Gpu(Box::new(made), pools, Arc::clone(stream)));
+            self.kernels = Some(PrototypeKernels::Gpu(Box::new(made), pools, Arc::clone(stream)));
         }
-        let Some(Side::Gpu(prototypes, pools, _)) = &mut self.side else {
+        let Some(PrototypeKernels::Gpu(prototypes, pools, _)) = &mut self.kernels else {
             return Err("there are no prototypes".into());
         };
         let size = prototypes.plan().size();

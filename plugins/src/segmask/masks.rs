@@ -6,7 +6,7 @@ use super::enums::Size;
 use super::instances::Instances;
 use super::target::Target;
 use super::whole::{Smoothed, Wanted, Whole};
-use crate::decoding::{Counts, Decode, Side};
+use crate::decoding::{Counts, Decode, Remark, Side};
 use crate::meta::mask::{self, Kind};
 use crate::meta::object::objects;
 use crate::meta::tensor::TensorSet;
@@ -17,17 +17,38 @@ use crate::sync::lock;
 pub(super) struct Masks {
     /// The tensor with the logits or the prototypes.
     pub tensor: String,
-    pub work: Job,
+    pub maker: MaskMaker,
     /// The frame's width and height.
     pub frame: [usize; 2],
     pub size: Size,
     pub result: Target,
     /// The element's: it outlasts caps, which may change whenever another stream has its turn.
     pub streams: Arc<Mutex<Streams<Smoothed>>>,
+    pub range: RangeCheck,
 }
 
-/// What is made.
-pub(super) enum Job {
+/// Whether the user has been told of class numbers that a byte cannot hold.
+#[derive(Debug, Default)]
+pub(super) struct RangeCheck {
+    told: bool,
+    remark: Option<Remark>,
+}
+
+impl RangeCheck {
+    /// So many of them were in a frame.
+    fn see(&mut self, outside: usize, tensor: &str) {
+        if outside == 0 || std::mem::replace(&mut self.told, true) {
+            return;
+        }
+        self.remark = Some(Remark::Warning(format!(
+            "{outside} of the class numbers in '{tensor}' are not from 0 to 255: these cells became class 0. The property stats \
+             counts them in out-of-range"
+        )));
+    }
+}
+
+/// What makes them, and of what kind they are.
+pub(super) enum MaskMaker {
     Whole(Box<Whole>, Kind),
     Instances(Box<Instances>),
 }
@@ -45,25 +66,32 @@ impl Decode for Masks {
                 "masks are made of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
             );
         };
-        let Self { tensor, work, frame: frame_size, size, result, streams } = self;
-        match work {
-            Job::Instances(instances) => {
+        let Self { tensor, maker, frame: frame_size, size, result, streams, range } = self;
+        match maker {
+            MaskMaker::Instances(instances) => {
                 let masks = instances.make(set, &objects(frame), side)?;
                 mask::put(frame, &masks);
                 counts.add("masks", masks.len());
             }
-            Job::Whole(whole, kind) => {
+            MaskMaker::Whole(whole, kind) => {
                 let logits = set.tensors.iter().find(|t| t.desc.name == *tensor);
                 let logits = logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
                 let resized = *size == Size::Frame || !matches!(result, Target::Meta);
                 let wanted = Wanted { to_frame: set.to_frame, frame: *frame_size, frame_size: resized };
                 let made = whole.make(logits, &wanted, side, &mut lock(streams))?;
-                let non_finite = usize::try_from(made.non_finite).unwrap_or(usize::MAX);
+                let count = |n| usize::try_from(n).unwrap_or(usize::MAX);
+                let (non_finite, outside) = (count(made.non_finite), count(made.out_of_range));
+                range.see(outside, tensor);
                 result.deliver(made, kind, frame)?;
                 counts.add("masks", 1);
                 counts.add("non-finite", non_finite);
+                counts.add("out-of-range", outside);
             }
         }
         Ok(())
+    }
+
+    fn remark(&mut self) -> Option<Remark> {
+        self.range.remark.take()
     }
 }

@@ -96,6 +96,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(Settings, output, (), "Output", "What is done with the mask"),
     ])
     .with([stats::param_spec(
-        "; masks, non-finite (values that are NaN or infinity; on the GPU those of the last frames may be missing)",
+        "; masks, non-finite (values that are NaN or infinity), out-of-range (class numbers below 0 or above 255, which became 0); on the \
+         GPU those of the last frames may be missing",
     )])
 });

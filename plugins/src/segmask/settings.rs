@@ -2,14 +2,15 @@
 
 use cudainfer_kernels::preproc;
 use cudainfer_kernels::segment::{Classes, Params, Prototypes, Segmenter};
-use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
+use crate::decoding::reading::settle_labels;
 use crate::meta::mask::{COEFFICIENTS, Kind};
-use crate::model::ModelInfo;
 use crate::model::enums::masks::{Activation, Mode};
 use crate::model::enums::tensor::Layout;
+use crate::model::{Group, ModelInfo};
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,9 @@ pub(super) struct Settings {
 
 /// The value from which on a channel counts as seen, unless the property or the sidecar has another one.
 pub(super) const THRESHOLD: f32 = 0.5;
+
+/// Classes that a mask's byte tells apart.
+const MOST_CLASSES: usize = 256;
 
 /// What is done with a model's outputs.
 #[derive(Clone, Debug)]
@@ -115,9 +119,13 @@ impl Settings {
     ) -> Result<(Work, Option<String>), String> {
         let sidecar = &info.segment;
         let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
-        let channels = Segmenter::new(tensor, input, Params { layout, soft: true, ..Params::default() });
+        // The model has chosen the classes itself.
+        let class_map = !matches!(tensor.ty, TensorType::Float32 | TensorType::Float16);
+        let channels =
+            Segmenter::new(tensor, input, Params { layout, soft: !class_map, ..Params::default() });
         let channels = channels.map_err(said)?.channels();
         let mode = match mode {
+            Mode::Auto if class_map => Mode::Argmax,
             Mode::Auto if channels == 1 => Mode::Threshold,
             Mode::Auto => Mode::Argmax,
             mode => mode,
@@ -157,19 +165,29 @@ impl Settings {
         // Wrong parameters are reported now, not with the first frame.
         Segmenter::new(tensor, input, params).map_err(said)?;
 
-        let labels = &info.output.labels;
-        let number = u32::try_from(channel).unwrap_or(u32::MAX);
         // Of one channel, the labels may be those of its absence and its presence.
-        let pair = channels == 1 && labels.len() == 2;
+        let pair = channels == 1 && info.output.labels.len() == 2;
+        let (info, contradicted) =
+            if pair { (info.clone(), None) } else { settle_labels(info, Some(channels)) };
+        let labels = &info.output.labels;
+        // How many classes the numbers may be of is not known without names.
+        let channels = match labels.len() {
+            _ if !class_map => channels,
+            0 => MOST_CLASSES,
+            named => named.min(MOST_CLASSES),
+        };
+        let number = u32::try_from(channel).unwrap_or(u32::MAX);
         let name = if pair { labels[1].clone() } else { info.label(number) };
         let fits = pair || labels.is_empty() || labels.len() == channels;
-        let warning = (!fits).then(|| {
+        let sentence = (!fits).then(|| {
             format!(
-                "the sidecar has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
-                 correct labels in [output]",
+                "{} has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
+                 correct labels in the sidecar's [output]",
+                info.origin(Group::Labels).map_or_else(|| "the sidecar".into(), ToString::to_string),
                 labels.len()
             )
         });
+        let warning = contradicted.or(sentence);
         let all = |channels| (0..channels).map(|class| info.label(class)).collect();
         let (kind, gray) = match mode {
             Mode::Soft => (Kind::Alpha { label: name }, (0..=255).collect()),
@@ -192,16 +210,18 @@ impl Settings {
     fn tensor<'a>(&self, outputs: &'a [TensorDesc], info: &ModelInfo) -> Result<&'a TensorDesc, String> {
         let named = Some(self.tensor.as_str()).filter(|n| !n.is_empty()).or(info.segment.output.as_deref());
         if let Some(name) = named {
-            return outputs
-                .iter()
-                .find(|d| d.name == name)
-                .ok_or_else(|| format!("the model has no output '{name}'; it has {}", list(outputs)));
+            return outputs.iter().find(|d| d.name == name).ok_or_else(|| {
+                format!(
+                    "the model has no output '{name}'; it has {}. Set tensor to one of them",
+                    list(outputs)
+                )
+            });
         }
         let mut others = outputs.iter().filter(|d| d.name != COEFFICIENTS);
         match (others.next(), others.next()) {
             (Some(only), None) => Ok(only),
             _ => Err(format!(
-                "the model has several outputs, {}: set tensor to the one with the masks",
+                "the model has several outputs, {}. Set tensor to the one with the masks",
                 list(outputs)
             )),
         }

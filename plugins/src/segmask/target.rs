@@ -33,8 +33,12 @@ impl Target {
         Ok(match (output, work) {
             (Output::Alpha, _) => {
                 let info = info()?;
-                let format = video::frame_format(&info)
-                    .ok_or_else(|| format!("frames of format {} have no alpha channel", info.format()))?;
+                let format = video::frame_format(&info).ok_or_else(|| {
+                    format!(
+                        "frames of format {} have no alpha channel. Put videoconvert before fusedpreproc",
+                        info.format()
+                    )
+                })?;
                 Self::Alpha { info, format, artist: None }
             }
             (Output::Gray, Work::Whole { gray, .. }) => {

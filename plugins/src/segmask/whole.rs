@@ -58,8 +58,8 @@ enum SideSegmenter {
         segmenter: Box<CudaSegmenter>,
         /// That of the GPU that it was made for.
         stream: Arc<CudaStream>,
-        /// How many values that are no numbers have been told of.
-        non_finite: u64,
+        /// How many values that are no numbers, and class numbers that a byte cannot hold, have been told of.
+        told: [u64; 2],
     },
 }
 
@@ -82,6 +82,8 @@ pub(super) struct Made {
     pub rect: Rect,
     /// Values that are no numbers, since this was last asked.
     pub non_finite: u64,
+    /// Class numbers that a byte cannot hold, likewise.
+    pub out_of_range: u64,
 }
 
 /// What the mask is to be.
@@ -100,13 +102,19 @@ impl Wanted {
     }
 
     /// Size and place of a mask of `size` samples, resized or not.
-    fn made(&self, data: gst::Buffer, size: [usize; 2], input: [usize; 2], non_finite: u64) -> Made {
+    fn made(
+        &self,
+        data: gst::Buffer,
+        size: [usize; 2],
+        input: [usize; 2],
+        [non_finite, out_of_range]: [u64; 2],
+    ) -> Made {
         let ([width, height], rect) = if self.frame_size {
             (self.frame, whole(self.frame))
         } else {
             (size, self.to_frame.rect(&whole(input)))
         };
-        Made { data, width, height, rect, non_finite }
+        Made { data, width, height, rect, non_finite, out_of_range }
     }
 }
 
@@ -163,7 +171,8 @@ fn on_cpu(
         )?;
         mask = resized;
     }
-    Ok(wanted.made(mask, size, setup.input, outcome.non_finite as u64))
+    let counted = [outcome.non_finite, outcome.out_of_range].map(|count| count as u64);
+    Ok(wanted.made(mask, size, setup.input, counted))
 }
 
 /// Nothing here waits: readers of the mask do.
@@ -200,9 +209,9 @@ fn on_gpu(
         target.end_write(stream)?;
         done?;
     }
-    let non_finite = segmenter.non_finite();
-    let new = non_finite.saturating_sub(*told);
-    *told = non_finite;
+    let counted = [segmenter.non_finite(), segmenter.out_of_range()];
+    let new = [0, 1].map(|kind| counted[kind].saturating_sub(told[kind]));
+    *told = counted;
     if let Some(resized) = resized {
         let (source, target) = (device_memory(&mask).ok_or(lost)?, device_memory(&resized).ok_or(lost)?);
         source.begin_read(stream)?;
@@ -234,27 +243,27 @@ impl Smoothed {
         Ok(segmenter)
     }
 
-    /// The same on the GPU, and how many values that are no numbers it has been asked about.
+    /// The same on the GPU, and which counts it has been asked about.
     fn on_gpu(
         &mut self,
         setup: &Setup,
         stream: &Arc<CudaStream>,
-    ) -> Result<(&mut CudaSegmenter, &mut u64), Failure> {
+    ) -> Result<(&mut CudaSegmenter, &mut [u64; 2]), Failure> {
         let known = matches!(&self.segmenter, Some((made_for, SideSegmenter::Gpu { stream: of, .. }))
             if made_for == setup && Arc::ptr_eq(of, stream));
         if !known {
             let made = CudaSegmenter::new(&setup.logits, setup.input, setup.params, stream)?;
             let stream = Arc::clone(stream);
-            let made = SideSegmenter::Gpu { segmenter: Box::new(made), stream, non_finite: 0 };
+            let made = SideSegmenter::Gpu { segmenter: Box::new(made), stream, told: [0, 0] };
             self.segmenter = Some((setup.clone(), made));
         }
-        let Some((_, SideSegmenter::Gpu { segmenter, non_finite, .. })) = &mut self.segmenter else {
+        let Some((_, SideSegmenter::Gpu { segmenter, told, .. })) = &mut self.segmenter else {
             return Err("there is no segmenter".into());
         };
         if std::mem::take(&mut self.first) {
             segmenter.reset();
         }
-        Ok((segmenter, non_finite))
+        Ok((segmenter, told))
     }
 }
 

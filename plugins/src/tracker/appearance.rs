@@ -11,14 +11,17 @@ use cudainfer_kernels::track::Embeddings;
 use super::Appearance;
 use super::pixels::Pixels;
 use crate::caps;
-use crate::meta::object::Object;
-use crate::meta::tensor::{Tensor, TensorSet};
+use crate::embed::rows::Embedding;
+use crate::meta::object::{EmbeddingParam, Object};
+use crate::meta::tensor::TensorSet;
 
 /// Makes the embeddings of one frame after the other.
 #[derive(Default)]
 pub(super) struct Embedder {
     source: Source,
     kind: EmbeddingKind,
+    /// The output that is to be the embedding, where it is named.
+    wanted: Option<String>,
     /// Row-major `[detections, length]`.
     values: Vec<f32>,
     length: usize,
@@ -30,7 +33,7 @@ enum Source {
     None,
     Cpu(Pixels, Box<Describer>),
     Gpu(Pixels, Box<CudaDescriber>, Arc<CudaStream>),
-    /// A second model: the name of its output.
+    /// A second model's output, by its name, which is read as by an embed before the tracker.
     Model(String),
 }
 
@@ -42,6 +45,8 @@ pub(super) enum EmbeddingKind {
     Histogram,
     /// The model, as caps name it, and its output.
     Model(Option<String>, String),
+    /// That of objects: its model and output.
+    Object(String, String),
 }
 
 /// Whether frames of these caps carry a second model's outputs, of objects' regions.
@@ -57,26 +62,35 @@ pub(super) fn refusal(caps: &gst::CapsRef, wanted: Option<&str>) -> Option<Strin
 }
 
 impl Embedder {
-    /// For frames of these caps; `stream` gives a GPU's where frames lie there. Returns the kind of embeddings, if it is another.
+    /// For frames of these caps; `embedded` says whether an element upstream gives objects embeddings, `stream` gives a GPU's
+    /// where frames lie there. Returns the kind of embeddings, if it is another.
     pub fn prepare(
         &mut self,
         caps: &gst::Caps,
         appearance: Appearance,
         output: Option<&str>,
+        embedded: bool,
         stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<Option<&EmbeddingKind>, String> {
         self.source = if has_embeddings(caps) {
             Source::Model(embedding(&outputs(caps), output)?)
-        } else if let Some(name) = output {
+        } else if let Some(name) = output.filter(|_| !embedded) {
             return Err(format!(
-                "embedding-output names '{name}', but the frames carry no embeddings: put fusedpreproc roi=objects and a \
-                 trtinfer with the model that makes them before this element"
+                "embedding-output names '{name}', but the frames carry no embeddings: put fusedpreproc roi=objects, a \
+                 trtinfer with the model that makes them, and embed before this element"
             ));
         } else if appearance == Appearance::Histogram {
             histogram(caps, stream)?
         } else {
             Source::None
         };
+        self.wanted = output.map(str::to_owned);
+        if let (Source::None | Source::Cpu(..) | Source::Gpu(..), EmbeddingKind::Object(..)) =
+            (&self.source, &self.kind)
+        {
+            // Those of objects are known with the objects.
+            return Ok(None);
+        }
         let model = caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok());
         let kind = match &self.source {
             Source::None => EmbeddingKind::None,
@@ -87,15 +101,31 @@ impl Embedder {
         Ok(Some(&self.kind).filter(|kind| **kind != before))
     }
 
-    /// The embeddings of those of a frame's objects that are compared, of which these are the boxes.
+    /// The embeddings of those of a frame's objects that are compared, of which these are the boxes. Returns the kind of
+    /// embeddings, if it is another: objects that come with embeddings are compared by these.
     pub fn see(
         &mut self,
         buffer: &gst::BufferRef,
         objects: &[Object],
         members: &[bool],
         boxes: &[Rect],
-    ) -> Result<(), String> {
+    ) -> Result<Option<&EmbeddingKind>, String> {
         self.values.clear();
+        if !matches!(self.source, Source::Model(_)) {
+            let before = self.kind.clone();
+            let wanted = self.wanted.as_deref();
+            if let Some(first) = objects.iter().find_map(|object| param(object, wanted)) {
+                self.kind = EmbeddingKind::Object(first.model.clone(), first.output.clone());
+            }
+            if let EmbeddingKind::Object(model, output) = &self.kind {
+                let members = objects.iter().zip(members).filter(|(_, member)| **member);
+                let found = members.map(|(object, _)| {
+                    param(object, wanted).filter(|p| p.model == *model && p.output == *output)
+                });
+                self.length = by_object(found, &mut self.values)?;
+                return Ok(Some(&self.kind).filter(|kind| **kind != before));
+            }
+        }
         match &mut self.source {
             Source::None => self.length = 0,
             Source::Cpu(..) | Source::Gpu(..) if boxes.is_empty() => (),
@@ -118,7 +148,7 @@ impl Embedder {
                 self.length = by_model(&sets, output, &ids, &mut self.values)?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Whether the frames' tensors are embeddings, which no element downstream needs.
@@ -170,39 +200,73 @@ fn failed(error: AppearanceError) -> String {
     error.to_string()
 }
 
+/// The object's embedding: that of the wanted output, else the first.
+fn param<'a>(object: &'a Object, wanted: Option<&str>) -> Option<&'a EmbeddingParam> {
+    object.embeddings.iter().find(|p| wanted.is_none_or(|output| p.output == output))
+}
+
+/// Appends the embedding of each object, or zeros where it has none, or one of another length than the first. Returns the length
+/// of one.
+fn by_object<'a>(
+    found: impl Iterator<Item = Option<&'a EmbeddingParam>>,
+    values: &mut Vec<f32>,
+) -> Result<usize, String> {
+    let found: Vec<_> = found.collect();
+    let length = found.iter().flatten().next().map_or(0, |first| first.length());
+    for (number, embedding) in found.iter().enumerate() {
+        if let Some(embedding) = embedding.filter(|embedding| embedding.length() == length) {
+            embedding.read(values).map_err(|e| e.to_string())?;
+        }
+        values.resize((number + 1) * length, 0.0);
+    }
+    Ok(length)
+}
+
 /// Appends the embedding of each object, or zeros where it had no region. Returns the length of one.
 fn by_model(sets: &[TensorSet], output: &str, ids: &[i32], values: &mut Vec<f32>) -> Result<usize, String> {
-    let missing = || format!("a frame came without the tensor '{output}'");
-    // All rows of a batch are read, and downloaded, at once.
-    let mut read: Vec<(gst::Buffer, Vec<f32>)> = Vec::new();
-    let mut found: Vec<(i32, usize, usize, usize)> = Vec::new();
-    for set in sets {
-        let Some(object) = set.object else { continue };
-        let (batch, row) = set.batch([0, 0]);
-        let named = |tensor: &&Tensor| tensor.desc.name == output;
-        let tensor = batch.tensors().iter().find(named).ok_or_else(missing)?;
-        // Of the one region; there need not be a dimension for the batch.
-        let own = set.tensors.iter().find(named).ok_or_else(missing)?;
-        let length = own.desc.dims.iter().map(|n| n.unwrap_or(1)).product();
-        let known = read.iter().position(|(data, _)| data.as_ptr() == tensor.data.as_ptr());
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let mapped = tensor.map().map_err(|e| e.to_string())?;
-                let all = mapped.view().map_err(|e| e.to_string())?.to_f32().to_vec();
-                read.push((tensor.data.clone(), all));
-                read.len() - 1
-            }
-        };
-        found.push((object, at, row, length));
-    }
-    let length = found.first().map_or(0, |(.., length)| *length);
+    let regions = sets.iter().filter_map(|set| Some((set.object?, set)));
+    let found = regions.map(|(object, set)| Ok((object, Embedding::of(set, output)?)));
+    let found = found.collect::<Result<Vec<_>, String>>()?;
+    let length = found.first().map_or(0, |(_, first)| first.values().len());
     for id in ids {
         let start = values.len();
-        let own = found.iter().find(|(object, ..)| object == id);
-        let own = own.and_then(|(_, at, row, n)| read.get(*at)?.1.get(row * n..(row + 1) * n));
-        values.extend_from_slice(own.unwrap_or_default());
+        let own = found.iter().find(|(object, _)| object == id);
+        values.extend_from_slice(own.map_or(&[], |(_, own)| own.values()));
         values.resize(start + length, 0.0);
     }
     Ok(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn embeddings_of_objects_are_those_of_the_output_that_is_named_and_zeros_where_there_is_none() {
+        gst::init().unwrap();
+        let with = |embeddings: Vec<EmbeddingParam>| Object { embeddings, ..Object::default() };
+        let of = |output: &str, values: &[f32]| EmbeddingParam::new("reid", output, true, values);
+        let objects = [
+            with(vec![of("a", &[1.0, 2.0]), of("b", &[3.0])]),
+            with(vec![]),
+            with(vec![of("a", &[9.0, 9.0])]),
+            with(vec![of("a", &[4.0, 5.0]), of("b", &[6.0])]),
+            with(vec![of("a", &[7.0, 8.0, 9.0])]),
+        ];
+        let members = [true, true, false, true, true];
+        let buffer = gst::Buffer::new();
+        for (wanted, length, values) in
+            [(None, 2, &[1.0, 2.0, 0.0, 0.0, 4.0, 5.0, 0.0, 0.0][..]), (Some("b"), 1, &[3.0, 0.0, 6.0, 0.0])]
+        {
+            let mut embedder = Embedder { wanted: wanted.map(str::to_owned), ..Embedder::default() };
+            let output = wanted.unwrap_or("a").to_owned();
+            let kind = embedder.see(&buffer, &objects, &members, &[]).unwrap();
+            assert_eq!(kind, Some(&EmbeddingKind::Object("reid".into(), output)));
+            assert_eq!((embedder.embeddings().length, embedder.embeddings().values), (length, values));
+            assert_eq!(embedder.see(&buffer, &objects, &members, &[]).unwrap(), None, "the same kind");
+            // A frame whose objects have none changes nothing.
+            assert_eq!(embedder.see(&buffer, &[with(vec![])], &[true], &[]).unwrap(), None);
+            assert_eq!(embedder.embeddings().length, 0);
+        }
+    }
 }

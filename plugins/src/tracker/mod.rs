@@ -29,7 +29,9 @@ use crate::property::Words;
 
 mod appearance;
 mod camera;
+mod follow;
 mod imp;
+mod log;
 mod pace;
 mod pixels;
 mod properties;

@@ -174,14 +174,15 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             appearance,
             (),
             "Appearance",
-            "Appearance descriptor, if no second model makes embeddings",
+            "Appearance descriptor, if objects come without embeddings",
         ),
         property!(
             Settings,
             embedding_output,
             (),
             "Embedding output",
-            "Name of the second model's output with the embeddings. If not set: the only output",
+            "Name of the model output with the embeddings. If not set: the first embedding of each object or, directly behind \
+             trtinfer, the only output",
         ),
         tuned!(
             appearance_distance = appearance,

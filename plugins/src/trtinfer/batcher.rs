@@ -20,7 +20,7 @@ pub(super) struct Rules {
 }
 
 /// Something that is inferred in batches.
-pub(super) trait Job {
+pub(super) trait Batchable {
     /// Whether both can be in one batch.
     fn fits(&self, other: &Self) -> bool;
 }
@@ -41,14 +41,14 @@ struct Turn {
 }
 
 #[derive(Debug)]
-struct Waiting<J> {
-    job: J,
+struct Waiting<B> {
+    request: B,
     client: Client,
     priority: i32,
     turn: Turn,
 }
 
-impl<J> Waiting<J> {
+impl<B> Waiting<B> {
     /// What the queue is sorted by.
     fn order(&self) -> (Reverse<i32>, u64, u64) {
         (Reverse(self.priority), self.turn.round, self.turn.arrival)
@@ -56,9 +56,9 @@ impl<J> Waiting<J> {
 }
 
 #[derive(Debug)]
-struct Inner<J> {
+struct Inner<B> {
     /// By priority, and then by their turns.
-    waiting: VecDeque<Waiting<J>>,
+    waiting: VecDeque<Waiting<B>>,
     /// How many frames each element may have here and on their way.
     clients: HashMap<Client, Seat>,
     joined: u64,
@@ -84,13 +84,13 @@ struct Seat {
 
 /// The queue. Every method may be called from any thread.
 #[derive(Debug)]
-pub(super) struct Batcher<J> {
+pub(super) struct Batcher<B> {
     rules: Rules,
-    inner: Mutex<Inner<J>>,
+    inner: Mutex<Inner<B>>,
     changed: Condvar,
 }
 
-impl<J: Job> Batcher<J> {
+impl<B: Batchable> Batcher<B> {
     /// An empty queue.
     pub fn new(rules: Rules) -> Self {
         let inner = Inner {
@@ -105,7 +105,7 @@ impl<J: Job> Batcher<J> {
         Self { rules, inner: Mutex::new(inner), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner<J>> {
+    fn lock(&self) -> MutexGuard<'_, Inner<B>> {
         lock(&self.inner)
     }
 
@@ -137,12 +137,12 @@ impl<J: Job> Batcher<J> {
     }
 
     /// A frame comes in.
-    pub fn submit(&self, client: Client, priority: i32, job: J) {
-        self.submit_at(Instant::now(), client, priority, job);
+    pub fn submit(&self, client: Client, priority: i32, request: B) {
+        self.submit_at(Instant::now(), client, priority, request);
     }
 
     /// As [`Batcher::submit`], at this time.
-    pub(super) fn submit_at(&self, now: Instant, client: Client, priority: i32, job: J) {
+    pub(super) fn submit_at(&self, now: Instant, client: Client, priority: i32, request: B) {
         let mut guard = self.lock();
         let inner = &mut *guard;
         inner.arrived += 1;
@@ -157,7 +157,7 @@ impl<J: Job> Batcher<J> {
             turn = seat.vacant.take().unwrap_or(turn);
             seat.last = Some((priority, turn.round));
         }
-        let waiting = Waiting { job, client, priority, turn };
+        let waiting = Waiting { request, client, priority, turn };
         let place = inner.waiting.partition_point(|other| other.order() < waiting.order());
         inner.waiting.insert(place, waiting);
         self.changed.notify_all();
@@ -172,23 +172,23 @@ impl<J: Job> Batcher<J> {
     }
 
     /// Takes back a frame of an element that still waits, and its turn with it.
-    pub fn take_back(&self, client: Client) -> Option<J> {
+    pub fn take_back(&self, client: Client) -> Option<B> {
         let mut inner = self.lock();
         if let Some(seat) = inner.clients.get_mut(&client) {
             (seat.last, seat.vacant) = (None, None);
         }
         let index = inner.waiting.iter().position(|waiting| waiting.client == client)?;
-        inner.waiting.remove(index).map(|waiting| waiting.job)
+        inner.waiting.remove(index).map(|waiting| waiting.request)
     }
 
     /// Takes back the oldest frame of an element that still waits, for the sake of the one that the element submits next. The
     /// element keeps its turns: its other frames move up, and the next one has the last of them. Or who loses frames would begin
     /// again behind all others each time, and who loses many would seldom have its turn.
-    pub fn take_oldest_back(&self, client: Client) -> Option<J> {
+    pub fn take_oldest_back(&self, client: Client) -> Option<B> {
         let mut inner = self.lock();
         let mine = inner.waiting.iter().enumerate().filter(|(_, waiting)| waiting.client == client);
         let (oldest, _) = mine.min_by_key(|(_, waiting)| waiting.turn.arrival)?;
-        let Waiting { job, mut turn, .. } = inner.waiting.remove(oldest)?;
+        let Waiting { request, mut turn, .. } = inner.waiting.remove(oldest)?;
         let mut younger: Vec<_> =
             inner.waiting.iter_mut().filter(|waiting| waiting.client == client).collect();
         younger.sort_by_key(|waiting| waiting.turn.arrival);
@@ -199,11 +199,11 @@ impl<J: Job> Batcher<J> {
         if let Some(seat) = inner.clients.get_mut(&client) {
             seat.vacant = Some(turn);
         }
-        Some(job)
+        Some(request)
     }
 
     /// The next batch, once it is due, of frames that fit each other; `None` when the queue has been stopped.
-    pub fn take(&self) -> Option<Vec<J>> {
+    pub fn take(&self) -> Option<Vec<B>> {
         let mut inner = self.lock();
         loop {
             if inner.stopped {
@@ -223,7 +223,7 @@ impl<J: Job> Batcher<J> {
 
     /// The batch that is due at this time.
     #[cfg(test)]
-    pub(super) fn take_at(&self, now: Instant) -> Option<Vec<J>> {
+    pub(super) fn take_at(&self, now: Instant) -> Option<Vec<B>> {
         let mut inner = self.lock();
         match inner.due(&self.rules, now) {
             Due::Now(first) => Some(inner.batch(first)),
@@ -276,7 +276,7 @@ enum Due {
 /// Frames that an element may have under way, however many share the model: one that is inferred and one that comes.
 const LEAST: usize = 2;
 
-impl<J: Job> Inner<J> {
+impl<B: Batchable> Inner<B> {
     fn share(&self, rules: &Rules) -> usize {
         rules.in_flight.div_ceil(self.clients.len().max(1)).max(LEAST)
     }
@@ -291,13 +291,13 @@ impl<J: Job> Inner<J> {
             }
         });
         let enough = self.size.min(more.sum::<usize>().max(1));
-        let done = |waiting: &Waiting<J>| self.clients.get(&waiting.client).is_none_or(|seat| seat.done);
+        let done = |waiting: &Waiting<B>| self.clients.get(&waiting.client).is_none_or(|seat| seat.done);
         // Frames that do not fit the first make batches of their own, which do not wait for its.
         let firsts = self.waiting.iter().enumerate().filter(|(index, first)| {
-            self.waiting.iter().take(*index).all(|before| !first.job.fits(&before.job))
+            self.waiting.iter().take(*index).all(|before| !first.request.fits(&before.request))
         });
         for (index, first) in firsts {
-            let batch = || self.waiting.iter().filter(|other| other.job.fits(&first.job));
+            let batch = || self.waiting.iter().filter(|other| other.request.fits(&first.request));
             let count = batch().take(self.size).count();
             let due = count >= enough || rules.min > 0 && count >= rules.min;
             if due || batch().any(|waiting| waiting.turn.deadline <= now || done(waiting)) {
@@ -308,16 +308,16 @@ impl<J: Job> Inner<J> {
     }
 
     /// The frame at this place and those behind it that fit it.
-    fn batch(&mut self, first: usize) -> Vec<J> {
-        let mut batch: Vec<J> = Vec::with_capacity(self.size.min(self.waiting.len()));
+    fn batch(&mut self, first: usize) -> Vec<B> {
+        let mut batch: Vec<B> = Vec::with_capacity(self.size.min(self.waiting.len()));
         let mut index = first;
         while batch.len() < self.size && index < self.waiting.len() {
-            let fits = batch.first().is_none_or(|first| self.waiting[index].job.fits(first));
+            let fits = batch.first().is_none_or(|first| self.waiting[index].request.fits(first));
             match if fits { self.waiting.remove(index) } else { None } {
-                Some(Waiting { job, priority, turn, .. }) => {
+                Some(Waiting { request, priority, turn, .. }) => {
                     let round = self.rounds.entry(priority).or_default();
                     *round = turn.round.max(*round);
-                    batch.push(job);
+                    batch.push(request);
                 }
                 None => index += 1,
             }

@@ -8,10 +8,12 @@ use std::thread::JoinHandle;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::imp::{CAT, TrtInfer};
-use super::instance::{Instance, Setup};
+use super::imp::TrtInfer;
+use super::instance::Instance;
+use super::log::CAT;
 use super::running::{Negotiated, Running};
 use super::settings::Settings;
+use super::setup::Setup;
 use super::shape;
 use crate::caps;
 use crate::inference::RunShape;
@@ -318,6 +320,7 @@ impl TrtInfer {
         self.update_latency(incoming);
         self.obj().notify("model");
         self.obj().notify("active-provider");
+        self.tell_reading(next);
         Ok(())
     }
 

@@ -11,19 +11,17 @@ use gst::subclass::prelude::*;
 use super::change::{Loader, Next};
 use super::instance::{Instance, InstanceSlot};
 use super::latency::Latency;
+use super::log::CAT;
 use super::owner::Tally;
 use super::pusher::Pusher;
 use super::running::{Negotiated, Running};
 use super::settings::{self, InvalidSettings, Settings};
+use crate::decoding::reading;
 use crate::inference::{Progress, Provider};
 use crate::model::ModelInfo;
 use crate::nick::nick;
 use crate::sync::lock;
 use crate::{caps, notice, stats};
-
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("trtinfer", gst::DebugColorFlags::empty(), Some("ONNX Runtime inference"))
-});
 
 pub struct TrtInfer {
     pub(super) sink: gst::Pad,
@@ -75,9 +73,6 @@ impl TrtInfer {
             .map_err(|why| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")))?;
         let (config, engine) = (&instance.setup.config, &instance.engine);
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
-        for warning in &engine.warnings {
-            gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
-        }
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
@@ -89,9 +84,20 @@ impl TrtInfer {
             _ => (),
         }
         *lock(&self.slot) = Some(slot);
-        *lock(&self.instance) = Some(instance);
+        *lock(&self.instance) = Some(Arc::clone(&instance));
         self.obj().notify("active-provider");
+        self.tell_reading(&instance);
         Ok(())
+    }
+
+    /// Says how the model's input is filled and who says so, and what is wrong in that.
+    pub(super) fn tell_reading(&self, instance: &Instance) {
+        let engine = &instance.engine;
+        for warning in &engine.warnings {
+            gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
+        }
+        self.obj().notify(reading::PROPERTY);
+        reading::post(&*self.obj(), &engine.info.input_reading(&engine.input), &engine.info.to_toml(None));
     }
 
     fn stats(&self) -> gst::Structure {
@@ -265,6 +271,10 @@ impl ObjectImpl for TrtInfer {
         }
         if pspec.name() == "active-provider" {
             return lock(&self.instance).as_ref().map_or(Provider::Auto, |i| i.engine.provider).to_value();
+        }
+        if pspec.name() == reading::PROPERTY {
+            let instance = lock(&self.instance).clone();
+            return instance.map(|i| i.engine.info.input_reading(&i.engine.input)).to_value();
         }
         let value = settings::PROPERTIES.get(&lock(&self.settings), pspec);
         value.unwrap_or_else(|| pspec.default_value().clone())

@@ -4,61 +4,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use cudainfer_kernels::device::Counters;
 
 use super::batcher::{Batcher, Rules};
-use super::imp::CAT;
-use super::owner::Request;
+use super::log::CAT;
+use super::request::Request;
+use super::setup::Setup;
 use super::worker;
-use crate::inference::{Config, Engine, InferenceError, Progress, Provider, RunShape};
+use crate::inference::{Engine, InferenceError, Progress, Provider, RunShape};
 use crate::model::ModelError;
-use crate::nick::nick;
 use crate::stats::nanoseconds;
 use crate::sync::lock;
-
-/// What an instance is opened with; the same for all who share it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Setup {
-    pub config: Config,
-    pub min_batch: usize,
-    pub timeout: Duration,
-}
-
-impl Setup {
-    /// What differs, in the properties' words: name, this value, the other's.
-    fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
-        let fields = |setup: &Self| {
-            let Config { model, labels, library, provider, device, precision, workspace, .. } = &setup.config;
-            let Config { cache, graphs, sessions, intra_threads, inter_threads, batch, memory_limit, .. } =
-                &setup.config;
-            // Two names that are not UTF-8 would look the same where they are displayed.
-            let exact = |p: &std::path::Path| p.to_str().map_or_else(|| format!("{p:?}"), str::to_owned);
-            let path = |p: &Option<std::path::PathBuf>| p.as_deref().map_or_else(String::new, exact);
-            [
-                ("model", exact(model)),
-                ("labels", path(labels)),
-                ("onnxruntime", path(library)),
-                ("provider", nick(*provider)),
-                ("device", device.to_string()),
-                ("precision", nick(*precision)),
-                ("workspace", (workspace >> 20).to_string()),
-                ("engine-cache", path(cache)),
-                ("cuda-graphs", graphs.to_string()),
-                ("workers", sessions.to_string()),
-                ("intra-threads", intra_threads.to_string()),
-                ("inter-threads", inter_threads.to_string()),
-                ("batch-size", batch.map_or_else(|| "(the model's)".to_owned(), |n| n.to_string())),
-                ("memory-limit", (memory_limit >> 20).to_string()),
-                ("min-batch-size", setup.min_batch.to_string()),
-                ("batch-timeout", setup.timeout.as_nanos().to_string()),
-            ]
-        };
-        let pairs = fields(self).into_iter().zip(fields(other));
-        pairs.map(|((name, a), (_, b))| (name, a, b)).find(|(_, a, b)| a != b)
-    }
-}
 
 /// A model and everything that runs it. When the last who holds it lets go, its workers end.
 pub(super) struct Instance {
@@ -87,8 +44,8 @@ impl Instance {
         let engine = Engine::open(&setup.config, &counters, progress)?;
         if setup.min_batch > engine.batch {
             let why = format!(
-                "min-batch-size={} is more than a run's frames, {} here: no batch would ever be large enough; set batch-size \
-                 or a smaller minimum",
+                "min-batch-size={} is more than the batch size, {}, so no batch would ever be large enough. Set a larger \
+                 batch-size, or a smaller min-batch-size",
                 setup.min_batch, engine.batch
             );
             return Err(ModelError::Unfit(setup.config.model, why).into());
@@ -123,7 +80,7 @@ impl Instance {
             let worker = std::thread::Builder::new()
                 .name(format!("trtinfer:{index}"))
                 .spawn(work)
-                .map_err(|e| InferenceError::Run(format!("no worker thread could be started: {e}")))?;
+                .map_err(|e| InferenceError::Thread(e.to_string()))?;
             // Those that run end with the instance, also if a later one cannot be started.
             lock(&instance.workers).push(worker);
         }
@@ -258,8 +215,8 @@ impl InstanceSlot {
                 (_, None) => return Ok(instance),
                 (Some(name), Some((what, ours, theirs))) => {
                     return Err(format!(
-                        "instance={name} is in use with {what}={theirs}, and this element says {what}={ours}: say the \
-                         same, or name another instance"
+                        "instance={name} is in use with {what}={theirs}, but this element has {what}={ours}. Elements with the \
+                         same instance need the same properties: set {what}={theirs}, or name another instance"
                     ));
                 }
                 (None, Some(_)) => (),

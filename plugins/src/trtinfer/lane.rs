@@ -33,6 +33,13 @@ pub(super) struct Ticket {
     epoch: u64,
 }
 
+impl Ticket {
+    /// Number of flushes before it.
+    pub fn epoch(self) -> u64 {
+        self.epoch
+    }
+}
+
 #[derive(Debug)]
 struct Inner<F> {
     slots: VecDeque<Slot<F>>,
@@ -263,6 +270,11 @@ impl<F> Lane<F> {
     /// What downstream said.
     pub fn flow(&self) -> Result<FlowSuccess, FlowError> {
         self.lock().flow
+    }
+
+    /// Number of flushes so far.
+    pub fn epoch(&self) -> u64 {
+        self.lock().epoch
     }
 
     /// Waits until everything that came in has been pushed; false while flushing.

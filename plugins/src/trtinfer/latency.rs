@@ -1,13 +1,10 @@
 //! The latency that an element announces: what is known beforehand, and more if frames are measured to take longer.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gst::prelude::*;
-use gst::subclass::prelude::*;
 
-use super::imp::{CAT, TrtInfer};
 use crate::caps;
 use crate::stats::nanoseconds;
 use crate::sync::{Mutex, lock};
@@ -89,7 +86,7 @@ impl Delays {
     }
 
     /// Forgets the frames so far: those that follow go through another model.
-    fn forget(&self) {
+    pub fn forget(&self) {
         let mut measured = lock(&self.0);
         (measured.slowest, measured.frames, measured.window) = (Duration::ZERO, 0, None);
     }
@@ -126,7 +123,7 @@ impl Delays {
     }
 
     /// How long the slowest frame took since this was last asked, once there were enough of them.
-    fn take_window(&self) -> Option<Duration> {
+    pub fn take_window(&self) -> Option<Duration> {
         lock(&self.0).window.take()
     }
 }
@@ -170,7 +167,7 @@ impl Latency {
 
     /// What is known with the caps. Returns whether something else is announced now, and forgets what was measured where it was of
     /// another model.
-    fn know(&mut self, known: Duration, room: gst::ClockTime) -> (bool, bool) {
+    pub fn know(&mut self, known: Duration, room: gst::ClockTime) -> (bool, bool) {
         let other_model = known != self.known;
         if other_model {
             *self = Self { known, room: self.room, own: known, slowest: VecDeque::new() };
@@ -180,7 +177,7 @@ impl Latency {
     }
 
     /// The slowest frame of a window took that long. Returns whether something else is announced now.
-    fn measure(&mut self, slowest: Duration) -> bool {
+    pub fn measure(&mut self, slowest: Duration) -> bool {
         self.slowest.push_back(slowest);
         let old = self.slowest.len().saturating_sub(WINDOWS);
         self.slowest.drain(..old);
@@ -196,41 +193,8 @@ impl Latency {
     }
 }
 
-impl TrtInfer {
-    /// Announces what this element adds to the pipeline's latency with these caps.
-    pub(super) fn update_latency(&self, incoming: &gst::CapsRef) {
-        let Some(running) = self.running() else { return };
-        let run = Duration::from_nanos(running.instance.run_ns.load(Ordering::Relaxed));
-        let known = running.instance.setup.timeout + 2 * run;
-        let (changed, other_model) = lock(&self.latency).know(known, duration(incoming, running.limit()));
-        if other_model {
-            self.tally.delays.forget();
-        }
-        if changed {
-            // A live pipeline has asked before there were caps.
-            self.post_latency();
-        }
-    }
-
-    /// Announces another latency if frames of a live stream have lately taken longer than was announced, or much shorter.
-    pub(super) fn announce_latency(&self) {
-        if !self.live.load(Ordering::Relaxed) {
-            return;
-        }
-        let Some(slowest) = self.tally.delays.take_window() else { return };
-        if lock(&self.latency).measure(slowest) {
-            gst::debug!(CAT, imp = self, "frames take {slowest:?} at most now");
-            self.post_latency();
-        }
-    }
-
-    fn post_latency(&self) {
-        self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
-    }
-}
-
 /// How long `frames` frames last at the caps' frame rate; 0 where that is not known.
-fn duration(caps: &gst::CapsRef, frames: usize) -> gst::ClockTime {
+pub(super) fn duration(caps: &gst::CapsRef, frames: usize) -> gst::ClockTime {
     let Some([numer, denom]) = caps::frame_rate(caps) else { return gst::ClockTime::ZERO };
     let frames = u64::try_from(frames).unwrap_or(u64::MAX).saturating_mul(denom.into());
     let lasting = gst::ClockTime::SECOND.mul_div_floor(frames, numer.into());

@@ -27,12 +27,12 @@ impl Leaky {
     ///
     /// # Errors
     /// Those of [`Lane::enter`].
-    pub(super) fn enter<F, J: batcher::Job>(
+    pub(super) fn enter<F, B: batcher::Batchable>(
         self,
         lane: &Lane<F>,
-        queue: &Batcher<J>,
+        queue: &Batcher<B>,
         client: Client,
-        parts: impl Fn(J) -> (Ticket, F),
+        parts: impl Fn(B) -> (Ticket, F),
         mut lost: impl FnMut(F),
     ) -> Result<Option<Ticket>, FlowError> {
         let limit = || queue.limit(client);
@@ -43,8 +43,8 @@ impl Leaky {
                 if let Some(ticket) = lane.try_enter(limit())? {
                     return Ok(Some(ticket));
                 }
-                if let Some(job) = queue.take_oldest_back(client) {
-                    let (ticket, frame) = parts(job);
+                if let Some(request) = queue.take_oldest_back(client) {
+                    let (ticket, frame) = parts(request);
                     lane.give_up(ticket);
                     lost(frame);
                 } else if let Some(frame) = lane.drop_oldest_done() {

@@ -20,6 +20,7 @@
 
 use gst::prelude::*;
 
+mod announce;
 mod batcher;
 mod change;
 mod cores;
@@ -28,11 +29,14 @@ mod instance;
 mod lane;
 mod latency;
 mod leaky;
+mod log;
 mod negotiate;
 mod owner;
 mod pusher;
+mod request;
 mod running;
 mod settings;
+mod setup;
 mod shape;
 mod worker;
 

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::imp::{CAT, TrtInfer};
+use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::Lane;
+use super::log::CAT;
 use super::running::Negotiated;
 use super::shape;
 use crate::inference::RunShape;

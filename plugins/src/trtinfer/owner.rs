@@ -1,18 +1,15 @@
 //! What an element shares with its instance: the lane to which frames return, and the element's counters.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use cudainfer_kernels::device::Counters;
 use gst::glib;
-use gst::prelude::*;
 
-use super::batcher;
-use super::instance::Instance;
-use super::lane::{Lane, Ticket};
-use super::latency::{Delays, Entry};
-use crate::inference::RunShape;
+use super::lane::Lane;
+use super::latency::Delays;
+use crate::sync::lock;
 
 /// An element, as the model's workers see it.
 pub(super) struct Owner {
@@ -20,6 +17,22 @@ pub(super) struct Owner {
     pub lane: Lane<gst::Buffer>,
     pub counters: Arc<Counters>,
     pub tally: Arc<Tally>,
+    /// When frames began to be taken.
+    pub started: Instant,
+    /// The lane's epoch in which a failure was reported last. More follow, because other frames are in flight.
+    pub reported: Mutex<Option<u64>>,
+}
+
+impl Owner {
+    /// Whether a failure is the first in this epoch of the lane, and so to be reported.
+    pub fn is_first_failure(&self, epoch: u64) -> bool {
+        lock(&self.reported).replace(epoch) != Some(epoch)
+    }
+
+    /// Whether a failure has been reported since the last flush.
+    pub fn has_reported(&self) -> bool {
+        *lock(&self.reported) == Some(self.lane.epoch())
+    }
 }
 
 /// What an element counts besides.
@@ -43,79 +56,5 @@ impl Tally {
         let all = [&self.busy_ns, &self.batches, &self.batched, &self.dropped];
         all.into_iter().for_each(|c| c.store(0, Ordering::Relaxed));
         self.delays.reset(Instant::now());
-    }
-}
-
-/// A frame on its way through a model.
-pub(super) struct Request {
-    pub ticket: Ticket,
-    pub buffer: gst::Buffer,
-    pub shape: Arc<RunShape>,
-    /// Width and height of the frame.
-    pub frame: [usize; 2],
-    pub owner: Arc<Owner>,
-    pub entry: Entry,
-    /// It goes only when its last frame is done.
-    pub instance: Arc<Instance>,
-    pub guard: ReturnGuard,
-}
-
-/// That a frame is due back. Where it is lost on its way, its place in the lane ends as failed: what is behind it would wait for
-/// ever.
-pub(super) struct ReturnGuard {
-    ticket: Ticket,
-    /// Whose frame it is, as long as it is due.
-    owner: Option<Arc<Owner>>,
-}
-
-impl ReturnGuard {
-    pub fn new(ticket: Ticket, owner: &Arc<Owner>) -> Self {
-        Self { ticket, owner: Some(Arc::clone(owner)) }
-    }
-}
-
-impl Drop for ReturnGuard {
-    fn drop(&mut self) {
-        let Some(owner) = self.owner.take().filter(|owner| owner.lane.wants(self.ticket)) else { return };
-        if let Some(element) = owner.element.upgrade() {
-            gst::element_error!(
-                element,
-                gst::LibraryError::Failed,
-                (
-                    "{}: a frame was lost on its way through the model; this is a bug of cudainfer",
-                    element.name()
-                )
-            );
-        }
-        owner.lane.finish(self.ticket, Err(gst::FlowError::Error));
-    }
-}
-
-impl batcher::Job for Request {
-    fn fits(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shape, &other.shape)
-    }
-}
-
-impl Request {
-    /// Its frame, which is given up: nothing waits for it any more.
-    pub fn give_up(mut self) -> (Ticket, gst::Buffer) {
-        self.guard.owner = None;
-        (self.ticket, self.buffer)
-    }
-
-    /// Brings the frame back.
-    pub fn finish(self, result: Result<(), String>) {
-        let Self { ticket, buffer, owner, entry, guard, .. } = self;
-        owner.counters.frames.add(1);
-        owner.tally.delays.finish(entry, Instant::now());
-        let frame = result.map(|()| buffer).map_err(|why| {
-            if let Some(element) = owner.element.upgrade() {
-                gst::element_error!(element, gst::StreamError::Failed, ("{}: {why}", element.name()));
-            }
-            gst::FlowError::Error
-        });
-        owner.lane.finish(ticket, frame);
-        drop(guard);
     }
 }

@@ -11,8 +11,9 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::imp::{CAT, TrtInfer};
+use super::imp::TrtInfer;
 use super::lane::Lane;
+use super::log::CAT;
 use super::owner::Owner;
 use crate::sync::lock;
 
@@ -64,6 +65,9 @@ fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) 
         let pushed = panic::catch_unwind(AssertUnwindSafe(|| element.imp().push(lane, item)));
         if pushed.is_err() {
             lane.pushed(Err(gst::FlowError::Error));
+            if let Some(running) = element.imp().running() {
+                running.owner.is_first_failure(lane.epoch());
+            }
             gst::element_error!(
                 element,
                 gst::LibraryError::Failed,

@@ -1,23 +1,28 @@
 //! The way of a frame: in by the sink pad, through the instance's workers, out by the thread that pushes.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::batcher::Client;
-use super::imp::{CAT, TrtInfer};
+use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::latency::Latency;
 use super::leaky::Leaky;
-use super::owner::{Owner, Request, ReturnGuard};
+use super::log::CAT;
+use super::owner::Owner;
 use super::pusher::Pusher;
+use super::request::{Request, ReturnGuard};
 use crate::inference::RunShape;
-use crate::nvtx;
 use crate::sync::lock;
+use crate::{nvtx, refused};
+
+/// Elements downstream among which an end that is not linked is looked for.
+const MOST_ELEMENTS: usize = 100;
 
 /// What is there from PAUSED on.
 #[derive(Clone)]
@@ -46,14 +51,16 @@ impl TrtInfer {
             lane: Lane::new(),
             counters: Arc::clone(&self.counters),
             tally: Arc::clone(&self.tally),
+            started: Instant::now(),
+            reported: Mutex::default(),
         });
         let pusher = Pusher::start(&self.obj(), &owner).map_err(|e| {
             gst::element_imp_error!(
                 self,
                 gst::ResourceError::Failed,
                 (
-                    "{}: the system gives no thread to push frames with ({e}); every trtinfer needs one. Raise the \
-                     process's limits of memory and threads (ulimit -v, ulimit -u), or free some",
+                    "{}: the system gives no thread to push frames with ({e}), and every trtinfer needs one. Raise the \
+                     process's limits of memory and threads (ulimit -v, ulimit -u), or use fewer elements",
                     self.obj().name()
                 )
             );
@@ -125,24 +132,61 @@ impl TrtInfer {
         }
     }
 
-    /// Posts what ended the flow of frames, unless the application ended it.
+    /// Posts what ended the flow of frames, unless the application ended it, or an element has posted it.
     pub(super) fn report(&self, flow: gst::FlowError) {
+        let name = self.obj().name();
+        // Stopped meanwhile, which is not an error.
+        let Some(Running { owner, .. }) = self.running() else { return };
         let why = match flow {
-            gst::FlowError::NotLinked => {
-                "nothing that takes the frames is linked downstream; end the pipeline with a sink, fakesink for example"
+            gst::FlowError::NotLinked => self.open_end(),
+            gst::FlowError::NotNegotiated => {
+                if refused::any_since(self.obj().upcast_ref(), owner.started) {
+                    return;
+                }
+                "an element downstream refused the frames' caps. Put videoconvert before fusedpreproc, or cudainferdownload \
+                 before elements that need system memory"
+                    .to_owned()
             }
-            gst::FlowError::NotNegotiated => "an element downstream refused the frames' caps",
+            // Behind the error about a frame there is nothing to say.
+            gst::FlowError::Error | gst::FlowError::NotSupported if owner.has_reported() => return,
             gst::FlowError::Error | gst::FlowError::NotSupported => {
-                "this element or one downstream failed, as the error before says"
+                // That element has to post the error: this is for those that do not.
+                gst::element_imp_warning!(
+                    self,
+                    gst::StreamError::Failed,
+                    ("{name}: the stream ended early, because an element downstream failed. Its own error says why"),
+                    ["flow: {flow:?}"]
+                );
+                return;
             }
             _ => return,
         };
         gst::element_imp_error!(
             self,
             gst::StreamError::Failed,
-            ("{}: the stream ended early: {why}", self.obj().name()),
+            ("{name}: the stream ended early: {why}"),
             ["flow: {flow:?}"]
         );
+    }
+
+    /// Which source pad downstream is not linked, and what to do.
+    fn open_end(&self) -> String {
+        let mut end = self.src.clone();
+        // Not for ever, where elements are linked in a circle.
+        for _ in 0..MOST_ELEMENTS {
+            let Some(next) = end.peer().and_then(|peer| peer.parent_element()) else { break };
+            let pads = next.src_pads();
+            let Some(pad) = pads.iter().find(|pad| !pad.is_linked()).or(pads.first()) else { break };
+            end = pad.clone();
+        }
+        let format = self.src.current_caps();
+        let format = format.and_then(|caps| caps.structure(0)?.get::<String>("format").ok());
+        let element = end.parent_element().map_or_else(String::new, |element| element.name().to_string());
+        format!(
+            "the source pad of '{element}' is not linked. Link it to a sink, fakesink for example. If the application tried to, \
+             the link was refused: the element there does not accept format {}",
+            format.unwrap_or_default()
+        )
     }
 
     /// Hands a frame over and returns; it waits only while `max-in-flight` frames are in flight.
@@ -158,7 +202,7 @@ impl TrtInfer {
                 self,
                 gst::CoreError::Negotiation,
                 (
-                    "{}: frames arrive before their caps: put fusedpreproc before this element",
+                    "{}: frames arrive before their caps. Put fusedpreproc before this element",
                     self.obj().name()
                 )
             );
@@ -236,8 +280,8 @@ impl Running {
 
     /// Takes back all frames that wait, because they are not wanted any more.
     pub fn take_back(&self) {
-        while let Some(job) = self.instance.batcher.take_back(self.client) {
-            drop(job);
+        while let Some(request) = self.instance.batcher.take_back(self.client) {
+            drop(request);
         }
     }
 }

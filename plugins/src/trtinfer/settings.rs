@@ -9,8 +9,9 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::cores;
-use super::instance::Setup;
 use super::leaky::Leaky;
+use super::setup::Setup;
+use crate::decoding::reading;
 use crate::inference::{Config, Precision, Provider};
 use crate::nick::nick;
 use crate::property::{Table, Words, property};
@@ -96,17 +97,17 @@ impl Settings {
         if device == Choice::Cpu && !matches!(settings.provider, Provider::Auto | Provider::Cpu) {
             let provider = nick(settings.provider);
             return Err(wrong(&format!(
-                "device=cpu and provider={provider} contradict each other: drop one of them"
+                "device=cpu and provider={provider} contradict each other. Remove one of them"
             )));
         }
         if settings.batch_size == Some(0) {
             return Err(wrong(
-                "batch-size=0: a run has one frame at least; leave it out to take what the model takes",
+                "batch-size=0, but a batch has at least one frame. Set 1 or more, or remove it to use the model's",
             ));
         }
         if let Some(size) = settings.batch_size.filter(|size| settings.min_batch_size > *size) {
             return Err(wrong(&format!(
-                "min-batch-size={} is more than batch-size={size}: no batch would ever be large enough",
+                "min-batch-size={} is more than batch-size={size}, so no batch would ever be large enough. Set a smaller min-batch-size",
                 settings.min_batch_size
             )));
         }
@@ -290,6 +291,10 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             .blurb("Execution provider in use, from READY on")
             .read_only()
             .build(),
+        reading::param_spec(
+            "How the model's input is filled where no property of fusedpreproc says otherwise, its names, and who says so: a \
+             property, the sidecar, the model's file, a file beside it, or nobody, where it is assumed. NULL before READY",
+        ),
         stats::param_spec(
             "; busy-ns (time in ONNX Runtime, summed over the workers), batches (that contained a frame of this element), \
              batched-frames (all frames in those), dropped (because of leaky), batch-limit (current maximum batch), step-downs \

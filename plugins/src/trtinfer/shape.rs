@@ -3,6 +3,7 @@
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
+use super::log::CAT;
 use crate::caps;
 use crate::inference::{Constant, Engine, FrameTensors, RunShape};
 use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
@@ -16,7 +17,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
     let wanted = &engine.input;
     if !caps::has_tensors(caps) {
         return Err(format!(
-            "frames arrive without a tensor, and the model wants {}: put fusedpreproc before this element",
+            "frames arrive without a tensor, but the model wants {}. Put fusedpreproc before this element",
             wish(wanted)
         ));
     }
@@ -32,10 +33,13 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
         && text("tensor-layout") == nick(wanted.layout);
     if !fits || width == 0 || height == 0 {
         return Err(format!(
-            "the model wants {}, and what is before this element offers {}x{width}x{height} {} {}: drop \
-                 fusedpreproc's properties that differ, or change the model",
+            "the model wants {}, but the frames come with {} {} {}. Remove the properties of fusedpreproc that differ, or set \
+             another model",
             wish(wanted),
-            int("tensor-channels").unwrap_or(0),
+            dimensions(
+                text("tensor-layout"),
+                [int("tensor-channels"), Some(height), Some(width)].map(|size| size.filter(|size| *size > 0))
+            ),
             text("tensor-type"),
             text("tensor-layout"),
         ));
@@ -79,23 +83,44 @@ fn outputs(engine: &Engine) -> Result<Vec<TensorDesc>, String> {
     engine.outputs.iter().map(of).collect()
 }
 
-/// The image input in words: `3x416x416 float32 nchw in 'images'`.
+/// The image input in words: `3x416x640 (channels x height x width) float32 nchw in 'images'`.
 fn wish(input: &ImageInput) -> String {
+    let layout = nick(input.layout);
+    let sizes = dimensions(&layout, [Some(input.channels), input.height, input.width]);
+    format!("{sizes} {} {layout} in '{}'", input.ty, input.name)
+}
+
+/// Channels, height and width in the order that they have in this layout, with their names; `?` for those that are open.
+fn dimensions(layout: &str, [channels, height, width]: [Option<usize>; 3]) -> String {
     let size = |v: Option<usize>| v.map_or_else(|| "?".to_owned(), |v| v.to_string());
-    format!(
-        "{}x{}x{} (channels x width x height) {} {} in '{}'",
-        input.channels,
-        size(input.width),
-        size(input.height),
-        input.ty,
-        nick(input.layout),
-        input.name
-    )
+    let [c, h, w] = [channels, height, width].map(size);
+    match layout {
+        "nhwc" => format!("{h}x{w}x{c} (height x width x channels)"),
+        _ => format!("{c}x{h}x{w} (channels x height x width)"),
+    }
 }
 
 /// How many elements a tensor of these dimensions has; none, where that cannot be counted.
 fn product<'a>(mut dims: impl Iterator<Item = &'a usize>) -> Option<usize> {
     dims.try_fold(1, |product: usize, dim| product.checked_mul(*dim))
+}
+
+/// The value of an input that the sidecar does not name, but whose name detectors give to the size in which they write their
+/// boxes: with this value, boxes are in pixels of the input tensor.
+fn known(desc: &TensorDesc) -> Option<ConstantValue> {
+    let value = match desc.name.as_str() {
+        // RT-DETR, D-FINE, DEIM.
+        "orig_target_sizes" => ConstantValue::Size(SizeOf::InputWidthHeight),
+        // PaddleDetection: the picture's size as it comes to the network, and by how much it was scaled for that.
+        "im_shape" => ConstantValue::Size(SizeOf::InputHeightWidth),
+        "scale_factor" => ConstantValue::Numbers(vec![1.0, 1.0]),
+        _ => return None,
+    };
+    let two = desc.dims.iter().rev().take(1).all(|dim| dim.is_none_or(|dim| dim == 2));
+    if two {
+        gst::info!(CAT, "{desc} is taken for what its name says, for boxes in pixels of the input tensor");
+    }
+    two.then_some(value)
 }
 
 /// An input that is not the image; `sizes` are the tensor's and the frame's.
@@ -105,17 +130,19 @@ fn constant(
     batch: Option<usize>,
     [input, frame]: [[usize; 2]; 2],
 ) -> Result<Constant, String> {
-    let value = info.constants.get(&desc.name).ok_or_else(|| {
+    let known = info.constants.get(&desc.name).cloned().or_else(|| known(desc));
+    let value = known.ok_or_else(|| {
         format!(
-            "the model has a second input, {desc}: give it a value in the sidecar, [constants] {} = [numbers], \
-             \"input-height-width\" or \"frame-height-width\"",
+            "the model has a second input, {desc}, which has no value. Give it one in the sidecar: [constants] {} = [numbers], \
+             \"input-height-width\", \"input-width-height\" or \"frame-height-width\"",
             desc.name
         )
     })?;
     let pair = |[w, h]: [usize; 2]| vec![h as f64, w as f64];
     let numbers = match value {
-        ConstantValue::Numbers(numbers) => numbers.clone(),
+        ConstantValue::Numbers(numbers) => numbers,
         ConstantValue::Size(SizeOf::InputHeightWidth) => pair(input),
+        ConstantValue::Size(SizeOf::InputWidthHeight) => pair([input[1], input[0]]),
         ConstantValue::Size(SizeOf::FrameHeightWidth) => pair(frame),
     };
     // One open dimension takes what is left of the numbers; further ones are 1. A first one that is the batch's is 1, too.
@@ -133,7 +160,8 @@ fn constant(
     let dims: Vec<usize> = dims.into_iter().rev().collect();
     if product(dims.iter()) != Some(numbers.len()) {
         return Err(format!(
-            "the sidecar's constant {} has {} numbers, which do not fill {desc}",
+            "the sidecar's constant {} has {} numbers, which do not fill {desc}. Write as many numbers as its dimensions \
+             multiply to",
             desc.name,
             numbers.len()
         ));
@@ -148,6 +176,7 @@ fn constant(
             TensorType::Int8 => bytes.extend((n as i8).to_ne_bytes()),
             TensorType::Int32 => bytes.extend((n as i32).to_ne_bytes()),
             TensorType::Int64 => bytes.extend((n as i64).to_ne_bytes()),
+            TensorType::Bool => bytes.push(u8::from(n != 0.0)),
         }
     }
     Ok(Constant { desc: desc.clone(), dims, data: bytes, batched })

@@ -10,9 +10,9 @@ use gst::prelude::*;
 
 use super::batcher::Batcher;
 use super::cores;
-use super::imp::CAT;
 use super::instance::Instance;
-use super::owner::Request;
+use super::log::CAT;
+use super::request::Request;
 use crate::inference::{InferenceError, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
@@ -35,7 +35,7 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, cores: usi
         }
         let Some(mut batch) = queue.take() else { break };
         // A flush may have passed since they came.
-        batch.retain(|job| job.owner.lane.wants(job.ticket));
+        batch.retain(|request| request.owner.lane.wants(request.ticket));
         let Some(first) = batch.first() else { continue };
         let instance = Arc::clone(&first.instance);
         let (frames, mut rows) = prepare(batch);
@@ -71,25 +71,25 @@ impl Patience {
     }
 }
 
-/// What runs batches of `J`.
-trait Runner<J> {
+/// What runs batches of `B`.
+trait Runner<B> {
     /// What comes of a batch.
     type Output;
 
     /// Runs the model.
-    fn infer(&mut self, batch: &[J]) -> Result<Self::Output, InferenceError>;
+    fn infer(&mut self, batch: &[B]) -> Result<Self::Output, InferenceError>;
 
     /// Makes batches smaller, because there was not enough memory for this one; returns how large they are at most from now on, or
     /// nothing if there is no smaller one.
-    fn shrink(&mut self, batch: &[J], why: &InferenceError) -> Option<usize>;
+    fn shrink(&mut self, batch: &[B], why: &InferenceError) -> Option<usize>;
 
     /// Brings frames back.
-    fn finish(&mut self, batch: Vec<J>, outcome: Result<Self::Output, InferenceError>);
+    fn finish(&mut self, batch: Vec<B>, outcome: Result<Self::Output, InferenceError>);
 }
 
 /// Runs a batch, which is not empty, and brings its frames back, whatever happens; returns whether it went whole. One that does not
 /// fit in memory is run in parts. Where it fails otherwise, each frame is tried alone, so that none pays for another's fault.
-fn run<J, R: Runner<J>>(runner: &mut R, mut batch: Vec<J>) -> bool {
+fn run<B, R: Runner<B>>(runner: &mut R, mut batch: Vec<B>) -> bool {
     let mut size = batch.len();
     let mut whole = true;
     while !batch.is_empty() {
@@ -121,7 +121,7 @@ fn run<J, R: Runner<J>>(runner: &mut R, mut batch: Vec<J>) -> bool {
 
 /// A frame with the tensors that it came with: one set, or one for each of its regions.
 struct PendingFrame {
-    job: Request,
+    request: Request,
     sets: Vec<TensorSet>,
     /// Sets that have not been through the model.
     left: usize,
@@ -138,31 +138,34 @@ struct Image {
 
 /// Takes the tensors off the frames, and sends those back that have nothing to do for the model: frames without a region, and
 /// with an error those without a tensor.
-fn prepare(jobs: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
+fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
     let (mut frames, mut images) = (Vec::new(), Vec::new());
-    for mut job in jobs {
-        let wanted = &job.shape.image;
+    for mut request in requests {
+        let wanted = &request.shape.image;
         let image = |set: &TensorSet| {
             let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
             given
-                .filter(|t| (t.desc.ty, &t.desc.dims) == (job.shape.given, &wanted.dims))
+                .filter(|t| (t.desc.ty, &t.desc.dims) == (request.shape.given, &wanted.dims))
                 .map(|t| t.data.clone())
         };
-        let sets = TensorSet::take(job.buffer.make_mut());
+        let sets = TensorSet::take(request.buffer.make_mut());
         let data = sets.as_deref().and_then(|sets| sets.iter().map(image).collect::<Option<Vec<_>>>());
         match (sets, data) {
             (Some(sets), Some(data)) if data.is_empty() => {
-                TensorSet::put(&sets, job.buffer.make_mut());
-                job.finish(Ok(()));
+                TensorSet::put(&sets, request.buffer.make_mut());
+                request.finish(Ok(()));
             }
             (Some(sets), Some(data)) => {
                 let frame = frames.len();
                 images.extend(data.into_iter().enumerate().map(|(set, data)| Image { frame, set, data }));
-                frames.push(Some(PendingFrame { job, left: sets.len(), sets, failure: None }));
+                frames.push(Some(PendingFrame { request, left: sets.len(), sets, failure: None }));
             }
             _ => {
-                let why = format!("a frame came without a tensor: it should carry {wanted}");
-                job.finish(Err(why));
+                let why = format!(
+                    "a frame came without a tensor, but should carry {wanted}. Put the element that removes metadata from \
+                     frames before fusedpreproc"
+                );
+                request.finish(Err(why));
             }
         }
     }
@@ -190,11 +193,11 @@ impl OnSession<'_> {
             frame.left -= 1;
             frame.failure = frame.failure.take().or(failure);
         }
-        if let Some(PendingFrame { mut job, sets, failure, .. }) = slot.take_if(|frame| frame.left == 0) {
+        if let Some(PendingFrame { mut request, sets, failure, .. }) = slot.take_if(|frame| frame.left == 0) {
             if failure.is_none() {
-                TensorSet::put(&sets, job.buffer.make_mut());
+                TensorSet::put(&sets, request.buffer.make_mut());
             }
-            job.finish(failure.map_or(Ok(()), Err));
+            request.finish(failure.map_or(Ok(()), Err));
         }
     }
 }
@@ -207,23 +210,25 @@ impl Runner<Image> for OnSession<'_> {
         let first =
             self.frames(batch).next().ok_or_else(|| InferenceError::Run("there is no frame".into()))?;
         let busy = (self.cores > 0).then(|| cores::take(self.cores));
-        let _range = nvtx::range_of(&first.job.owner.element);
+        let _range = nvtx::range_of(&first.request.owner.element);
         let started = Instant::now();
         // A panic must not take the frames with it: their lanes would wait for them for ever.
-        let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.job, batch)))
-            .unwrap_or_else(|_| Err(InferenceError::Run("it panicked; this is a bug of cudainfer".into())));
+        let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.request, batch)))
+            .unwrap_or_else(|_| {
+                Err(InferenceError::Run("it panicked. This is a bug of cudainfer: please report it".into()))
+            });
         let took = nanoseconds(started.elapsed());
         drop(busy);
         let count = batch.len() as u64;
-        for (index, PendingFrame { job, .. }) in self.frames(batch).enumerate() {
-            let tally = &job.owner.tally;
-            let mine = |other: &PendingFrame| Arc::ptr_eq(&other.job.owner, &job.owner);
+        for (index, PendingFrame { request, .. }) in self.frames(batch).enumerate() {
+            let tally = &request.owner.tally;
+            let mine = |other: &PendingFrame| Arc::ptr_eq(&other.request.owner, &request.owner);
             if !self.frames(batch).take(index).any(mine) {
                 tally.batches.fetch_add(1, Ordering::Relaxed);
                 tally.batched.fetch_add(count, Ordering::Relaxed);
             }
             tally.busy_ns.fetch_add(took / count, Ordering::Relaxed);
-            job.owner.counters.host_ns.add(took / count);
+            request.owner.counters.host_ns.add(took / count);
         }
         outputs
     }
@@ -247,7 +252,7 @@ impl Runner<Image> for OnSession<'_> {
         };
         let places = batch.iter().filter_map(|image| {
             let frame = self.frames.get(image.frame)?.as_ref()?;
-            Some(Row { to_frame: frame.sets.get(image.set)?.to_frame, frame: frame.job.frame })
+            Some(Row { to_frame: frame.sets.get(image.set)?.to_frame, frame: frame.request.frame })
         });
         let outputs = Batch::new(outputs, places.collect());
         for (index, Image { frame, set, .. }) in batch.into_iter().enumerate() {
@@ -281,7 +286,7 @@ fn infer(
 }
 
 fn say_step_down(frame: &PendingFrame, size: usize, why: &InferenceError) {
-    let Some(element) = frame.job.owner.element.upgrade() else { return };
+    let Some(element) = frame.request.owner.element.upgrade() else { return };
     let name = element.name();
     gst::element_warning!(
         element,
@@ -300,7 +305,7 @@ mod tests {
 
     struct Number(usize);
 
-    impl batcher::Job for Number {
+    impl batcher::Batchable for Number {
         fn fits(&self, _: &Self) -> bool {
             true
         }

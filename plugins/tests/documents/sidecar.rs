@@ -12,11 +12,12 @@ use crate::{cells, page};
 
 const PAGE: &str = "docs/model-sidecar.md";
 /// The element whose properties override a section's keys.
-const ELEMENTS: [(&str, &str); 5] = [
+const ELEMENTS: [(&str, &str); 6] = [
     ("input", "fusedpreproc"),
     ("output", "gpunms"),
     ("peaks", "peakfind"),
     ("classify", "classify"),
+    ("embed", "embed"),
     ("segment", "segmask"),
 ];
 

@@ -1,7 +1,7 @@
 //! The operation `classify`: the CPU twin's classes in its order; confidences equal to the bit, but for a softmax's within
 //! 1e-6, because its sum is added up in another order.
 
-use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, MOST, Params};
+use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, Params};
 use cudainfer_kernels::detect::Activation;
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
@@ -36,15 +36,15 @@ fn one(classes: usize, ty: TensorType) -> TensorDesc {
     TensorDesc::fixed("scores", ty, &[1, classes])
 }
 
-fn twin(data: &[u8], desc: &TensorDesc, params: Params) -> Vec<(Vec<Class>, usize)> {
+fn twin(data: &[u8], desc: &TensorDesc, params: Params) -> Vec<(Vec<Class>, Outcome)> {
     let dims: Vec<usize> = desc.dims.iter().flatten().copied().collect();
     let mut classifier = Classifier::new(desc, params).unwrap();
     let rows = data.chunks(dims[1] * desc.ty.size());
     rows.map(|row| {
         let view = TensorView::new("scores", desc.ty, &dims, row).unwrap();
         let mut classes = Vec::new();
-        let bad = classifier.run(&view, &mut classes).unwrap();
-        (classes, bad)
+        let outcome = classifier.run(&view, &mut classes).unwrap();
+        (classes, outcome)
     })
     .collect()
 }
@@ -65,10 +65,16 @@ fn assert_equals_twin(
     let waits = stream.counters().host_waits.get();
     classifier.start(stream, &tensor, wanted.len()).unwrap();
     let mut found = vec![vec![Class { index: 1, confidence: 7.0 }]; 3];
-    let bad = classifier.finish(stream, &mut found).unwrap();
+    let outcomes = classifier.finish(stream, &mut found).unwrap();
     assert_eq!(stream.counters().launches.get(), launches + 1);
     assert_eq!(stream.counters().host_waits.get(), waits + 1);
-    assert_eq!(bad, wanted.iter().map(|row| row.1).collect::<Vec<_>>());
+    for (got, (_, wanted)) in outcomes.iter().zip(&wanted) {
+        assert_eq!((got.non_finite, got.outside), (wanted.non_finite, wanted.outside), "{desc} {params:?}");
+        // The same values, added up in another order: in f64, of at most 21841 values up to 30.
+        assert!((got.total - wanted.total).abs() <= 1e-6, "{got:?}, not {wanted:?}");
+        assert_eq!(got.is_distribution(), wanted.is_distribution());
+    }
+    assert_eq!(outcomes.len(), wanted.len());
     assert_eq!(found.len(), wanted.len());
     for (row, (found, (wanted, _))) in found.iter().zip(&wanted).enumerate() {
         let indices = |classes: &[Class]| classes.iter().map(|class| class.index).collect::<Vec<_>>();
@@ -90,7 +96,7 @@ fn the_best_classes_of_every_type_activation_and_number_equal_the_twins() {
     let mut random = Random::new(3);
     for ty in TYPES {
         for activation in ACTIVATIONS {
-            for top_k in [1, 5, MOST] {
+            for top_k in [1, 5, 16, 17, 300, 0] {
                 for classes in [1, 2, 15, 31, 255, 257, 1000, 21_841] {
                     let (desc, params) =
                         (one(classes, ty), Params { activation, top_k, ..Params::default() });
@@ -103,6 +109,29 @@ fn the_best_classes_of_every_type_activation_and_number_equal_the_twins() {
                 }
             }
         }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn selecting_many_keeps_the_lower_of_equal_classes_and_probabilities_are_recognised() {
+    let stream = stream();
+    // All scores are equal, so that the radix goes down to the last byte of the class.
+    for (classes, top_k) in [(1000, 17), (1000, 999), (70_000, 300), (70_000, 69_999)] {
+        let (desc, params) = (
+            one(classes, TensorType::Float32),
+            Params { activation: Activation::None, top_k, ..Params::default() },
+        );
+        let mut classifier = CudaClassifier::new(&desc, params, &stream).unwrap();
+        let data = bytes(&vec![1.0 / classes as f32; classes], desc.ty);
+        assert_equals_twin(&stream, &mut classifier, &data, &desc, params);
+        let memory = upload(&stream, &data);
+        let tensor = DeviceTensor::new("scores", desc.ty, &[1, classes], memory.slice()).unwrap();
+        classifier.start(&stream, &tensor, 1).unwrap();
+        let mut found = Vec::new();
+        assert!(classifier.finish(&stream, &mut found).unwrap()[0].is_distribution());
+        let indices: Vec<_> = found[0].iter().map(|class| class.index as usize).collect();
+        assert_eq!(indices, (0..top_k).collect::<Vec<_>>());
     }
 }
 

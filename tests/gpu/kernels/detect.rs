@@ -8,6 +8,9 @@ mod batch;
 mod case;
 mod contract;
 mod extras;
+mod finals;
+mod multi_label;
+mod rotated;
 mod scene;
 mod suppression;
 

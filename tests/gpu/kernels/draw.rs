@@ -1,7 +1,7 @@
 //! The operation `draw`: the same bytes as the CPU's, padding included.
 
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Memory};
-use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, Rgb, Shape, draw, paint_masks};
+use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, Primitive, Rgb, draw, paint_masks};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
@@ -43,8 +43,8 @@ impl Picture {
         Self { format, bytes: (0..end).map(|_| random.next() as u8).collect(), planes }
     }
 
-    fn draw(&mut self, shapes: &[Shape<'_>]) {
-        self.with_frame(|format, frame| draw(format, frame, shapes).unwrap());
+    fn draw(&mut self, primitives: &[Primitive<'_>]) {
+        self.with_frame(|format, frame| draw(format, frame, primitives).unwrap());
     }
 
     pub fn paint(&mut self, masks: &[Mask<&[u8]>]) {
@@ -77,19 +77,19 @@ impl Picture {
     }
 
     /// Draws on both sides and compares.
-    fn check(mut self, stream: &CudaStream, canvas: &mut CudaCanvas, shapes: &[Shape<'_>]) {
+    fn check(mut self, stream: &CudaStream, canvas: &mut CudaCanvas, primitives: &[Primitive<'_>]) {
         let memory = upload(stream, &self.bytes);
-        canvas.draw(stream, &self.format, &self.frame(&memory), shapes).unwrap();
+        canvas.draw(stream, &self.format, &self.frame(&memory), primitives).unwrap();
         let got = download(stream, memory.slice());
-        self.draw(shapes);
+        self.draw(primitives);
         if let Some(at) = (0..got.len()).find(|&i| got[i] != self.bytes[i]) {
             let (format, planes) = (self.format, self.planes);
-            panic!("{format:?} {planes:?}: byte {at} is {}, not {}: {shapes:?}", got[at], self.bytes[at]);
+            panic!("{format:?} {planes:?}: byte {at} is {}, not {}: {primitives:?}", got[at], self.bytes[at]);
         }
     }
 }
 
-/// Texts and points that shapes borrow.
+/// Texts and points that primitives borrow.
 struct Scene {
     texts: Vec<String>,
     ways: Vec<Vec<(f32, f32)>>,
@@ -106,25 +106,29 @@ impl Scene {
         Self { texts, ways: (0..8).map(|_| way(random)).collect() }
     }
 
-    fn shapes(&self, random: &mut Random, size: (usize, usize), count: usize) -> Vec<Shape<'_>> {
+    fn primitives(&self, random: &mut Random, size: (usize, usize), count: usize) -> Vec<Primitive<'_>> {
         let reach = size.0.max(size.1) as f32;
-        let mut shape = |_| {
+        let mut primitive = |_| {
             let color = Rgb(random.next() as u8, random.next() as u8, random.next() as u8);
             let ((x, y), thickness) = (point(random, size), random.below(7) as u32);
             match random.below(4) {
                 0 => {
                     let rect = Rect { x, y, w: random.range(-1.0, reach), h: random.range(-1.0, reach) };
-                    Shape::Rect { rect, thickness, color }
+                    Primitive::Rect { rect, thickness, color }
                 }
                 1 => {
                     let text = &self.texts[random.below(self.texts.len())];
-                    Shape::Label { x, y, text, color, scale: 1 + random.below(4) as u32 }
+                    Primitive::Label { x, y, text, color, scale: 1 + random.below(4) as u32 }
                 }
-                2 => Shape::Polyline { points: &self.ways[random.below(self.ways.len())], thickness, color },
-                _ => Shape::Disc { x, y, radius: random.range(-1.0, reach / 4.0), color },
+                2 => Primitive::Polyline {
+                    points: &self.ways[random.below(self.ways.len())],
+                    thickness,
+                    color,
+                },
+                _ => Primitive::Disc { x, y, radius: random.range(-1.0, reach / 4.0), color },
             }
         };
-        (0..count).map(&mut shape).collect()
+        (0..count).map(&mut primitive).collect()
     }
 }
 
@@ -143,9 +147,9 @@ fn every_format_and_odd_size_gets_the_same_bytes_as_on_the_cpu() {
         for size in [(1, 1), (9, 1), (1, 17), (64, 16), (65, 17), (130, 63), (321, 241), (640, 480)] {
             for (padding, count) in [(0, 1), (3, 9), (64, 40)] {
                 let scene = Scene::new(&mut random, size);
-                let shapes = scene.shapes(&mut random, size, count);
+                let primitives = scene.primitives(&mut random, size, count);
                 let picture = Picture::new(format(pixels, size.0, size.1), padding, &mut random);
-                picture.check(&stream, &mut canvas, &shapes);
+                picture.check(&stream, &mut canvas, &primitives);
             }
         }
     }
@@ -161,8 +165,8 @@ fn matrices_ranges_and_more_commands_than_a_block_has_threads_are_the_same_too()
             let format = FrameFormat { matrix, range, ..format(pixels, 707, 311) };
             let scene = Scene::new(&mut random, (707, 311));
             // Some 2000 commands, which no longer fit into the room that there is at first.
-            let shapes = scene.shapes(&mut random, (707, 311), 900);
-            Picture::new(format, 1, &mut random).check(&stream, &mut canvas, &shapes);
+            let primitives = scene.primitives(&mut random, (707, 311), 900);
+            Picture::new(format, 1, &mut random).check(&stream, &mut canvas, &primitives);
         }
     }
 }
@@ -175,16 +179,16 @@ fn frames_drawn_without_waiting_are_all_right_and_nothing_is_allocated() {
     let mut picture = Picture::new(format(PixelFormat::Nv12, size.0, size.1), 128, &mut random);
     let memory = upload(&stream, &picture.bytes);
     let scenes: Vec<_> = (0..40).map(|_| Scene::new(&mut random, size)).collect();
-    let pictures: Vec<_> = scenes.iter().map(|scene| scene.shapes(&mut random, size, 30)).collect();
+    let pictures: Vec<_> = scenes.iter().map(|scene| scene.primitives(&mut random, size, 30)).collect();
     let mut all = || {
-        for shapes in &pictures {
-            canvas.draw(&stream, &picture.format, &picture.frame(&memory), shapes).unwrap();
+        for primitives in &pictures {
+            canvas.draw(&stream, &picture.format, &picture.frame(&memory), primitives).unwrap();
         }
         stream.counters().allocations.get()
     };
     // The first time makes room for them.
     assert_eq!(all(), all());
-    pictures.iter().chain(&pictures).for_each(|shapes| picture.draw(shapes));
+    pictures.iter().chain(&pictures).for_each(|primitives| picture.draw(primitives));
     assert!(download(&stream, memory.slice()) == picture.bytes);
 }
 
@@ -196,7 +200,7 @@ fn nothing_to_draw_launches_nothing_and_what_cannot_be_drawn_on_is_refused() {
     let picture = Picture::new(format(PixelFormat::I420, 33, 17), 0, &mut random);
     let memory = upload(&stream, &picture.bytes);
     let frame = picture.frame(&memory);
-    let outside = Shape::Disc { x: 99.0, y: 5.0, radius: 9.0, color: Rgb::WHITE };
+    let outside = Primitive::Disc { x: 99.0, y: 5.0, radius: 9.0, color: Rgb::WHITE };
     canvas.draw(&stream, &picture.format, &frame, &[outside]).unwrap();
     assert_eq!(stream.counters().launches.get(), 0);
     let mut refused = |format| canvas.draw(&stream, &format, &frame, &[outside]).unwrap_err();

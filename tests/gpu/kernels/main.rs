@@ -10,13 +10,16 @@ mod convert;
 mod detect;
 mod draw;
 mod group;
+mod keypoints;
 mod masks;
 mod memory;
+mod parts;
 mod peaks;
 mod preproc;
 mod race;
 mod regions;
 mod segment;
+mod text;
 
 use std::sync::Arc;
 

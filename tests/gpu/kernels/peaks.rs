@@ -5,7 +5,7 @@ mod batch;
 use cudainfer_kernels::device::{CudaStream, DeviceSlice, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::peaks::{
-    Activation, CudaPeaks, Grid, Mode, Outcome, Params, Peak, PeakFinder, PeaksError, Refinement,
+    Activation, BLUR, CudaPeaks, Grid, Mode, Outcome, Params, Peak, PeakFinder, PeaksError, Refinement,
 };
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
@@ -127,12 +127,13 @@ fn bits(peaks: &[Peak]) -> Vec<(u32, [u32; 3])> {
     peaks.iter().map(|p| (p.channel, [p.x, p.y, p.score].map(f32::to_bits))).collect()
 }
 
-/// Everything is equal; but with logits the refinement weighs by sigmoids whose last bit may differ: places by 1e-4
-/// pixels then.
+/// Everything is equal; but with logits the refinement weighs by sigmoids whose last bit may differ, and DarkPose's takes
+/// logarithms of which that is true: places by 1e-4 pixels then.
 fn assert_same(got: &(Vec<Peak>, Outcome), want: &(Vec<Peak>, Outcome), params: &Params, what: &str) {
     assert_eq!(got.1, want.1, "{what} {params:?}");
     assert_eq!(got.0.len(), want.0.len(), "{what} {params:?}");
-    let near = if params.activation == Activation::Sigmoid { 1e-4 } else { 0.0 };
+    let dark = matches!(params.refinement, Refinement::Dark | Refinement::DarkUdp);
+    let near = if dark || params.activation == Activation::Sigmoid { 1e-4 } else { 0.0 };
     for (g, w) in got.0.iter().zip(&want.0) {
         let off = (g.x - w.x).abs().max((g.y - w.y).abs());
         assert!(
@@ -144,7 +145,14 @@ fn assert_same(got: &(Vec<Peak>, Outcome), want: &(Vec<Peak>, Outcome), params: 
 
 fn every_mode(mut check: impl FnMut(Params)) {
     for mode in [Mode::Local, Mode::Global] {
-        for refinement in [Refinement::None, Refinement::Quadratic, Refinement::Integral] {
+        for refinement in [
+            Refinement::None,
+            Refinement::Quadratic,
+            Refinement::Integral,
+            Refinement::Shift,
+            Refinement::Dark,
+            Refinement::DarkUdp,
+        ] {
             for activation in [Activation::None, Activation::Sigmoid] {
                 for (threshold, top_k) in [(0.3, 100), (0.0, 2)] {
                     let params =
@@ -202,6 +210,31 @@ fn large_maps_give_what_the_cpu_finds_beyond_the_pinned_memory_too() {
     compare(&stream, [13, 96, 96], &FILLS);
     compare(&stream, [2, 700, 611], &FILLS[..2]);
     assert!(stream.counters().fallbacks.get() > 0);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn every_blur_refines_as_on_the_cpu() {
+    let stream = stream();
+    let first = blobs(&mut Random::new(11), [17, 64, 48]);
+    for layout in [Layout::Nchw, Layout::Nhwc] {
+        let map = Map::new(&first, [17, 64, 48], layout, TensorType::Float32);
+        let memory = upload(&stream, &map.bytes);
+        for refinement in [Refinement::Dark, Refinement::DarkUdp] {
+            for blur in BLUR.step_by(2) {
+                let params = Params {
+                    mode: Mode::Global,
+                    refinement,
+                    blur,
+                    layout: Some(layout),
+                    ..Params::default()
+                };
+                let mut finder = CudaPeaks::new(&map.desc(), [192, 256], params, &stream).unwrap();
+                let got = map.on_gpu(&mut finder, &stream, &memory).unwrap();
+                assert_same(&got, &map.on_cpu([192, 256], params), &params, "blur");
+            }
+        }
+    }
 }
 
 #[test]

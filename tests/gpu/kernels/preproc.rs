@@ -16,11 +16,17 @@ use cudainfer_kernels::tensor::TensorType;
 use super::{Random, download, stream, upload};
 use reference::Owned;
 
-const RESIZES: [Resize; 3] = [Resize::Letterbox, Resize::Stretch, Resize::CenterCrop];
-const INTERPOLATIONS: [Interpolation; 3] =
-    [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
-const TYPES: [TensorType; 4] =
-    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8];
+const RESIZES: [Resize; 4] =
+    [Resize::Letterbox, Resize::LetterboxTopLeft, Resize::Stretch, Resize::CenterCrop];
+const INTERPOLATIONS: [Interpolation; 5] = [
+    Interpolation::Bilinear,
+    Interpolation::Nearest,
+    Interpolation::Area,
+    Interpolation::PilBilinear,
+    Interpolation::PilBicubic,
+];
+const TYPES: [TensorType; 5] =
+    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
 const LAYOUTS: [Layout; 2] = [Layout::Nchw, Layout::Nhwc];
 const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
 const MATRICES: [Matrix; 3] = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020];
@@ -172,9 +178,9 @@ fn larger_frames_equal_the_twin() {
                 seed += 1;
                 let params = Params {
                     interpolation,
-                    resize: RESIZES[seed % 3],
+                    resize: RESIZES[seed % 4],
                     layout: LAYOUTS[seed % 2],
-                    ..params((width, height), TYPES[seed % 4])
+                    ..params((width, height), TYPES[seed % 5])
                 };
                 let owned = Owned::noise(format(pixels, frame, seed as u64), seed % 2 * 64, seed as u64);
                 assert_equals_twin(&room, &owned, &params, 0);
@@ -192,12 +198,13 @@ fn random_conversions_equal_the_twin() {
         let mut side = |most: usize| 1 + random.below(most);
         let (frame, (width, height)) = ((side(300), side(200)), (side(300), side(200)));
         let params = Params {
-            interpolation: INTERPOLATIONS[random.below(3)],
-            resize: RESIZES[random.below(3)],
+            interpolation: INTERPOLATIONS[random.below(5)],
+            resize: RESIZES[random.below(4)],
+            crop_ratio: f64::from(random.range(0.5, 1.0)),
             layout: LAYOUTS[random.below(2)],
             channels: ORDERS[random.below(3)],
             padding: random.below(256) as u8,
-            ..params((width, height), TYPES[random.below(4)])
+            ..params((width, height), TYPES[random.below(5)])
         };
         let owned =
             Owned::noise(format(PixelFormat::ALL[random.below(11)], frame, seed), random.below(9), seed);
@@ -254,13 +261,13 @@ fn the_longest_sides_equal_the_reference_as_near_as_their_weights() {
 #[ignore = "needs a CUDA device"]
 fn a_batch_equals_its_frames_one_by_one() {
     let room = Room::new();
-    for (pixels, ty, layout) in [
-        (PixelFormat::Nv12, TensorType::Float16, Layout::Nchw),
-        (PixelFormat::I420, TensorType::UInt8, Layout::Nhwc),
-        (PixelFormat::Bgra, TensorType::Float32, Layout::Nchw),
+    for (pixels, ty, layout, interpolation) in [
+        (PixelFormat::Nv12, TensorType::Float16, Layout::Nchw, Interpolation::Bilinear),
+        (PixelFormat::I420, TensorType::UInt8, Layout::Nhwc, Interpolation::PilBicubic),
+        (PixelFormat::Bgra, TensorType::Float32, Layout::Nchw, Interpolation::Area),
     ] {
         let format = format(pixels, (65, 33), 2);
-        let params = Params { layout, ..params((28, 20), ty) };
+        let params = Params { layout, interpolation, ..params((28, 20), ty) };
         let preproc = CudaPreproc::new(format, params.clone(), &room.stream).unwrap();
         for n in [1, 2, 17, MAX_BATCH] {
             // Strides differ from frame to frame, and with them what the kernel can read at once.

@@ -14,8 +14,8 @@ use super::{Random, download, stream, upload};
 
 const INTERPOLATIONS: [Interpolation; 3] =
     [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
-const TYPES: [TensorType; 4] =
-    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8];
+const TYPES: [TensorType; 5] =
+    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
 const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
 
 /// What no tensor is full of.
@@ -130,7 +130,7 @@ fn large_frames_and_regions_equal_the_twin() {
                 width: tensor.0,
                 height: tensor.1,
                 interpolation: INTERPOLATIONS[i % 3],
-                ty: TYPES[i % 4],
+                ty: TYPES[i % 5],
                 ..Params::default()
             };
             let mut maps: Vec<Affine> = (0..3).map(|_| map(&mut random, frame, tensor)).collect();

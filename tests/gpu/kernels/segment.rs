@@ -155,3 +155,48 @@ fn another_size_is_refused_in_a_sentence() {
     let text = run(&[1, 2, 4, 4], memory.slice().first(15)).unwrap_err();
     assert!(text.contains("a mask of 4x4 was handed 15 bytes"), "{text}");
 }
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn class_numbers_of_every_type_are_the_cpus_masks_and_those_beyond_a_byte_are_counted() {
+    let stream = stream();
+    let mut random = Random::new(8);
+    for ty in [TensorType::Int64, TensorType::Int32, TensorType::Int8, TensorType::UInt8, TensorType::Bool] {
+        for (dims, params) in [
+            (&[1, 65, 33][..], Params::default()),
+            (&[1, 1, 9, 17], Params { opening: 1, closing: 1, ..Params::default() }),
+            (&[1, 160, 160, 1], Params { min_area: 5, ..Params::default() }),
+            (&[2, 3], Params::default()),
+        ] {
+            let cells: usize = dims.iter().product();
+            let numbers = (0..cells).map(|_| match random.below(20) {
+                0 => [-1, 256, i64::MIN, i64::MAX][random.below(4)],
+                n => [0, 1, 1, 2, 100, 255][n % 6],
+            });
+            let bytes: Vec<u8> = numbers
+                .flat_map(|number| match ty {
+                    TensorType::Int64 => number.to_ne_bytes().to_vec(),
+                    TensorType::Int32 => (number as i32).to_ne_bytes().to_vec(),
+                    TensorType::Bool => vec![u8::from(number != 0)],
+                    _ => vec![number as u8],
+                })
+                .collect();
+            let desc = TensorDesc::fixed("classes", ty, dims);
+            let mut cpu = Segmenter::new(&desc, [64, 64], params).unwrap();
+            let mut gpu = CudaSegmenter::new(&desc, [64, 64], params, &stream).unwrap();
+            let view = TensorView::new("classes", ty, dims, &bytes).unwrap();
+            let mut wanted = vec![0xee; cells];
+            let outside = cpu.run(&view, &mut wanted).unwrap().out_of_range as u64;
+            let (memory, mask) = (upload(&stream, &bytes), upload(&stream, &vec![0xee; cells]));
+            let tensor = DeviceTensor::new("classes", ty, dims, memory.slice()).unwrap();
+            gpu.run(&stream, &tensor, mask.slice()).unwrap();
+            assert!(download(&stream, mask.slice()) == wanted, "{desc} {params:?}");
+            // A later launch, which has none itself, tells of the first.
+            let clean = upload(&stream, &vec![0; bytes.len()]);
+            let tensor = DeviceTensor::new("classes", ty, dims, clean.slice()).unwrap();
+            gpu.run(&stream, &tensor, mask.slice()).unwrap();
+            download(&stream, mask.slice());
+            assert_eq!((gpu.out_of_range(), gpu.non_finite()), (outside, 0), "{desc}");
+        }
+    }
+}

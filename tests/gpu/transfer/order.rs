@@ -370,7 +370,7 @@ fn what_is_written_to_a_frame_of_another_context_goes_back_there() {
         gst::PadProbeReturn::Handled
     });
     theirs.set_state(gst::State::Playing).unwrap();
-    let mut buffer = taken.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+    let mut buffer = taken.recv_timeout(std::time::Duration::from_secs(120)).unwrap();
     let stream = bench.stream();
     bench.write(buffer.make_mut(), &stream, 77);
     order::wait_written(&buffer, &stream).unwrap();

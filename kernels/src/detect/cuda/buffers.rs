@@ -13,8 +13,8 @@ pub const WINDOW: usize = 4096;
 pub struct Capacity {
     /// Rows of a batch. What follows is of each.
     pub rows: usize,
-    /// Anchors, all of which may be candidates.
-    pub anchors: usize,
+    /// Candidates.
+    pub candidates: usize,
     /// Candidates that are ranked.
     pub ranked: usize,
     /// Detections.
@@ -59,13 +59,13 @@ pub struct Buffers {
 impl Buffers {
     /// With room for so much; `stream` counts the allocations.
     pub fn new(stream: &CudaStream, capacity: Capacity) -> Result<Self, DeviceError> {
-        let Capacity { rows, anchors, ranked, found, extra } = capacity;
+        let Capacity { rows, candidates, ranked, found, extra } = capacity;
         let window = capacity.window();
         let mut places = Places::default();
         let [counts, gone] = [COUNTS_BYTES, window / 32 * 4].map(|bytes| places.take(bytes));
         let zero = places.end;
         let [row, delivered] = [ROW_BYTES, 4].map(|bytes| places.take(bytes));
-        let [keys, candidate_boxes, classes] = [8, 16, 4].map(|bytes| places.take(anchors * bytes));
+        let [keys, candidate_boxes, classes] = [8, 16, 4].map(|bytes| places.take(candidates * bytes));
         let [boxes, infos, softened] = [16, 16, 4].map(|bytes| places.take(ranked * bytes));
         let [ranks, selected] = [4, DETECTION_BYTES].map(|bytes| places.take(found * bytes));
         let matrix = places.take(window / 32 * window * 4);

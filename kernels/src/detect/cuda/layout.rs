@@ -1,6 +1,7 @@
 //! Where a decoder's numbers lie in its tensors, as the kernels want to know it: `cuda/layout.cuh`.
 
 use crate::device::{DeviceError, DeviceTensor};
+use crate::tensor::TensorType;
 
 use super::super::decode::Shaped;
 use super::super::grid::Level;
@@ -9,6 +10,12 @@ use super::super::{Activation, Background, BoxFormat, DetectError, SizeUnit};
 /// Levels that one launch decodes (`MAX_LEVELS`).
 const MAX_LEVELS: usize = 8;
 
+/// From a level's source to the one with what else there is of it (`BESIDE`).
+const BESIDE: usize = MAX_LEVELS / 2;
+
+/// Candidates that a row has room for, if anchors have several: 7 MB. What is beyond is counted as truncated.
+const MOST_CANDIDATES: usize = 1 << 18;
+
 /// How an anchor's confidence is found; numbered as in the kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Scoring {
@@ -16,10 +23,12 @@ pub enum Scoring {
     Classes = 0,
     /// Objectness, which follows the box, times its best class score.
     Objectness = 1,
-    /// Its first score is the confidence, its second the class.
+    /// Its first score is the confidence; its class is a label elsewhere.
     Final = 2,
     /// As `Classes`, if no neighbouring anchor's score is higher in that class.
     Peaks = 3,
+    /// The square root of its score times a second one, which another tensor has.
+    Root = 4,
 }
 
 /// A model's output for a batch, of which the first `rows` frames are read. There may be more: padding.
@@ -35,7 +44,7 @@ impl Output<'_> {
     /// Bytes from one frame's elements to the next frame's.
     pub fn row_bytes(&self) -> u64 {
         match *self.tensor.dims {
-            [batch, _, _, ..] if batch > 0 => (self.tensor.bytes() / batch) as u64,
+            [batch, ..] if batch > 0 => (self.tensor.bytes() / batch) as u64,
             _ => 0,
         }
     }
@@ -141,14 +150,23 @@ pub struct Layout {
     size_unit: u32,
     y_first: u32,
     has_offsets: u32,
+    label_step: u64,
+    has_count: u32,
+    first_label: u32,
+    last_class: f32,
+    per_anchor: u32,
+    angle: u32,
+    per_cell: u32,
 }
 
-const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 544);
+const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 576);
 
-/// `GRID`, `DISTANCES` and `CENTERS` in the kernel; the numbers before are those of [`BoxFormat`].
+/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES` and `PRIORS` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
 const DISTANCES: u32 = 5;
 const CENTERS: u32 = 6;
+const SIDES: u32 = 7;
+const PRIORS: u32 = 8;
 
 /// How boxes lie around the centres of cells.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +181,21 @@ pub struct Centers<'a> {
     pub offsets: Option<At<'a>>,
     /// Elements from a cell's offset to the next cell's.
     pub offset_step: usize,
+}
+
+/// What there is of final boxes besides boxes and confidences.
+#[derive(Clone, Copy, Debug)]
+pub struct FinalLists<'a> {
+    /// The first box's label.
+    pub labels: At<'a>,
+    /// Elements to the next box's.
+    pub label_step: usize,
+    /// The number of boxes, if the model says it.
+    pub count: Option<At<'a>>,
+    /// The first class's label.
+    pub first_label: u32,
+    /// The last class.
+    pub last_class: f32,
 }
 
 impl Layout {
@@ -188,6 +221,13 @@ impl Layout {
             size_unit: 0,
             y_first: 0,
             has_offsets: 0,
+            label_step: 0,
+            has_count: 0,
+            first_label: 0,
+            last_class: 0.0,
+            per_anchor: 1,
+            angle: 0,
+            per_cell: 1,
         })
     }
 
@@ -195,11 +235,6 @@ impl Layout {
     /// elements later.
     pub fn rows(self, score_step: usize, box_step: usize) -> Self {
         self.steps([score_step, 1], [box_step, 1])
-    }
-
-    /// The anchors' first scores follow one another, then their second ones, and so on; boxes likewise.
-    pub fn columns(self, anchors: usize) -> Self {
-        self.steps([1, anchors], [1, anchors])
     }
 
     /// So many elements lie from an anchor's first score to the next anchor's and from an anchor's score to its next, and
@@ -215,6 +250,11 @@ impl Layout {
         Self { coding: format as u32, unit, ..self }
     }
 
+    /// Boxes that are rotated by this one of the numbers that follow their first, if any.
+    pub fn rotated(self, angle: Option<usize>) -> Result<Self, DetectError> {
+        Ok(Self { angle: size(angle.unwrap_or(0))?, ..self })
+    }
+
     /// Boxes relative to their cell, with logarithmic sizes.
     pub fn in_cells(self) -> Self {
         Self { coding: GRID, ..self }
@@ -223,6 +263,23 @@ impl Layout {
     /// Boxes as distributions over distances from the cell's point, which lies `point` cells in.
     pub fn distances(self, bins: usize, point: f32) -> Result<Self, DetectError> {
         Ok(Self { coding: DISTANCES, bins: size(bins)?, point, ..self })
+    }
+
+    /// Boxes as the distances of their sides from the corner of the cell, in cells, of which each has so many anchors.
+    pub fn sides(self, per_cell: usize) -> Result<Self, DetectError> {
+        Ok(Self { coding: SIDES, per_cell: size(per_cell)?, ..self })
+    }
+
+    /// Boxes as offsets from prior boxes, with factors on those of centres and sizes.
+    pub fn around_priors(self, variances: [f32; 2]) -> Self {
+        Self { coding: PRIORS, unit: variances, ..self }
+    }
+
+    /// The prior boxes lie there on the device, four float32 each. They take the source after the only level's.
+    pub fn with_priors(mut self, address: u64) -> Self {
+        let [_, slot, ..] = &mut self.sources;
+        *slot = Source { boxes: address, box_type: TensorType::Float32 as u32, ..Source::default() };
+        self
     }
 
     /// Boxes around centres, which lie `point` cells in. Follows [`Layout::with`]: the offsets take the next source.
@@ -240,6 +297,27 @@ impl Layout {
         if let (Some(at), [_, slot, ..]) = (centers.offsets, &mut layout.sources) {
             let (boxes, box_row) = (at.address()?, at.tensor.row_bytes());
             *slot = Source { boxes, box_row, box_type: at.tensor.tensor.ty as u32, ..Source::default() };
+        }
+        Ok(layout)
+    }
+
+    /// Final boxes. Follows [`Layout::with`]: labels and number take the next source, as its scores and boxes.
+    pub fn finals(self, lists: FinalLists<'_>) -> Result<Self, DetectError> {
+        let mut layout = Self {
+            label_step: lists.label_step as u64,
+            has_count: u32::from(lists.count.is_some()),
+            first_label: lists.first_label,
+            last_class: lists.last_class,
+            ..self
+        };
+        let [_, slot, ..] = &mut layout.sources;
+        slot.scores = lists.labels.address()?;
+        slot.score_row = lists.labels.tensor.row_bytes();
+        slot.score_type = lists.labels.tensor.tensor.ty as u32;
+        if let Some(count) = lists.count {
+            slot.boxes = count.address()?;
+            slot.box_row = count.tensor.row_bytes();
+            slot.box_type = count.tensor.tensor.ty as u32;
         }
         Ok(layout)
     }
@@ -271,6 +349,56 @@ impl Layout {
         };
         self.levels += 1;
         Ok(self)
+    }
+
+    /// What else there is of the anchors that [`Layout::with`] added last: their second score, their landmarks.
+    pub fn beside_them(
+        mut self,
+        scores: Option<At<'_>>,
+        landmarks: Option<At<'_>>,
+    ) -> Result<Self, DetectError> {
+        if scores.is_none() && landmarks.is_none() {
+            return Ok(self);
+        }
+        let levels = self.levels as usize;
+        let Some(slot) = self.sources.get_mut(levels + BESIDE - 1).filter(|_| levels <= BESIDE) else {
+            let wanted = format!(
+                "has more than the {BESIDE} strides that are decoded on the GPU with landmarks or with two scores: compute on \
+                 the CPU"
+            );
+            return Err(DetectError::Hint { hint: "strides", wanted });
+        };
+        if let Some(at) = scores {
+            slot.scores = at.address()?;
+            slot.score_row = at.tensor.row_bytes();
+            slot.score_type = at.tensor.tensor.ty as u32;
+        }
+        if let Some(at) = landmarks {
+            slot.boxes = at.address()?;
+            slot.box_row = at.tensor.row_bytes();
+            slot.box_type = at.tensor.tensor.ty as u32;
+        }
+        Ok(self)
+    }
+
+    /// Every class of an anchor may be a candidate.
+    pub fn multi_label(self) -> Self {
+        Self { per_anchor: self.score_columns.max(1), ..self }
+    }
+
+    /// Candidates that there is room for of each row: one for each anchor, or for each class of an anchor up to a limit.
+    ///
+    /// # Errors
+    /// [`DetectError::Device`], where they cannot be told apart by 32 bits.
+    pub fn candidates(&self) -> Result<usize, DetectError> {
+        let all = self.anchors() * self.per_anchor as usize;
+        size(all)?;
+        Ok(all.min(MOST_CANDIDATES.max(self.anchors())))
+    }
+
+    /// Candidates that an anchor may become.
+    pub fn per_anchor(&self) -> u32 {
+        self.per_anchor
     }
 
     /// Anchors of all levels, in one row.

@@ -1,6 +1,6 @@
 //! The operation on the GPU: one launch decodes, one ranks, one compares, one selects; soft NMS takes one for the last
-//! two; keypoints and mask coefficients take one more. A batch of frames takes as many as one frame does. `cuda/detect.cu`,
-//! `cuda/nms.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
+//! two; keypoints, mask coefficients and rotated boxes take one more. A batch of frames takes as many as one frame does.
+//! `cuda/detect.cu`, `cuda/nms.cu`, `cuda/nms_rotated.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
 
 mod buffers;
 mod layout;
@@ -10,7 +10,7 @@ mod table;
 
 use std::mem;
 
-use crate::device::{CudaStream, DeviceTensor, Event, Kernel};
+use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Memory};
 use crate::geometry::{Rect, Row};
 
 use super::candidates::Gate;
@@ -22,7 +22,7 @@ use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, MOST_ROWS};
 use suppressor::Suppressor;
 use table::Table;
 
-pub(super) use layout::{At, Centers, Layout, Output, Scoring, Span};
+pub(super) use layout::{At, Centers, FinalLists, Layout, Output, Scoring, Span};
 pub(super) use params::Gathered;
 
 /// Anchors that a block decodes, by as many threads as both decoding kernels have.
@@ -36,13 +36,14 @@ const MAX_GATHER_BLOCKS: usize = 64;
 /// frame alone is a batch of one.
 ///
 /// Decisions are those of the CPU, bit by bit, because the arithmetic is the same in the same order; only the
-/// exponential function (sigmoid, softmax, yolox's and nanodet's boxes, gaussian decay) may differ in the last places,
+/// exponential function (sigmoid, softmax, yolox's and nanodet's boxes, gaussian decay) and, of rotated boxes, trigonometric
+/// functions and the logarithm, all in float64, may differ in the last places,
 /// and the order in which softmax adds. So boxes agree within 1e-3 pixels and confidences within 1e-6, and two
 /// detections may change places where their confidences are that close. The same tensors always give the same bits, in
 /// whatever batch and row they are.
 ///
-/// What it keeps on the device it allocates with the first batch, and again only for one of more rows, or of more anchors
-/// a frame, than any before.
+/// What it keeps on the device it allocates with the first batch, and again only for one of more rows, or of more
+/// candidates a frame, than any before.
 #[derive(Debug)]
 pub struct CudaDetector {
     decoder: Decoder,
@@ -51,6 +52,8 @@ pub struct CudaDetector {
     /// Only for models whose detections carry more than boxes.
     gather: Option<Kernel>,
     thresholds: Table,
+    /// Prior boxes, of decoders that have them.
+    priors: Option<Memory>,
     lowest: f32,
     suppressor: Suppressor,
     buffers: Option<Buffers>,
@@ -60,6 +63,8 @@ pub struct CudaDetector {
     /// Rows that are under way, and what is gathered of their detections.
     pending: usize,
     gathered: Option<Gathered>,
+    /// Candidates that there was room for in each.
+    room: usize,
     /// Of the last batch, by row.
     attached: Vec<Attached>,
 }
@@ -68,26 +73,40 @@ impl CudaDetector {
     /// A detector for the outputs that `decoder` was chosen for, in the context of `stream`.
     ///
     /// # Errors
-    /// [`DetectError::Param`] names the first parameter that is out of range; [`DetectError::Device`] if the GPU fails.
+    /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder,
+    /// [`DetectError::Hint`] one that the decoder has no use for; [`DetectError::Device`] if the GPU fails.
     pub fn new(decoder: Decoder, params: Params, stream: &CudaStream) -> Result<Self, DetectError> {
         params.validate()?;
+        decoder.check(&params)?;
         let context = stream.context();
         let gate = Gate::new(&params);
         let (exceptions, other, lowest) = gate.parts();
         let nms = if decoder.is_suppressed() { Nms::None } else { params.nms };
-        let name = if decoder.by_columns() { "decode_columns" } else { "decode_rows" };
-        let gathers = decoder.keypoints() > 0 || decoder.masks().is_some();
+        let rotated = decoder.is_rotated();
+        let name = match (decoder.by_columns(), rotated) {
+            (true, false) => "decode_columns",
+            (true, true) => "decode_columns_rotated",
+            (false, false) => "decode_rows",
+            (false, true) => "decode_rows_rotated",
+        };
+        let gathers = rotated || decoder.keypoints() > 0 || decoder.masks().is_some();
+        let gather = if rotated { "gather_rotated" } else { "gather" };
         Ok(Self {
             decode: Kernel::load(context, "detect", name)?,
-            gather: gathers.then(|| Kernel::load(context, "gather", "gather")).transpose()?,
+            gather: gathers.then(|| Kernel::load(context, "gather", gather)).transpose()?,
             thresholds: Table::new(stream, exceptions, other)?,
+            priors: decoder
+                .priors()
+                .map(|boxes| table::upload(stream, bytemuck::cast_slice(boxes)))
+                .transpose()?,
             lowest,
-            suppressor: Suppressor::new(nms, &params, &gate, stream)?,
+            suppressor: Suppressor::new(nms, rotated, &params, &gate, stream)?,
             buffers: None,
             ready: false,
             done: Event::new(context)?,
             pending: 0,
             gathered: None,
+            room: 0,
             attached: Vec::new(),
             decoder,
             params,
@@ -133,7 +152,13 @@ impl CudaDetector {
         if rows.is_empty() {
             return Ok(());
         }
-        self.reserve(stream, rows.len(), layout.anchors(), gathered.as_ref().map_or(0, Gathered::bytes))?;
+        let layout = if self.params.multi_label { layout.multi_label() } else { layout };
+        let layout = match &self.priors {
+            Some(boxes) => layout.with_priors(boxes.pointer()),
+            None => layout,
+        };
+        let candidates = layout.candidates()?;
+        self.reserve(stream, rows.len(), candidates, gathered.as_ref().map_or(0, Gathered::bytes))?;
         let Some(buffers) = &self.buffers else { return Ok(()) };
         if !self.ready {
             buffers.zeros().try_for_each(|zero| stream.fill(zero, 0))?;
@@ -150,16 +175,20 @@ impl CudaDetector {
                 lowest: self.lowest,
                 min_size: self.params.min_size,
                 first_row,
+                capacity: size(candidates)?,
+                padding: 0,
                 layout,
                 rows: params::Row::all(rows),
             };
             let grid = layout.grid(ANCHORS, rows.len())?;
             // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked
-            // against their shapes, says, the buffers hold all rows' anchors, and both stay as this function's docs
+            // against their shapes, says, the buffers hold as many candidates as it is told, and both stay as this function's docs
             // demand.
             unsafe { stream.launch(&self.decode, grid, [DECODERS, 1, 1], 0, &decode)? };
         }
-        self.suppressor.start(stream, buffers, rows.len(), layout.anchors())?;
+        let boxes = gathered.as_ref().filter(|gathered| gathered.are_rotated());
+        let rotated = boxes.map(|boxes| (boxes, layout.per_anchor()));
+        self.suppressor.start(stream, buffers, rows.len(), candidates, rotated)?;
         if let (Some(values), Some(gather)) = (gathered, &self.gather) {
             let params = Gather {
                 row_bytes: buffers.row_bytes as u64,
@@ -183,6 +212,7 @@ impl CudaDetector {
         self.ready = true;
         self.pending = rows.len();
         self.gathered = gathered;
+        self.room = candidates;
         Ok(())
     }
 
@@ -205,6 +235,7 @@ impl CudaDetector {
         let (1.., Some(buffers)) = (rows, &self.buffers) else { return Ok(Vec::new()) };
         stream.wait_on_host(&self.done)?;
         let reports = found.iter_mut().zip(&mut self.attached).zip(buffers.reports());
+        let ranked = self.params.top_k_before.min(self.room);
         let outcomes = reports.map(|((found, attached), report)| {
             let (boxes, extra) = report.split_at(extra_at(buffers.capacity.found));
             let (counts, detections) = boxes.split_at(COUNTS_BYTES);
@@ -221,7 +252,7 @@ impl CudaDetector {
                 bytes
             });
             stream.counters().device_to_host.add_size(COUNTS_BYTES + count * DETECTION_BYTES + gathered);
-            Outcome { candidates, non_finite, truncated: kept.saturating_sub(self.params.top_k_before) }
+            Outcome { candidates, non_finite, truncated: kept.saturating_sub(ranked) }
         });
         Ok(outcomes.collect())
     }
@@ -231,23 +262,26 @@ impl CudaDetector {
         &self.attached
     }
 
-    /// Makes room for so many rows and anchors, and so many bytes of each detection besides its box.
+    /// Makes room for so many rows and candidates, and so many bytes of each detection besides its box.
     fn reserve(
         &mut self,
         stream: &CudaStream,
         rows: usize,
-        anchors: usize,
+        candidates: usize,
         extra: usize,
     ) -> Result<(), DetectError> {
-        let has =
-            self.buffers.as_ref().map_or([0; 3], |b| [b.capacity.rows, b.capacity.anchors, b.capacity.extra]);
-        let wanted = [rows, anchors, extra];
+        let has = self
+            .buffers
+            .as_ref()
+            .map_or([0; 3], |b| [b.capacity.rows, b.capacity.candidates, b.capacity.extra]);
+        let wanted = [rows, candidates, extra];
         if self.buffers.is_some() && wanted.iter().zip(has).all(|(wanted, has)| *wanted <= has) {
             return Ok(());
         }
-        let [rows, anchors, extra] = [0, 1, 2].map(|i| wanted[i].max(has[i]));
-        let ranked = self.suppressor.ranked_of(anchors);
-        let capacity = Capacity { rows, anchors, ranked, found: ranked.min(self.params.top_k_after), extra };
+        let [rows, candidates, extra] = [0, 1, 2].map(|i| wanted[i].max(has[i]));
+        let ranked = self.suppressor.ranked_of(candidates);
+        let capacity =
+            Capacity { rows, candidates, ranked, found: ranked.min(self.params.top_k_after), extra };
         self.ready = false;
         self.buffers = None;
         self.buffers = Some(Buffers::new(stream, capacity)?);

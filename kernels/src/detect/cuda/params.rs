@@ -1,10 +1,11 @@
-//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu`, `cuda/nms.cuh`
+//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu`, `cuda/nms.cuh`, `cuda/nms_rotated.cu`
 //! and `cuda/gather.cu`.
 
-use crate::geometry;
+use crate::associate::Oriented;
+use crate::geometry::{self, Rect};
 
 use super::super::DetectError;
-use super::super::attached::{Attached, Extra, Meaning};
+use super::super::attached::{Angle, Attached, Extra, Meaning};
 use super::layout::{At, Layout, Output, size};
 
 /// `Candidates` in the kernels: device addresses, as all numbers of 64 bits here.
@@ -66,6 +67,8 @@ pub struct Decode {
     pub lowest: f32,
     pub min_size: [f32; 2],
     pub first_row: u32,
+    pub capacity: u32,
+    pub padding: u32,
     pub layout: Layout,
     pub rows: [Row; MOST_ROWS],
 }
@@ -97,8 +100,18 @@ pub struct Suppress {
     pub iou: f32,
     pub sigma: f32,
     pub last: u32,
-    pub padding: u32,
+    pub capacity: u32,
     pub delivered: u64,
+}
+
+/// `RotatedNms` in the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SuppressRotated {
+    pub nms: Suppress,
+    pub boxes: Gathered,
+    pub per_anchor: u32,
+    pub padding: u32,
 }
 
 /// `Gather` in the kernel.
@@ -131,12 +144,16 @@ pub struct Gathered {
     y_first: u32,
     activation: u32,
     unit: [f32; 2],
-    padding: u32,
+    /// Which of a rotated box's numbers is its angle.
+    angle: u32,
 }
 
-/// `COEFFICIENTS` and `IN_BOX` in the kernel, in place of a point's numbers and added to them.
+/// `COEFFICIENTS`, `IN_BOX` and `AROUND` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
+/// because rotated boxes have a kernel of their own.
 const COEFFICIENTS: u32 = 1;
 const IN_BOX: u32 = 16;
+const AROUND: u32 = 64;
+const ROTATED: u32 = 32;
 
 impl Gathered {
     /// Of this output.
@@ -153,10 +170,14 @@ impl Gathered {
             y_first: 0,
             activation: 0,
             unit: [1.0; 2],
-            padding: 0,
+            angle: 0,
         };
         Ok(match extra.meaning {
             Meaning::Coefficients(count) => Self { count: size(count)?, ..all },
+            Meaning::Rotated(Angle { place, unit }) => {
+                Self { count: 1, numbers: ROTATED, unit, angle: size(place)?, ..all }
+            }
+            Meaning::Around(count) => Self { count: size(count)?, numbers: 2 + AROUND, ..all },
             Meaning::Points(points) => Self {
                 count: size(points.count)?,
                 numbers: size(points.numbers)? + if points.unit.is_none() { IN_BOX } else { 0 },
@@ -168,40 +189,54 @@ impl Gathered {
         })
     }
 
-    /// Points or coefficients of a detection.
+    /// Points or coefficients of a detection; 1 for a rotated box.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether they are points.
-    pub fn are_points(&self) -> bool {
-        self.numbers != COEFFICIENTS
+    /// Whether they are rotated boxes.
+    pub fn are_rotated(&self) -> bool {
+        self.numbers == ROTATED
     }
 
     /// Reads those of all detections.
     pub fn read(&self, report: &[u8], into: &mut Attached) {
-        if self.are_points() {
-            let point = |bytes| bytemuck::pod_read_unaligned::<[f32; 3]>(bytes);
-            into.keypoints.extend(report.chunks_exact(POINT_BYTES).map(point));
-        } else {
-            let coefficient = |bytes| bytemuck::pod_read_unaligned::<f32>(bytes);
-            into.coefficients.extend(report.chunks_exact(COEFFICIENT_BYTES).map(coefficient));
+        match self.numbers {
+            COEFFICIENTS => {
+                let coefficient = |bytes| bytemuck::pod_read_unaligned::<f32>(bytes);
+                into.coefficients.extend(report.chunks_exact(COEFFICIENT_BYTES).map(coefficient));
+            }
+            ROTATED => into.rotated.extend(report.chunks_exact(ROTATED_BYTES).map(|bytes| {
+                let [x, y, w, h, angle] = bytemuck::pod_read_unaligned::<[f32; 5]>(bytes);
+                Oriented { rect: Rect { x, y, w, h }, angle }
+            })),
+            _ => {
+                let point = |bytes| bytemuck::pod_read_unaligned::<[f32; 3]>(bytes);
+                into.keypoints.extend(report.chunks_exact(POINT_BYTES).map(point));
+            }
         }
     }
 
     /// Bytes of a detection's, in the report.
     pub fn bytes(&self) -> usize {
-        self.count() * if self.are_points() { POINT_BYTES } else { COEFFICIENT_BYTES }
+        self.count()
+            * match self.numbers {
+                COEFFICIENTS => COEFFICIENT_BYTES,
+                ROTATED => ROTATED_BYTES,
+                _ => POINT_BYTES,
+            }
     }
 }
 
-const _: () = assert!(size_of::<Decode>() == 3760 && size_of::<Suppress>() == 184);
-const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 664 && ROW_BYTES == 56);
+const _: () = assert!(size_of::<Decode>() == 3800 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 696 && ROW_BYTES == 56);
+const _: () = assert!(size_of::<SuppressRotated>() == 256);
 
 /// `Counts` in the kernels, and what a report begins with.
 pub const COUNTS_BYTES: usize = 16;
 /// `Detection` in the kernels.
 pub const DETECTION_BYTES: usize = 24;
-/// A keypoint in the report, and a coefficient.
+/// A keypoint in the report, a coefficient, and a rotated box.
 pub const POINT_BYTES: usize = 12;
 pub const COEFFICIENT_BYTES: usize = 4;
+pub const ROTATED_BYTES: usize = 20;

@@ -5,7 +5,7 @@ use crate::device::{CudaStream, Kernel};
 use super::super::candidates::Gate;
 use super::super::{DetectError, Nms, Params};
 use super::buffers::{Buffers, WINDOW};
-use super::params::Suppress;
+use super::params::{Gathered, Suppress, SuppressRotated};
 use super::table::Table;
 
 /// Threads of a block of `rank`, candidates that it ranks in one go, and the most blocks.
@@ -42,6 +42,8 @@ pub struct Suppressor {
 enum Steps {
     /// `suppress` and `select`, among the same class or all.
     Greedy { suppress: Kernel, select: Kernel, among: u32 },
+    /// `suppress_rotated` and `select`, among the same class or all.
+    Rotated { suppress: Kernel, select: Kernel, among: u32 },
     /// `soften`.
     Soft { soften: Kernel, decay: u32, sigma: f32 },
     /// `select` alone.
@@ -49,14 +51,26 @@ enum Steps {
 }
 
 impl Suppressor {
-    /// Suppression as `nms` says, which is that of `params` or none.
-    pub fn new(nms: Nms, params: &Params, gate: &Gate, stream: &CudaStream) -> Result<Self, DetectError> {
+    /// Suppression as `nms` says, which is that of `params` or none; of rotated boxes or upright ones.
+    pub fn new(
+        nms: Nms,
+        rotated: bool,
+        params: &Params,
+        gate: &Gate,
+        stream: &CudaStream,
+    ) -> Result<Self, DetectError> {
         let load = |name| Kernel::load(stream.context(), "nms", name);
         let soften = || Kernel::load(stream.context(), "soft_nms", "soften");
         let steps = match nms {
             Nms::ClassWise | Nms::Agnostic => {
                 let among = if nms == Nms::Agnostic { ANY_CLASS } else { SAME_CLASS };
-                Steps::Greedy { suppress: load("suppress")?, select: load("select")?, among }
+                let select = load("select")?;
+                if rotated {
+                    let suppress = Kernel::load(stream.context(), "nms_rotated", "suppress_rotated")?;
+                    Steps::Rotated { suppress, select, among }
+                } else {
+                    Steps::Greedy { suppress: load("suppress")?, select, among }
+                }
             }
             Nms::SoftLinear => Steps::Soft { soften: soften()?, decay: LINEAR, sigma: 1.0 },
             Nms::SoftGaussian { sigma } => Steps::Soft { soften: soften()?, decay: GAUSSIAN, sigma },
@@ -83,22 +97,24 @@ impl Suppressor {
         Ok(Self { rank: load("rank")?, steps, limits, ranked, top_k_after, iou })
     }
 
-    /// The most candidates that are ranked of so many anchors of a frame.
-    pub fn ranked_of(&self, anchors: usize) -> usize {
-        anchors.min(self.ranked)
+    /// The most candidates that are ranked of so many of a frame.
+    pub fn ranked_of(&self, candidates: usize) -> usize {
+        candidates.min(self.ranked)
     }
 
-    /// Enqueues all of it, for so many frames of so many anchors.
+    /// Enqueues all of it, for so many frames of so many candidates at most. `rotated` is where rotated boxes lie, and how many
+    /// candidates an anchor may become.
     pub fn start(
         &self,
         stream: &CudaStream,
         buffers: &Buffers,
         rows: usize,
-        anchors: usize,
+        candidates: usize,
+        rotated: Option<(&Gathered, u32)>,
     ) -> Result<(), DetectError> {
         let window = count(buffers.capacity.window());
         let (among, decay, sigma) = match &self.steps {
-            Steps::Greedy { among, .. } => (*among, LINEAR, 1.0),
+            Steps::Greedy { among, .. } | Steps::Rotated { among, .. } => (*among, LINEAR, 1.0),
             Steps::Soft { decay, sigma, .. } => (SAME_CLASS, *decay, *sigma),
             Steps::Nothing { .. } => (NOTHING, LINEAR, 1.0),
         };
@@ -126,7 +142,7 @@ impl Suppressor {
             iou: self.iou,
             sigma,
             last: 1,
-            padding: 0,
+            capacity: count(candidates),
             delivered: buffers.delivered,
         };
         let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
@@ -134,21 +150,34 @@ impl Suppressor {
             // driver has seen the work on them done.
             unsafe { stream.launch(kernel, [x, y, count(rows)], [threads, 1, 1], 0, params) }
         };
-        let blocks = count(anchors.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
+        let blocks = count(candidates.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
         launch(&self.rank, [blocks, 1], RANKERS, &params)?;
-        // As many windows as these anchors may need; a window without candidates is over at once.
-        let ranked = self.ranked_of(anchors).max(1);
+        // As many windows as these candidates may need; a window without candidates is over at once.
+        let ranked = self.ranked_of(candidates).max(1);
         match &self.steps {
             Steps::Soft { soften, .. } => launch(soften, [1, 1], SELECTORS, &params)?,
-            Steps::Greedy { select, .. } | Steps::Nothing { select } => {
+            Steps::Greedy { select, .. } | Steps::Rotated { select, .. } | Steps::Nothing { select } => {
                 for start in (0..ranked).step_by(WINDOW) {
                     params.start = count(start);
                     params.last = u32::from(ranked - start <= WINDOW);
-                    if let Steps::Greedy { suppress, .. } = &self.steps {
-                        let chunks = count((ranked - start).min(WINDOW).div_ceil(32));
-                        launch(suppress, [chunks, chunks.div_ceil(WORDS)], SUPPRESSORS, &params)?;
+                    let chunks = count((ranked - start).min(WINDOW).div_ceil(32));
+                    let pairs = [chunks, chunks.div_ceil(WORDS)];
+                    let mut selection = params;
+                    match (&self.steps, rotated) {
+                        (Steps::Greedy { suppress, .. }, _) => launch(suppress, pairs, SUPPRESSORS, &params)?,
+                        (Steps::Rotated { suppress, .. }, Some((boxes, per_anchor))) => {
+                            // It says itself what goes; there is no matrix to compare with.
+                            selection.among = NOTHING;
+                            let params =
+                                SuppressRotated { nms: params, boxes: *boxes, per_anchor, padding: 0 };
+                            let grid = [pairs[0], pairs[1], count(rows)];
+                            // SAFETY: as above; the boxes lie in a tensor that is as large as the decoder has checked,
+                            // and that stays as `CudaDetector::start` demands.
+                            unsafe { stream.launch(suppress, grid, [SUPPRESSORS, 1, 1], 0, &params)? };
+                        }
+                        _ => {}
                     }
-                    launch(select, [1, 1], SELECTORS, &params)?;
+                    launch(select, [1, 1], SELECTORS, &selection)?;
                 }
             }
         }

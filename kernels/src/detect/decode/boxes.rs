@@ -1,5 +1,6 @@
 //! The four numbers of a box, whatever they mean, to corners in tensor pixels.
 
+use super::super::rotated::Rotated;
 use super::super::{BoxFormat, Hints};
 
 /// Format and unit of a model's boxes.
@@ -21,6 +22,17 @@ impl BoxCoding {
     /// Format, and tensor pixels per unit in x and y.
     pub fn parts(&self) -> (BoxFormat, [f32; 2]) {
         (self.format, self.unit)
+    }
+
+    /// Of centre and size, in the same unit.
+    pub fn centered(self) -> Self {
+        Self { format: BoxFormat::CenterSize, ..self }
+    }
+
+    /// The box of this centre and size that is rotated by `angle`.
+    pub fn rotated(&self, [x, y, w, h]: [f32; 4], angle: f32) -> Rotated {
+        let [ux, uy] = self.unit;
+        Rotated { center: [x * ux, y * uy], size: [w * ux, h * uy], angle }
     }
 
     /// x1, y1, x2, y2 in tensor pixels.

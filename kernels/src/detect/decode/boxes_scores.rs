@@ -1,4 +1,5 @@
-//! Boxes and scores apart, `[1, N, 4]` and `[1, N, C]`: SSD, DETR and many exports with the decoding in them.
+//! Boxes and scores apart, `[1, N, 4]` and `[1, N, C]`: SSD and many exports with the decoding in them; queries, whose decoder
+//! differs in what is assumed where nothing is said.
 
 use crate::tensor::TensorView;
 
@@ -7,13 +8,13 @@ use super::super::cuda::{At, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
-use super::matrix::{Shaped, check, class_index, read};
-use super::scan::{first_of, probability, strongest};
-
-const KIND: DecoderKind = DecoderKind::BoxesScores;
+use super::matrix::{Shaped, check, read};
+use super::scan::{strongest, take_scored, take_wanted};
 
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// What an error calls it.
+    kind: DecoderKind,
     boxes: usize,
     scores: usize,
     /// Columns of the scores, background included.
@@ -33,47 +34,81 @@ pub fn wanted(offer: &Offer<'_>) -> String {
 }
 
 pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
-    let background = offer.hints.background_columns();
-    let is_box = |plane: &Plane| offer.outputs[plane.output].name.to_ascii_lowercase().contains("box");
-    let mut fits = Vec::new();
+    let fit = |pair: Pair| {
+        let background = offer.hints.background.unwrap_or(Background::None);
+        let activation = offer.hints.activation.unwrap_or(Activation::None);
+        let classes = offer.classes_in(pair.scores.columns, background.columns())?;
+        let coding = BoxCoding::new(offer.hints, BoxFormat::Corners, true, offer.input);
+        let plan = Plan::new(DecoderKind::BoxesScores, pair, coding, activation, background);
+        let plan = plan.with_classes(classes);
+        Some(Fit { evidence: Evidence::Open, plan, classes, reads: 2, far_fetched: false })
+    };
+    pairs(offer).into_iter().filter_map(fit).collect()
+}
+
+/// Two outputs that can be boxes and scores of the same anchors.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    pub boxes: Plane,
+    pub scores: Plane,
+}
+
+/// All of them.
+pub fn pairs(offer: &Offer<'_>) -> Vec<Pair> {
+    let is_box = |plane: &Plane| {
+        let name = offer.outputs[plane.output].name.to_ascii_lowercase();
+        name.contains("box") || name == "dets"
+    };
+    let mut pairs = Vec::new();
     for boxes in offer.planes.iter().filter(|p| p.columns == Some(4)) {
         for scores in offer.planes.iter().filter(|p| p.output != boxes.output) {
             let same_rows = match (boxes.rows, scores.rows) {
                 (Some(a), Some(b)) => a == b,
                 _ => true,
             };
-            let Some(classes) = offer.classes_in(scores.columns, background).filter(|_| same_rows) else {
-                continue;
-            };
             // Where both could be the boxes only their names can tell.
-            let told_apart = is_box(boxes) && !is_box(scores);
-            if scores.columns == Some(4) && !told_apart {
-                continue;
+            let told_apart = scores.columns != Some(4) || is_box(boxes) && !is_box(scores);
+            if same_rows && told_apart {
+                pairs.push(Pair { boxes: *boxes, scores: *scores });
             }
-            let plan = Plan {
-                boxes: boxes.output,
-                scores: scores.output,
-                columns: classes.map(|c| c + background),
-                coding: BoxCoding::new(offer.hints, BoxFormat::Corners, true, offer.input),
-                activation: offer.hints.activation.unwrap_or(Activation::None),
-                background: offer.hints.background.unwrap_or(Background::None),
-            };
-            fits.push(Fit { evidence: Evidence::Open, plan, classes, reads: 2, far_fetched: false });
         }
     }
-    fits
+    pairs
 }
 
 impl Plan {
+    /// Of these outputs, with as many classes as there are columns.
+    pub fn new(
+        kind: DecoderKind,
+        pair: Pair,
+        coding: BoxCoding,
+        activation: Activation,
+        background: Background,
+    ) -> Self {
+        let Pair { boxes, scores } = pair;
+        let [boxes, scores] = [boxes.output, scores.output];
+        Self { kind, boxes, scores, columns: None, coding, activation, background }
+    }
+
+    /// With so many classes, if that is known.
+    pub fn with_classes(self, classes: Option<usize>) -> Self {
+        Self { columns: classes.map(|classes| classes + self.background.columns()), ..self }
+    }
+
+    /// What makes its scores probabilities.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
     /// Of the boxes and of the scores.
     fn shapes<T: Shaped>(&self, outputs: &[T]) -> Result<[[usize; 2]; 2], DetectError> {
-        let boxes = check(KIND, &outputs[self.boxes], || "[1, N, 4]".into(), |_, c| c == 4)?;
+        let boxes = check(self.kind, &outputs[self.boxes], || "[1, N, 4]".into(), |_, c| c == 4)?;
         let wanted = || match self.columns {
             Some(c) => format!("[1, {}, {c}]", boxes[0]),
             None => format!("[1, {}, classes]", boxes[0]),
         };
-        let fewest = if self.background == Background::None { 1 } else { 2 };
-        let scores = check(KIND, &outputs[self.scores], wanted, |rows, columns| {
+        let fewest = 1 + self.background.columns();
+        let scores = check(self.kind, &outputs[self.scores], wanted, |rows, columns| {
             rows == boxes[0] && columns >= fewest && self.columns.is_none_or(|c| columns == c)
         })?;
         Ok([boxes, scores])
@@ -97,20 +132,19 @@ impl Plan {
         for (anchor, (row, values)) in rows.enumerate() {
             let &[a, b, c, d] = values else { continue };
             let (classes, background) = self.split(row);
-            let best = strongest(classes);
-            if best.is_nan() || strongest(background).is_nan() {
+            if strongest(background).is_nan() {
                 into.drop_non_finite();
                 continue;
             }
-            let confidence = match self.activation {
-                Activation::Softmax => softmax(row, best, background, into.lowest()),
-                activation => probability(activation, best),
+            let take = |into: &mut Collector<'_>, class, confidence| {
+                into.take(anchor, class, confidence, self.coding.corners([a, b, c, d]));
             };
-            if confidence >= into.lowest() {
-                let class = class_index(first_of(classes, best));
-                if into.wants(class, confidence) {
-                    into.take(anchor, class, confidence, self.coding.corners([a, b, c, d]));
+            match self.activation {
+                Activation::Softmax => {
+                    let softmax = Softmax::new(row, strongest(classes), background, into.lowest());
+                    take_scored(classes, into, |score| softmax.share(score), take);
                 }
+                activation => take_wanted(classes, activation, into, take),
             }
         }
         Ok(())
@@ -129,15 +163,26 @@ impl Plan {
     }
 }
 
-/// The share of `best`, the strongest class, in the softmax of `row`; 0 where it is certainly below `lowest`.
-fn softmax(row: &[f32], best: f32, background: &[f32], lowest: f32) -> f32 {
-    let background = background.first().copied().unwrap_or(f32::NEG_INFINITY);
-    // Most anchors are background: two terms of the sum already rule them out, with a margin for rounding.
-    let bound = 1.0 / (1.0 + (background - best).exp());
-    if bound * 1.001 < lowest {
-        return 0.0;
+/// The softmax of a row's scores.
+pub struct Softmax {
+    highest: f32,
+    /// None where the strongest class is certainly below the lowest threshold.
+    sum: Option<f32>,
+}
+
+impl Softmax {
+    /// Of `row`, whose strongest class has the score `best`.
+    pub fn new(row: &[f32], best: f32, background: &[f32], lowest: f32) -> Self {
+        let background = background.first().copied().unwrap_or(f32::NEG_INFINITY);
+        let highest = best.max(background);
+        // Most anchors are background: two terms of the sum already rule them out, with a margin for rounding.
+        let bound = 1.0 / (1.0 + (background - best).exp());
+        let sum = || row.iter().map(|v| (v - highest).exp()).sum();
+        Self { highest, sum: if bound * 1.001 < lowest { None } else { Some(sum()) } }
     }
-    let highest = best.max(background);
-    let sum: f32 = row.iter().map(|v| (v - highest).exp()).sum();
-    (best - highest).exp() / sum
+
+    /// The share of a score.
+    pub fn share(&self, score: f32) -> f32 {
+        self.sum.map_or(0.0, |sum| (score - self.highest).exp() / sum)
+    }
 }

@@ -35,6 +35,18 @@ pub trait Shaped {
         one_frame.then(|| matrix(self.dims(), 1, |batch| self.holds(batch)))?
     }
 
+    /// The length of one frame's list, `[N]`, `[1, N]` or `[1, N, 1]`, whose first dimension may be the batch's; none as for
+    /// [`Shaped::shape`]. Of one number a frame, the batch may be the only dimension.
+    fn list(&self) -> Option<usize> {
+        match *self.dims() {
+            [] if self.rows() <= 1 => Some(1),
+            [batch] if self.rows() > 1 => self.holds(batch).then_some(1),
+            [length] => Some(length),
+            [batch, length] | [batch, length, 1] if self.holds(batch) => Some(length),
+            _ => None,
+        }
+    }
+
     /// The dimensions of one frame's maps; none as for [`Shaped::shape`].
     fn maps(&self) -> Option<[usize; 3]> {
         match *self.dims() {
@@ -65,6 +77,12 @@ pub fn check(
         Some([rows, columns]) if right(rows, columns) => Ok([rows, columns]),
         _ => Err(misshapen(kind, tensor, wanted())),
     }
+}
+
+/// That `tensor` is a list of so many numbers.
+pub fn check_list(kind: DecoderKind, tensor: &impl Shaped, length: usize) -> Result<(), DetectError> {
+    let fits = tensor.list() == Some(length);
+    if fits { Ok(()) } else { Err(misshapen(kind, tensor, format!("[1, {length}]"))) }
 }
 
 /// That `tensor` is not as `wanted`.

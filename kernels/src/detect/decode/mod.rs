@@ -3,28 +3,40 @@
 
 mod boxes;
 mod boxes_scores;
+mod by_level;
 mod centers;
+mod db;
+mod detections;
 mod end_to_end;
+mod finals;
 mod head;
 mod matrix;
 mod nanodet;
 mod objectness;
+mod priors;
+mod queries;
 pub(super) mod scan;
+mod scrfd;
+mod yolo_obb;
 mod yolo_pose;
 mod yolo_seg;
 mod yolov5;
 mod yolov8;
 mod yolox;
+mod yunet;
 
 use crate::tensor::TensorView;
 
-use super::attached::{Extra, Masks};
+use super::attached::{Extra, Masks, Spot};
 use super::candidates::Collector;
 use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer};
+use super::rotated::Rotated;
 use super::{DecoderKind, DetectError};
 
+pub(super) use end_to_end::needs_format;
 pub(super) use matrix::Shaped;
+pub(super) use queries::needs_activation;
 
 /// How to read the outputs that were offered.
 #[derive(Clone, Debug)]
@@ -33,11 +45,18 @@ pub(super) enum Plan {
     Yolov8(yolov8::Plan),
     Yolox(yolox::Plan),
     EndToEnd(end_to_end::Plan),
+    Detections(detections::Plan),
     Nanodet(nanodet::Plan),
     BoxesScores(boxes_scores::Plan),
+    Queries(queries::Plan),
     YoloPose(yolo_pose::Plan),
     YoloSeg(yolo_seg::Plan),
+    YoloObb(yolo_obb::Plan),
     Centers(centers::Plan),
+    Db(db::Plan),
+    Scrfd(scrfd::Plan),
+    Yunet(yunet::Plan),
+    Priors(priors::Plan),
 }
 
 impl Plan {
@@ -48,11 +67,30 @@ impl Plan {
             Self::Yolov8(plan) => plan.decode(outputs, into),
             Self::Yolox(plan) => plan.decode(outputs, into),
             Self::EndToEnd(plan) => plan.decode(outputs, into),
+            Self::Detections(plan) => plan.decode(outputs, into),
             Self::Nanodet(plan) => plan.decode(outputs, into),
             Self::BoxesScores(plan) => plan.decode(outputs, into),
+            Self::Queries(plan) => plan.decode(outputs, into),
             Self::YoloPose(plan) => plan.head.decode(outputs, into),
             Self::YoloSeg(plan) => plan.head.decode(outputs, into),
+            Self::YoloObb(plan) => plan.head.decode(outputs, into),
             Self::Centers(plan) => plan.decode(outputs, into),
+            Self::Db(plan) => plan.decode(outputs, into).map(drop),
+            Self::Scrfd(plan) => plan.decode(outputs, into),
+            Self::Yunet(plan) => plan.decode(outputs, into),
+            Self::Priors(plan) => plan.decode(outputs, into),
+        }
+    }
+
+    /// Collects the candidates of a map of text; their boxes in tensor pixels, by the candidates' anchors. None of other outputs.
+    pub fn lines(
+        &self,
+        outputs: &[TensorView<'_>],
+        into: &mut Collector<'_>,
+    ) -> Result<Option<Vec<Rotated>>, DetectError> {
+        match self {
+            Self::Db(plan) => plan.decode(outputs, into).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -63,11 +101,18 @@ impl Plan {
             Self::Yolov8(plan) => plan.layout(outputs),
             Self::Yolox(plan) => plan.layout(outputs),
             Self::EndToEnd(plan) => plan.layout(outputs),
+            Self::Detections(plan) => plan.layout(outputs),
             Self::Nanodet(plan) => plan.layout(outputs),
             Self::BoxesScores(plan) => plan.layout(outputs),
+            Self::Queries(plan) => plan.layout(outputs),
             Self::YoloPose(plan) => plan.head.layout(outputs),
             Self::YoloSeg(plan) => plan.head.layout(outputs),
+            Self::YoloObb(plan) => plan.head.layout(outputs),
             Self::Centers(plan) => plan.layout(outputs),
+            Self::Db(plan) => plan.layout(outputs),
+            Self::Scrfd(plan) => plan.layout(outputs),
+            Self::Yunet(plan) => plan.layout(outputs),
+            Self::Priors(plan) => plan.layout(outputs),
         }
     }
 
@@ -76,7 +121,11 @@ impl Plan {
         match self {
             Self::YoloPose(plan) => plan.extra(outputs).map(Some),
             Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
+            Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
             Self::Centers(plan) => plan.extra(outputs),
+            Self::Scrfd(plan) => plan.extra(outputs),
+            Self::Yunet(plan) => plan.extra(outputs),
+            Self::Priors(plan) => plan.extra(outputs),
             _ => Ok(None),
         }
     }
@@ -89,12 +138,33 @@ impl Plan {
         }
     }
 
+    /// Where one detection's keypoints are, where they are counted from its anchor.
+    pub fn spot(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Spot> {
+        match self {
+            Self::Scrfd(plan) => plan.spot(outputs, anchor),
+            Self::Yunet(plan) => plan.spot(outputs, anchor),
+            Self::Priors(plan) => plan.spot(anchor),
+            _ => None,
+        }
+    }
+
     /// Keypoints of each object.
     pub fn keypoints(&self) -> usize {
         match self {
             Self::YoloPose(plan) => plan.points(),
             Self::Centers(plan) => plan.points(),
+            Self::Scrfd(plan) => plan.points(),
+            Self::Yunet(plan) => plan.points(),
+            Self::Priors(plan) => plan.points(),
             _ => 0,
+        }
+    }
+
+    /// Centre and size of each anchor's prior box in tensor pixels, if it has one.
+    pub fn priors(&self) -> Option<&[[f32; 4]]> {
+        match self {
+            Self::Priors(plan) => Some(plan.priors()),
+            _ => None,
         }
     }
 
@@ -108,22 +178,43 @@ impl Plan {
         }
     }
 
+    /// Whether boxes are rotated.
+    pub fn is_rotated(&self) -> bool {
+        matches!(self, Self::YoloObb(_) | Self::Db(_))
+    }
+
     /// Whether the model has suppressed overlaps itself.
     pub fn is_suppressed(&self) -> bool {
         match self {
-            Self::EndToEnd(_) => true,
+            Self::EndToEnd(_) | Self::Db(_) => true,
             Self::YoloPose(plan) => plan.head.is_suppressed(),
             Self::YoloSeg(plan) => plan.head.is_suppressed(),
+            Self::YoloObb(plan) => plan.head.is_suppressed(),
             _ => false,
+        }
+    }
+
+    /// Whether each box has one label, and not a score for each class.
+    pub fn has_labels(&self) -> bool {
+        matches!(self, Self::Detections(_)) || self.is_suppressed()
+    }
+
+    /// How many query and class pairs are kept, if every class of a query may be an object: as many as there are queries, where
+    /// the shapes say how many.
+    pub fn pairs_kept(&self) -> Option<Option<usize>> {
+        match self {
+            Self::Queries(plan) => plan.pairs_kept(),
+            _ => None,
         }
     }
 
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
     pub fn by_columns(&self) -> bool {
         match self {
-            Self::Yolov8(_) => true,
-            Self::YoloPose(plan) => !plan.head.is_suppressed(),
-            Self::YoloSeg(plan) => !plan.head.is_suppressed(),
+            Self::Yolov8(plan) => plan.by_columns(),
+            Self::YoloPose(plan) => plan.head.by_columns(),
+            Self::YoloSeg(plan) => plan.head.by_columns(),
+            Self::YoloObb(plan) => plan.head.by_columns(),
             Self::Centers(plan) => plan.by_columns(),
             _ => false,
         }
@@ -137,11 +228,18 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::Yolov8 => each(yolov8::fits(offer), Plan::Yolov8),
         DecoderKind::Yolox => each(yolox::fits(offer), Plan::Yolox),
         DecoderKind::EndToEnd => each(end_to_end::fits(offer), Plan::EndToEnd),
+        DecoderKind::Detections => each(detections::fits(offer), Plan::Detections),
         DecoderKind::Nanodet => each(nanodet::fits(offer), Plan::Nanodet),
         DecoderKind::BoxesScores => each(boxes_scores::fits(offer), Plan::BoxesScores),
+        DecoderKind::Queries => each(queries::fits(offer), Plan::Queries),
         DecoderKind::YoloPose => each(yolo_pose::fits(offer), Plan::YoloPose),
         DecoderKind::YoloSeg => each(yolo_seg::fits(offer), Plan::YoloSeg),
+        DecoderKind::YoloObb => each(yolo_obb::fits(offer), Plan::YoloObb),
+        DecoderKind::Db => each(db::fits(offer), Plan::Db),
         DecoderKind::Centernet | DecoderKind::Centerface => each(centers::fits(kind, offer), Plan::Centers),
+        DecoderKind::Scrfd => each(scrfd::fits(offer), Plan::Scrfd),
+        DecoderKind::Yunet => each(yunet::fits(offer), Plan::Yunet),
+        DecoderKind::Ssd | DecoderKind::Retinaface => each(priors::fits(kind, offer), Plan::Priors),
     }
 }
 
@@ -157,10 +255,17 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::Yolov8 => yolov8::wanted(offer),
         DecoderKind::Yolox => yolox::wanted(offer),
         DecoderKind::EndToEnd => end_to_end::wanted(offer),
+        DecoderKind::Detections => detections::wanted(offer),
         DecoderKind::Nanodet => nanodet::wanted(offer),
         DecoderKind::BoxesScores => boxes_scores::wanted(offer),
+        DecoderKind::Queries => queries::wanted(offer),
         DecoderKind::YoloPose => yolo_pose::wanted(offer),
         DecoderKind::YoloSeg => yolo_seg::wanted(offer),
+        DecoderKind::YoloObb => yolo_obb::wanted(offer),
+        DecoderKind::Db => db::wanted(offer),
         DecoderKind::Centernet | DecoderKind::Centerface => centers::wanted(kind, offer),
+        DecoderKind::Scrfd => scrfd::wanted(offer),
+        DecoderKind::Yunet => yunet::wanted(offer),
+        DecoderKind::Ssd | DecoderKind::Retinaface => priors::wanted(kind, offer),
     }
 }

@@ -11,8 +11,8 @@ use super::super::cuda::{At, Layout as DeviceLayout, Output, Scoring, Span};
 use super::super::grid::{Grid, Level};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, DecoderKind, DetectError};
-use super::matrix::{Shaped, check, class_index, read, single};
-use super::scan::{first_of, probability, strongest};
+use super::matrix::{Shaped, check, read, single};
+use super::scan::take_wanted;
 
 const KIND: DecoderKind = DecoderKind::Nanodet;
 /// Bins that published heads use: reg_max 7 (NanoDet, NanoDet-Plus), 10, 15, 16 (GFL), plus one.
@@ -218,28 +218,20 @@ impl Plan {
     }
 
     fn cell(&self, level: &Level, cell: usize, scores: &[f32], logits: &[f32], into: &mut Collector<'_>) {
-        let best = strongest(scores);
-        if best.is_nan() {
-            into.drop_non_finite();
-            return;
-        }
-        let confidence = probability(self.activation, best);
-        if confidence < into.lowest() {
-            return;
-        }
-        let class = class_index(first_of(scores, best));
-        if !into.wants(class, confidence) {
-            return;
-        }
-        let stride = level.stride as f32;
-        let (column, row) = level.position(cell);
-        let (x, y) = ((column + self.point) * stride, (row + self.point) * stride);
-        let mut sides = [0.0; 4];
-        for (side, logits) in sides.iter_mut().zip(logits.chunks_exact(self.bins)) {
-            *side = expectation(logits) * stride;
-        }
-        let [left, top, right, bottom] = sides;
-        into.take(level.first + cell, class, confidence, [x - left, y - top, x + right, y + bottom]);
+        let corners = || {
+            let stride = level.stride as f32;
+            let (column, row) = level.position(cell);
+            let (x, y) = ((column + self.point) * stride, (row + self.point) * stride);
+            let mut sides = [0.0; 4];
+            for (side, logits) in sides.iter_mut().zip(logits.chunks_exact(self.bins)) {
+                *side = expectation(logits) * stride;
+            }
+            let [left, top, right, bottom] = sides;
+            [x - left, y - top, x + right, y + bottom]
+        };
+        take_wanted(scores, self.activation, into, |into, class, confidence| {
+            into.take(level.first + cell, class, confidence, corners());
+        });
     }
 }
 

@@ -2,17 +2,19 @@
 
 use super::super::Activation;
 use super::super::candidates::Collector;
-use super::matrix::{Matrix, class_index};
-use super::scan::{first_of, is_bad, probability, strongest};
+use super::matrix::Matrix;
+use super::scan::{is_bad, probability, take_scored};
 
 /// Columns before the class scores.
 pub const BEFORE_CLASSES: usize = 5;
 
-/// Collects the rows whose objectness times best class score passes; `corners` decodes a row's box.
+/// Collects the rows whose objectness times best class score passes, or times each of them; the last `more` columns are no class
+/// scores, and `corners` decodes a row's box.
 ///
 /// A row whose objectness alone fails is not looked at further, as in YOLOv5's own NMS: no class score exceeds 1.
 pub fn decode(
     rows: &Matrix<'_>,
+    more: usize,
     activation: Activation,
     into: &mut Collector<'_>,
     corners: impl Fn(usize, [f32; 4]) -> [f32; 4],
@@ -28,17 +30,12 @@ pub fn decode(
         if objectness < lowest {
             continue;
         }
-        let best = strongest(scores);
-        if best.is_nan() {
-            into.drop_non_finite();
-            continue;
-        }
-        let confidence = objectness * probability(activation, best);
-        if confidence >= lowest {
-            let class = class_index(first_of(scores, best));
-            if into.wants(class, confidence) {
-                into.take(anchor, class, confidence, corners(anchor, [a, b, c, d]));
-            }
-        }
+        let scores = &scores[..scores.len().saturating_sub(more)];
+        take_scored(
+            scores,
+            into,
+            |score| objectness * probability(activation, score),
+            |into, class, confidence| into.take(anchor, class, confidence, corners(anchor, [a, b, c, d])),
+        );
     }
 }

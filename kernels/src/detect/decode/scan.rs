@@ -49,7 +49,8 @@ pub fn first_of(scores: &[f32], strongest: f32) -> usize {
 /// Anchors looked at together: their running maxima stay in the first-level cache.
 const TILE: usize = 512;
 
-/// Scans scores `[C, anchors]`, one row a class, and hands on the anchors whose best class `into` wants.
+/// Scans scores `[C, anchors]`, one row a class, and hands on the anchors whose best class `into` wants, or
+/// each with all classes that it wants.
 pub fn scan_columns(
     scores: &[f32],
     anchors: usize,
@@ -66,14 +67,72 @@ pub fn scan_columns(
                 continue;
             }
             let confidence = probability(activation, tile.best[i]);
-            if confidence >= into.lowest() && into.wants(tile.class[i], confidence) {
+            if into.multi_label() {
+                if confidence >= into.lowest() {
+                    let scores = scores.iter().copied().skip(anchor).step_by(anchors);
+                    let each =
+                        |into: &mut Collector<'_>, class, confidence| take(into, anchor, class, confidence);
+                    take_all(scores, into, |score| probability(activation, score), each);
+                }
+            } else if confidence >= into.lowest() && into.wants(tile.class[i], confidence) {
                 take(into, anchor, tile.class[i], confidence);
             }
         }
     }
 }
 
-/// Scans scores `[anchors, C]`, one row an anchor, likewise.
+/// Scans one anchor's scores, and hands on its best class if `into` wants that, or all classes that it wants.
+pub fn take_wanted(
+    scores: &[f32],
+    activation: Activation,
+    into: &mut Collector<'_>,
+    take: impl FnMut(&mut Collector<'_>, u32, f32),
+) {
+    take_scored(scores, into, |score| probability(activation, score), take);
+}
+
+/// The same, where `confidence` makes a confidence of a score; it must not change their order.
+pub fn take_scored(
+    scores: &[f32],
+    into: &mut Collector<'_>,
+    confidence: impl Fn(f32) -> f32,
+    mut take: impl FnMut(&mut Collector<'_>, u32, f32),
+) {
+    let best = strongest(scores);
+    if best.is_nan() {
+        into.drop_non_finite();
+        return;
+    }
+    let highest = confidence(best);
+    if highest < into.lowest() {
+        return;
+    }
+    if into.multi_label() {
+        take_all(scores.iter().copied(), into, confidence, take);
+        return;
+    }
+    let class = class_index(first_of(scores, best));
+    if into.wants(class, highest) {
+        take(into, class, highest);
+    }
+}
+
+/// Hands on every class of an anchor that `into` wants.
+fn take_all(
+    scores: impl Iterator<Item = f32>,
+    into: &mut Collector<'_>,
+    confidence: impl Fn(f32) -> f32,
+    mut take: impl FnMut(&mut Collector<'_>, u32, f32),
+) {
+    for (class, score) in scores.enumerate() {
+        let (class, confidence) = (class_index(class), confidence(score));
+        if confidence >= into.lowest() && into.wants(class, confidence) {
+            take(into, class, confidence);
+        }
+    }
+}
+
+/// Scans scores `[anchors, C]`, one row an anchor, as [`scan_columns`] does.
 pub fn scan_rows(
     scores: &[f32],
     classes: usize,
@@ -82,18 +141,7 @@ pub fn scan_rows(
     mut take: impl FnMut(&mut Collector<'_>, usize, u32, f32),
 ) {
     for (anchor, row) in scores.chunks_exact(classes).enumerate() {
-        let best = strongest(row);
-        if best.is_nan() {
-            into.drop_non_finite();
-            continue;
-        }
-        let confidence = probability(activation, best);
-        if confidence >= into.lowest() {
-            let class = class_index(first_of(row, best));
-            if into.wants(class, confidence) {
-                take(into, anchor, class, confidence);
-            }
-        }
+        take_wanted(row, activation, into, |into, class, confidence| take(into, anchor, class, confidence));
     }
 }
 

@@ -1,11 +1,12 @@
-//! Poses: `[1, 4 + C + 3 * K, N]` (YOLOv8-pose, v11-pose), or `[1, M, 6 + 3 * K]`, already suppressed (v26-pose). K
-//! keypoints, each x and y in tensor pixels and its visibility; or without visibility, `2 * K`.
+//! Poses: `[1, 4 + C + 3 * K, N]` (YOLOv8-pose, v11-pose) or that transposed, or `[1, M, 6 + 3 * K]`, already suppressed
+//! (v26-pose). K keypoints, each x and y in tensor pixels and its visibility; or without visibility, `2 * K`.
 
 use super::super::attached::{Extra, Meaning, Points};
 use super::super::offer::{Fit, Offer, Plane};
 use super::super::{DecoderKind, DetectError};
 use super::head::{Head, Reading};
 use super::matrix::{Shaped, single};
+use super::yolov8::{Anchors, surest};
 use super::{end_to_end, yolov8};
 
 const KIND: DecoderKind = DecoderKind::YoloPose;
@@ -24,22 +25,27 @@ pub fn wanted(offer: &Offer<'_>) -> String {
     let classes = offer.hints.classes.unwrap_or(1);
     let points = offer.hints.keypoints.map_or_else(|| "K".into(), |k| k.to_string());
     format!(
-        "one float output [1, 4 + {classes} + 3 * {points}, N] of decoded boxes, class scores and {points} keypoints, each \
-         x, y and visibility, or [1, M, 6 + 3 * {points}], already suppressed; 2 instead of 3 without visibility (where \
+        "one float output [1, 4 + {classes} + 3 * {points}, N], or that transposed, of decoded boxes, class scores and \
+         {points} keypoints, each x, y and visibility, or [1, M, 6 + 3 * {points}], already suppressed; 2 instead of 3 without visibility (where \
          both could be meant, name the number of keypoints, keypoints=, in the model's sidecar)"
     )
 }
 
 pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
-    single(offer, |plane| columns(offer, plane).or_else(|| suppressed(offer, plane)))
+    let [columns, rows] = Anchors::ALL.map(|anchors| single(offer, |plane| raw(offer, plane, anchors)));
+    surest([columns, single(offer, |plane| suppressed(offer, plane)), rows])
 }
 
-fn columns(offer: &Offer<'_>, plane: &Plane) -> Option<Fit<Plan>> {
+fn raw(offer: &Offer<'_>, plane: &Plane, anchors: Anchors) -> Option<Fit<Plan>> {
     let others = yolov8::BEFORE_CLASSES + offer.hints.classes.unwrap_or(1);
-    let (points, numbers) = points_in(plane.rows?.checked_sub(others)?, offer)?;
-    // Without a hint a detector of many classes looks the same.
-    let told = offer.hints.keypoints.or(offer.hints.classes).is_some();
-    let reading = Head::columns(KIND, offer, plane, points * numbers)?;
+    let [_, channels] = anchors.of(plane.rows, plane.columns);
+    let (points, numbers) = points_in(channels?.checked_sub(others)?, offer)?;
+    // Without a hint a detector of many classes looks the same, and much else looks like its transpose.
+    let told = match anchors {
+        Anchors::Columns => offer.hints.keypoints.or(offer.hints.classes).is_some(),
+        Anchors::Rows => offer.hints.keypoints.is_some(),
+    };
+    let reading = Head::raw(KIND, offer, plane, anchors, points * numbers)?;
     Some(fit(reading, points, numbers, !told && points != USUAL_KEYPOINTS))
 }
 

@@ -77,7 +77,7 @@ impl Plan {
 
     pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
         let rows = read(&outputs[self.output], self.shape(outputs)?);
-        objectness::decode(&rows, self.activation, into, |anchor, [x, y, w, h]| {
+        objectness::decode(&rows, 0, self.activation, into, |anchor, [x, y, w, h]| {
             let Some(level) = self.grid.level_of(anchor) else { return [f32::NAN; 4] };
             let (column, row) = level.position(anchor - level.first);
             let stride = level.stride as f32;

@@ -45,18 +45,60 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("output0:float32:84x8400", [640, 640], None, Yolov8, Some(80)),
         // Fewer anchors than channels, but the right number.
         ("output0:float32:1x84x84", [64, 64], Some(80), Yolov8, Some(80)),
-        ("output:float32:1x3549x85", [416, 416], None, Yolox, Some(80)),
-        ("output:float32:1x8400x6", [640, 640], None, Yolox, Some(1)),
+        // Transposed: 4 + 80 as the labels count, where 5 + 79 has the same shape.
+        ("output0:float32:1x8400x84", [640, 640], Some(80), Yolov8, Some(80)),
+        ("output0:float32:1x?x84", [640, 640], Some(80), Yolov8, Some(80)),
+        ("output0:float32:1x8400x6", [640, 640], Some(2), Yolov8, Some(2)),
+        ("o:float32:1x8400x116 protos:float32:1x32x160x160", [640, 640], Some(80), YoloSeg, Some(80)),
+        ("o:float32:1x8400x116 protos:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
+        ("o:float32:1x8400x56", [640, 640], Some(1), YoloPose, Some(1)),
         ("output0:float32:1x300x6", [640, 640], None, EndToEnd, None),
         ("output0:float32:1x300x6", [640, 640], Some(80), EndToEnd, Some(80)),
         ("output0:float32:1x?x6", [640, 640], Some(80), EndToEnd, Some(80)),
+        // torchvision, RT-DETR, MMDeploy, EfficientNMS, TensorFlow; the outputs in any order.
+        ("boxes:float32:?x4 labels:int64:? scores:float32:?", [640, 640], None, Detections, None),
+        ("1597:float32:? 1596:float32:?x4 1599:int64:?", [640, 640], Some(91), Detections, Some(91)),
+        (
+            "labels:int64:1x300 boxes:float32:1x300x4 scores:float32:1x300",
+            [640, 640],
+            Some(80),
+            Detections,
+            Some(80),
+        ),
+        ("dets:float32:1x?x5 labels:int64:1x?", [640, 640], Some(80), Detections, Some(80)),
+        (
+            "num_dets:int32:1x1 det_boxes:float32:1x100x4 det_scores:float32:1x100 det_classes:int32:1x100",
+            [640, 640],
+            None,
+            Detections,
+            None,
+        ),
+        (
+            "detection_anchor_indices:float32:1x100 detection_boxes:float32:1x100x4 detection_classes:float32:1x100 \
+             detection_multiclass_scores:float32:1x100x91 detection_scores:float32:1x100 num_detections:float32:1 \
+             raw_detection_boxes:float32:1x1917x4 raw_detection_scores:float32:1x1917x91",
+            [640, 640],
+            Some(90),
+            Detections,
+            Some(90),
+        ),
+        // Paddle's names tell the order of the columns.
+        (
+            "multiclass_nms3_0.tmp_0:float32:?x6 multiclass_nms3_0.tmp_2:int32:?",
+            [640, 640],
+            None,
+            EndToEnd,
+            None,
+        ),
+        ("fetch_name_0:float32:?x6 fetch_name_1:int32:1", [640, 640], Some(80), EndToEnd, Some(80)),
+        ("multiclass_nms3_0.tmp_0:float32:?x6", [640, 640], None, EndToEnd, None),
         (nanodet, [416, 416], None, Nanodet, Some(80)),
         (nanodet, [416, 416], Some(80), Nanodet, Some(80)),
         ("o:float32:1x3549x112", [416, 416], Some(80), Nanodet, Some(80)),
         ("boxes:float32:1x8732x4 scores:float32:1x8732x21", [300, 300], None, BoxesScores, Some(21)),
         ("s:float32:1x?x21 b:float32:1x?x4", [300, 300], None, BoxesScores, Some(21)),
         ("b:float32:1x2535x1x4 s:float32:1x2535x80", [416, 416], None, BoxesScores, Some(80)),
-        ("pred_boxes:float32:100x4 logits:float32:100x4", [640, 640], None, BoxesScores, Some(4)),
+        ("boxes:float32:100x4 scores:float32:100x4", [640, 640], None, BoxesScores, Some(4)),
         // 56 = 4 + 52, or 4 + 1 + 17 * 3: the labels tell.
         ("o:float32:1x56x8400", [640, 640], Some(52), Yolov8, Some(52)),
         ("o:float32:1x56x8400", [640, 640], Some(1), YoloPose, Some(1)),
@@ -65,6 +107,15 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
         ("o:float32:1x8x8400", [640, 640], None, Yolov8, Some(4)),
         ("o:float32:1x116x8400 protos:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
         ("p:float32:1x32x160x160 o:float32:1x300x38", [640, 640], Some(80), YoloSeg, Some(80)),
+        // YOLOv5-seg: three anchors in each cell.
+        ("output0:float32:1x25200x117 output1:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(80)),
+        ("output0:float32:1x25200x117 output1:float32:1x32x160x160", [640, 640], Some(80), YoloSeg, Some(80)),
+        ("output0:float32:1x25200x38 output1:float32:1x32x160x160", [640, 640], None, YoloSeg, Some(1)),
+        // 20 = 4 + 16: rotated boxes of 15 classes have to be asked for.
+        ("o:float32:1x20x8400", [640, 640], Some(16), Yolov8, Some(16)),
+        ("o:float32:1x20x8400", [640, 640], None, Yolov8, Some(16)),
+        // So have suppressed ones.
+        ("o:float32:1x25200x7", [640, 640], Some(2), Yolov5, Some(2)),
         ("wh:float32:1x128x128x4 kp:float32:1x128x128x80", [512, 512], None, Centernet, Some(80)),
         (
             "hm:float32:1x80x96x128 wh:float32:1x2x96x128 reg:float32:1x2x96x128",
@@ -91,27 +142,45 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
 #[test]
 fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told() {
     let table = [
-        ("o:float32:1x1000x85", [640, 640], "yolov5, yolox"),
-        ("o:float32:1x?x85", [640, 640], "yolov5, yolox"),
+        ("o:float32:1x1000x85", None, [640, 640], "yolov5, yolov8, yolox"),
+        ("o:float32:1x?x85", None, [640, 640], "yolov5, yolov8, yolox"),
+        // One anchor a cell: YOLOv6 or YOLOX, decoded or not, or a transposed yolov8 of 81 classes.
+        ("o:float32:1x8400x85", None, [640, 640], "yolov5, yolov8, yolox"),
+        ("o:float32:1x8400x85", Some(80), [640, 640], "yolov5, yolox"),
+        ("o:float32:1x3549x85", Some(80), [416, 416], "yolov5, yolox"),
+        ("o:float32:1x8400x84", None, [640, 640], "yolov5, yolov8, yolox"),
+        ("o:float32:1x8400x6", None, [640, 640], "yolov5, yolov8, yolox"),
         // Both readings have the right number of anchors.
-        ("o:float32:1x84x84", [64, 64], "yolov8, yolox"),
-        ("o:float32:1x?x6", [640, 640], "yolov5, yolox, end-to-end"),
+        ("o:float32:1x84x84", None, [64, 64], "yolov8, yolox"),
+        ("o:float32:1x?x6", None, [640, 640], "yolov5, yolov8, yolox, end-to-end"),
         // Sides that no stride divides: the number of anchors proves nothing.
-        ("o:float32:1x300x6", [650, 650], "yolov5, end-to-end"),
-        ("o:float32:1x56x8400", [640, 640], "yolov8, yolo-pose"),
+        ("o:float32:1x300x6", None, [650, 650], "yolov5, yolov8, end-to-end"),
+        ("o:float32:?x6", None, [640, 640], "yolov5, yolov8, yolox, end-to-end"),
+        ("output:float32:?x7", None, [640, 640], "yolov5, yolov8, yolox, end-to-end"),
+        ("o:float32:1x56x8400", None, [640, 640], "yolov8, yolo-pose"),
+        ("o:float32:1x8400x56", None, [640, 640], "yolov5, yolov8, yolox, yolo-pose"),
     ];
-    for (text, input, names) in table {
-        match unasked(text, input, &Hints::default()) {
-            Err(DetectError::Ambiguous { candidates, .. }) => assert_eq!(candidates, names, "{text}"),
+    for (text, classes, input, names) in table {
+        match unasked(text, input, &Hints { classes, ..Hints::default() }) {
+            Err(DetectError::Ambiguous { candidates, .. }) => {
+                let found: Vec<_> = candidates.iter().map(|(kind, _)| kind.name()).collect();
+                assert_eq!(found.join(", "), names, "{text}");
+            }
             other => panic!("{text}: {other:?}"),
         }
     }
-    let message = unasked("out:float32:1x1000x85", [640, 640], &Hints::default()).unwrap_err().to_string();
+    let message = |classes| {
+        let hints = Hints { classes, ..Hints::default() };
+        unasked("out:float32:1x8400x85", [640, 640], &hints).unwrap_err().to_string()
+    };
     assert_eq!(
-        message,
-        "the model's outputs out:float32:1x1000x85 are ambiguous at an input of 640x640: they fit the decoders \
-         yolov5, yolox; set decoder= to the right one, or give the model's labels, which count its classes"
+        message(None),
+        "the model's outputs out:float32:1x8400x85 are ambiguous at an input of 640x640: they fit the decoders yolov5 \
+         (80 classes), yolov8 (81 classes), yolox (80 classes). The shapes do not tell which of them the model was made for. \
+         Name it in the model's sidecar, [output] decoder = \"yolov5\" for example, or by the property decoder; the model's \
+         labels, which count its classes, narrow the choice"
     );
+    assert!(message(Some(80)).ends_with("or by the property decoder"), "{}", message(Some(80)));
     let told = choose(&outputs("o:float32:1x1000x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(80));
     assert_eq!(told.unwrap().classes(), Some(80));
 }
@@ -161,13 +230,37 @@ fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
         let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], requested, &hinted(80)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "80 labels are given, but the model's outputs o:float32:1x22x8400 hold 18 classes as yolov8 reads them: give a \
+            "80 labels are given, but the model's outputs o:float32:1x22x8400 have 18 classes as yolov8 reads them. Give one \
              label for each class, in the sidecar's [output] or by trtinfer's property labels"
         );
+        let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], requested, &hinted(1)).unwrap_err();
+        assert!(error.to_string().starts_with("1 label is given, but"), "{error}");
     }
+    // Six anchors of 80 classes are no transposed output, though three coarse strides have six cells.
+    let error = choose(&outputs("o:float32:1x6x84"), [64, 64], None, &hinted(80)).unwrap_err();
+    assert!(error.to_string().contains("2 classes as yolov8 reads them"), "{error}");
     // Another decoder is not blamed on the labels.
     let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], Some(DecoderKind::Nanodet), &hinted(80));
     assert!(matches!(error, Err(DetectError::Unfit { .. })), "{error:?}");
+}
+
+#[test]
+fn masks_and_confidence_maps_are_known_for_what_they_are_whatever_the_labels() {
+    for (text, input) in [
+        ("red:float32:1x1x16x24", [24, 16]),
+        ("mask:float32:?x2x128x96", [384, 512]),
+        ("mask:float32:1x256x256x1", [256, 256]),
+        ("heat:float32:1x17x64x48", [192, 256]),
+    ] {
+        for hints in [Hints::default(), hinted(1), hinted(17)] {
+            let error = unasked(text, input, &hints).unwrap_err();
+            assert!(matches!(error, DetectError::Maps { .. }), "{text}: {error}");
+            assert!(error.to_string().contains("Put segmask in place of gpunms"), "{error}");
+        }
+    }
+    // Rows of a detector in four dimensions.
+    let rows = unasked("o:float32:1x1x25200x85", [640, 640], &Hints::default());
+    assert_eq!(rows.unwrap(), (DecoderKind::Yolov5, Some(80)));
 }
 
 #[test]
@@ -176,7 +269,7 @@ fn a_classifiers_scores_are_known_for_what_they_are() {
         for hints in [Hints::default(), hinted(1000)] {
             let error = unasked(text, [224, 224], &hints).unwrap_err();
             assert!(matches!(error, DetectError::Classifier { .. }), "{text}: {error}");
-            assert!(error.to_string().contains("put classify in place of gpunms"), "{error}");
+            assert!(error.to_string().contains("Put classify in place of gpunms"), "{error}");
         }
     }
 }
@@ -185,7 +278,7 @@ fn a_classifiers_scores_are_known_for_what_they_are() {
 fn a_requested_decoder_that_does_not_fit_says_what_it_needs() {
     let table = [
         ("o:float32:1x84x8400", DecoderKind::Yolov5, "[1, N, 5 + C]"),
-        ("o:float32:1x8400x84", DecoderKind::Yolov8, "[1, 4 + C, N]"),
+        ("o:float32:1x84x8400x1", DecoderKind::Yolov8, "[1, N, 4 + C]"),
         ("o:float32:1x1000x85", DecoderKind::Yolox, "[1, 8400, 5 + C]"),
         ("o:float32:1x84x8400", DecoderKind::EndToEnd, "[1, M, 6]"),
         ("o:float32:1x8400x112", DecoderKind::Nanodet, "if the labels are known"),
@@ -234,7 +327,7 @@ fn the_number_of_keypoints_settles_what_a_poses_numbers_are() {
         unasked("o:float32:1x56x8400", [640, 640], &Hints { keypoints: Some(16), ..Hints::default() });
     let message = error.unwrap_err().to_string();
     assert!(message.contains("16 keypoints are expected"), "{message}");
-    assert!(message.contains("hold 17 as yolo-pose reads them"), "{message}");
+    assert!(message.contains("have 17 as yolo-pose reads them"), "{message}");
 }
 
 #[test]
@@ -261,9 +354,15 @@ fn hints_that_are_wrong_or_useless_are_refused() {
     refuse(v8, Hints { strides: vec![8, 0], ..hints() }, "'strides'");
     refuse(v8, Hints { background: Some(Background::Last), ..hints() }, "'background'");
     refuse(v8, Hints { activation: Some(Activation::Softmax), ..hints() }, "softmax");
-    let (x, e2e) = ("o:float32:1x8400x85", "o:float32:1x300x6");
-    refuse(x, Hints { box_format: Some(BoxFormat::Corners), ..hints() }, "'box format'");
-    refuse(x, Hints { normalized: Some(true), ..hints() }, "'normalized'");
+    let e2e = "o:float32:1x300x6";
+    for (hints, part) in [
+        (Hints { box_format: Some(BoxFormat::Corners), ..hints() }, "'box format'"),
+        (Hints { normalized: Some(true), ..hints() }, "'normalized'"),
+    ] {
+        let asked = choose(&outputs("o:float32:1x8400x85"), [640, 640], Some(DecoderKind::Yolox), &hints)
+            .unwrap_err();
+        assert!(asked.to_string().contains(part), "{asked}");
+    }
     refuse(e2e, Hints { activation: Some(Activation::Sigmoid), ..hints() }, "'activation'");
     refuse(v8, Hints { keypoints: Some(0), ..hints() }, "'keypoints' is 0");
     refuse(v8, Hints { size_unit: Some(SizeUnit::Pixels), ..hints() }, "'size unit'");
@@ -286,4 +385,15 @@ fn names_survive_the_way_through_text() {
     }
     let message = "yolov99".parse::<DecoderKind>().unwrap_err().to_string();
     assert!(DecoderKind::ALL.iter().all(|k| message.contains(k.name())), "{message}");
+}
+
+#[test]
+fn a_decoder_that_was_asked_for_is_proven_only_by_the_number_of_anchors() {
+    let proven = |text: &str, kind| {
+        choose(&outputs(text), [640, 640], Some(kind), &Hints::default()).unwrap().is_proven()
+    };
+    assert!(proven("o:float32:1x84x8400", DecoderKind::Yolov8));
+    // RT-DETR's queries, which could be 84 anchors of 296 classes.
+    assert!(!proven("o:float32:1x300x84", DecoderKind::Yolov8));
+    assert!(proven("o:float32:1x300x6", DecoderKind::EndToEnd));
 }

@@ -120,6 +120,51 @@ fn yolov8_equals_its_reference() {
 }
 
 #[test]
+fn a_transposed_yolov8_equals_its_reference_whatever_the_boxes_are() {
+    // More anchors than channels; RTMDet writes corners, Ultralytics centre and size.
+    for (classes, n, format, seed) in
+        [(1, 65, None, 1), (80, 8400, Some(BoxFormat::Corners), 2), (9, 17, Some(BoxFormat::CenterSize), 3)]
+    {
+        let mut random = Random(seed);
+        let (mut values, mut expected) = (vec![], vec![]);
+        for _ in 0..n {
+            let (x, y) = (random.within(0.0, 200.0), random.within(0.0, 200.0));
+            let (w, h) = (random.within(1.0, 99.0), random.within(1.0, 99.0));
+            let corners = format == Some(BoxFormat::Corners);
+            let b = if corners { [x, y, x + w, y + h] } else { [x, y, w, h] };
+            let scores = random.scores(classes, 2);
+            let (score, class) = best(&scores);
+            let d = b.map(f64::from);
+            expected.push((score, class, if corners { d } else { around(d[0], d[1], d[2], d[3]) }));
+            values.extend(b.into_iter().chain(scores));
+        }
+        let tensor = Tensor::new("output0", &[1, n, 4 + classes], &values);
+        let hints = Hints { classes: Some(classes), box_format: format, ..Hints::default() };
+        compare(&[tensor], [640, 640], &hints, DecoderKind::Yolov8, &expected);
+    }
+}
+
+#[test]
+fn yolov6s_decoded_boxes_of_one_anchor_a_cell_are_read_as_yolov5s() {
+    // YOLOv6 writes an objectness that is always 1: confidences are the class scores.
+    let mut random = Random(6);
+    let n = cells([96, 64], &[8, 16, 32]).len();
+    let (mut values, mut expected) = (vec![], vec![]);
+    for _ in 0..n {
+        let b = [random.within(0.0, 96.0), random.within(0.0, 64.0), random.within(1.0, 50.0), 31.5];
+        let scores = random.scores(20, 2);
+        let (score, class) = best(&scores);
+        let [x, y, w, h] = b.map(f64::from);
+        expected.push((score, class, around(x, y, w, h)));
+        values.extend(b.into_iter().chain([1.0]).chain(scores));
+    }
+    let tensor = Tensor::new("outputs", &[1, n, 25], &values);
+    let unasked = choose(&[tensor.desc()], [96, 64], None, &Hints::default());
+    assert!(matches!(unasked, Err(DetectError::Ambiguous { .. })), "raw YOLOX looks the same: {unasked:?}");
+    compare(&[tensor], [96, 64], &Hints::default(), DecoderKind::Yolov5, &expected);
+}
+
+#[test]
 fn yolox_equals_its_reference_on_grids_that_do_not_divide() {
     for (input, strides) in
         [([416, 416], &[8, 16, 32][..]), ([100, 65], &[8, 16, 32]), ([128, 96], &[16, 64])]

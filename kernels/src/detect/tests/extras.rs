@@ -44,12 +44,15 @@ fn table(rows: &[Vec<f32>], transposed: bool, half: bool) -> Tensor {
 
 #[test]
 fn keypoints_of_what_is_kept_equal_their_reference_in_every_form() {
-    for (classes, points, numbers, suppressed, map) in [
-        (1, 17, 3, false, MAP),
-        (3, 4, 3, false, ROTATED),
-        (1, 5, 2, false, MAP),
-        (2, 7, 3, true, ROTATED),
-        (1, 3, 2, true, MAP),
+    for (classes, points, numbers, suppressed, transposed, map) in [
+        (1, 17, 3, false, true, MAP),
+        (3, 4, 3, false, true, ROTATED),
+        (1, 5, 2, false, true, MAP),
+        // An anchor a row.
+        (1, 17, 3, false, false, MAP),
+        (3, 4, 3, false, false, ROTATED),
+        (2, 7, 3, true, false, ROTATED),
+        (1, 3, 2, true, false, MAP),
     ] {
         let mut random = Random(points as u64);
         // Far apart, so that nothing is suppressed; every third is sure.
@@ -70,7 +73,7 @@ fn keypoints_of_what_is_kept_equal_their_reference_in_every_form() {
                 row
             })
             .collect();
-        let tensor = table(&rows, !suppressed, false);
+        let tensor = table(&rows, transposed, false);
         let hints = Hints { classes: Some(classes), keypoints: Some(points), ..Hints::default() };
         let decoder = choose(&[tensor.desc()], [640, 640], None, &hints).unwrap();
         assert_eq!((decoder.kind(), decoder.keypoints()), (DecoderKind::YoloPose, points));
@@ -367,7 +370,8 @@ fn maps_that_change_their_grid_are_refused() {
     let other = Maps::new(1, [8, 4], [3, 2, 2, 0], [1.0, 2.0]).tensors(false);
     let views = [tensors[0].view(), other[1].view(), tensors[2].view()];
     let error = detector.run(&views, &MAP, FRAME, &mut vec![]).unwrap_err();
-    let text = "output 'wh' has the shape [1, 2, 4, 8], but decoder centernet needs [1, 2, 8, 8]";
+    let text = "output 'wh' has the shape [1, 2, 4, 8], but decoder centernet needs [1, 2, 8, 8]. Set decoder= to the one that the model \
+         was made for";
     assert_eq!(error.to_string(), text);
 }
 
@@ -395,5 +399,31 @@ fn a_box_in_a_rotated_region_is_the_upright_one_around_it() {
             .map(|rect| map.rect(&rect).clamped(FRAME[0] as f32, FRAME[1] as f32))
             .into();
         assert_eq!(found.iter().map(|d| d.rect).collect::<Vec<_>>(), wanted);
+    }
+}
+
+#[test]
+fn masks_of_a_model_with_objectness_have_the_coefficients_behind_its_classes() {
+    // 3 anchors in each of 84 cells; two of them are sure, one by its class only.
+    let quiet = [8.0, 8.0, 4.0, 4.0, 0.0625, 0.5, 0.5, 9.0, 9.0, 9.0, 9.0];
+    let mut rows = vec![quiet.to_vec(); 252];
+    rows[7] = vec![32.0, 24.0, 16.0, 8.0, 0.5, 0.25, 0.75, 1.0, -2.0, 3.0, 0.5];
+    rows[100] = vec![16.0, 48.0, 8.0, 8.0, 0.75, 1.0, 0.125, 4.0, 5.0, -6.0, 7.0];
+    rows[200] = vec![48.0, 48.0, 8.0, 8.0, 0.125, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let prototypes = Tensor::new("protos", &[1, 4, 16, 16], &[0.0; 1024]);
+    let tensors = [table(&rows, false, false), prototypes];
+    for hints in [Hints::default(), Hints { classes: Some(2), ..Hints::default() }] {
+        let decoder = choose(&descs(&tensors), [64, 64], None, &hints).unwrap();
+        assert_eq!((decoder.kind(), decoder.classes()), (DecoderKind::YoloSeg, Some(2)));
+        assert_eq!(decoder.masks(), Some(Masks { prototypes: 1, coefficients: 4 }));
+        let (found, attached) = run_attached(&tensors, decoder, open_params(0.25), &Affine::IDENTITY);
+        assert_eq!(
+            found,
+            [
+                Detection { rect: Rect { x: 12.0, y: 44.0, w: 8.0, h: 8.0 }, confidence: 0.75, class: 0 },
+                Detection { rect: Rect { x: 24.0, y: 20.0, w: 16.0, h: 8.0 }, confidence: 0.375, class: 1 },
+            ]
+        );
+        assert_eq!(attached.coefficients, [4.0, 5.0, -6.0, 7.0, 1.0, -2.0, 3.0, 0.5]);
     }
 }

@@ -221,7 +221,11 @@ fn open_dimensions_are_checked_with_each_frame() {
         .unwrap()
         .run(&[tensor.view()], &Affine::IDENTITY, small, &mut found)
         .unwrap_err();
-    assert_eq!(error.to_string(), "output 'o' has the shape [1, 6, 7], but decoder yolox needs [1, 5, 7]");
+    assert_eq!(
+        error.to_string(),
+        "output 'o' has the shape [1, 6, 7], but decoder yolox needs [1, 5, 7]. Set decoder= to the one that the model was made \
+         for"
+    );
 }
 
 #[test]

@@ -3,7 +3,13 @@
 mod choice;
 mod decoders;
 mod extras;
+mod faces;
+mod finals;
 mod limits;
+mod multi_label;
+mod priors;
+mod queries;
+mod rotated;
 mod suppression;
 
 use half::f16;

@@ -17,7 +17,7 @@ fn labels_have_letters_and_background_in_every_format() {
         for (color, ink) in [(Rgb(40, 20, 90), Rgb::WHITE), (Rgb(250, 230, 90), Rgb::BLACK)] {
             let mut got = Picture::new(format(pixels, 101, 65));
             let (mut back, mut fore) = (got.clone(), got.clone());
-            got.draw(&[Shape::Label { x: 11.0, y: 47.0, text: "Hi", color, scale: 2 }]).unwrap();
+            got.draw(&[Primitive::Label { x: 11.0, y: 47.0, text: "Hi", color, scale: 2 }]).unwrap();
             back.paint_where(color, |_, _| true);
             fore.paint_where(ink, |_, _| true);
             // Two letters of 14 x 26 and 2 around them, the corner on the even pixel below.
@@ -45,7 +45,7 @@ fn letters_are_the_fonts_own_at_every_scale() {
     // The top half of 'T', upright and in the right order: a bar, then a stem in the middle of it.
     for scale in 1..5_u32 {
         let mut picture = Picture::new(format(PixelFormat::Rgb, 99, 99));
-        picture.draw(&[Shape::Label { x: 0.0, y: 99.0, text: "T", color: Rgb::WHITE, scale }]).unwrap();
+        picture.draw(&[Primitive::Label { x: 0.0, y: 99.0, text: "T", color: Rgb::WHITE, scale }]).unwrap();
         let s = scale as usize;
         let dark = |x: usize, y: usize| {
             let origin = (99 - (15 * s + 15 * s % 2)) / 2 * 2;
@@ -64,7 +64,7 @@ fn labels_move_inside_the_frame() {
     let place = |x: f32, y: f32, text: &str| {
         let before = Picture::new(format(PixelFormat::Bgrx, 100, 60));
         let mut after = before.clone();
-        after.draw(&[Shape::Label { x, y, text, color: ORANGE, scale: 1 }]).unwrap();
+        after.draw(&[Primitive::Label { x, y, text, color: ORANGE, scale: 1 }]).unwrap();
         extent(&before, &after).unwrap()
     };
     // 2 letters: 16 x 15, rounded up to 16 x 16.
@@ -77,7 +77,7 @@ fn labels_move_inside_the_frame() {
     assert_eq!(place(20.0, 40.0, &"long ".repeat(1000)), [(0, 100), (24, 40)]);
     let before = Picture::new(format(PixelFormat::Nv12, 1, 1));
     let mut after = before.clone();
-    after.draw(&[Shape::Label { x: 0.0, y: 0.0, text: "ab", color: ORANGE, scale: 3 }]).unwrap();
+    after.draw(&[Primitive::Label { x: 0.0, y: 0.0, text: "ab", color: ORANGE, scale: 3 }]).unwrap();
     assert_ne!(after.at(0, 0), before.at(0, 0));
 }
 
@@ -85,7 +85,7 @@ fn labels_move_inside_the_frame() {
 fn characters_the_font_lacks_become_question_marks() {
     let render = |text: &str| {
         let mut picture = Picture::new(format(PixelFormat::Rgb, 99, 33));
-        picture.draw(&[Shape::Label { x: 0.0, y: 30.0, text, color: ORANGE, scale: 1 }]).unwrap();
+        picture.draw(&[Primitive::Label { x: 0.0, y: 30.0, text, color: ORANGE, scale: 1 }]).unwrap();
         picture
     };
     render("猫\n→\u{7}").assert_is(&render("????"), "unknown");

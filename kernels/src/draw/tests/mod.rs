@@ -1,4 +1,4 @@
-//! Against a picture painted pixel by pixel from each shape's definition.
+//! Against a picture painted pixel by pixel from each primitive's definition.
 
 mod labels;
 mod masks;
@@ -42,10 +42,10 @@ impl Picture {
         Self { format, planes: planes.collect() }
     }
 
-    fn draw(&mut self, shapes: &[Shape<'_>]) -> Result<(), DrawError> {
+    fn draw(&mut self, primitives: &[Primitive<'_>]) -> Result<(), DrawError> {
         let planes = self.planes.iter_mut().map(|(data, stride)| (data.as_mut_slice(), *stride));
         let mut frame = FrameMut::new(&self.format, planes.collect()).unwrap();
-        draw(&self.format, &mut frame, shapes)
+        draw(&self.format, &mut frame, primitives)
     }
 
     /// Sets everything that belongs to pixel (x, y).
@@ -155,7 +155,7 @@ fn boxes_set_their_border_in_every_format_and_nothing_else() {
             for (rect, thickness) in rects {
                 let mut got = Picture::new(format(pixels, width, height));
                 let mut want = got.clone();
-                got.draw(&[Shape::Rect { rect, thickness, color: ORANGE }]).unwrap();
+                got.draw(&[Primitive::Rect { rect, thickness, color: ORANGE }]).unwrap();
                 want.paint_where(ORANGE, border(rect, thickness));
                 got.assert_is(&want, &format!("{rect:?}"));
             }
@@ -180,7 +180,7 @@ fn colours_follow_the_matrix_and_range() {
                 let mut got = Picture::new(format);
                 let mut want = got.clone();
                 let rect = Rect { x: 0.0, y: 0.0, w: 2.0, h: 2.0 };
-                got.draw(&[Shape::Rect { rect, thickness: 1, color }]).unwrap();
+                got.draw(&[Primitive::Rect { rect, thickness: 1, color }]).unwrap();
                 want.paint_where(color, |_, _| true);
                 got.assert_is(&want, &format!("{color:?}"));
             }
@@ -200,30 +200,34 @@ fn coordinates_that_are_no_place_draw_nothing_and_far_ones_are_cut_off() {
             let rect = Rect { x: v[0], y: v[1], w: v[2], h: v[3] };
             let points = [(v[0], v[1]), (v[2], v[3])];
             got.draw(&[
-                Shape::Rect { rect, thickness: 2, color: ORANGE },
-                Shape::Polyline { points: &points, thickness: 2, color: ORANGE },
+                Primitive::Rect { rect, thickness: 2, color: ORANGE },
+                Primitive::Polyline { points: &points, thickness: 2, color: ORANGE },
             ])
             .unwrap();
         }
         for (x, y, radius) in [(bad, 2.0, 3.0), (2.0, bad, 3.0), (2.0, 2.0, bad)] {
-            got.draw(&[Shape::Disc { x, y, radius, color: ORANGE }]).unwrap();
+            got.draw(&[Primitive::Disc { x, y, radius, color: ORANGE }]).unwrap();
         }
         for (x, y) in [(bad, 15.0), (2.0, bad)] {
-            got.draw(&[Shape::Label { x, y, text: "no", color: ORANGE, scale: 1 }]).unwrap();
+            got.draw(&[Primitive::Label { x, y, text: "no", color: ORANGE, scale: 1 }]).unwrap();
         }
     }
     let rect = Rect { x: 5.0, y: 5.0, w: -3.0, h: 4.0 };
     let inner = Rect { w: 3.0, ..rect };
     got.draw(&[
-        Shape::Rect { rect, thickness: 1, color: ORANGE },
-        Shape::Rect { rect: inner, thickness: 0, color: ORANGE },
-        Shape::Polyline { points: &[], thickness: 3, color: ORANGE },
-        Shape::Polyline { points: &[(3.0, 3.0), (9.0, 9.0)], thickness: 0, color: ORANGE },
-        Shape::Disc { x: 3.0, y: 3.0, radius: 0.0, color: ORANGE },
-        Shape::Label { x: 3.0, y: 15.0, text: "", color: ORANGE, scale: 1 },
-        Shape::Label { x: 3.0, y: 15.0, text: "no", color: ORANGE, scale: 0 },
-        Shape::Rect { rect: Rect { x: -3e38, y: -3e38, w: 3.4e38, h: 3.4e38 }, thickness: 9, color: ORANGE },
-        Shape::Disc { x: 3e38, y: -3e38, radius: 1e30, color: ORANGE },
+        Primitive::Rect { rect, thickness: 1, color: ORANGE },
+        Primitive::Rect { rect: inner, thickness: 0, color: ORANGE },
+        Primitive::Polyline { points: &[], thickness: 3, color: ORANGE },
+        Primitive::Polyline { points: &[(3.0, 3.0), (9.0, 9.0)], thickness: 0, color: ORANGE },
+        Primitive::Disc { x: 3.0, y: 3.0, radius: 0.0, color: ORANGE },
+        Primitive::Label { x: 3.0, y: 15.0, text: "", color: ORANGE, scale: 1 },
+        Primitive::Label { x: 3.0, y: 15.0, text: "no", color: ORANGE, scale: 0 },
+        Primitive::Rect {
+            rect: Rect { x: -3e38, y: -3e38, w: 3.4e38, h: 3.4e38 },
+            thickness: 9,
+            color: ORANGE,
+        },
+        Primitive::Disc { x: 3e38, y: -3e38, radius: 1e30, color: ORANGE },
     ])
     .unwrap();
     got.assert_is(&untouched, "nothing to draw");
@@ -231,16 +235,20 @@ fn coordinates_that_are_no_place_draw_nothing_and_far_ones_are_cut_off() {
     let mut want = untouched.clone();
     want.paint_where(ORANGE, |_, _| true);
     let rect = Rect { x: -3e38, y: -3e38, w: f32::MAX, h: f32::MAX };
-    for shape in [
-        Shape::Rect { rect: Rect { x: -9e9, y: -9e9, w: 1e10, h: 1e10 }, thickness: u32::MAX, color: ORANGE },
-        Shape::Disc { x: 3.0, y: 3.0, radius: 3e38, color: ORANGE },
-        Shape::Polyline { points: &[(-1e9, 0.0), (1e9, 5.0)], thickness: u32::MAX, color: ORANGE },
+    for primitive in [
+        Primitive::Rect {
+            rect: Rect { x: -9e9, y: -9e9, w: 1e10, h: 1e10 },
+            thickness: u32::MAX,
+            color: ORANGE,
+        },
+        Primitive::Disc { x: 3.0, y: 3.0, radius: 3e38, color: ORANGE },
+        Primitive::Polyline { points: &[(-1e9, 0.0), (1e9, 5.0)], thickness: u32::MAX, color: ORANGE },
     ] {
         let mut got = untouched.clone();
-        got.draw(&[Shape::Rect { rect, thickness: 1, color: ORANGE }, shape]).unwrap();
-        got.assert_is(&want, &format!("{shape:?}"));
+        got.draw(&[Primitive::Rect { rect, thickness: 1, color: ORANGE }, primitive]).unwrap();
+        got.assert_is(&want, &format!("{primitive:?}"));
     }
-    got.draw(&[Shape::Label { x: -1e30, y: 1e30, text: "far", color: ORANGE, scale: u32::MAX }]).unwrap();
+    got.draw(&[Primitive::Label { x: -1e30, y: 1e30, text: "far", color: ORANGE, scale: u32::MAX }]).unwrap();
 }
 
 #[test]
@@ -276,7 +284,7 @@ fn thin_lines_have_one_pixel_a_step_and_no_gap() {
         let points = [(25.0, 5.0), (25.0 + dx, 5.0 + dy)];
         let before = Picture::new(format(PixelFormat::Bgra, 65, 40));
         let mut after = before.clone();
-        after.draw(&[Shape::Polyline { points: &points, thickness: 1, color: ORANGE }]).unwrap();
+        after.draw(&[Primitive::Polyline { points: &points, thickness: 1, color: ORANGE }]).unwrap();
         let set = |x: usize, y: usize| usize::from(after.at(x, y) != before.at(x, y));
         let along: Vec<usize> = if dx.abs() >= dy {
             (26..54).map(|x| (0..40).map(|y| set(x, y)).sum()).collect()
@@ -298,9 +306,9 @@ proptest! {
         let radius = f64::from(thickness) / 2.0;
         let untouched = Picture::new(format(PixelFormat::Rgb, 65, 33));
         let mut lines = untouched.clone();
-        lines.draw(&[Shape::Polyline { points: &points, thickness, color: ORANGE }]).unwrap();
+        lines.draw(&[Primitive::Polyline { points: &points, thickness, color: ORANGE }]).unwrap();
         let mut disc = untouched.clone();
-        disc.draw(&[Shape::Disc { x: points[0].0, y: points[0].1, radius: radius as f32, color: ORANGE }]).unwrap();
+        disc.draw(&[Primitive::Disc { x: points[0].0, y: points[0].1, radius: radius as f32, color: ORANGE }]).unwrap();
         for (x, y) in (0..33).flat_map(|y| (0..65).map(move |x| (x, y))) {
             let (cx, cy) = (x as f64 + 0.5, y as f64 + 0.5);
             let last = points.len() - 1;
@@ -333,11 +341,11 @@ proptest! {
         let before = picture.clone();
         let points = [(x, y), (w, h), (y, h)];
         picture.draw(&[
-            Shape::Rect { rect: Rect { x, y, w, h }, thickness: n, color: ORANGE },
-            Shape::Rect { rect: Rect { x: y, y: h, w, h }, thickness: n, color: ORANGE },
-            Shape::Label { x, y, text: &text, color: ORANGE, scale: n },
-            Shape::Polyline { points: &points, thickness: n, color: ORANGE },
-            Shape::Disc { x: y, y: h, radius: w, color: ORANGE },
+            Primitive::Rect { rect: Rect { x, y, w, h }, thickness: n, color: ORANGE },
+            Primitive::Rect { rect: Rect { x: y, y: h, w, h }, thickness: n, color: ORANGE },
+            Primitive::Label { x, y, text: &text, color: ORANGE, scale: n },
+            Primitive::Polyline { points: &points, thickness: n, color: ORANGE },
+            Primitive::Disc { x: y, y: h, radius: w, color: ORANGE },
         ]).unwrap();
         for (plane, ((got, stride), (was, _))) in picture.planes.iter().zip(&before.planes).enumerate() {
             let used = DRAWABLE[which].row_bytes(plane, width);

@@ -4,9 +4,9 @@ use super::*;
 use crate::draw::canvas::Layout;
 use crate::draw::record::{Command, FILL, LETTERS, ROWS, Recorded, Recorder};
 
-fn recorded(format: &FrameFormat, shapes: &[Shape<'_>]) -> Recorded {
+fn recorded(format: &FrameFormat, primitives: &[Primitive<'_>]) -> Recorded {
     let mut recorded = Recorded::default();
-    paint(&mut Recorder::new(Layout::new(format).unwrap(), &mut recorded), shapes);
+    paint(&mut Recorder::new(Layout::new(format).unwrap(), &mut recorded), primitives);
     recorded
 }
 
@@ -56,11 +56,11 @@ fn replay(picture: &mut Picture, Recorded { commands, data }: &Recorded) {
 
 #[test]
 fn discs_and_labels_are_few_commands() {
-    let shapes = [
-        Shape::Disc { x: 30.0, y: 30.0, radius: 9.0, color: ORANGE },
-        Shape::Label { x: 40.0, y: 40.0, text: "label", color: ORANGE, scale: 1 },
+    let primitives = [
+        Primitive::Disc { x: 30.0, y: 30.0, radius: 9.0, color: ORANGE },
+        Primitive::Label { x: 40.0, y: 40.0, text: "label", color: ORANGE, scale: 1 },
     ];
-    let found = recorded(&format(PixelFormat::Nv12, 99, 65), &shapes);
+    let found = recorded(&format(PixelFormat::Nv12, 99, 65), &primitives);
     let kinds: Vec<u32> = found.commands.iter().map(|command| command.kind).collect();
     assert_eq!(kinds, [FILL, ROWS, FILL, LETTERS], "centre, circle, background, text");
     assert_eq!(found.data.len(), 18 * 2 + 5 * 4);
@@ -78,18 +78,18 @@ proptest! {
     ) {
         let format = format(DRAWABLE[which], width, height);
         let [(x, y), (x2, y2), (x3, y3)] = [at[0], at[1], at[2]];
-        let shapes = [
-            Shape::Polyline { points: &at, thickness: n.min(9), color: ORANGE },
-            Shape::Rect { rect: Rect { x, y, w, h }, thickness: n, color: Rgb(10, 200, 30) },
-            Shape::Label { x, y, text: &text, color: Rgb(90, 10, 220), scale: n },
-            Shape::Disc { x: x2, y: y2, radius: w / 4.0, color: ORANGE },
-            Shape::Label { x: x3, y: y3, text: "Ab", color: Rgb(240, 240, 0), scale: 1 },
-            Shape::Rect { rect: Rect { x: x3, y: y3, w: h, h: 1.0 }, thickness: 1, color: ORANGE },
+        let primitives = [
+            Primitive::Polyline { points: &at, thickness: n.min(9), color: ORANGE },
+            Primitive::Rect { rect: Rect { x, y, w, h }, thickness: n, color: Rgb(10, 200, 30) },
+            Primitive::Label { x, y, text: &text, color: Rgb(90, 10, 220), scale: n },
+            Primitive::Disc { x: x2, y: y2, radius: w / 4.0, color: ORANGE },
+            Primitive::Label { x: x3, y: y3, text: "Ab", color: Rgb(240, 240, 0), scale: 1 },
+            Primitive::Rect { rect: Rect { x: x3, y: y3, w: h, h: 1.0 }, thickness: 1, color: ORANGE },
         ];
         let mut want = Picture::new(format);
         let mut got = want.clone();
-        want.draw(&shapes).unwrap();
-        replay(&mut got, &recorded(&format, &shapes));
+        want.draw(&primitives).unwrap();
+        replay(&mut got, &recorded(&format, &primitives));
         got.assert_is(&want, "commands");
     }
 }

@@ -1,21 +1,11 @@
 //! What the search on the GPU keeps, and its records.
 
+use super::dark::Dark;
 use crate::device::{Event, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::peaks::announced::Announced;
 use crate::peaks::choose::Candidate;
 use crate::peaks::grid::MapShape;
-use crate::preproc::Layout;
-
-/// `Found` of the kernels as four words: element and value, dx, dy, launch.
-pub(super) type Record = [u64; 4];
-pub(super) const RECORD: usize = size_of::<Record>();
-
-/// The element of a record that is no peak, but says that there are values that are not finite.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// `Header` of the kernels, of which the host reads the first: how many records there are.
-pub(super) type Header = [u32; 4];
 
 /// What else is known of a candidate: how far from its cell's centre it lies, in cells, and the number of its record.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +30,7 @@ pub struct CudaPeaks {
     /// The same as in `near`, for a kernel behind this one; empty if there is none.
     pub(super) copy: Memory,
     pub(super) for_kernel: bool,
+    pub(super) dark: Option<Dark>,
     /// Two, in turns, and behind them twice a count a frame of values that are not finite. On the host for fetching.
     pub(super) headers: Memory,
     pub(super) header: Pinned,
@@ -53,17 +44,4 @@ pub struct CudaPeaks {
     /// One a frame that is under way; so are the candidates.
     pub(super) to_frame: Vec<Affine>,
     pub(super) candidates: Vec<Vec<Candidate<At>>>,
-}
-
-/// Channels side by side in a row.
-pub(super) fn step(shape: &MapShape) -> usize {
-    match shape.layout {
-        Layout::Nchw => 1,
-        Layout::Nhwc => shape.channels,
-    }
-}
-
-/// For numbers of at most 2^31 or so.
-pub(super) fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,17 +1,25 @@
 //! The search on the GPU: `cuda/peaks.cu`, one launch for the maps of a batch.
 //!
+//! [`Refinement::Dark`](super::Refinement::Dark) takes a second one: `cuda/dark.cu`.
+//!
 //! The kernel writes what it finds, refined but in no order, straight to pinned memory. [`CudaPeaks::finish`] waits for
 //! it, and brings it into order, applies `top_k` and maps it to the frame by the CPU's own code. So everything is the
-//! CPU's to the bit, save two things: with [`Activation::Sigmoid`] the refinement weighs by another exp (a rounding of
-//! the last bit now and then), and with [`Mode::Global`] a score of 0 has no sign.
+//! CPU's to the bit, save three things: with [`Activation::Sigmoid`] the refinement weighs by another exp (a rounding of
+//! the last bit now and then), the second kernel has another logarithm (likewise), and with [`Mode::Global`] a score of 0
+//! has no sign.
 
 mod arguments;
+mod dark;
 mod finder;
+mod launch;
+mod record;
 
 pub(crate) use arguments::Records;
 pub use finder::CudaPeaks;
 
-use finder::{At, Header, NONE, RECORD, Record, number, step};
+use dark::Dark;
+use finder::At;
+use record::{Header, NONE, RECORD, Record, number, step};
 
 use super::announced::Announced;
 use super::choose::{Candidate, TensorPeak, choose};
@@ -64,12 +72,14 @@ impl CudaPeaks {
             Activation::Sigmoid => "logits",
         };
         let kernel = format!("{mode}_{}_{values}", map.ty);
+        let dark = Dark::new(stream, &params, &format!("dark_{}_{values}", map.ty))?;
         let mut this = Self {
             kernel: Kernel::load(stream.context(), "peaks", &kernel)?,
             near: stream.pin(NEAR * RECORD)?,
             far: stream.allocate(0)?,
             copy: stream.allocate(0)?,
-            for_kernel,
+            for_kernel: for_kernel || dark.is_some(),
+            dark,
             headers: stream.allocate(0)?,
             header: stream.pin(0)?,
             frames: 0,
@@ -134,6 +144,9 @@ impl CudaPeaks {
         // records and headers as many as the arguments say; all of it stays: `self` waits for the device when dropped,
         // and whoever made the map's slice promised so.
         unsafe { stream.launch(&self.kernel, grid, block, 0, &arguments) }?;
+        if let Some(dark) = &self.dark {
+            dark.launch(stream, map, &shape, &arguments, self.most(&shape, wanted))?;
+        }
         self.launch = arguments.launch;
         self.to_frame.clear();
         self.to_frame.extend_from_slice(to_frame);
@@ -246,13 +259,8 @@ impl CudaPeaks {
         if self.for_kernel && self.copy.bytes() < self.near.bytes() {
             self.copy = stream.allocate(self.near.bytes())?;
         }
-        let most = match self.announced.params.mode {
-            // Of two neighbours one is not a maximum, so a tile of 2x2 cells has one at most.
-            Mode::Local => frames * channels * width.div_ceil(2) * height.div_ceil(2),
-            Mode::Global => frames * channels,
-        };
         // One more for the record that is no peak.
-        let far = ((most + 1) * RECORD).saturating_sub(self.near.bytes());
+        let far = ((self.most(shape, frames) + 1) * RECORD).saturating_sub(self.near.bytes());
         if self.far.bytes() < far {
             self.far = stream.allocate(far)?;
         }
@@ -262,6 +270,16 @@ impl CudaPeaks {
             stream.fill(self.best.slice(), 0)?;
         }
         Ok(())
+    }
+
+    /// The most peaks that so many maps of this shape can have.
+    fn most(&self, shape: &MapShape, frames: usize) -> usize {
+        let MapShape { channels, width, height, .. } = *shape;
+        match self.announced.params.mode {
+            // Of two neighbours one is not a maximum, so a tile of 2x2 cells has one at most.
+            Mode::Local => frames * channels * width.div_ceil(2) * height.div_ceil(2),
+            Mode::Global => frames * channels,
+        }
     }
 
     /// Takes this launch's records from number `first` on, `most` at most, out of the pinned memory: how many there are, and

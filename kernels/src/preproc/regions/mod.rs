@@ -15,19 +15,24 @@
 //! a pixel of the edge mixes with it. So do OpenCV's `warpAffine` with `BORDER_CONSTANT` and PyTorch's `grid_sample` with
 //! zeros (`align_corners=False`); [`super::Preproc`] clamps there.
 //!
+//! [`Part`]s are the exception: upright, of whole pixels, and each resized like a frame of its own.
+//!
 //! Positions are computed in fixed point of 2^-32 pixel, so that CPU and GPU agree bit for bit and large frames are as
 //! exact as small ones (to 2^-12 pixel at worst); the weights have 24 bits.
 
 mod cpu;
 mod cuda;
 mod grid;
+mod parts;
 mod place;
 
 pub use cuda::CudaRegionPreproc;
-pub use place::{Fit, region};
+pub use parts::{CudaPartPreproc, Part, PartPreproc, part};
+pub use place::{Fit, as_mmpose, region};
 
 use self::cpu::Cpu;
 use self::grid::Grid;
+use super::filters::Filter;
 use super::plan::Plan;
 use super::{Params, PreprocError, Resize};
 use crate::frame::{Frame, FrameFormat};
@@ -44,7 +49,7 @@ impl RegionPreproc {
     /// Prepares the conversion. [`Params::resize`] is not used: the maps say it.
     ///
     /// # Errors
-    /// As [`super::Preproc::new`].
+    /// As [`super::Preproc::new`], and Pillow's filters, which do not follow a map that may turn.
     pub fn new(source: FrameFormat, params: Params) -> Result<Self, PreprocError> {
         let plan = plan(source, params)?;
         Ok(Self { cpu: Cpu::new(&plan), plan })
@@ -88,6 +93,9 @@ impl RegionPreproc {
 
 /// The plan of `params`, whatever they say of resizing.
 fn plan(source: FrameFormat, params: Params) -> Result<Plan, PreprocError> {
+    if Filter::of(params.interpolation).is_some() {
+        return Err(PreprocError::RegionFilter);
+    }
     Plan::new(source, Params { resize: Resize::Stretch, ..params })
 }
 

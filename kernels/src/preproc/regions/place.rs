@@ -9,6 +9,8 @@ use crate::preproc::Interpolation;
 pub enum Fit {
     /// The whole box with its aspect kept, centred. What lies around it in the frame fills the rest.
     Letterbox,
+    /// The same, but the box begins at the tensor's top left.
+    LetterboxTopLeft,
     /// The box fills the tensor, whatever that does to its aspect.
     Stretch,
     /// One scale for all boxes: the tensor's longer side covers that many frame pixels, around the box's centre. Its size
@@ -35,7 +37,7 @@ pub fn region(
     let [tensor_w, tensor_h] = tensor.map(|n| n as f64);
     let (wide, high) = (w * padding / tensor_w, h * padding / tensor_h);
     let (sx, sy) = match fit {
-        Fit::Letterbox => (wide.max(high), wide.max(high)),
+        Fit::Letterbox | Fit::LetterboxTopLeft => (wide.max(high), wide.max(high)),
         Fit::Stretch => (wide, high),
         Fit::Fixed(side) => {
             let scale = f64::from(side) / tensor_w.max(tensor_h);
@@ -50,9 +52,15 @@ pub fn region(
     let (sin, cos) = angle.sin_cos();
     let (scale, skew) = ([cos * sx, cos * sy], [-sin * sy, sin * sx]);
     let center = [x + 0.5 * w, y + 0.5 * h];
+    // The tensor's pixels that the box fills, if it begins with them.
+    let (fill_w, fill_h) = if fit == Fit::LetterboxTopLeft {
+        (w * padding / sx, h * padding / sy)
+    } else {
+        (tensor_w, tensor_h)
+    };
     let offset = [
-        center[0] - 0.5 * (scale[0] * tensor_w + skew[0] * tensor_h),
-        center[1] - 0.5 * (skew[1] * tensor_w + scale[1] * tensor_h),
+        center[0] - 0.5 * (scale[0] * fill_w + skew[0] * fill_h),
+        center[1] - 0.5 * (skew[1] * fill_w + scale[1] * fill_h),
     ];
     let to_frame = Affine { scale, skew, offset };
     // What can be sampled, and is finite therefore.
@@ -76,6 +84,29 @@ pub fn region(
     seen.then_some(to_frame)
 }
 
+/// A region as mmpose's `TopdownAffine` cuts it (mmpose 1, structures/bbox/transforms.py), from the map that [`region`] gives
+/// with [`Fit::Letterbox`] for a tensor of `tensor` (width, height) pixels.
+///
+/// mmpose takes a box's numbers for positions counted from the first pixel's centre, not from its edge, and joins the two
+/// centres so (`get_warp_matrix`); with `udp`, the centres of the tensor's first and last pixel lie on the box's edges
+/// (`get_udp_warp_matrix`). Skeletons that were trained on such crops are found to a fraction of a pixel only there.
+pub fn as_mmpose(map: &Affine, udp: bool, tensor: [usize; 2]) -> Affine {
+    let Affine { scale, skew, offset } = *map;
+    let [width, height] = tensor.map(|n| n as f64);
+    // From the first to the last pixel's centre instead of from edge to edge.
+    let wider = |side: f64| if udp { side / (side - 1.0).max(1.0) } else { 1.0 };
+    let (wide, high) = (wider(width), wider(height));
+    let middle = [
+        scale[0] * width / 2.0 + skew[0] * height / 2.0 + offset[0],
+        skew[1] * width / 2.0 + scale[1] * height / 2.0 + offset[1],
+    ];
+    let (scale, skew) = ([scale[0] * wide, scale[1] * high], [skew[0] * high, skew[1] * wide]);
+    // What of the tensor lies on the box's centre, from edges. Half a pixel more of it is its centre's position.
+    let (u, v) = if udp { (width / 2.0, height / 2.0) } else { ((width + 1.0) / 2.0, (height + 1.0) / 2.0) };
+    let offset = [middle[0] + 0.5 - scale[0] * u - skew[0] * v, middle[1] + 0.5 - skew[1] * u - scale[1] * v];
+    Affine { scale, skew, offset }
+}
+
 #[cfg(test)]
 mod tests {
     use std::f32::consts::{FRAC_PI_2, PI};
@@ -91,6 +122,17 @@ mod tests {
         // Frame pixels of up to some thousands, in float32.
         let near = (got.0 - wanted.0).hypot(got.1 - wanted.1) < 2e-3;
         assert!(near, "{got:?}, not {wanted:?}");
+    }
+
+    #[test]
+    fn a_box_at_the_top_left_begins_there() {
+        // 60x15 around (30, 25), in 20x20: three frame pixels each, and the box's corner first.
+        let map = region(BOX, 0.0, 1.5, Fit::LetterboxTopLeft, [20, 20], FRAME).unwrap();
+        assert_eq!(map, Affine::upright([3.0, 3.0], [0.0, 17.5]));
+        // The box's upper left as it is shown: turned by a quarter, its upper right corner in the frame.
+        let map = region(BOX, FRAC_PI_2, 1.0, Fit::LetterboxTopLeft, [20, 20], FRAME).unwrap();
+        assert_near(map.point(0.0, 0.0), (35.0, 5.0));
+        assert_near(map.point(20.0, 5.0), (25.0, 45.0));
     }
 
     #[test]
@@ -173,6 +215,7 @@ mod tests {
                         let s = (w * padding / tw).max(h * padding / th);
                         (s * tw / 2.0, s * th / 2.0)
                     }
+                    Fit::LetterboxTopLeft => unreachable!("not among them"),
                     Fit::Fixed(side) => (side * tw / tw.max(th) / 2.0, side * th / tw.max(th) / 2.0),
                 };
                 for (u, v) in [(-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0), (1.0, 1.0)] {

@@ -3,7 +3,6 @@
 use half::f16;
 
 use super::*;
-use crate::tensor::TensorType;
 
 const MEAN: [f32; 3] = [0.4, -0.5, 0.6];
 const STD: [f32; 3] = [0.2, 0.3, -0.25];
@@ -26,7 +25,7 @@ fn normalised(owned: &Owned, params: &Params) -> Vec<f64> {
 
 fn cases() -> Vec<Params> {
     let mut cases = Vec::new();
-    for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8] {
+    for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
                 let zero_point = if ty == TensorType::UInt8 { 100 } else { -3 };
@@ -59,10 +58,10 @@ fn every_type_layout_and_channel_order_equals_the_reference() {
                         (f16::from_ne_bytes(bytes.try_into().unwrap()).to_f64(), error + v.abs() / 2048.0)
                     }
                     ty => {
-                        let (low, high, got) = if ty == TensorType::UInt8 {
-                            (0.0, 255.0, f64::from(bytes[0]))
-                        } else {
-                            (-128.0, 127.0, f64::from(bytes[0] as i8))
+                        let (low, high, got) = match ty {
+                            TensorType::UInt8 => (0.0, 255.0, f64::from(bytes[0])),
+                            TensorType::Int8 => (-128.0, 127.0, f64::from(bytes[0] as i8)),
+                            _ => (-1e6, 1e6, f64::from(i32::from_ne_bytes(bytes.try_into().unwrap()))),
                         };
                         let exact = v / f64::from(params.quant_scale) + f64::from(params.zero_point);
                         // One step only where the exact value is as good as half-way between two.
@@ -94,6 +93,16 @@ fn integers_saturate_and_halves_go_to_the_even_one() {
     let bytes = run(&owned, &steep);
     assert!(bytes[..100].iter().all(|b| *b == 0) && bytes[101..].iter().all(|b| *b == 255));
     assert_eq!(bytes[100], 1, "nothing but the zero point");
+    // Pixel values as they are, and far beyond those of 8 bits, to 2^20.
+    let wide = |params: Params| -> Vec<i32> {
+        let bytes = run(&owned, &Params { ty: TensorType::Int32, zero_point: 0, ..params });
+        bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
+    };
+    assert_eq!(wide(gray.clone()), (0..=255).collect::<Vec<_>>());
+    let tens = wide(Params { scale: -10.0, ..gray.clone() });
+    assert_eq!(tens, (0..=255).map(|v| -10 * v).collect::<Vec<_>>());
+    assert_eq!(wide(Params { scale: 1e6, mean: [1e8; 3], ..gray })[99..102], [-1_000_000, 0, 1_000_000]);
+    assert_eq!(wide(steep)[0], -(1 << 20));
 }
 
 #[test]

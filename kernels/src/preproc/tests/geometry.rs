@@ -35,6 +35,31 @@ fn a_centre_crop_cuts_both_sides() {
     assert_eq!((map.scale, map.offset), ([s, 1080.0 / 224.0], [87.0 * s, 0.0]));
 }
 
+/// timm's floor(224 / 0.875), and torchvision's weights of ResNet-50 resize to 232.
+#[test]
+fn a_crop_ratio_resizes_beyond_the_tensor_first() {
+    for (ratio, size) in
+        [(0.875, 256), (0.9, 248), (0.95, 235), (224.0 / 232.0, 232), (0.9655, 232), (0.96552, 232)]
+    {
+        let crop = Params { resize: Resize::CenterCrop, crop_ratio: ratio, ..plain((224, 224)) };
+        let map = prepared((500, 375), crop).affine();
+        // The longer side is truncated; of an odd rest the half is rounded to even.
+        let long = size * 500 / 375;
+        let (x, y) = (f64::from(long - 224) / 2.0, f64::from(size - 224) / 2.0);
+        let scale = [500.0 / f64::from(long), 375.0 / f64::from(size)];
+        assert_eq!(map.scale, scale, "{ratio}");
+        assert_eq!(map.offset, [x.round_ties_even() * scale[0], y.round_ties_even() * scale[1]], "{ratio}");
+    }
+}
+
+/// YOLOX's preproc of 1280x853 for 640x640: int(853 * 0.5) rows.
+#[test]
+fn a_letterbox_at_the_top_left_begins_with_the_frame_and_is_truncated() {
+    let params = Params { resize: Resize::LetterboxTopLeft, ..plain((640, 640)) };
+    let map = prepared((1280, 853), params).affine();
+    assert_eq!((map.scale, map.offset), ([2.0, 853.0 / 426.0], [0.0, 0.0]));
+}
+
 #[test]
 fn bars_hold_the_padding_and_nothing_else_does() {
     let owned = Owned::flat(format(PixelFormat::Rgb, (8, 4)), &[&[200]]);
@@ -76,6 +101,8 @@ proptest! {
                     prop_assert!(begin <= slack && end >= frame - slack);
                     prop_assert!(((end - frame) + begin).abs() <= scale + slack);
                 }
+                // The frame begins where the tensor does.
+                Resize::LetterboxTopLeft => prop_assert!(begin == 0.0 && end >= frame - slack),
                 // And the other way round.
                 Resize::CenterCrop => {
                     prop_assert!(begin >= -slack && end <= frame + slack);
@@ -88,7 +115,10 @@ proptest! {
             let resized = [frame.0 as f64 / map.scale[0], frame.1 as f64 / map.scale[1]];
             let exact = resized[0] * frame.1 as f64 / frame.0 as f64;
             let other = resized[1] * frame.0 as f64 / frame.1 as f64;
-            let ok = (exact - resized[1]).abs() <= 0.5 + 1e-6 || (other - resized[0]).abs() <= 0.5 + 1e-6
+            // To the nearest, or down.
+            let nearest = resize == Resize::Letterbox || resize == Resize::CenterCrop && tensor.0 != tensor.1;
+            let most = if nearest { 0.5 } else { 1.0 } + 1e-6;
+            let ok = (exact - resized[1]).abs() <= most || (other - resized[0]).abs() <= most
                 || resized.iter().any(|r| (r - 1.0).abs() < 1e-6);
             prop_assert!(ok, "{resized:?}");
         }
@@ -121,11 +151,11 @@ proptest! {
     #[test]
     fn random_shapes_equal_the_reference(
         frame in (1..48usize, 1..48usize), tensor in (1..48usize, 1..48usize),
-        resize in prop::sample::select(&RESIZES[..]),
+        resize in prop::sample::select(&RESIZES[..]), crop_ratio in prop_oneof![Just(1.0), 0.3..1.0f64],
         interpolation in prop::sample::select(&INTERPOLATIONS[..]),
         pixels in prop::sample::select(&PixelFormat::ALL[..]), seed: u64,
     ) {
         let owned = Owned::noise(format(pixels, frame), 0, seed);
-        assert_equals_reference(&owned, &Params { resize, interpolation, ..plain(tensor) });
+        assert_equals_reference(&owned, &Params { resize, crop_ratio, interpolation, ..plain(tensor) });
     }
 }

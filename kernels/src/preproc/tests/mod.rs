@@ -5,19 +5,32 @@
 mod colour;
 mod elements;
 mod geometry;
+mod libraries;
 mod limits;
 mod reference;
 mod regions;
 
 use super::*;
 use crate::frame::{Matrix, PixelFormat, Range};
+use crate::tensor::TensorType;
 use reference::{Owned, pixels};
 
 const TOLERANCE: f64 = 2e-3;
 
-const RESIZES: [Resize; 3] = [Resize::Letterbox, Resize::Stretch, Resize::CenterCrop];
-const INTERPOLATIONS: [Interpolation; 3] =
-    [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
+const TYPES: [TensorType; 5] =
+    [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
+/// Filters round to 8 bits, twice: what is a half but for the last bits may go either way.
+const FILTER_TOLERANCE: f64 = 1.0 + TOLERANCE;
+
+const RESIZES: [Resize; 4] =
+    [Resize::Letterbox, Resize::LetterboxTopLeft, Resize::Stretch, Resize::CenterCrop];
+const INTERPOLATIONS: [Interpolation; 5] = [
+    Interpolation::Bilinear,
+    Interpolation::Nearest,
+    Interpolation::Area,
+    Interpolation::PilBilinear,
+    Interpolation::PilBicubic,
+];
 
 fn format(pixels: PixelFormat, (width, height): (usize, usize)) -> FrameFormat {
     FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited }
@@ -48,10 +61,16 @@ fn floats(tensor: &[u8]) -> Vec<f32> {
 fn assert_equals_reference(owned: &Owned, params: &Params) {
     let (ours, theirs) = (floats(&run(owned, params)), pixels(owned, params));
     assert_eq!(ours.len(), theirs.len());
+    let filter = reference::is_filter(params.interpolation);
+    let most = if filter { FILTER_TOLERANCE } else { TOLERANCE };
     for (i, (a, b)) in ours.iter().zip(&theirs).enumerate() {
-        let close = (f64::from(*a) - b).abs() < TOLERANCE;
+        let close = (f64::from(*a) - b).abs() < most;
         assert!(close, "element {i} is {a}, not {b}: {:?} {params:?}", owned.format);
     }
+    // Where a frame is enlarged by a power of two, many pixels are such halves; of tiny tensors maybe all.
+    let equal = |(a, b): &(&f32, &f64)| (f64::from(**a) - **b).abs() < TOLERANCE;
+    let others = ours.iter().zip(&theirs).filter(|pair| !equal(pair)).count();
+    assert!(others <= 6 + ours.len() / 16, "{others} of {}: {:?} {params:?}", ours.len(), owned.format);
 }
 
 #[test]

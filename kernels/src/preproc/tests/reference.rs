@@ -113,18 +113,25 @@ fn kr_kb(matrix: Matrix) -> (f64, f64) {
 fn axes(format: &FrameFormat, params: &Params) -> [(f64, f64, f64); 2] {
     let frame = [format.width as f64, format.height as f64];
     let tensor = [params.width as f64, params.height as f64];
-    let ratios = [tensor[0] / frame[0], tensor[1] / frame[1]];
+    // What a crop's resized frame covers.
+    let covered = tensor.map(|side| (side / params.crop_ratio + 1e-3).floor());
+    let ratios = |tensor: [f64; 2]| [tensor[0] / frame[0], tensor[1] / frame[1]];
     // Multiplied first, so that a half is exactly a half.
-    let scaled = |a: usize, by: usize| (frame[a] * tensor[by] / frame[by]).round_ties_even();
+    let scaled = |a: usize, tensor: [f64; 2], by: usize| frame[a] * tensor[by] / frame[by];
+    let smaller = if ratios(tensor)[0] <= ratios(tensor)[1] { 0 } else { 1 };
+    let larger = if ratios(covered)[0] >= ratios(covered)[1] { 0 } else { 1 };
     [0, 1].map(|a| {
         let resized = match params.resize {
             Resize::Stretch => tensor[a],
-            Resize::Letterbox => scaled(a, if ratios[0] <= ratios[1] { 0 } else { 1 }).max(1.0),
-            Resize::CenterCrop => scaled(a, if ratios[0] >= ratios[1] { 0 } else { 1 }).max(tensor[a]),
+            Resize::Letterbox => scaled(a, tensor, smaller).round_ties_even().max(1.0),
+            // In this order, as YOLOX does.
+            Resize::LetterboxTopLeft => (frame[a] * ratios(tensor)[smaller]).floor().max(1.0),
+            Resize::CenterCrop if params.width == params.height => scaled(a, covered, larger).floor(),
+            Resize::CenterCrop => scaled(a, covered, larger).round_ties_even(),
         };
-        let bar = ((tensor[a] - resized) / 2.0).floor().max(0.0);
-        let crop = ((resized - tensor[a]) / 2.0).floor().max(0.0);
-        (resized, bar, crop)
+        let bar = if params.resize == Resize::LetterboxTopLeft { 0.0 } else { (tensor[a] - resized) / 2.0 };
+        let crop = ((resized - tensor[a]) / 2.0).round_ties_even().max(0.0);
+        (resized, bar.floor().max(0.0), crop)
     })
 }
 
@@ -147,14 +154,52 @@ fn taps(interpolation: Interpolation, frame: f64, resized: f64, v: f64) -> Vec<(
                 })
                 .collect()
         }
+        Interpolation::PilBilinear | Interpolation::PilBicubic => {
+            let cubic = interpolation == Interpolation::PilBicubic;
+            let scale = frame / resized;
+            let stretch = scale.max(1.0);
+            let (center, support) = ((v + 0.5) * scale, if cubic { 2.0 } else { 1.0 } * stretch);
+            // The pixels whose centres lie under the filter.
+            let weights: Vec<(usize, f64)> = (0..frame as usize)
+                .map(|p| (p, p as f64 + 0.5 - center))
+                .filter(|(_, d)| d.abs() <= support)
+                .map(|(p, d)| {
+                    let x = (d / stretch).abs();
+                    let w = match (cubic, x < 1.0) {
+                        (false, _) => 1.0 - x,
+                        (true, true) => 1.0 - 2.5 * x.powi(2) + 1.5 * x.powi(3),
+                        (true, false) => 2.0 - 4.0 * x + 2.5 * x.powi(2) - 0.5 * x.powi(3),
+                    };
+                    (p, w)
+                })
+                .collect();
+            let sum: f64 = weights.iter().map(|(_, w)| w).sum();
+            weights.into_iter().map(|(p, w)| (p, w / sum)).collect()
+        }
     }
+}
+
+/// To 8 bits, as filters round.
+fn byte(v: f64) -> f64 {
+    (v + 0.5).floor().clamp(0.0, 255.0)
+}
+
+/// Whether an interpolation works on 8-bit pixels.
+pub fn is_filter(interpolation: Interpolation) -> bool {
+    matches!(interpolation, Interpolation::PilBilinear | Interpolation::PilBicubic)
 }
 
 /// The tensor in 0..255 before normalisation, `[C, H, W]` whatever the layout.
 pub fn pixels(owned: &Owned, params: &Params) -> Vec<f64> {
+    pixels_of(owned, params, [0, 0, owned.format.width, owned.format.height])
+}
+
+/// The same of a part of the frame: left, top, width, height.
+pub fn pixels_of(owned: &Owned, params: &Params, part: [usize; 4]) -> Vec<f64> {
+    let format = FrameFormat { width: part[2], height: part[3], ..owned.format };
     let gray = params.channels == ChannelOrder::Gray;
     let (w, h, channels) = (params.width, params.height, params.channels.channels());
-    let [(rw, left, cut_x), (rh, top, cut_y)] = axes(&owned.format, params);
+    let [(rw, left, cut_x), (rh, top, cut_y)] = axes(&format, params);
     let mut out = vec![f64::from(params.padding); channels * w * h];
     for y in 0..h {
         for x in 0..w {
@@ -163,14 +208,21 @@ pub fn pixels(owned: &Owned, params: &Params) -> Vec<f64> {
                 continue;
             }
             let mut sum = [0.0; 3];
-            for (sy, wy) in taps(params.interpolation, owned.format.height as f64, rh, vy) {
-                for (sx, wx) in taps(params.interpolation, owned.format.width as f64, rw, vx) {
-                    if wx * wy > 0.0 {
-                        let pixel = owned.pixel(sx, sy, gray);
-                        (0..3).for_each(|c| sum[c] += wx * wy * pixel[c]);
+            let filter = is_filter(params.interpolation);
+            for (sy, wy) in taps(params.interpolation, format.height as f64, rh, vy) {
+                let mut row = [0.0; 3];
+                for (sx, wx) in taps(params.interpolation, format.width as f64, rw, vx) {
+                    if wx != 0.0 && wy != 0.0 {
+                        let pixel = owned
+                            .pixel(part[0] + sx, part[1] + sy, gray)
+                            .map(|v| if filter { byte(v) } else { v });
+                        (0..3).for_each(|c| row[c] += wx * pixel[c]);
                     }
                 }
+                let row = row.map(|v| if filter { byte(v) } else { v });
+                (0..3).for_each(|c| sum[c] += wy * row[c]);
             }
+            let mut sum = sum.map(|v| if filter { byte(v) } else { v });
             if params.channels == ChannelOrder::Bgr {
                 sum.reverse();
             }

@@ -3,7 +3,10 @@
 
 use super::*;
 use crate::geometry::Affine;
-use crate::tensor::TensorType;
+
+/// Filters are for what is not turned.
+const INTERPOLATIONS: [Interpolation; 3] =
+    [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
 
 fn turned(degrees: f64, scale: [f64; 2], offset: [f64; 2]) -> Affine {
     let (sin, cos) = degrees.to_radians().sin_cos();
@@ -80,6 +83,7 @@ fn reference(owned: &Owned, params: &Params, map: &Affine) -> Vec<f64> {
                 }
                 sum
             }
+            Interpolation::PilBilinear | Interpolation::PilBicubic => panic!("refused"),
         };
         if params.channels == ChannelOrder::Bgr {
             value.reverse();
@@ -264,7 +268,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
     let all: Vec<Affine> = (0..300)
         .map(|i| turned(f64::from(i) * 7.0, [0.8, 0.9], [f64::from(i % 40), f64::from(i % 23)]))
         .collect();
-    for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8] {
+    for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let params = Params { ty, layout, quant_scale: 2.0, ..plain((7, 5)) };
             let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
@@ -286,7 +290,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
 #[test]
 fn elements_equal_those_of_whole_frames() {
     let owned = Owned::noise(format(PixelFormat::Bgra, (21, 13)), 0, 8);
-    for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8] {
+    for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
                 let params = Params {
@@ -324,6 +328,10 @@ fn what_does_not_fit_is_refused_without_a_panic() {
     let error = regions.run(&other.frame(), &two, &mut vec![0; 2 * bytes]).unwrap_err();
     assert!(matches!(error, PreprocError::Frame(_)), "{error}");
     assert!(RegionPreproc::new(owned.format, plain((0, 8))).is_err());
+    for interpolation in [Interpolation::PilBilinear, Interpolation::PilBicubic] {
+        let error = RegionPreproc::new(owned.format, Params { interpolation, ..plain((8, 8)) }).unwrap_err();
+        assert_eq!(error, PreprocError::RegionFilter);
+    }
     // The largest that can be followed, and a map onto a single point.
     let huge = [Affine::upright([2e6, 2e6], [0.0, 0.0]), Affine::upright([0.0, 0.0], [3.5, 3.5])];
     for interpolation in INTERPOLATIONS {

@@ -79,6 +79,7 @@ impl CudaSegmenter {
             Task::Argmax => "argmax",
             Task::Value => "value",
             Task::Softmax => "softmax",
+            Task::ClassMap => "map",
         };
         let ty = plan.announced.tensor.ty;
         let load = |way| Kernel::load(stream.context(), "segment", &format!("{way}_{task}_{ty}"));
@@ -156,6 +157,15 @@ impl CudaSegmenter {
     /// Values that were NaN or infinite, as [`super::Outcome::non_finite`], in all frames so far: those that the device is
     /// done with, and the last of these may be missing. It does not wait.
     pub fn non_finite(&self) -> u64 {
+        if self.plan.task == Task::ClassMap { 0 } else { self.told() }
+    }
+
+    /// Class numbers that a byte cannot hold, as [`super::Outcome::out_of_range`], and likewise.
+    pub fn out_of_range(&self) -> u64 {
+        if self.plan.task == Task::ClassMap { self.told() } else { 0 }
+    }
+
+    fn told(&self) -> u64 {
         let told: *const u64 = self.told.as_slice().as_ptr().cast();
         // SAFETY: it is 8 bytes, aligned to more; the device writes them at once.
         unsafe { told.read_volatile() }
@@ -199,5 +209,5 @@ impl CudaSegmenter {
 
 /// Whether all channels of a cell are looked at and lie side by side.
 fn tiled(plan: &Plan) -> bool {
-    plan.task != Task::Value && plan.announced.shape.layout == Layout::Nhwc
+    matches!(plan.task, Task::Argmax | Task::Softmax) && plan.announced.shape.layout == Layout::Nhwc
 }

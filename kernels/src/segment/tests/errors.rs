@@ -30,7 +30,9 @@ fn the_layout_is_the_one_that_fits_the_input() {
 #[test]
 fn logits_that_are_none_are_refused_in_a_sentence() {
     for (logits, says) in [
-        ("x:int64:1x2x32x64", "must be float16 or float32"),
+        ("x:int64:1x2x32x64", "must be 1xHxW, 1x1xHxW, 1xHxWx1 or HxW"),
+        ("x:int64:1x?x64", "all of them known"),
+        ("x:uint8:3x32x64", "must be 1xHxW"),
         ("x:float32:1x2x?x64", "all of them known"),
         ("x:float32:64", "1xCxHxW"),
         ("x:float32:1x1x2x32x64", "1xCxHxW"),
@@ -49,8 +51,8 @@ fn logits_that_are_none_are_refused_in_a_sentence() {
 fn parameters_that_make_no_mask_are_refused_in_a_sentence() {
     let default = Params { classes: Classes::Threshold(0.5), ..Params::default() };
     for (params, says) in [
-        (Params { channel: 2, ..default }, "channel 2 was asked for"),
-        (Params { channel: 2, soft: true, ..Params::default() }, "channel 2 was asked for"),
+        (Params { channel: 2, ..default }, "channel 2 is set, but"),
+        (Params { channel: 2, soft: true, ..Params::default() }, "channel 2 is set, but"),
         (Params { classes: Classes::Threshold(f32::NAN), ..default }, "threshold of NaN"),
         (Params { smoothing: 1.0, ..default }, "smoothing of 1"),
         (Params { smoothing: -0.1, ..default }, "smoothing of -0.1"),

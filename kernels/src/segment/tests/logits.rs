@@ -35,7 +35,7 @@ fn argmax_takes_the_first_of_the_greatest_and_no_nan() {
             assert_eq!(usize::from(*got), wanted, "{what} cell {cell}");
         }
         let non_finite = values.iter().filter(|v| !v.is_finite()).count();
-        assert_eq!(outcome, Outcome { non_finite }, "{what}");
+        assert_eq!(outcome, Outcome { non_finite, out_of_range: 0 }, "{what}");
     });
 }
 

@@ -3,6 +3,7 @@
 mod clean;
 mod errors;
 mod logits;
+mod map;
 mod prototypes;
 mod resize;
 mod smoothing;

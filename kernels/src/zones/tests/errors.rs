@@ -20,7 +20,7 @@ fn what_is_wrong_with_a_zone_is_said_with_its_name() {
         ),
         (polygon(&[[0.0, 0.0], [f64::NAN, 9.0], [9.0, 0.0]]), &["point 2", "NaN"]),
         (polygon(&[[0.0, 0.0], [1.0, 9.0], [f64::INFINITY, 0.0]]), &["point 3", "infinite"]),
-        (straight(&[[0.0, 0.0]]), &["'door'", "two points, this one has 1"]),
+        (straight(&[[0.0, 0.0]]), &["'door'", "two points, but this one has 1"]),
         (straight(&[[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), &["this one has 3", "each piece"]),
         (straight(&[[4.0, 5.0], [4.0, 5.0]]), &["same point"]),
         (Zone { name: " ".into(), ..square() }, &["number 1 has no name"]),

@@ -10,6 +10,7 @@ use cudainfer_kernels::device::Device;
 
 use super::checksum;
 use super::folder;
+use super::log::CAT;
 use crate::files;
 use crate::inference::{Config, Precision, Provider};
 use crate::model::onnx::external_files;
@@ -126,7 +127,7 @@ fn content_at(now: SystemTime, root: &Path, file: &Path) -> io::Result<String> {
     let changed = Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or(0));
     let settled = now.duration_since(UNIX_EPOCH).is_ok_and(|now| now > changed + RACY);
     if settled && let Err(e) = folder::write(root, MODELS, name, format!("{sum} {stamp}\n").as_bytes()) {
-        gst::debug!(super::CAT, "'{}' is not written: {e}", remembered.display());
+        gst::debug!(CAT, "'{}' is not written: {e}", remembered.display());
     }
     Ok(sum)
 }

@@ -26,23 +26,16 @@ mod checksum;
 mod entry;
 mod folder;
 mod key;
+mod log;
 
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use self::entry::{Entry, Work};
 use self::key::Key;
+use self::log::CAT;
 use super::{Config, Provider};
 use crate::model::onnx::external_files;
 use cudainfer_kernels::device::Device;
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "cudainfer-cache",
-        gst::DebugColorFlags::empty(),
-        Some("what cudainfer keeps for the next start"),
-    )
-});
 
 /// The value of `engine-cache` that turns the cache off.
 const OFF: &str = "none";

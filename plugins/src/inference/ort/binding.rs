@@ -1,12 +1,13 @@
 //! ONNX Runtime's inputs and outputs bound to device memory: the part of its C interface that the `ort` crate keeps for
 //! memory of its own.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_char};
 
 use cudainfer_kernels::device::DeviceSlice;
 use cudainfer_kernels::tensor::TensorType;
 use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, Session};
+use ort::sys::{OrtIoBinding, OrtValue};
 use ort::value::{Shape, TensorRefMut};
 use ort::{AsPointer, ortsys};
 
@@ -37,11 +38,9 @@ impl Binding {
         dims: &[usize],
         memory: DeviceSlice<'_>,
     ) -> Result<(), ort::Error> {
-        let name = c_name(name)?;
-        let binding = self.binding.ptr_mut();
-        self.with_value(ty, dims, memory, |value| {
+        self.bind(name, ty, dims, memory, |binding, name, value| {
             // SAFETY: binding and name live through the call; the value is of memory that the caller promises to keep.
-            ortsys![unsafe BindInput(binding, name.as_ptr(), value)?];
+            ortsys![unsafe BindInput(binding, name, value)?];
             Ok(())
         })
     }
@@ -57,11 +56,9 @@ impl Binding {
         dims: &[usize],
         memory: DeviceSlice<'_>,
     ) -> Result<(), ort::Error> {
-        let name = c_name(name)?;
-        let binding = self.binding.ptr_mut();
-        self.with_value(ty, dims, memory, |value| {
+        self.bind(name, ty, dims, memory, |binding, name, value| {
             // SAFETY: as for an input.
-            ortsys![unsafe BindOutput(binding, name.as_ptr(), value)?];
+            ortsys![unsafe BindOutput(binding, name, value)?];
             Ok(())
         })
     }
@@ -74,13 +71,16 @@ impl Binding {
         Ok(())
     }
 
-    fn with_value(
-        &self,
+    /// Makes a value of the memory and hands it to `call`, with the binding and the name in C's terms.
+    fn bind(
+        &mut self,
+        name: &str,
         ty: TensorType,
         dims: &[usize],
         memory: DeviceSlice<'_>,
-        bind: impl FnOnce(*const ort::sys::OrtValue) -> Result<(), ort::Error>,
+        call: impl FnOnce(*mut OrtIoBinding, *const c_char, *const OrtValue) -> Result<(), ort::Error>,
     ) -> Result<(), ort::Error> {
+        let name = CString::new(name).map_err(|_| ort::Error::new("a tensor's name has a zero byte"))?;
         macro_rules! of {
             ($type:ty) => {{
                 let shape = Shape::new(dims.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)));
@@ -89,7 +89,7 @@ impl Binding {
                 // SAFETY: the memory is on the device that `self.device` names, as the callers promise.
                 let value = unsafe { TensorRefMut::<$type>::from_raw(self.device.clone(), address, shape) }?;
                 // The binding keeps its own reference to the value.
-                bind(value.ptr())
+                call(self.binding.ptr_mut(), name.as_ptr(), value.ptr())
             }};
         }
         match ty {
@@ -99,10 +99,7 @@ impl Binding {
             TensorType::Int8 => of!(i8),
             TensorType::Int32 => of!(i32),
             TensorType::Int64 => of!(i64),
+            TensorType::Bool => of!(bool),
         }
     }
-}
-
-fn c_name(name: &str) -> Result<CString, ort::Error> {
-    CString::new(name).map_err(|_| ort::Error::new("a tensor's name has a zero byte"))
 }

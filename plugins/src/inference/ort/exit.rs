@@ -5,7 +5,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use super::session::CAT;
+use super::log::CAT;
 use crate::inference::InferenceError;
 
 /// How long the end of the process waits for calls under way: longer than a model of usual size takes to load.

@@ -21,7 +21,8 @@ use cudainfer_kernels::tensor::TensorDesc;
 use ort::session::RunOptions;
 
 use super::binding::Binding;
-use super::session::{CAT, failed};
+use super::failure::failed;
+use super::log::CAT;
 use crate::inference::shape::{batch_dims, bytes};
 use crate::inference::{InferenceError, RunShape};
 use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};

@@ -5,10 +5,13 @@
 //! names ONNX Runtime's types.
 
 mod binding;
+mod caught;
 mod exit;
+mod failure;
 mod gpu;
 mod libraries;
 mod library;
+mod log;
 mod profile;
 mod provider;
 mod session;
@@ -20,8 +23,8 @@ use cudainfer_kernels::device::Counters;
 use ort::environment::Environment;
 
 use self::session::OrtSession;
+use super::backend::{Backend, Opened};
 use super::cache::Cache;
-use super::runtime::{Backend, Opened};
 use super::{Config, InferenceError, Progress, Provider, Session};
 use crate::nick::nick;
 
@@ -55,7 +58,7 @@ impl Backend for OnnxRuntime {
     }
 
     fn warning(&self, provider: Provider) -> Option<String> {
-        (provider != Provider::Cpu && provider::has_uncaught()).then(|| {
+        provider::has_uncaught(provider).then(|| {
             format!(
                 "an error inside of ONNX Runtime's {} provider would end this process, because C++ libraries (NumPy's, for \
                  example) were loaded before GStreamer. Load GStreamer first, or start the process with LD_PRELOAD=libgcc_s.so.1",

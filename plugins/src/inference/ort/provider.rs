@@ -1,8 +1,7 @@
 //! Execution providers: which there are, in which order they are tried, and how each is set up.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Choice, Counters, CudaStream, Device, Resolved};
 use ort::environment::Environment;
@@ -10,26 +9,31 @@ use ort::ep::cuda::ConvAlgorithmSearch;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
+use super::caught::Libraries;
+use super::failure::words;
 use super::gpu::Gpu;
 use super::libraries::open_missing;
 use super::library::open_provider;
+use super::log::CAT;
 use super::profile::Profile;
-use super::session::{CAT, OrtSession, describe, load_with, words};
+use super::session::{OrtSession, describe, load_with};
 use super::unwinder;
+use crate::inference::backend::{Opened, loading};
 use crate::inference::cache::Cache;
 use crate::inference::progress::{Progress, watched};
-use crate::inference::runtime::{Opened, loading};
 use crate::inference::{Config, InferenceError, Precision, Provider};
+use crate::model::Group;
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
 use crate::nick::nick;
+use crate::sync::lock;
 
-/// Whether a provider's library was left to ONNX Runtime although its exceptions cannot be caught then.
-static LEFT: AtomicBool = AtomicBool::new(false);
+/// What became of the providers' libraries.
+static LIBRARIES: Mutex<Libraries> = Mutex::new(Libraries::new());
 
-/// Whether an exception of a GPU provider's would end the process.
-pub(super) fn has_uncaught() -> bool {
-    LEFT.load(Ordering::Relaxed)
+/// Whether an exception in this GPU provider would end the process.
+pub(super) fn has_uncaught(provider: Provider) -> bool {
+    lock(&LIBRARIES).has_uncaught(provider)
 }
 
 impl Provider {
@@ -50,43 +54,39 @@ impl Provider {
         let new = || builder().map_err(|e| e.to_string());
         let profile = if self == Self::TensorRt { profile(new()?, config)? } else { None };
         let prepare = |engines: Option<&Path>| {
-            if unwinder::differs() {
-                self.open_own(new()?);
-            }
             let registrations =
                 self.registrations(config, gpu.stream(), graphs, engines, profile.as_ref())?;
-            self.register(new()?, &registrations)
+            self.register(new, &registrations)
         };
         load_with(cache, config, self, Some(device), prepare, words)
     }
 
-    /// Opens the provider's library before ONNX Runtime does, so that its exceptions can be caught.
+    /// Opens the provider's libraries before ONNX Runtime does, so that their exceptions can be caught.
     fn open_own(self, mut scratch: SessionBuilder) {
         // Whatever comes of it: before ONNX Runtime looks for TensorRT's library, it gives all providers its own functions.
         let dispatch: ExecutionProviderDispatch = ep::TensorRT::default().into();
         if let Err(e) = dispatch.error_on_failure().register(&mut scratch) {
             gst::debug!(CAT, "TensorRT was only asked for: {e}");
         }
-        let names: &[&str] = match self {
-            Self::TensorRt => &["tensorrt", "cuda"],
-            Self::TensorRtRtx => &["nv_tensorrt_rtx"],
-            Self::Cuda | Self::Cpu | Self::Auto => &["cuda"],
-        };
-        for name in names {
-            if let Err(why) = open_provider(name) {
-                gst::debug!(CAT, "{name} is left to ONNX Runtime: {why}");
-                LEFT.store(true, Ordering::Relaxed);
-            }
+        for why in lock(&LIBRARIES).open(self, open_provider) {
+            gst::debug!(CAT, "left to ONNX Runtime: {why}");
         }
     }
 
+    /// Registers these with what `new` makes.
     fn register(
         self,
-        mut builder: SessionBuilder,
+        new: impl Fn() -> Result<SessionBuilder, String>,
         registrations: &[ExecutionProviderDispatch],
     ) -> Result<SessionBuilder, String> {
+        let mut builder = new()?;
+        let differs = unwinder::differs();
         for registration in registrations {
             loop {
+                if differs {
+                    // Before each attempt: what could not be opened before the last one may have what it needs now.
+                    self.open_own(new()?);
+                }
                 match registration.clone().error_on_failure().register(&mut builder) {
                     Ok(()) => break,
                     Err(e) => {
@@ -97,6 +97,9 @@ impl Provider {
                     }
                 }
             }
+        }
+        if differs {
+            lock(&LIBRARIES).in_use(self);
         }
         Ok(builder)
     }
@@ -190,10 +193,11 @@ fn profile(builder: SessionBuilder, config: &Config) -> Result<Option<Profile>, 
         .and_then(|mut builder| builder.commit_from_file(&config.model).map_err(|e| words(&e)))?;
     let inputs = describe(loaded.inputs().iter().map(|input| (input.name(), input.dtype())));
     let info = ModelInfo::read(&config.model, None).map_err(|e| e.to_string())?;
-    Ok(Profile::of(&inputs, &info, config.batch.unwrap_or(1)))
+    // A size that only the model's maker names may be overridden by a property, for which the profile would be wrong.
+    Ok(Profile::of(&inputs, &info.without(&[Group::Size]), config.batch.unwrap_or(1)))
 }
 
-/// See [`Backend::open`](crate::inference::runtime::Backend::open).
+/// See [`Backend::open`](crate::inference::backend::Backend::open).
 pub(super) fn open(
     environment: &Environment,
     config: &Config,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use cudainfer_kernels::convert::convert;
 use cudainfer_kernels::device::{CudaStream, Device};
@@ -15,21 +15,15 @@ use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
 use super::exit;
+use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
+use super::log::CAT;
 use crate::inference::cache::{Cache, Graph};
-use crate::inference::shape::Input;
+use crate::inference::shape::{Input, batch_dims};
 use crate::inference::{Config, InferenceError, Provider, RunShape, Session};
 use crate::meta::tensor;
 use crate::model::ModelError;
 use crate::nick::nick;
-
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "cudainfer-engine",
-        gst::DebugColorFlags::empty(),
-        Some("cudainfer's model runner"),
-    )
-});
 
 /// A session of ONNX Runtime.
 #[derive(Debug)]
@@ -39,6 +33,8 @@ pub(super) struct OrtSession {
     session: ManuallyDrop<ort::session::Session>,
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
+    /// Whether the outputs' sizes have turned out to depend on the picture.
+    varies: bool,
     /// Where a batch's tensors are put together on the host; 16 bytes each, so that every type is aligned.
     gathered: Vec<u128>,
     /// The stream that the session works in, and must not outlive.
@@ -95,6 +91,7 @@ impl OrtSession {
             session: ManuallyDrop::new(session),
             inputs,
             outputs,
+            varies: false,
             gathered: Vec::new(),
             _stream: stream,
         }
@@ -144,7 +141,7 @@ impl Session for OrtSession {
 
     fn rows(&self, shape: &RunShape, frames: usize) -> usize {
         match &self.gpu {
-            Some(gpu) if shape.is_known() => gpu.rows(shape, frames),
+            Some(gpu) if shape.is_known() && !self.varies => gpu.rows(shape, frames),
             _ => shape.rows(frames),
         }
     }
@@ -156,7 +153,10 @@ impl Session for OrtSession {
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
         match &mut self.gpu {
-            Some(gpu) if shape.is_known() => gpu.run(&mut self.session, shape, images),
+            Some(gpu) if shape.is_known() && !self.varies => {
+                let made = gpu.run(&mut self.session, shape, images);
+                made.or_else(|failure| self.run_other_size(shape, images, failure))
+            }
             Some(gpu) => {
                 // Sizes that depend on the picture are known only behind the run.
                 gpu.stream().counters().fallbacks.add(1);
@@ -222,6 +222,39 @@ impl Session for OrtSession {
     }
 }
 
+impl OrtSession {
+    /// What a run is that has failed on the GPU because the outputs' sizes depend on the picture after all: one through the
+    /// host, as all that follow.
+    fn run_other_size(
+        &mut self,
+        shape: &RunShape,
+        images: &[&gst::BufferRef],
+        failure: InferenceError,
+    ) -> Result<Vec<tensor::Tensor>, InferenceError> {
+        let open = self.outputs.iter().any(|output| output.dims.contains(&None));
+        if failure.is_memory() || !open {
+            return Err(failure);
+        }
+        let Ok(made) = self.run_on_host(shape, images) else { return Err(failure) };
+        let rows = shape.rows(images.len());
+        let other = |(made, desc): (&tensor::Tensor, &TensorDesc)| {
+            !made.desc.dims.iter().copied().eq(batch_dims(desc, rows).into_iter().map(Some))
+        };
+        if !made.iter().zip(&shape.outputs).any(other) {
+            return Err(failure);
+        }
+        gst::warning!(
+            CAT,
+            "the outputs' sizes depend on the picture: from now on they come through the host"
+        );
+        self.varies = true;
+        if let Some(gpu) = &self.gpu {
+            gpu.stream().counters().fallbacks.add(1);
+        }
+        Ok(made)
+    }
+}
+
 /// Opens a session by way of the cache: `prepare` makes a builder with the provider registered, which keeps its engines in the
 /// folder, if it is given one; `refused` makes the error of ONNX Runtime's.
 pub(super) fn load_with<E>(
@@ -270,22 +303,6 @@ fn gather<'a>(
     Ok(&bytemuck::cast_slice(gathered)[..rows * bytes])
 }
 
-/// ONNX Runtime's failure of a run.
-pub(super) fn failed(error: ort::Error) -> InferenceError {
-    let words = words(&error);
-    let memory = [
-        "allocate memory",
-        "out of memory",
-        "smaller than requested",
-        "bad_alloc",
-        "cudaErrorMemoryAllocation",
-    ];
-    if memory.iter().any(|part| words.contains(part)) {
-        return InferenceError::Memory(words);
-    }
-    InferenceError::Run(words)
-}
-
 fn builder(environment: &Environment, intra: usize, inter: usize) -> Result<SessionBuilder, InferenceError> {
     let builder = || -> Result<SessionBuilder, ort::Error> {
         Ok(ort::session::Session::builder(environment)?
@@ -297,25 +314,6 @@ fn builder(environment: &Environment, intra: usize, inter: usize) -> Result<Sess
             .with_intra_op_spinning(false)?)
     };
     builder().map_err(|e| InferenceError::Library(format!("ONNX Runtime does not make a session: {e}")))
-}
-
-/// ONNX Runtime's own words, without the place in its sources and the code before them.
-pub(super) fn words(error: &ort::Error) -> String {
-    let text = error.to_string();
-    let text = text.rsplit("[ONNXRuntimeError] : ").next().unwrap_or_default();
-    // What is left begins with a number and a name: `1 : FAIL : `.
-    let said = text.splitn(3, " : ").last().unwrap_or(text);
-    said.trim().to_owned()
-}
-
-/// ONNX Runtime's refusal, with what it usually means.
-fn load_failure(error: &ort::Error) -> String {
-    let words = words(error);
-    let says = ["Protobuf parsing failed", "ModelProto does not have a graph", "No graph was found"];
-    if says.iter().any(|part| words.contains(part)) {
-        return format!("it is not an ONNX model, or it was cut off ({words})");
-    }
-    words
 }
 
 /// The tensors of numbers among these.
@@ -341,6 +339,7 @@ fn tensor_type(ty: &TensorElementType) -> Option<TensorType> {
         TensorElementType::Int8 => TensorType::Int8,
         TensorElementType::Int32 => TensorType::Int32,
         TensorElementType::Int64 => TensorType::Int64,
+        TensorElementType::Bool => TensorType::Bool,
         _ => return None,
     })
 }
@@ -369,6 +368,13 @@ fn value<'a>(input: &'a Input<'_>) -> Result<SessionInputValue<'a>, InferenceErr
         TensorType::Int8 => of::<i8>(input),
         TensorType::Int32 => of::<i32>(input),
         TensorType::Int64 => of::<i64>(input),
+        TensorType::Bool => {
+            let values: Vec<bool> = input.data.iter().map(|byte| *byte != 0).collect();
+            let value = Tensor::from_array((dims(input), values));
+            value
+                .map(|value| value.into_dyn().into())
+                .map_err(|e| InferenceError::Run(format!("'{}': {e}", input.name)))
+        }
     }
 }
 
@@ -406,6 +412,7 @@ impl AsRef<[u8]> for OutputBytes {
             TensorType::Int8 => of::<i8>(&self.value),
             TensorType::Int32 => of::<i32>(&self.value),
             TensorType::Int64 => of::<i64>(&self.value),
+            TensorType::Bool => of::<bool>(&self.value),
         }
     }
 }

@@ -4,13 +4,35 @@ use cudainfer_kernels::detect;
 
 use crate::property::Words;
 
+/// What the scores are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferClassifyMode")]
+#[allow(missing_docs)]
+pub enum Mode {
+    #[default]
+    #[enum_value(name = "As in the sidecar or as the model's file says, else classes", nick = "auto")]
+    Auto,
+    #[enum_value(name = "[1,C]: the classes of an object", nick = "classes")]
+    Classes,
+    #[enum_value(
+        name = "[1,T,C]: the characters of a line of text, from the left to the right (CTC)",
+        nick = "text"
+    )]
+    Text,
+}
+
+impl Words for Mode {}
+
 /// What turns the scores into probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferClassActivation")]
 #[allow(missing_docs)]
 pub enum Activation {
     #[default]
-    #[enum_value(name = "As in the sidecar, else softmax", nick = "auto")]
+    #[enum_value(
+        name = "As in the sidecar; else none if the scores are probabilities already, which the model or its first scores show; else softmax",
+        nick = "auto"
+    )]
     Auto,
     #[enum_value(name = "None: the model has applied it", nick = "none")]
     None,

@@ -5,6 +5,29 @@ use cudainfer_kernels::peaks;
 
 use crate::property::Words;
 
+/// What the model's outputs hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferKeypointEncoding")]
+#[allow(missing_docs)]
+pub enum Encoding {
+    #[default]
+    #[enum_value(name = "As in the sidecar, else decided by the outputs' names and shapes", nick = "auto")]
+    Auto,
+    #[enum_value(name = "Confidence maps", nick = "maps")]
+    Maps,
+    #[enum_value(name = "Scores along x and along y of each point (SimCC: RTMPose, DWPose)", nick = "simcc")]
+    Simcc,
+    #[enum_value(name = "Coordinates of the points of one object (MoveNet, regression)", nick = "points")]
+    Points,
+    #[enum_value(
+        name = "Coordinates of the points of several objects, with boxes (MoveNet MultiPose)",
+        nick = "instances"
+    )]
+    Instances,
+}
+
+impl Words for Encoding {}
+
 /// The number of peaks of each channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPeakMode")]
@@ -45,6 +68,12 @@ pub enum Refinement {
     Quadratic,
     #[enum_value(name = "Centre of mass of 5x5 cells", nick = "integral")]
     Integral,
+    #[enum_value(name = "A quarter of a cell towards the greater neighbour (mmpose, HRNet)", nick = "shift")]
+    Shift,
+    #[enum_value(name = "Taylor expansion of the blurred map's logarithm (DarkPose)", nick = "dark")]
+    Dark,
+    #[enum_value(name = "The same for unbiased data processing (UDP: ViTPose)", nick = "dark-udp")]
+    DarkUdp,
 }
 
 impl Words for Refinement {}
@@ -56,6 +85,9 @@ impl Refinement {
             Self::None => Some(peaks::Refinement::None),
             Self::Quadratic => Some(peaks::Refinement::Quadratic),
             Self::Integral => Some(peaks::Refinement::Integral),
+            Self::Shift => Some(peaks::Refinement::Shift),
+            Self::Dark => Some(peaks::Refinement::Dark),
+            Self::DarkUdp => Some(peaks::Refinement::DarkUdp),
         }
     }
 }
@@ -104,7 +136,12 @@ pub enum Grid {
         nick = "corners"
     )]
     Corners,
-    #[enum_value(name = "Cell i lies on pixel i * stride (SLEAP)", nick = "strided")]
+    #[enum_value(
+        name = "The same for maps whose sizes divide the input's: unbiased data processing (UDP: ViTPose, HRNet)",
+        nick = "udp"
+    )]
+    Udp,
+    #[enum_value(name = "Cell i lies on pixel i * stride (SLEAP, mmpose, HRNet, SimCC)", nick = "strided")]
     Strided,
 }
 
@@ -116,6 +153,7 @@ impl Grid {
             Self::Auto => None,
             Self::CellCenters => Some(peaks::Grid::CellCentres),
             Self::Corners => Some(peaks::Grid::Corners),
+            Self::Udp => Some(peaks::Grid::Udp),
             Self::Strided => Some(peaks::Grid::Strided),
         }
     }

@@ -14,6 +14,11 @@ pub enum Resize {
     Auto,
     #[enum_value(name = "Keep the aspect ratio and pad with bars", nick = "letterbox")]
     Letterbox,
+    #[enum_value(
+        name = "Keep the aspect ratio, at the top left, and pad with bars at the right and bottom",
+        nick = "letterbox-top-left"
+    )]
+    LetterboxTopLeft,
     #[enum_value(name = "Ignore the aspect ratio", nick = "stretch")]
     Stretch,
     #[enum_value(name = "Keep the aspect ratio and crop", nick = "center-crop")]
@@ -27,6 +32,7 @@ impl Resize {
         match self {
             Self::Auto => None,
             Self::Letterbox => Some(preproc::Resize::Letterbox),
+            Self::LetterboxTopLeft => Some(preproc::Resize::LetterboxTopLeft),
             Self::Stretch => Some(preproc::Resize::Stretch),
             Self::CenterCrop => Some(preproc::Resize::CenterCrop),
         }
@@ -47,6 +53,10 @@ pub enum Interpolation {
     Nearest,
     #[enum_value(name = "Mean over the covered area", nick = "area")]
     Area,
+    #[enum_value(name = "Antialiased bilinear, as Pillow and torchvision do it", nick = "pil-bilinear")]
+    PilBilinear,
+    #[enum_value(name = "Antialiased bicubic, as Pillow and torchvision do it", nick = "pil-bicubic")]
+    PilBicubic,
 }
 
 impl Words for Interpolation {}
@@ -58,9 +68,37 @@ impl Interpolation {
             Self::Bilinear => Some(preproc::Interpolation::Bilinear),
             Self::Nearest => Some(preproc::Interpolation::Nearest),
             Self::Area => Some(preproc::Interpolation::Area),
+            Self::PilBilinear => Some(preproc::Interpolation::PilBilinear),
+            Self::PilBicubic => Some(preproc::Interpolation::PilBicubic),
         }
     }
 }
+
+/// How an object's region is cut from the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferRoiCrop")]
+#[allow(missing_docs)]
+pub enum RoiCrop {
+    #[default]
+    #[enum_value(name = "As in the sidecar, else pixels with a pil interpolation, else box", nick = "auto")]
+    Auto,
+    #[enum_value(
+        name = "The box itself, between pixels and turned with it; padding outside the frame",
+        nick = "box"
+    )]
+    Box,
+    #[enum_value(name = "As mmpose's TopdownAffine: half a pixel from box", nick = "mmpose")]
+    Mmpose,
+    #[enum_value(name = "As mmpose's TopdownAffine with use_udp", nick = "mmpose-udp")]
+    MmposeUdp,
+    #[enum_value(
+        name = "Whole pixels inside the frame, resized like a frame of their own, as BoxMOT and Pillow's crop",
+        nick = "pixels"
+    )]
+    Pixels,
+}
+
+impl Words for RoiCrop {}
 
 /// The order of the tensor's channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
@@ -134,6 +172,8 @@ pub enum ElementType {
     UInt8,
     #[enum_value(name = "Signed 8-bit integer", nick = "int8")]
     Int8,
+    #[enum_value(name = "Signed 32-bit integer", nick = "int32")]
+    Int32,
 }
 
 impl Words for ElementType {}

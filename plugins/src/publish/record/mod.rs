@@ -3,11 +3,13 @@
 use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
+mod rounding;
 mod zones;
 
+use rounding::{pixels, score};
 use zones::{StayRecord, ZoneRecords, stays};
 
-use crate::meta::object::{ClassificationParam, KeypointsParam, Object};
+use crate::meta::object::{ClassificationParam, EmbeddingParam, KeypointsParam, Object};
 
 /// The schema's name and version.
 pub(crate) const SCHEMA: &str = "cudainfer.frame/3";
@@ -48,7 +50,7 @@ pub(crate) struct ObjectRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
-    pub rect: Option<BoxRecord>,
+    pub rect: Option<DetectedRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub track: Option<TrackRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,8 +60,23 @@ pub(crate) struct ObjectRecord {
     pub edges: Vec<[usize; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<Vec<ClassRecord>>,
+    /// All classifications, the first of which is `classification`, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classifications: Vec<ClassificationRecord>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub embeddings: Vec<EmbeddingRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<StayRecord>>,
+}
+
+/// A detector's box.
+#[derive(Serialize)]
+pub(crate) struct DetectedRecord {
+    #[serde(flatten)]
+    pub rect: BoxRecord,
+    /// By how much it is rotated about its centre, in radians, clockwise; none where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub angle: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -96,23 +113,25 @@ pub(crate) struct KeypointRecord {
 }
 
 #[derive(Serialize)]
+pub(crate) struct ClassificationRecord {
+    pub model: String,
+    pub output: String,
+    pub classes: Vec<ClassRecord>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct EmbeddingRecord {
+    pub model: String,
+    pub output: String,
+    pub normalized: bool,
+    pub values: Vec<f32>,
+}
+
+#[derive(Clone, Serialize)]
 pub(crate) struct ClassRecord {
     pub label: String,
     pub label_id: u32,
     pub confidence: f64,
-}
-
-/// Pixels to a hundredth and probabilities to a ten-thousandth: more is noise, and the lines stay short.
-fn round(value: f64, steps: f64) -> f64 {
-    (value * steps).round() / steps
-}
-
-fn pixels(value: impl Into<f64>) -> f64 {
-    round(value.into(), 100.0)
-}
-
-fn score(value: impl Into<f64>) -> f64 {
-    round(value.into(), 10_000.0)
 }
 
 impl From<&Rect> for BoxRecord {
@@ -143,15 +162,51 @@ fn classes(from: ClassificationParam) -> Vec<ClassRecord> {
     classes.map(|((label, label_id), c)| ClassRecord { label, label_id, confidence: score(c) }).collect()
 }
 
+/// None of which the memory cannot be read or a number is not finite, which JSON cannot write.
+fn embedding(from: EmbeddingParam) -> Option<EmbeddingRecord> {
+    let mut values = Vec::with_capacity(from.length());
+    from.read(&mut values).ok()?;
+    let EmbeddingParam { model, output, normalized, .. } = from;
+    values.iter().all(|v| v.is_finite()).then_some(EmbeddingRecord { model, output, normalized, values })
+}
+
+impl ObjectRecord {
+    /// Of an object, with its embeddings if they are to be written.
+    pub fn of(mut object: Object, embeddings: bool) -> Self {
+        let vectors = std::mem::take(&mut object.embeddings);
+        let mut record = Self::from(object);
+        if embeddings {
+            record.embeddings = vectors.into_iter().filter_map(embedding).collect();
+        }
+        record
+    }
+}
+
 impl From<Object> for ObjectRecord {
+    /// Without embeddings.
     fn from(object: Object) -> Self {
+        let several = object.classifications.len() > 1;
+        let classifications = object.classifications.into_iter().map(|from| {
+            let (model, output) = (from.model.clone(), from.output.clone());
+            ClassificationRecord { model, output, classes: classes(from) }
+        });
+        let mut classifications: Vec<_> = classifications.collect();
+        let classification = if several {
+            classifications.first().map(|first| first.classes.clone())
+        } else {
+            classifications.pop().map(|only| only.classes)
+        };
         let detection = object.detection.as_ref();
         let (keypoints, edges) = object.keypoints.map(points).unzip();
         Self {
             id: object.id,
             label_id: detection.map(|d| d.label_id),
             confidence: detection.map(|d| score(d.confidence)),
-            rect: detection.map(|d| (&d.rect).into()),
+            rect: detection.map(|d| {
+                // None where it is not a number, which JSON has no word for.
+                let angle = Some(score(object.angle)).filter(|angle| *angle != 0.0 && angle.is_finite());
+                DetectedRecord { rect: (&d.rect).into(), angle }
+            }),
             track: object.tracking.map(|t| TrackRecord {
                 id: t.id,
                 age: t.age,
@@ -162,7 +217,9 @@ impl From<Object> for ObjectRecord {
             }),
             keypoints,
             edges: edges.unwrap_or_default(),
-            classification: object.classification.map(classes),
+            classification,
+            classifications,
+            embeddings: Vec::new(),
             zones: object.zones.map(stays),
             label: object.label,
         }
@@ -172,6 +229,21 @@ impl From<Object> for ObjectRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::object::DetectionParam;
+
+    #[test]
+    fn a_box_has_an_angle_if_it_is_rotated() {
+        let rect = Rect { x: 1.0, y: -2.5, w: 3.0, h: 4.0 };
+        for (angle, wanted) in [
+            (0.25, serde_json::json!({ "x": 1.0, "y": -2.5, "w": 3.0, "h": 4.0, "angle": 0.25 })),
+            (0.0, serde_json::json!({ "x": 1.0, "y": -2.5, "w": 3.0, "h": 4.0 })),
+            (f32::NAN, serde_json::json!({ "x": 1.0, "y": -2.5, "w": 3.0, "h": 4.0 })),
+        ] {
+            let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
+            let object = Object { detection, angle, ..Object::default() };
+            assert_eq!(serde_json::to_value(ObjectRecord::from(object)).unwrap()["box"], wanted);
+        }
+    }
 
     #[test]
     fn edges_count_the_points_that_are_listed() {
@@ -183,11 +255,12 @@ mod tests {
                 score: vec![0.5; 4],
                 edges: vec![[0, 1], [2, 1], [2, 3], [1, 4]],
             }),
-            classification: Some(ClassificationParam {
+            classifications: vec![ClassificationParam {
                 labels: vec!["taxi".into(), "van".into()],
                 label_ids: vec![4, 2],
                 confidence: vec![0.75, f64::NAN],
-            }),
+                ..ClassificationParam::default()
+            }],
             ..Object::default()
         };
         let json = serde_json::to_value(ObjectRecord::from(object)).unwrap();
@@ -202,5 +275,42 @@ mod tests {
             "classification": [{ "label": "taxi", "label_id": 4, "confidence": 0.75 }],
         });
         assert_eq!(json, wanted);
+    }
+
+    #[test]
+    fn several_classifications_are_listed_by_output_and_embeddings_only_if_they_are_asked_for() {
+        gst::init().unwrap();
+        let classes = |output: &str, label: &str| ClassificationParam {
+            model: "car".into(),
+            output: output.into(),
+            labels: vec![label.into()],
+            label_ids: vec![1],
+            confidence: vec![0.5],
+        };
+        let object = Object {
+            classifications: vec![classes("colour", "red"), classes("kind", "van")],
+            embeddings: vec![
+                EmbeddingParam::new("reid", "vector", true, &[0.5, -0.25]),
+                EmbeddingParam::new("bad", "vector", true, &[f32::NAN]),
+            ],
+            ..Object::default()
+        };
+        let json = |embeddings| serde_json::to_value(ObjectRecord::of(object.clone(), embeddings)).unwrap();
+        let red = serde_json::json!([{ "label": "red", "label_id": 1, "confidence": 0.5 }]);
+        let van = serde_json::json!([{ "label": "van", "label_id": 1, "confidence": 0.5 }]);
+        let mut wanted = serde_json::json!({
+            "id": 0,
+            "label": "",
+            "classification": red,
+            "classifications": [
+                { "model": "car", "output": "colour", "classes": red },
+                { "model": "car", "output": "kind", "classes": van },
+            ],
+        });
+        assert_eq!(json(false), wanted);
+        wanted["embeddings"] = serde_json::json!([
+            { "model": "reid", "output": "vector", "normalized": true, "values": [0.5, -0.25] },
+        ]);
+        assert_eq!(json(true), wanted);
     }
 }

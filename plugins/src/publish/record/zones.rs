@@ -3,7 +3,7 @@
 use cudainfer_kernels::zones::{Counts, Kind};
 use serde::Serialize;
 
-use super::pixels;
+use super::rounding::pixels;
 use crate::meta::zone::{Zone, ZoneEvent, ZonesParam, dwell_of, kind_name, words};
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ const LONG: Duration = Duration::from_secs(60);
 #[derive(Debug, PartialEq, Eq)]
 struct Number(u32);
 
-impl Job for Number {
+impl Batchable for Number {
     fn fits(&self, other: &Self) -> bool {
         self.0 / 100 == other.0 / 100
     }

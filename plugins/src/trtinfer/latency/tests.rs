@@ -1,3 +1,5 @@
+use gst::subclass::prelude::*;
+
 use super::*;
 
 const fn ms(count: u64) -> Duration {

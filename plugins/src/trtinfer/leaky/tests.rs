@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use gst::FlowSuccess;
 
-use super::super::batcher::{Job, Rules};
+use super::super::batcher::{Batchable, Rules};
 use super::super::lane::Item;
 use super::*;
 
@@ -21,7 +21,7 @@ struct Frame {
     number: u32,
 }
 
-impl Job for Frame {
+impl Batchable for Frame {
     fn fits(&self, _: &Self) -> bool {
         true
     }

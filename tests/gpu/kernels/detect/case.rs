@@ -24,6 +24,15 @@ impl Tensor {
         Self { name, ty: TensorType::Float32, dims: dims.into(), bytes }
     }
 
+    /// Integers of one of the two types that labels have.
+    pub fn integers(name: &'static str, ty: TensorType, dims: &[usize], values: &[i64]) -> Self {
+        let bytes = values.iter().flat_map(|v| match ty {
+            TensorType::Int32 => (*v as i32).to_le_bytes().to_vec(),
+            _ => v.to_le_bytes().to_vec(),
+        });
+        Self { name, ty, dims: dims.into(), bytes: bytes.collect() }
+    }
+
     pub fn halved(&self) -> Self {
         let halves = self.view().to_f32().iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
         Self { ty: TensorType::Float16, bytes: halves, ..self.clone() }
@@ -108,6 +117,13 @@ impl Case {
         assert_eq!(same, outcome, "{}", self.name);
         assert!(bits(&again) == bits(&found), "{}: another result the second time", self.name);
         (found, outcome)
+    }
+
+    /// Of one run, whose result need not be the next one's.
+    pub fn gpu_once(&self, stream: &CudaStream, params: &Params) -> (Vec<Detection>, Outcome) {
+        let memories: Vec<_> = self.tensors.iter().map(|t| t.upload(stream)).collect();
+        let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
+        alone(&mut detector, stream, &device(&self.tensors, &memories), &ROW).unwrap()
     }
 
     /// Computes on both and compares; returns what was found.

@@ -1,6 +1,7 @@
 //! Outputs of every family of decoders, with objects in them.
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints};
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints, Priors, RowFormat};
+use cudainfer_kernels::tensor::TensorType;
 
 use super::{Case, Random, Tensor, single};
 
@@ -64,6 +65,14 @@ impl Scene {
         Tensor::new("output0", &[1, 4 + classes, n], &values)
     }
 
+    /// The same, an anchor a row.
+    pub fn transposed_yolov8(&self) -> Tensor {
+        let classes = self.scores.first().map_or(1, Vec::len);
+        let row = |(b, s): (&[f32; 4], &Vec<f32>)| [centered(b).as_slice(), s].concat();
+        let values: Vec<_> = self.rows().flat_map(row).collect();
+        Tensor::new("output0", &[1, self.boxes.len(), 4 + classes], &values)
+    }
+
     /// Boxes and scores; `map` changes a row of scores.
     pub fn boxes_scores(&self, unit: f32, map: impl Fn(&[f32]) -> Vec<f32>) -> Vec<Tensor> {
         let boxes: Vec<f32> = self.boxes.iter().flatten().map(|v| v / unit).collect();
@@ -74,6 +83,25 @@ impl Scene {
             Tensor::new("boxes", &[1, scores.len(), 4], &boxes),
         ]
     }
+}
+
+/// Queries with what is usual for them: centre and size in 0..1, and with softmax the background last.
+fn queries(random: &mut Random, activation: Activation) -> Case {
+    let scene = Scene::new(random, 301, 9, 100, 600.0);
+    let boxes: Vec<f32> = scene.boxes.iter().flat_map(|b| centered(b).map(|v| v / 640.0)).collect();
+    let row = |s: &Vec<f32>| match activation {
+        Activation::None => s.clone(),
+        Activation::Sigmoid => s.iter().map(|v| logit(*v)).collect(),
+        Activation::Softmax => s.iter().map(|v| logit(*v) + 3.0).chain([s[0] * 10.0]).collect::<Vec<_>>(),
+    };
+    let scores: Vec<Vec<f32>> = scene.scores.iter().map(row).collect();
+    let tensors = vec![
+        Tensor::new("logits", &[1, 301, scores[0].len()], &scores.concat()),
+        Tensor::new("pred_boxes", &[1, 301, 4], &boxes),
+    ];
+    let hints = Hints { activation: Some(activation), ..Hints::default() };
+    let exact = activation == Activation::None;
+    Case::new(&format!("queries {activation:?}"), DecoderKind::Queries, tensors, [640, 640], &hints, exact)
 }
 
 fn centered(b: &[f32; 4]) -> [f32; 4] {
@@ -87,6 +115,13 @@ fn columns(scene: &Scene, mut more: impl FnMut() -> Vec<f32>) -> Tensor {
     let (n, height) = (rows.len(), rows[0].len());
     let values: Vec<f32> = (0..n * height).map(|i| rows[i % n][i / n]).collect();
     Tensor::new("output0", &[1, height, n], &values)
+}
+
+/// Centre, size, scores and what `more` says, of an anchor in each row of `[1, n, 4 + classes + more]`.
+fn rows(scene: &Scene, mut more: impl FnMut() -> Vec<f32>) -> Tensor {
+    let rows: Vec<Vec<f32>> =
+        scene.rows().map(|(b, s)| [centered(b).as_slice(), s, &more()].concat()).collect();
+    Tensor::new("output0", &[1, rows.len(), rows[0].len()], &rows.concat())
 }
 
 /// Poses of `points` keypoints, of three numbers each or of two; already suppressed or not.
@@ -106,9 +141,10 @@ fn pose(random: &mut Random, points: usize, numbers: usize, suppressed: bool) ->
     Case::new(&name, DecoderKind::YoloPose, vec![tensor], [640, 640], &hints, true)
 }
 
-fn seg(random: &mut Random, coefficients: usize) -> Case {
+fn seg(random: &mut Random, coefficients: usize, transposed: bool) -> Case {
     let scene = Scene::new(random, 1500, 5, 400, 600.0);
-    let output = columns(&scene, || (0..coefficients).map(|_| random.range(-3.0, 3.0)).collect());
+    let more = || (0..coefficients).map(|_| random.range(-3.0, 3.0)).collect();
+    let output = if transposed { rows(&scene, more) } else { columns(&scene, more) };
     let prototypes = Tensor::new("protos", &[1, coefficients, 4, 4], &vec![0.5; coefficients * 16]);
     let hints = Hints { classes: Some(5), ..Hints::default() };
     Case::new("yolo-seg", DecoderKind::YoloSeg, vec![output, prototypes], [640, 640], &hints, true)
@@ -133,6 +169,20 @@ fn centers(random: &mut Random, kind: DecoderKind, channels: [usize; 4], channel
 }
 
 /// The score whose logistic function is `p`.
+/// Masks of a model with objectness: 3 anchors in each of 1344 cells.
+fn seg_with_objectness(random: &mut Random) -> Case {
+    let scene = Scene::new(random, 4032, 5, 400, 240.0);
+    let mut row = |(b, s): (&[f32; 4], &Vec<f32>)| {
+        let more: Vec<f32> = (0..32).map(|_| random.range(-3.0, 3.0)).collect();
+        [centered(b).as_slice(), &[0.9 + s[0] * 0.1], s, &more].concat()
+    };
+    let values: Vec<f32> = scene.rows().flat_map(&mut row).collect();
+    let output = Tensor::new("output0", &[1, 4032, 5 + 5 + 32], &values);
+    let prototypes = Tensor::new("protos", &[1, 32, 4, 4], &[0.5; 32 * 16]);
+    let hints = Hints { classes: Some(5), ..Hints::default() };
+    Case::new("yolo-seg, v5", DecoderKind::YoloSeg, vec![output, prototypes], [256, 256], &hints, true)
+}
+
 fn logit(p: f32) -> f32 {
     let p = p.clamp(1e-4, 1.0 - 1e-4);
     (p / (1.0 - p)).ln()
@@ -141,6 +191,49 @@ fn logit(p: f32) -> f32 {
 /// Columns, rows and stride of each level.
 fn levels(input: [usize; 2], strides: &[usize]) -> Vec<[usize; 3]> {
     strides.iter().map(|s| [input[0].div_ceil(*s), input[1].div_ceil(*s), *s]).collect()
+}
+
+/// Final boxes in outputs of their own, of which the model says that there are `count`; labels of this type, among them
+/// padding and such as no class has.
+pub fn detections(
+    random: &mut Random,
+    ty: TensorType,
+    count: Option<i64>,
+    background: Option<Background>,
+) -> Case {
+    let n = 301;
+    let scene = Scene::new(random, n, 9, 250, 600.0);
+    let labels: Vec<i64> = (0..n).map(|i| [-1, -2, 9, 10, i64::MAX][i % 5].min((i % 14) as i64)).collect();
+    let confidences: Vec<f32> = scene.scores.iter().map(|s| s.iter().copied().fold(0.0, f32::max)).collect();
+    let mut tensors = vec![
+        Tensor::integers("labels", ty, &[1, n], &labels),
+        Tensor::new("boxes", &[1, n, 4], &scene.boxes.concat()),
+        Tensor::new("scores", &[1, n], &confidences),
+    ];
+    tensors.extend(count.map(|count| Tensor::integers("num_dets", TensorType::Int32, &[1, 1], &[count])));
+    let hints = Hints { classes: Some(9), background, ..Hints::default() };
+    let name = format!("detections {ty} {count:?} {background:?}");
+    Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &hints, true)
+}
+
+/// Final boxes with their scores, and labels beside them; and rows of seven in another order.
+fn final_rows(random: &mut Random) -> [Case; 2] {
+    let n = 77;
+    let scene = Scene::new(random, n, 9, 60, 600.0);
+    let rows: Vec<_> = scene.rows().map(|(b, s)| (*b, s.iter().copied().fold(0.0, f32::max))).collect();
+    let scored: Vec<f32> = rows.iter().flat_map(|(b, s)| b.iter().copied().chain([*s])).collect();
+    let labels: Vec<i64> = (0..n).map(|i| (i % 9) as i64).collect();
+    let tensors = vec![
+        Tensor::new("dets", &[1, n, 5], &scored),
+        Tensor::integers("labels", TensorType::Int64, &[1, n], &labels),
+    ];
+    let plain = Hints::default();
+    let scored = Case::new("dets", DecoderKind::Detections, tensors, [640, 640], &plain, true);
+    let row = |(i, (b, s)): (usize, &([f32; 4], f32))| [0.0, b[0], b[1], b[2], b[3], (i % 9) as f32, *s];
+    let values: Vec<f32> = rows.iter().enumerate().flat_map(row).collect();
+    let hints = Hints { row_format: Some(RowFormat::BatchBoxClassScore), ..plain };
+    let tensor = Tensor::new("output", &[1, n, 7], &values);
+    [scored, Case::new("rows of seven", DecoderKind::EndToEnd, vec![tensor], [640, 640], &hints, true)]
 }
 
 fn yolox(random: &mut Random, input: [usize; 2], strides: &[usize], hits: usize) -> Case {
@@ -179,6 +272,62 @@ fn nanodet(random: &mut Random, input: [usize; 2], strides: &[usize], bins: usiz
     Case::new("nanodet", DecoderKind::Nanodet, tensors, input, &hints, false)
 }
 
+/// Faces of so many anchors a cell and landmarks; with two scores, as YuNet has them, or with one, as SCRFD has it.
+fn faces(
+    random: &mut Random,
+    kind: DecoderKind,
+    input: [usize; 2],
+    strides: &[usize],
+    [per_cell, landmarks]: [usize; 2],
+) -> Case {
+    let yunet = kind == DecoderKind::Yunet;
+    let mut tensors = vec![];
+    let sides = if yunet { (-0.5, 1.5) } else { (0.2, 2.0) };
+    let scores = (1, (-0.2, 1.2));
+    let mut outputs = if yunet { vec![scores, scores] } else { vec![scores] };
+    outputs.push((4, sides));
+    if landmarks > 0 {
+        outputs.push((2 * landmarks, (-1.5, 1.5)));
+    }
+    for (columns, (low, high)) in outputs {
+        for [w, h, _] in levels(input, strides) {
+            let n = w * h * per_cell;
+            let values: Vec<f32> = (0..n * columns).map(|_| random.range(low, high)).collect();
+            tensors.push(Tensor::new("face", &[1, n, columns], &values));
+        }
+    }
+    let hints = Hints { strides: strides.into(), ..Hints::default() };
+    Case::new(&format!("{kind} {per_cell} {landmarks}"), kind, tensors, input, &hints, !yunet)
+}
+
+/// Offsets from prior boxes, and landmarks if there are any.
+fn priors(random: &mut Random, kind: DecoderKind, activation: Activation, landmarks: usize) -> Case {
+    let input = [192, 161];
+    let ssd = kind == DecoderKind::Ssd;
+    let told = Priors {
+        min_sizes: vec![vec![20.0], vec![50.0, 60.0], vec![100.0]],
+        max_sizes: vec![vec![30.0], vec![70.0, 80.0], vec![140.0]],
+        aspect_ratios: vec![vec![], vec![2.0], vec![2.0, 3.0]],
+        variances: [0.1, 0.2],
+        clip: true,
+    };
+    let per_cell = if ssd { [2, 8, 6] } else { [2, 2, 2] };
+    let n: usize = levels(input, &[8, 16, 32]).iter().zip(per_cell).map(|([w, h, _], k)| w * h * k).sum();
+    let classes = if ssd { 21 } else { 1 };
+    let (low, high) = if activation == Activation::None { (0.0, 1.0) } else { (-3.0, 6.0) };
+    let mut tensors = vec![];
+    let tables =
+        [("loc", 4, -1.5, 1.5), ("conf", classes + 1, low, high), ("landms", 2 * landmarks, -3.0, 3.0)];
+    for (name, columns, low, high) in tables {
+        if columns > 0 {
+            let values: Vec<f32> = (0..n * columns).map(|_| random.range(low, high)).collect();
+            tensors.push(Tensor::new(name, &[1, n, columns], &values));
+        }
+    }
+    let hints = Hints { priors: ssd.then_some(told), activation: Some(activation), ..Hints::default() };
+    Case::new(&format!("{kind} {activation:?} {landmarks}"), kind, tensors, input, &hints, false)
+}
+
 /// The decoders' cases, on odd sizes, with all that their hints offer. The seed changes the numbers only.
 pub fn cases(seed: u64) -> Vec<Case> {
     let mut random = Random::new(seed);
@@ -187,6 +336,9 @@ pub fn cases(seed: u64) -> Vec<Case> {
         let scene = Scene::new(&mut random, n, classes, hits, 600.0);
         cases.push(single(DecoderKind::Yolov5, scene.yolov5()));
         cases.push(single(DecoderKind::Yolov8, scene.yolov8()));
+        let rows = scene.transposed_yolov8();
+        let hints = Hints { classes: Some(classes), ..Hints::default() };
+        cases.push(Case::new("yolov8, rows", DecoderKind::Yolov8, vec![rows], [640, 640], &hints, true));
         // As logits.
         let hints = Hints { activation: Some(Activation::Sigmoid), ..Hints::default() };
         let logits = Scene {
@@ -203,6 +355,14 @@ pub fn cases(seed: u64) -> Vec<Case> {
     };
     let values: Vec<_> = scene.rows().enumerate().flat_map(row).collect();
     cases.push(single(DecoderKind::EndToEnd, Tensor::new("output0", &[1, 301, 6], &values)));
+    for (ty, count, background) in [
+        (TensorType::Int64, None, None),
+        (TensorType::Int32, Some(200), None),
+        (TensorType::Int64, Some(302), Some(Background::First)),
+    ] {
+        cases.push(detections(&mut random, ty, count, background));
+    }
+    cases.extend(final_rows(&mut random));
     cases.push(yolox(&mut random, [416, 416], &[8, 16, 32], 400));
     cases.push(yolox(&mut random, [100, 65], &[8, 16, 32], 50));
     cases.push(nanodet(&mut random, [416, 416], &[8, 16, 32], 11, false));
@@ -243,10 +403,27 @@ pub fn cases(seed: u64) -> Vec<Case> {
         let name = format!("boxes-scores {format:?} {activation:?} {background:?}");
         cases.push(Case::new(&name, DecoderKind::BoxesScores, tensors, [640, 640], &hints, exact));
     }
+    for activation in activations {
+        cases.push(queries(&mut random, activation));
+    }
+    let hints = Hints { normalized: Some(false), ..Hints::default() };
+    let joined = vec![Scene::new(&mut random, 301, 9, 100, 600.0).transposed_yolov8()];
+    cases.push(Case::new("queries, joined", DecoderKind::Queries, joined, [640, 640], &hints, true));
     for (points, numbers, suppressed) in [(17, 3, false), (5, 2, false), (3, 3, true)] {
         cases.push(pose(&mut random, points, numbers, suppressed));
     }
-    cases.push(seg(&mut random, 32));
+    cases.push(seg(&mut random, 32, false));
+    cases.push(seg(&mut random, 32, true));
+    cases.push(seg_with_objectness(&mut random));
+    cases.push(priors(&mut random, DecoderKind::Ssd, Activation::Softmax, 0));
+    cases.push(priors(&mut random, DecoderKind::Ssd, Activation::None, 0));
+    cases.push(priors(&mut random, DecoderKind::Retinaface, Activation::Softmax, 5));
+    cases.push(priors(&mut random, DecoderKind::Retinaface, Activation::None, 5));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [192, 161], &[8, 16, 32], [2, 5]));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [130, 160], &[8, 16, 32, 64], [1, 3]));
+    cases.push(faces(&mut random, DecoderKind::Scrfd, [160, 160], &[4, 8, 16, 32, 64], [2, 0]));
+    cases.push(faces(&mut random, DecoderKind::Yunet, [192, 161], &[8, 16, 32], [1, 5]));
+    cases.push(faces(&mut random, DecoderKind::Yunet, [130, 160], &[8, 16, 32, 64], [1, 0]));
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));

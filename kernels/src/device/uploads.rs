@@ -1,20 +1,20 @@
 //! What the host tells the kernels of each frame, uploaded without waiting.
 
-use crate::device::{CudaStream, DeviceError, DeviceSlice, Event, Memory, Pinned};
+use super::{CudaStream, DeviceError, DeviceSlice, Event, Memory, Pinned};
 
 /// Frames whose uploads may be under way at the same time.
 const IN_FLIGHT: usize = 4;
 
 /// Room for the uploads of a few frames, used in turn. It grows only when a frame needs more than every one before it.
 #[derive(Debug)]
-pub(super) struct Uploads {
+pub(crate) struct Uploads {
     slots: Vec<Slot>,
     next: usize,
 }
 
 /// The upload of one frame.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     host: Pinned,
     device: Memory,
     /// Reached when the kernel has read it.

@@ -1,0 +1,250 @@
+//! Lists of boxes that the model has chosen itself, in all the forms that libraries write them in, against values written
+//! down by hand.
+
+use super::*;
+
+const INPUT: [usize; 2] = [64, 48];
+
+fn integers(name: &'static str, ty: TensorType, dims: &[usize], values: &[i64]) -> Tensor {
+    let bytes = values.iter().flat_map(|v| match ty {
+        TensorType::Int32 => (*v as i32).to_le_bytes().to_vec(),
+        _ => v.to_le_bytes().to_vec(),
+    });
+    Tensor { name, ty, dims: dims.into(), bytes: bytes.collect() }
+}
+
+/// Class, confidence and box of what is found in a frame that is the input tensor.
+fn found(
+    tensors: &[Tensor],
+    kind: Option<DecoderKind>,
+    hints: &Hints,
+    nms: Nms,
+) -> (Vec<(u32, f32, [f32; 4])>, Outcome) {
+    let decoder = choose(&descs(tensors), INPUT, kind, hints).unwrap();
+    let params = Params { nms, ..open_params(0.25) };
+    let (found, outcome) =
+        run(&mut Detector::new(decoder, params).unwrap(), tensors, &Affine::IDENTITY, INPUT);
+    let found = found.iter().map(|d| (d.class, d.confidence, [d.rect.x, d.rect.y, d.rect.w, d.rect.h]));
+    (found.collect(), outcome)
+}
+
+const LEFT: [f32; 4] = [4.0, 6.0, 20.0, 30.0];
+const RIGHT: [f32; 4] = [30.0, 8.0, 60.0, 40.0];
+/// Class 2 with 0.75 on the left, class 0 with 0.5 on the right, which the third, below the threshold, covers.
+const SCORES: [f32; 3] = [0.5, 0.75, 0.125];
+
+fn boxes(dims: &[usize]) -> Tensor {
+    Tensor::new("boxes", dims, &[RIGHT, LEFT, RIGHT].concat())
+}
+
+fn expected() -> Vec<(u32, f32, [f32; 4])> {
+    vec![(2, 0.75, [4.0, 6.0, 16.0, 24.0]), (0, 0.5, [30.0, 8.0, 30.0, 32.0])]
+}
+
+#[test]
+fn boxes_scores_and_labels_are_read_in_any_order_type_and_shape() {
+    for (batch, ty) in [
+        (false, TensorType::Int64),
+        (true, TensorType::Int64),
+        (true, TensorType::Int32),
+        (false, TensorType::Int32),
+    ] {
+        let dims = if batch { vec![1, 3] } else { vec![3] };
+        let scores = Tensor::new("s", &dims, &SCORES);
+        let labels = integers("l", ty, &dims, &[0, 2, 1]);
+        let boxes = boxes(&[&dims[..], &[4]].concat());
+        for tensors in [
+            [boxes.clone(), scores.clone(), labels.clone()],
+            [labels.clone(), boxes.clone(), scores.clone()],
+            [scores, labels, boxes],
+        ] {
+            let (found, outcome) = found(&tensors, None, &Hints::default(), Nms::None);
+            assert_eq!(found, expected());
+            assert_eq!(outcome, Outcome { candidates: 2, ..Outcome::default() });
+        }
+    }
+    // Floats are told apart by their names.
+    let tensors = [
+        Tensor::new("classes", &[1, 3], &[0.0, 2.0, 1.0]),
+        boxes(&[1, 3, 4]),
+        Tensor::new("confidences", &[1, 3], &SCORES),
+    ];
+    assert_eq!(found(&tensors, None, &Hints::default(), Nms::None).0, expected());
+    let tensors = tensors.map(|t| Tensor { name: "o", ..t });
+    let error =
+        choose(&descs(&tensors), INPUT, Some(DecoderKind::Detections), &Hints::default()).unwrap_err();
+    assert!(error.to_string().contains("'label' or 'class' must be in their name"), "{error}");
+}
+
+#[test]
+fn a_box_may_be_written_with_its_score() {
+    let rows: Vec<f32> = [(RIGHT, 0.5), (LEFT, 0.75), (RIGHT, 0.125)]
+        .iter()
+        .flat_map(|(b, s)| b.iter().copied().chain([*s]))
+        .collect();
+    let tensors =
+        [Tensor::new("dets", &[1, 3, 5], &rows), integers("labels", TensorType::Int64, &[1, 3], &[0, 2, 1])];
+    assert_eq!(found(&tensors, None, &Hints::default(), Nms::None).0, expected());
+}
+
+#[test]
+fn labels_that_begin_with_the_background_are_counted_from_the_next() {
+    // torchvision: 1 is the first class; a background that got through is no object.
+    let tensors = [
+        boxes(&[3, 4]),
+        integers("labels", TensorType::Int64, &[3], &[1, 3, 0]),
+        Tensor::new("scores", &[3], &[0.5, 0.75, 0.5]),
+    ];
+    let hints = Hints { background: Some(Background::First), classes: Some(3), ..Hints::default() };
+    let (found, outcome) = found(&tensors, None, &hints, Nms::None);
+    assert_eq!((found, outcome.non_finite), (expected(), 0));
+    let last = Hints { background: Some(Background::Last), ..Hints::default() };
+    let error = choose(&descs(&tensors), INPUT, None, &last).unwrap_err();
+    assert!(error.to_string().contains("'background last' does not apply to decoder detections"), "{error}");
+}
+
+#[test]
+fn tensorflows_boxes_are_fractions_with_y_first_and_its_classes_count_from_one() {
+    let fraction = |[x1, y1, x2, y2]: [f32; 4]| [y1 / 48.0, x1 / 64.0, y2 / 48.0, x2 / 64.0];
+    let rows = [LEFT, RIGHT, [0.0; 4], LEFT].map(fraction).concat();
+    // The fourth is behind the last of the three.
+    let tensors = [
+        Tensor::new("detection_boxes", &[1, 4, 4], &rows),
+        Tensor::new("detection_classes", &[1, 4], &[3.0, 1.0, 1.0, 1.0]),
+        Tensor::new("detection_scores", &[1, 4], &[0.75, 0.5, 0.0, 0.5]),
+        Tensor::new("num_detections", &[1], &[3.0]),
+        Tensor::new("raw_detection_boxes", &[1, 4, 4], &rows),
+    ];
+    let (found, outcome) = found(&tensors, None, &Hints::default(), Nms::None);
+    assert_eq!(outcome, Outcome { candidates: 2, ..Outcome::default() });
+    for (got, expected) in found.iter().zip(expected()) {
+        assert_eq!((got.0, got.1), (expected.0, expected.1));
+        // Thirds of a side are no float32: 64 times half a unit in the last place of 1.
+        assert!(got.2.iter().zip(expected.2).all(|(a, b)| (a - b).abs() < 8e-6), "{got:?} {expected:?}");
+    }
+    assert_eq!(found.len(), 2);
+}
+
+/// EfficientNMS, which says that there are so many.
+fn efficient(count: i64) -> [Tensor; 4] {
+    [
+        integers("num_dets", TensorType::Int32, &[1, 1], &[count]),
+        Tensor { name: "det_boxes", ..boxes(&[1, 3, 4]) },
+        Tensor::new("det_scores", &[1, 3], &[0.5, 0.75, 0.5]),
+        integers("det_classes", TensorType::Int32, &[1, 3], &[0, 2, 1]),
+    ]
+}
+
+#[test]
+fn only_as_many_boxes_count_as_the_model_says() {
+    for (count, boxes, bad) in
+        [(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 3, 0), (4, 3, 1), (i64::from(i32::MAX), 3, 1), (-1, 0, 1)]
+    {
+        let (found, outcome) = found(&efficient(count), None, &Hints::default(), Nms::None);
+        assert_eq!((found.len(), outcome.non_finite), (boxes, bad), "{count}");
+    }
+    let [_, boxes, scores, labels] = efficient(0);
+    for count in [f32::NAN, f32::NEG_INFINITY, f32::INFINITY] {
+        let tensors =
+            [Tensor::new("num_dets", &[1], &[count]), boxes.clone(), scores.clone(), labels.clone()];
+        let (found, outcome) = found(&tensors, None, &Hints::default(), Nms::None);
+        assert_eq!((found.len(), outcome.non_finite), (if count > 0.0 { 3 } else { 0 }, 1), "{count}");
+    }
+}
+
+#[test]
+fn labels_of_no_class_and_numbers_that_are_none_are_counted_and_dropped() {
+    let far = i64::MAX;
+    let labels = [1, 3, -2, far, i64::MIN, -1, 0];
+    let scores = [0.9, 0.9, 0.9, 0.9, 0.9, 0.9, f32::NAN];
+    let tensors = [
+        Tensor::new("boxes", &[7, 4], &LEFT.repeat(7)),
+        integers("labels", TensorType::Int64, &[7], &labels),
+        Tensor::new("scores", &[7], &scores),
+    ];
+    let hints = Hints { classes: Some(3), ..Hints::default() };
+    let (found_, outcome) = found(&tensors, None, &hints, Nms::None);
+    // -1 is padding, as EfficientNMS writes it.
+    assert_eq!((found_.len(), found_[0].0, outcome.non_finite), (1, 1, 5));
+    let [boxes, _, _] = &tensors;
+    let tensors = [
+        boxes.clone(),
+        Tensor::new("labels", &[7], &[f32::NAN, f32::INFINITY, 0.0, 1e30, -1.0, 2.4, 3.0]),
+        Tensor::new("scores", &[7], &[0.9; 7]),
+    ];
+    let (found, outcome) = found(&tensors, None, &hints, Nms::None);
+    let classes: Vec<_> = found.iter().map(|d| d.0).collect();
+    assert_eq!((classes, outcome.non_finite), (vec![0, 2], 4));
+}
+
+#[test]
+fn there_may_be_no_box_at_all_and_another_number_in_each_frame() {
+    let open = |text: &str| text.parse::<TensorDesc>().unwrap();
+    let descs = ["boxes:float32:?x4", "labels:int64:?", "scores:float32:?"].map(open);
+    let decoder = choose(&descs, INPUT, None, &Hints::default()).unwrap();
+    let mut detector = Detector::new(decoder, open_params(0.25)).unwrap();
+    for n in [0, 3, 1, 0, 7] {
+        let tensors = [
+            Tensor::new("boxes", &[n, 4], &LEFT.repeat(n)),
+            integers("labels", TensorType::Int64, &[n], &vec![2; n]),
+            Tensor::new("scores", &[n], &vec![0.5; n]),
+        ];
+        let (found, outcome) = run(&mut detector, &tensors, &Affine::IDENTITY, INPUT);
+        assert_eq!((found.len(), outcome.candidates), (n, n));
+    }
+    // Lists of different lengths are no boxes.
+    let tensors = [
+        boxes(&[3, 4]),
+        integers("labels", TensorType::Int64, &[2], &[0, 0]),
+        Tensor::new("scores", &[3], &SCORES),
+    ];
+    let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
+    let error = detector.run(&views, &Affine::IDENTITY, INPUT, &mut vec![]).unwrap_err().to_string();
+    assert!(error.contains("'labels' has the shape [2], but decoder detections needs [1, 3]"), "{error}");
+}
+
+#[test]
+fn final_boxes_are_suppressed_only_if_that_is_asked_for() {
+    assert_eq!(DecoderKind::Detections.usual_nms(), Nms::None);
+    let tensors = [
+        Tensor::new("boxes", &[2, 4], &LEFT.repeat(2)),
+        integers("labels", TensorType::Int64, &[2], &[1, 1]),
+        Tensor::new("scores", &[2], &[0.5, 0.75]),
+    ];
+    for (nms, left) in [(Nms::None, 2), (Nms::ClassWise, 1)] {
+        assert_eq!(found(&tensors, None, &Hints::default(), nms).0.len(), left);
+    }
+}
+
+#[test]
+fn rows_of_six_or_seven_numbers_are_read_in_the_order_that_names_or_the_sidecar_tell() {
+    let rows = |place: [usize; 3], columns: usize| -> Vec<f32> {
+        let all = [(RIGHT, 0.5, 0.0), (LEFT, 0.75, 2.0), (RIGHT, 0.125, 1.0)];
+        let row = |(b, score, class): &([f32; 4], f32, f32)| {
+            let mut row = vec![0.0; columns];
+            row[place[0]..place[0] + 4].copy_from_slice(b);
+            (row[place[1]], row[place[2]]) = (*score, *class);
+            row
+        };
+        all.iter().flat_map(row).collect()
+    };
+    let hinted = |format| Hints { row_format: Some(format), ..Hints::default() };
+    let paddle = rows([2, 1, 0], 6);
+    let count = integers("multiclass_nms3_0.tmp_2", TensorType::Int32, &[1], &[3]);
+    let named = [Tensor::new("multiclass_nms3_0.tmp_0", &[3, 6], &paddle), count.clone()];
+    assert_eq!(found(&named, None, &Hints::default(), Nms::None).0, expected());
+    let unnamed = [Tensor::new("o", &[3, 6], &paddle), count];
+    assert_eq!(found(&unnamed, None, &hinted(RowFormat::ClassScoreBox), Nms::None).0, expected());
+    let usual = [Tensor::new("o", &[3, 6], &rows([0, 4, 5], 6))];
+    assert_eq!(found(&usual, None, &hinted(RowFormat::BoxScoreClass), Nms::None).0, expected());
+    let seven = [Tensor::new("output", &[3, 7], &rows([1, 6, 5], 7))];
+    assert_eq!(found(&seven, None, &hinted(RowFormat::BatchBoxClassScore), Nms::None).0, expected());
+    for (tensors, kind) in [(&unnamed[..], None), (&seven, Some(DecoderKind::EndToEnd))] {
+        let error = choose(&descs(tensors), INPUT, kind, &Hints::default()).unwrap_err();
+        assert!(matches!(error, DetectError::RowFormat { .. }), "{error}");
+        assert!(error.to_string().contains("\"class-score-box\" for PaddleDetection"), "{error}");
+    }
+    let v8 = "o:float32:1x84x8400".parse::<TensorDesc>().unwrap();
+    let error = choose(&[v8], [640, 640], None, &hinted(RowFormat::ClassScoreBox)).unwrap_err();
+    assert!(error.to_string().contains("'row format' does not apply to decoder yolov8"), "{error}");
+}

@@ -1,0 +1,94 @@
+//! What can be wrong with outputs or parameters.
+
+use crate::device::DeviceError;
+
+/// Outputs or parameters that cannot be worked with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeypointsError {
+    /// Another element type.
+    #[error("output '{0}' must be float16 or float32; choose another output of the model or dequantise it")]
+    Type(String),
+    /// Not a vector a point.
+    #[error("SimCC output '{0}' must have the dimensions 1xKxW: W scores along an axis for each of K points")]
+    SimccShape(String),
+    /// The outputs have different numbers of points.
+    #[error(
+        "the SimCC outputs '{x}' and '{y}' have {of_x} and {of_y} points; name the two that belong together in the \
+         sidecar's [peaks]: simcc-x and simcc-y"
+    )]
+    SimccPoints {
+        /// The output along x.
+        x: String,
+        /// The output along y.
+        y: String,
+        /// How many points the one along x has.
+        of_x: usize,
+        /// How many points the one along y has.
+        of_y: usize,
+    },
+    /// The pixels of the two axes are split differently.
+    #[error(
+        "the SimCC outputs '{x}' and '{y}' split the pixels of the {width}x{height} input into {of_x} and {of_y} cells, \
+         where both axes should have the same number for each pixel. If the outputs are in the other order, name them in \
+         the sidecar's [peaks]: simcc-x and simcc-y"
+    )]
+    Split {
+        /// The output along x.
+        x: String,
+        /// The output along y.
+        y: String,
+        /// The input's width.
+        width: usize,
+        /// The input's height.
+        height: usize,
+        /// Cells of a pixel along x.
+        of_x: String,
+        /// Cells of a pixel along y.
+        of_y: String,
+    },
+    /// Not coordinates a point.
+    #[error(
+        "output '{0}' must have the dimensions 1xKx2, 1xKx3 or 1x1xKx3: two coordinates, and mostly a score, for each of K \
+         points"
+    )]
+    PointsShape(String),
+    /// Not points, a box and a score an instance.
+    #[error(
+        "output '{0}' must have the dimensions 1xNxV with V = 3*K + 5: two coordinates and a score for each of K points, a \
+         box and a score"
+    )]
+    InstancesShape(String),
+    /// A dimension or size of 0.
+    #[error("output '{0}' of a model with a {1}x{2} input has a size of 0; give every size at least 1")]
+    Empty(String, usize, usize),
+    /// Outputs other than those that were announced.
+    #[error(
+        "an output '{got}' arrived where '{declared}' was announced; renegotiate with the new dimensions"
+    )]
+    Changed {
+        /// What came.
+        got: String,
+        /// What was announced.
+        declared: String,
+    },
+    /// Fewer rows than a batch has.
+    #[error(
+        "output '{got}' does not hold the {wanted} rows of the batch; hand over one with that many along its first \
+         dimension"
+    )]
+    Rows {
+        /// What came.
+        got: String,
+        /// How many rows it is to hold.
+        wanted: usize,
+    },
+    /// A threshold that is not a number.
+    #[error("a threshold of NaN finds nothing; set a number, for scores one between 0 and 1")]
+    Threshold,
+    /// More than the GPU's side counts.
+    #[error("output '{0}' has 2^31 values or more in a batch; use smaller batches, or compute on the CPU")]
+    TooLarge(String),
+    /// The GPU failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}

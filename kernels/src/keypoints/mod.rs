@@ -1,0 +1,28 @@
+//! Keypoints of networks that draw no confidence maps.
+//!
+//! | | the network's outputs | result |
+//! |---|---|---|
+//! | [`SimccReader`] | two vectors of scores a point, one along each axis of the input: SimCC (Li et al., ECCV 2022), as RTMPose and DWPose | points |
+//! | [`PointReader`] | coordinates, and mostly a score, of each point of one person: MoveNet, regression heads | points |
+//! | [`InstanceReader`] | the same of several people, each with a box and a score: MoveNet MultiPose | instances |
+//!
+//! [`CudaSimcc`], [`CudaPointReader`] and [`CudaInstanceReader`] read outputs that lie on the GPU. The maxima of SimCC are
+//! found there; coordinates are results already, some hundred bytes a frame, so they are brought to the host and read by
+//! the CPU's own code.
+
+mod cuda;
+mod error;
+mod instances;
+mod params;
+mod points;
+mod regressed;
+mod simcc;
+#[cfg(test)]
+mod tests;
+
+pub use cuda::{CudaInstanceReader, CudaPointReader, CudaSimcc};
+pub use error::KeypointsError;
+pub use instances::{Instance, InstanceReader};
+pub use params::{CoordinateParams, SimccParams};
+pub use points::PointReader;
+pub use simcc::SimccReader;

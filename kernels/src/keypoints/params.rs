@@ -1,0 +1,51 @@
+//! How keypoints are read.
+
+use crate::detect::AxisOrder;
+use crate::peaks::{Activation, Grid};
+
+/// How the two outputs of SimCC are read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SimccParams {
+    /// The least score of a point, in activated units. A score of 0 or less is never a point, as in mmpose, unless there is
+    /// an activation.
+    pub threshold: f32,
+    /// What makes scores of the outputs' values.
+    pub activation: Activation,
+    /// Where the cells lie along each axis of the input, of which each pixel is split into the same number of cells.
+    /// [`Grid::Strided`] is mmpose's: cell `i` is pixel `i / ratio`.
+    pub grid: Grid,
+}
+
+impl Default for SimccParams {
+    fn default() -> Self {
+        Self { threshold: 0.3, activation: Activation::None, grid: Grid::Strided }
+    }
+}
+
+/// How coordinates are read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoordinateParams {
+    /// The least score of a point, in activated units.
+    pub threshold: f32,
+    /// What makes scores of the output's values: those of points and of instances.
+    pub activation: Activation,
+    /// Whether coordinates are fractions of the input's width and height instead of its pixels. Both are continuous: 0 is
+    /// the edge of the first pixel.
+    pub normalized: bool,
+    /// Which coordinate comes first; of boxes, too.
+    pub order: AxisOrder,
+    /// The least score of an instance, in activated units.
+    pub min_score: f32,
+}
+
+impl Default for CoordinateParams {
+    fn default() -> Self {
+        Self {
+            threshold: 0.3,
+            activation: Activation::None,
+            normalized: true,
+            order: AxisOrder::Xy,
+            min_score: 0.25,
+        }
+    }
+}

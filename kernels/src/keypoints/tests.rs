@@ -1,0 +1,235 @@
+//! Against values calculated by hand from the definitions of mmpose (`get_simcc_maximum`, `SimCCLabel.decode`) and MoveNet
+//! (the model cards of its single-pose and multi-pose networks).
+
+use half::f16;
+
+use super::*;
+use crate::detect::AxisOrder;
+use crate::geometry::{Affine, Rect};
+use crate::group::Keypoint;
+use crate::peaks::{Activation, Grid, Outcome, Peak};
+use crate::tensor::{TensorDesc, TensorType, TensorView};
+
+const FLOAT: TensorType = TensorType::Float32;
+
+/// Vectors of `cells` scores of 0.01, but for the given (cell, score) pairs of each.
+fn vectors(cells: usize, scores: &[&[(usize, f32)]]) -> Vec<f32> {
+    let vector = |high: &&[(usize, f32)]| {
+        let mut vector = vec![0.01; cells];
+        high.iter().for_each(|(cell, score)| vector[*cell] = *score);
+        vector
+    };
+    scores.iter().flat_map(vector).collect()
+}
+
+fn simcc(
+    [x, y]: [&[f32]; 2],
+    points: usize,
+    input: [usize; 2],
+    params: SimccParams,
+    to_frame: &Affine,
+) -> (Vec<Peak>, Outcome) {
+    let dims = [[1, points, x.len() / points], [1, points, y.len() / points]];
+    let [of_x, of_y] = ["simcc_x", "simcc_y"].map(|name| name.to_owned());
+    let descs = [TensorDesc::fixed(&of_x, FLOAT, &dims[0]), TensorDesc::fixed(&of_y, FLOAT, &dims[1])];
+    let mut reader = SimccReader::new(&descs[0], &descs[1], input, params).unwrap();
+    let view = |name, dims, data| TensorView::new(name, FLOAT, dims, bytemuck::cast_slice(data)).unwrap();
+    let mut peaks = vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }];
+    let outcome =
+        reader.run(&view(&of_x, &dims[0], x), &view(&of_y, &dims[1], y), to_frame, &mut peaks).unwrap();
+    (peaks, outcome)
+}
+
+#[test]
+fn simcc_points_are_the_maxima_over_the_split_ratio() {
+    // RTMPose's 192x256 with two cells a pixel. mmpose: argmax / 2, where pixels are counted from their centres, which lie
+    // half a pixel further here.
+    let x = vectors(384, &[&[(100, 0.9)], &[(31, 0.4), (32, 0.8)], &[(383, 0.5)]]);
+    let y = vectors(512, &[&[(301, 0.7)], &[(10, 0.95), (11, 0.95)], &[(0, 0.6)]]);
+    let letterbox = Affine::upright([2.0, 3.0], [-5.0, 7.0]);
+    let (peaks, outcome) = simcc([&x, &y], 3, [192, 256], SimccParams::default(), &letterbox);
+    let peak = |channel, x: f32, y: f32, score| Peak { channel, x: 2.0 * x - 5.0, y: 3.0 * y + 7.0, score };
+    // The score is the smaller maximum; of equals the first cell counts.
+    assert_eq!(peaks, [peak(0, 50.5, 151.0, 0.7), peak(1, 16.5, 5.5, 0.8), peak(2, 192.0, 0.5, 0.5)]);
+    assert_eq!(outcome, Outcome::default());
+}
+
+#[test]
+fn simcc_grids_place_cells_as_those_of_maps() {
+    let (x, y) = (vectors(64, &[&[(20, 0.9)]]), vectors(32, &[&[(31, 0.9)]]));
+    for (grid, at) in [
+        (Grid::Strided, (10.5, 16.0)),
+        (Grid::CellCentres, (10.25, 15.75)),
+        // From the first to the last pixel: 31 / 63 and 15 / 31 of a pixel a cell.
+        (Grid::Udp, (20.0 * 31.0 / 63.0 + 0.5, 15.5)),
+    ] {
+        let params = SimccParams { grid, ..SimccParams::default() };
+        let (peaks, _) = simcc([&x, &y], 1, [32, 16], params, &Affine::IDENTITY);
+        assert!((peaks[0].x - at.0).abs() < 1e-5 && (peaks[0].y - at.1).abs() < 1e-5, "{grid:?}: {peaks:?}");
+    }
+}
+
+#[test]
+fn simcc_points_without_a_positive_maximum_on_both_axes_are_none() {
+    let dark = [-1.0f32; 8];
+    let mut x = [dark, dark, dark].concat();
+    let y = [vectors(8, &[&[(1, 0.9)]]), dark.to_vec(), vectors(8, &[&[(2, 0.2)]])].concat();
+    x[16] = 0.5;
+    let none = SimccParams { threshold: -5.0, ..SimccParams::default() };
+    let (peaks, _) = simcc([&x, &y], 3, [4, 4], none, &Affine::IDENTITY);
+    assert_eq!(peaks, [Peak { channel: 2, x: 0.5, y: 1.5, score: 0.2 }]);
+    let (peaks, _) = simcc([&x, &y], 3, [4, 4], SimccParams::default(), &Affine::IDENTITY);
+    assert_eq!(peaks, [], "0.2 is below 0.3");
+    // Logits: the smaller of -1 and 0.9 is 0.2689 as a probability.
+    let logits = SimccParams { activation: Activation::Sigmoid, threshold: 0.26, ..none };
+    let (peaks, _) = simcc([&x, &y], 3, [4, 4], logits, &Affine::IDENTITY);
+    assert_eq!(peaks.len(), 3);
+    assert!((peaks[0].score - 0.268_941_4).abs() < 1e-6, "{peaks:?}");
+}
+
+#[test]
+fn simcc_scores_that_are_not_finite_count_and_hide_nothing() {
+    let mut x = vectors(8, &[&[(5, 0.6)], &[]]);
+    x[2] = f32::NAN;
+    x[3] = f32::INFINITY;
+    x[8..].fill(f32::NEG_INFINITY);
+    let y = vectors(8, &[&[(4, 0.5)], &[(4, 0.5)]]);
+    let (peaks, outcome) = simcc([&x, &y], 2, [4, 4], SimccParams::default(), &Affine::IDENTITY);
+    assert_eq!(peaks, [Peak { channel: 0, x: 3.0, y: 2.5, score: 0.5 }]);
+    assert_eq!(outcome, Outcome { non_finite: 10, truncated: 0 });
+}
+
+#[test]
+fn simcc_reads_half_precision_and_open_dimensions() {
+    let halves =
+        |values: &[f32]| values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect::<Vec<_>>();
+    let (x, y) = (halves(&vectors(8, &[&[(6, 0.5)]])), halves(&vectors(16, &[&[(9, 0.75)]])));
+    let [of_x, of_y] = ["x:float16:?x?x?", "y:float16:1x?x16"].map(|text| text.parse().unwrap());
+    let mut reader = SimccReader::new(&of_x, &of_y, [4, 8], SimccParams::default()).unwrap();
+    let view = |name, dims: &[usize], data| TensorView::new(name, TensorType::Float16, dims, data).unwrap();
+    let mut peaks = Vec::new();
+    let of_y = view("y", &[1, 1, 16], &y[..]);
+    reader.run(&view("x", &[1, 1, 8], &x), &of_y, &Affine::IDENTITY, &mut peaks).unwrap();
+    assert_eq!(peaks, [Peak { channel: 0, x: 3.5, y: 5.0, score: 0.5 }]);
+    let error = reader.run(&view("x", &[1, 2, 4], &x), &of_y, &Affine::IDENTITY, &mut peaks).unwrap_err();
+    assert!(matches!(error, KeypointsError::SimccPoints { of_x: 2, of_y: 1, .. }), "{error}");
+    assert_eq!(peaks, []);
+}
+
+#[test]
+fn simcc_outputs_that_do_not_belong_together_are_refused() {
+    let new = |x: &str, y: &str, params| {
+        SimccReader::new(&x.parse().unwrap(), &y.parse().unwrap(), [192, 256], params).unwrap_err()
+    };
+    let p = SimccParams::default();
+    let (x, y) = ("x:float32:1x17x384", "y:float32:1x17x512");
+    let error = new("x:float32:1x26x384", y, p).to_string();
+    assert!(error.contains("26 and 17 points") && error.contains("simcc-x"), "{error}");
+    let error = new(y, x, p).to_string();
+    assert!(error.contains("into 2.6667 and 1.5000 cells") && error.contains("192x256"), "{error}");
+    assert!(matches!(new("x:float32:1x17x400", y, p), KeypointsError::Split { .. }));
+    assert!(matches!(new("x:int64:1x17x384", y, p), KeypointsError::Type(_)));
+    assert!(matches!(new("x:float32:17x384", y, p), KeypointsError::SimccShape(_)));
+    assert!(matches!(new(x, "y:float32:4x17x512", p), KeypointsError::SimccShape(_)));
+    assert!(matches!(new(x, "y:float32:1x0x512", p), KeypointsError::Empty(..)));
+    let nan = SimccParams { threshold: f32::NAN, ..p };
+    assert_eq!(new(x, y, nan), KeypointsError::Threshold);
+}
+
+fn points(
+    text: &str,
+    data: &[f32],
+    input: [usize; 2],
+    params: CoordinateParams,
+    to_frame: &Affine,
+) -> (Vec<Peak>, Outcome) {
+    let desc: TensorDesc = text.parse().unwrap();
+    let dims: Vec<usize> = desc.dims.iter().map(|dim| dim.unwrap()).collect();
+    let view = TensorView::new(&desc.name, desc.ty, &dims, bytemuck::cast_slice(data)).unwrap();
+    let mut peaks = vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }];
+    let outcome = PointReader::new(&desc, input, params).unwrap().run(&view, to_frame, &mut peaks).unwrap();
+    (peaks, outcome)
+}
+
+#[test]
+fn movenets_points_are_fractions_of_the_input_y_first() {
+    let movenet = CoordinateParams { order: AxisOrder::Yx, ..CoordinateParams::default() };
+    let data = [0.25, 0.5, 0.9, 0.125, 0.75, 0.1, f32::NAN, 0.5, 0.9, 1.0, 0.0, 0.4];
+    let to_frame = Affine::upright([4.0, 4.0], [0.0, -96.0]);
+    let (peaks, outcome) = points("o:float32:1x1x4x3", &data, [192, 256], movenet, &to_frame);
+    // x is 0.5 * 192 * 4, y is 0.25 * 256 * 4 - 96.
+    let nose = Peak { channel: 0, x: 384.0, y: 160.0, score: 0.9 };
+    assert_eq!(peaks, [nose, Peak { channel: 3, x: 0.0, y: 928.0, score: 0.4 }]);
+    assert_eq!(outcome.non_finite, 1);
+}
+
+#[test]
+fn regressed_points_may_be_pixels_and_have_no_score() {
+    let pixels = CoordinateParams { normalized: false, ..CoordinateParams::default() };
+    let data = [10.5, 20.25, 30.0, 40.0];
+    let (peaks, _) = points("o:float32:1x2x2", &data, [192, 256], pixels, &Affine::IDENTITY);
+    assert_eq!(
+        peaks,
+        [
+            Peak { channel: 0, x: 10.5, y: 20.25, score: 1.0 },
+            Peak { channel: 1, x: 30.0, y: 40.0, score: 1.0 }
+        ]
+    );
+    // Three values, x first, the third a logit: 1 / (1 + e^-2).
+    let logits = CoordinateParams { activation: Activation::Sigmoid, ..CoordinateParams::default() };
+    let (peaks, _) = points("o:float32:1x1x3", &[0.5, 0.25, 2.0], [64, 32], logits, &Affine::IDENTITY);
+    assert_eq!((peaks[0].x, peaks[0].y), (32.0, 8.0));
+    assert!((peaks[0].score - 0.880_797).abs() < 1e-6, "{peaks:?}");
+}
+
+#[test]
+fn movenets_people_have_points_a_box_and_a_score() {
+    let movenet = CoordinateParams { order: AxisOrder::Yx, ..CoordinateParams::default() };
+    // Two points, then ymin, xmin, ymax, xmax and the score.
+    let person =
+        |y: f32, score: f32| vec![y, 0.5, 0.8, y + 0.25, 0.5, 0.1, y - 0.125, 0.25, y + 0.5, 0.75, score];
+    let mut broken = person(0.25, 0.9);
+    broken[6] = f32::NAN;
+    let data = [person(0.25, 0.5), person(0.5, 0.75), person(0.25, 0.2), broken].concat();
+    let desc: TensorDesc = "o:float32:1x4x11".parse().unwrap();
+    let mut reader = InstanceReader::new(&desc, [128, 64], movenet).unwrap();
+    assert_eq!(reader.points(), Some(2));
+    let view = TensorView::new("o", FLOAT, &[1, 4, 11], bytemuck::cast_slice(&data)).unwrap();
+    let mut instances = Vec::new();
+    let to_frame = Affine::upright([2.0, 2.0], [10.0, 0.0]);
+    let outcome = reader.run(&view, &to_frame, &mut instances).unwrap();
+    assert_eq!(outcome, Outcome { non_finite: 1, truncated: 0 });
+    // The best first; 0.2 is below the least score.
+    let [first, second] = &instances[..] else { panic!("{instances:?}") };
+    assert_eq!((first.pose.score, second.pose.score), (0.75, 0.5));
+    let nose = Keypoint { x: 0.5 * 256.0 + 10.0, y: 0.5 * 128.0, score: 0.8 };
+    assert_eq!(first.pose.points, [Some(nose), None]);
+    assert_eq!(first.rect, Rect { x: 74.0, y: 48.0, w: 128.0, h: 80.0 });
+    assert_eq!(second.rect, Rect { x: 74.0, y: 16.0, w: 128.0, h: 80.0 });
+}
+
+#[test]
+fn coordinates_of_another_shape_are_refused() {
+    let p = CoordinateParams::default();
+    let of_points = |text: &str| PointReader::new(&text.parse().unwrap(), [192, 192], p).map(|r| r.points());
+    assert_eq!(of_points("o:float32:1x1x17x3"), Ok(Some(17)));
+    assert_eq!(of_points("o:float16:?x?x2"), Ok(None));
+    for text in
+        ["o:float32:1x17x4", "o:float32:17x3", "o:float32:1x2x17x3", "o:float32:1x17x?", "o:float32:2x17x3"]
+    {
+        assert!(matches!(of_points(text), Err(KeypointsError::PointsShape(_))), "{text}");
+    }
+    let of_instances =
+        |text: &str| InstanceReader::new(&text.parse().unwrap(), [192, 192], p).map(|r| r.points());
+    assert_eq!(of_instances("o:float32:1x6x56"), Ok(Some(17)));
+    for text in ["o:float32:1x6x57", "o:float32:1x6x5", "o:float32:6x56", "o:float32:1x6x?"] {
+        assert!(matches!(of_instances(text), Err(KeypointsError::InstancesShape(_))), "{text}");
+    }
+    assert!(matches!(of_points("o:int32:1x17x3"), Err(KeypointsError::Type(_))));
+    assert!(matches!(of_points("o:float32:1x0x3"), Err(KeypointsError::Empty(..))));
+    let mut reader = PointReader::new(&"o:float32:1x17x3".parse().unwrap(), [192, 192], p).unwrap();
+    let data = [0u8; 16 * 3 * 4];
+    let view = TensorView::new("o", FLOAT, &[1, 16, 3], &data).unwrap();
+    let error = reader.run(&view, &Affine::IDENTITY, &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, KeypointsError::Changed { .. }), "{error}");
+}

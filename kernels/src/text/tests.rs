@@ -1,0 +1,103 @@
+//! Against paths written down by hand. Confidences within 1e-6: means of a few float32 values.
+
+use half::f16;
+
+use super::*;
+
+/// Scores in which each step's symbol has its confidence, and the others share the rest.
+fn scores(steps: &[(u32, f32)], symbols: usize) -> Vec<f32> {
+    let step = |(symbol, confidence): &(u32, f32)| {
+        let rest = (1.0 - confidence) / (symbols as f32 - 1.0);
+        let mut row = vec![rest; symbols];
+        row[*symbol as usize] = *confidence;
+        row
+    };
+    steps.iter().flat_map(step).collect()
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn read(values: &[f32], symbols: usize, activation: Activation) -> (Line, Outcome) {
+    let dims = [1, values.len() / symbols, symbols];
+    let data = floats(values);
+    let view = TensorView::new("text", TensorType::Float32, &dims, &data).unwrap();
+    let desc = TensorDesc::fixed("text", TensorType::Float32, &dims);
+    Reader::new(&desc, activation).unwrap().run(&view).unwrap()
+}
+
+#[track_caller]
+fn assert_line(got: &Line, symbols: &[u32], confidence: f32) {
+    assert_eq!(got.symbols, symbols);
+    assert!((got.confidence - confidence).abs() < 1e-6, "{} is not {confidence}", got.confidence);
+}
+
+#[test]
+fn repeated_symbols_are_one_and_a_blank_between_them_makes_them_two() {
+    for (path, symbols) in [
+        (&[1, 1, 2, 2, 2][..], &[1, 2][..]),
+        (&[0, 1, 0, 1, 1, 0, 0], &[1, 1]),
+        (&[1, 2, 1], &[1, 2, 1]),
+        (&[3], &[3]),
+        (&[0, 0, 0], &[]),
+    ] {
+        let steps: Vec<_> = path.iter().map(|symbol| (*symbol, 0.75)).collect();
+        let (line, outcome) = read(&scores(&steps, 4), 4, Activation::None);
+        assert_line(&line, symbols, if symbols.is_empty() { 0.0 } else { 0.75 });
+        assert_eq!(outcome.non_finite, 0);
+    }
+}
+
+#[test]
+fn the_confidence_is_the_mean_of_the_steps_that_are_kept() {
+    // Blanks and repetitions do not count: (0.5 + 0.75 + 0.875) / 3.
+    let steps = [(0, 1.0), (2, 0.5), (2, 1.0), (0, 0.9), (2, 0.75), (1, 0.875), (1, 0.6)];
+    let (line, _) = read(&scores(&steps, 3), 3, Activation::None);
+    assert_line(&line, &[2, 2, 1], 0.708_333_3);
+    // Logits of probabilities 0.25 and 0.75.
+    let logits = [0.0, 3f32.ln(), 0.0, 3f32.ln(), 3f32.ln(), 0.0];
+    let (line, _) = read(&logits, 2, Activation::Softmax);
+    assert_line(&line, &[1], 0.75);
+}
+
+#[test]
+fn of_equal_scores_the_first_symbol_counts_and_steps_without_a_number_are_blank() {
+    let (line, outcome) =
+        read(&[0.2, 0.4, 0.4, f32::NAN, f32::NAN, f32::INFINITY, 0.1, 0.8, f32::NAN], 3, Activation::None);
+    assert_line(&line, &[1, 1], 0.6);
+    assert_eq!(outcome.non_finite, 4);
+}
+
+#[test]
+fn half_precision_is_read() {
+    let values = scores(&[(1, 0.75), (0, 0.75), (2, 0.5)], 3);
+    let data: Vec<u8> = values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
+    let view = TensorView::new("text", TensorType::Float16, &[1, 3, 3], &data).unwrap();
+    let desc = "text:float16:?x?x3".parse().unwrap();
+    let (line, _) = Reader::new(&desc, Activation::None).unwrap().run(&view).unwrap();
+    assert_line(&line, &[1, 2], 0.625);
+}
+
+#[test]
+fn what_is_no_row_of_scores_for_each_step_is_refused_with_a_sentence() {
+    for (text, right) in [
+        ("x:float32:1x40x97", true),
+        ("x:float16:?x?x97", true),
+        ("x:float32:1x97", false),
+        ("x:uint8:1x40x97", false),
+        ("x:float32:2x40x97", false),
+        ("x:float32:1x40x0", false),
+        ("x:float32:1x1x40x97", false),
+    ] {
+        match Reader::new(&text.parse().unwrap(), Activation::None) {
+            Ok(_) => assert!(right, "{text}"),
+            Err(e) => assert!(!right && e.to_string().contains(text), "{e}"),
+        }
+    }
+    let mut reader = Reader::new(&"x:float32:1x?x4".parse().unwrap(), Activation::None).unwrap();
+    let data = floats(&[0.0; 10]);
+    let view = TensorView::new("x", TensorType::Float32, &[1, 2, 5], &data).unwrap();
+    let error = reader.run(&view).unwrap_err().to_string();
+    assert_eq!(error, "the scores came as 'x:float32:1x2x5', but 'x:float32:1x?x4' was announced");
+}

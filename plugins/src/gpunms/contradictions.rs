@@ -1,0 +1,156 @@
+//! Chooses the decoder with what the model says about itself, and without what the outputs' shapes contradict.
+
+use cudainfer_kernels::detect::{self as kernels, DetectError};
+
+use super::settings::Settings;
+use crate::caps::ModelOutputs;
+use crate::decoding::reading::decoding_origin;
+use crate::model::enums::detection::Decoder;
+use crate::model::{Group, ModelInfo};
+
+/// A decoder, and what is left of what the model says.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub decoder: kernels::Decoder,
+    pub info: ModelInfo,
+    /// A sentence about words that were left out, or that are doubtful.
+    pub warning: Option<String>,
+}
+
+/// What may be left out, the least that explains a contradiction first. The names of classes are what is wrong last, because
+/// without their number the shapes say less.
+const LEFT_OUT: [&[Group]; 7] = [
+    &[Group::Decoding],
+    &[Group::Keypoints],
+    &[Group::Labels],
+    &[Group::Decoding, Group::Keypoints],
+    &[Group::Decoding, Group::Labels],
+    &[Group::Keypoints, Group::Labels],
+    &[Group::Decoding, Group::Keypoints, Group::Labels],
+];
+
+/// Chooses the decoder. Words of the model's maker that no decoder fits are left out, if another one then fits well.
+///
+/// # Errors
+/// A sentence: nothing fits, or more than one decoder.
+pub(super) fn choose(settings: &Settings, model: &ModelOutputs, info: &ModelInfo) -> Result<Choice, String> {
+    // A decoder that the user names has its own format of boxes and scores.
+    let info = match settings.named_decoder() {
+        Some(kind) if info.output.decoder.and_then(Decoder::kernel) != Some(kind) => {
+            info.without(&[Group::Decoding])
+        }
+        _ => info.clone(),
+    };
+    let attempt = |info: &ModelInfo| {
+        kernels::choose(&model.outputs, model.input, settings.decoder(info), &settings.hints(info))
+    };
+    let unsupported = info.unsupported().filter(|_| settings.named_decoder().is_none());
+    let error = match attempt(&info) {
+        Ok(decoder) => {
+            let warning = unsupported.map(|(origin, layout)| {
+                format!(
+                    "{origin} names {layout} for the outputs, which no decoder reads; their shapes look like {}'s, so they \
+                     are read as that. Set decoder, or decoder in the sidecar, if that is right",
+                    decoder.kind()
+                )
+            });
+            return Ok(Choice { decoder, info, warning });
+        }
+        Err(error) => error,
+    };
+    if let Some((origin, layout)) = unsupported {
+        return Err(format!(
+            "{} ({origin} names {layout} for them, which no decoder reads)",
+            words(&info, &error)
+        ));
+    }
+    for groups in LEFT_OUT {
+        if !groups.iter().all(|group| info.declares(*group)) {
+            continue;
+        }
+        let without = info.without(groups);
+        let Ok(decoder) = attempt(&without) else { continue };
+        if !decoder.is_proven() {
+            continue;
+        }
+        let claims: Vec<_> = groups.iter().map(|group| claim(&info, *group)).collect();
+        let classes = decoder.classes().map_or_else(String::new, |count| format!(" with {}", classes(count)));
+        let warning = format!(
+            "{}, which does not fit the outputs: it is left out. They are read as {}{classes}",
+            claims.join(" and "),
+            decoder.kind()
+        );
+        return Ok(Choice { decoder, info: without, warning: Some(warning) });
+    }
+    Err(words(&info, &error))
+}
+
+/// What the model's maker says about a group.
+fn claim(info: &ModelInfo, group: Group) -> String {
+    let origin = info.origin(group).map(ToString::to_string).unwrap_or_default();
+    let output = &info.output;
+    match group {
+        Group::Labels => format!("{origin} names {}", classes(output.labels.len())),
+        Group::Keypoints => {
+            let points = output.keypoints.unwrap_or(info.skeleton.points.len());
+            format!("{origin} says that objects have {points} keypoints")
+        }
+        _ => {
+            let decoder = output.decoder.and_then(Decoder::kernel);
+            format!(
+                "{origin} says that the decoder is {}",
+                decoder.map_or("another", kernels::DecoderKind::name)
+            )
+        }
+    }
+}
+
+fn classes(count: usize) -> String {
+    if count == 1 { "1 class".into() } else { format!("{count} classes") }
+}
+
+fn words(info: &ModelInfo, error: &DetectError) -> String {
+    match (info.output.keypoints, info.skeleton.points.len()) {
+        (None, points @ 1..)
+            if !matches!(
+                error,
+                DetectError::Keypoints { .. } | DetectError::Classifier { .. } | DetectError::Maps { .. }
+            ) =>
+        {
+            format!(
+                "{error} (the sidecar's [skeleton] has {points} points, so as many keypoints are expected)"
+            )
+        }
+        _ => error.to_string(),
+    }
+}
+
+impl Choice {
+    /// With the usual name of the only class of a decoder that has one, where nobody names it.
+    pub fn named(self) -> Self {
+        match self.decoder.kind().usual_label() {
+            Some(label) if self.info.output.labels.is_empty() => {
+                Self { info: self.info.with_label(label), ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// In words, as in "decoder yolov8 from the sidecar, 80 classes".
+    pub fn reading(&self, settings: &Settings, model: &ModelOutputs) -> String {
+        let decoder = &self.decoder;
+        let shapes: Vec<_> = model.outputs.iter().map(ToString::to_string).collect();
+        let origin = decoding_origin(&self.info, settings.named_decoder().is_some(), &shapes.join(", "));
+        let classes = decoder.classes().map_or_else(|| "classes unknown".into(), classes);
+        let points = match decoder.keypoints() {
+            0 => String::new(),
+            points => format!(", {points} keypoints"),
+        };
+        format!("decoder {}{origin}, {classes}{points}", decoder.kind())
+    }
+
+    /// The decoder as a value of the property.
+    pub fn value(&self) -> Option<Decoder> {
+        crate::nick::from_nick(self.decoder.kind().name())
+    }
+}

@@ -1,0 +1,141 @@
+//! libreyolo's exporter writes `model_family`, `task`, `names` (JSON, with numbers as keys), `model_size`, `imgsz_h` and `imgsz_w`.
+//! How a family prepares its input and what its outputs are is a matter of its code (libreyolo/models/FAMILY/utils.py).
+
+use super::source::Declared;
+use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, height_and_width, names, normalize};
+use crate::model::enums::detection::Decoder;
+use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
+use crate::model::onnx::Metadata;
+use crate::model::origin::Source;
+use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+
+pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
+    let family = metadata.get("model_family")?;
+    metadata.get("libreyolo_version")?;
+    let json = |key| metadata.get(key).and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let mut declared = Declared::new(Source::Metadata, "libreyolo");
+    let words = &mut declared.words;
+    words.output.labels = json("names").as_ref().and_then(names).unwrap_or_default();
+    let sides = [json("imgsz_h"), json("imgsz_w")].map(|side| side.as_ref().and_then(height_and_width));
+    if let [Some([height, _]), Some([width, _])] = sides {
+        (words.input.width, words.input.height) = (Some(width), Some(height));
+    }
+    let task = metadata.get("task").unwrap_or("detect");
+    if task != "detect" {
+        declared.unsupported = Some(format!("{} for task '{}'", brief(family), brief(task)));
+        return Some(declared);
+    }
+    let (input, output) = (&mut words.input, &mut words.output);
+    input.channels = Some(ChannelOrder::Rgb);
+    input.resize = Some(Resize::Stretch);
+    match family {
+        "yolox" => {
+            (input.channels, input.resize, input.padding) =
+                (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
+            normalize(input, 1.0, None, None);
+        }
+        "yolo9" => {
+            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(114));
+            normalize(input, 1.0 / 255.0, None, None);
+            (output.decoder, output.box_format) = (Some(Decoder::Yolov8), Some(BoxFormat::Corners));
+        }
+        "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "deim" | "deimv2" | "rfdetr" | "lwdetr" | "detr"
+        | "deformable_detr" | "dinodetr" => {
+            // OpenCV resizes for the first three, Pillow for the others.
+            if !matches!(family, "rtdetr" | "rtdetrv2" | "rfdetr") {
+                input.interpolation = Some(Interpolation::PilBilinear);
+            }
+            let is_normalized = match family {
+                "rfdetr" | "lwdetr" | "detr" | "deformable_detr" | "dinodetr" => true,
+                // Those with DINO's backbone.
+                "deimv2" => matches!(metadata.get("model_size"), Some("s" | "m" | "l" | "x")),
+                _ => false,
+            };
+            let [mean, std] =
+                [IMAGENET_MEAN, IMAGENET_STD].map(|values| is_normalized.then(|| values.to_vec()));
+            normalize(input, 1.0 / 255.0, mean, std);
+            output.decoder = Some(Decoder::Queries);
+            if family == "detr" {
+                output.activation = Some(Activation::Softmax);
+                output.background = Some(Background::Last);
+            } else {
+                output.activation = Some(Activation::Sigmoid);
+            }
+        }
+        other => {
+            (input.channels, input.resize) = (None, None);
+            declared.unsupported = Some(format!("family '{}'", brief(other)));
+        }
+    }
+    Some(declared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(family: &str, task: &str, names: &str) -> Option<Declared> {
+        let entries = [
+            ("model_family", family),
+            ("libreyolo_version", "1.0"),
+            ("task", task),
+            ("names", names),
+            ("imgsz_h", "320"),
+            ("imgsz_w", "640"),
+        ];
+        let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        read(&Metadata { entries, ..Metadata::default() })
+    }
+
+    #[test]
+    fn families_are_prepared_as_their_own_code_does() {
+        let yolox = declared("yolox", "detect", "{\"0\": \"person\", \"1\": \"car\"}").unwrap().words;
+        assert_eq!(
+            (yolox.input.channels, yolox.input.scale, yolox.input.padding),
+            (Some(ChannelOrder::Bgr), Some(1.0), Some(114))
+        );
+        assert_eq!((yolox.input.height, yolox.input.width), (Some(320), Some(640)));
+        assert_eq!(yolox.output.labels, ["person", "car"]);
+        let yolo9 = declared("yolo9", "detect", "{}").unwrap().words;
+        assert_eq!(
+            (yolo9.output.decoder, yolo9.output.box_format),
+            (Some(Decoder::Yolov8), Some(BoxFormat::Corners))
+        );
+        let rfdetr = declared("rfdetr", "detect", "{}").unwrap().words;
+        assert_eq!(
+            (rfdetr.input.resize, rfdetr.input.mean),
+            (Some(Resize::Stretch), Some(IMAGENET_MEAN.to_vec()))
+        );
+        assert_eq!(
+            (rfdetr.output.decoder, rfdetr.output.activation),
+            (Some(Decoder::Queries), Some(Activation::Sigmoid))
+        );
+        assert_eq!(rfdetr.input.interpolation, None);
+        let dfine = declared("dfine", "detect", "{}").unwrap().words;
+        assert_eq!(
+            (dfine.input.mean, dfine.input.interpolation, dfine.output.activation),
+            (None, Some(Interpolation::PilBilinear), Some(Activation::Sigmoid))
+        );
+        let detr = declared("detr", "detect", "{}").unwrap().words;
+        assert_eq!(detr.input.std, Some(IMAGENET_STD.to_vec()));
+        assert_eq!(
+            (detr.output.decoder, detr.output.activation, detr.output.background),
+            (Some(Decoder::Queries), Some(Activation::Softmax), Some(Background::Last))
+        );
+        for (size, mean) in [("s", Some(IMAGENET_MEAN.to_vec())), ("n", None)] {
+            let entries = [("model_family", "deimv2"), ("libreyolo_version", "1.6"), ("model_size", size)];
+            let entries = entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+            let words = read(&Metadata { entries, ..Metadata::default() }).unwrap().words;
+            assert_eq!((words.input.mean, words.output.decoder), (mean, Some(Decoder::Queries)), "{size}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_kept_as_a_word() {
+        for (family, task) in [("yolo9", "pose"), ("picodet", "detect"), ("\u{7}", "detect")] {
+            let other = declared(family, task, "[1, 2").unwrap();
+            assert!(other.unsupported.is_some() && other.words.output.decoder.is_none(), "{family}");
+            assert!(other.words.output.labels.is_empty());
+        }
+    }
+}

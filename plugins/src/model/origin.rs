@@ -1,0 +1,196 @@
+//! Where what is known about a model comes from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::Skeleton;
+use super::sidecar::{Output, Sidecar};
+
+/// Who says something about a model; the first that says anything about a group of keys counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A property of an element.
+    Property,
+    /// The sidecar.
+    Sidecar,
+    /// The metadata in the model's file.
+    Metadata,
+    /// A file beside the model, by whoever made the model.
+    FileBeside,
+    /// Nobody: it is what the shapes suggest, or the default.
+    #[default]
+    Assumed,
+}
+
+/// A source, and the program whose words they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Where it is written.
+    pub source: Source,
+    /// Whose words they are; empty for the user's.
+    pub maker: String,
+}
+
+impl Origin {
+    /// The user's own words, or nobody's.
+    pub fn of(source: Source) -> Self {
+        Self { source, maker: String::new() }
+    }
+
+    /// Whether the model's maker says it, not the user.
+    pub fn is_declared(&self) -> bool {
+        matches!(self.source, Source::Metadata | Source::FileBeside)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source {
+            Source::Property => write!(f, "a property"),
+            Source::Sidecar => write!(f, "the sidecar"),
+            Source::Metadata => write!(f, "the file's metadata ({})", self.maker),
+            Source::FileBeside => write!(f, "a file beside it ({})", self.maker),
+            Source::Assumed => write!(f, "an assumption"),
+        }
+    }
+}
+
+/// Keys of the sidecar that belong together: who says one of them says all, because they mean little without each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Width and height of the input.
+    Size,
+    /// The order of its channels.
+    Channels,
+    /// Scale, mean and std.
+    Normalization,
+    /// How the frame fills the input.
+    Resize,
+    /// How pixels are sampled.
+    Interpolation,
+    /// The bars of a letterbox.
+    Padding,
+    /// Decoder, format of boxes and scores, suppression.
+    Decoding,
+    /// Names of the classes.
+    Labels,
+    /// The number of keypoints, their names and edges.
+    Keypoints,
+    /// How a classifier's scores are read.
+    Classes,
+    /// How logits become masks.
+    Masks,
+}
+
+impl Group {
+    /// All of them, in the order of the sidecar.
+    pub const ALL: [Self; 11] = [
+        Self::Size,
+        Self::Channels,
+        Self::Normalization,
+        Self::Resize,
+        Self::Interpolation,
+        Self::Padding,
+        Self::Decoding,
+        Self::Labels,
+        Self::Keypoints,
+        Self::Classes,
+        Self::Masks,
+    ];
+
+    /// Those of the image input.
+    pub const INPUT: [Self; 6] =
+        [Self::Size, Self::Channels, Self::Normalization, Self::Resize, Self::Interpolation, Self::Padding];
+
+    /// Whether any of its keys is there.
+    pub fn is_set(self, words: &Sidecar) -> bool {
+        let Sidecar { input, output, skeleton, classify, segment, .. } = words;
+        match self {
+            Self::Size => input.width.is_some() || input.height.is_some(),
+            Self::Channels => input.channels.is_some(),
+            Self::Normalization => input.scale.is_some() || input.mean.is_some() || input.std.is_some(),
+            Self::Resize => input.resize.is_some() || input.crop_ratio.is_some(),
+            Self::Interpolation => input.interpolation.is_some(),
+            Self::Padding => input.padding.is_some(),
+            Self::Decoding => {
+                let Output { decoder, nms, strides, box_format, normalized, .. } = output;
+                let Output { activation, background, size_unit, axis_order, row_format, multi_label, .. } =
+                    output;
+                let Output { map_threshold, unclip_ratio, .. } = output;
+                decoder.is_some()
+                    || nms.is_some()
+                    || strides.is_some()
+                    || box_format.is_some()
+                    || normalized.is_some()
+                    || activation.is_some()
+                    || background.is_some()
+                    || size_unit.is_some()
+                    || axis_order.is_some()
+                    || row_format.is_some()
+                    || multi_label.is_some()
+                    || map_threshold.is_some()
+                    || unclip_ratio.is_some()
+            }
+            Self::Labels => !output.labels.is_empty() || output.labels_file.is_some(),
+            Self::Keypoints => output.keypoints.is_some() || *skeleton != Skeleton::default(),
+            Self::Classes => classify.activation.is_some() || classify.mode.is_some(),
+            Self::Masks => {
+                segment.mode.is_some() || segment.activation.is_some() || segment.background.is_some()
+            }
+        }
+    }
+
+    /// Copies its keys, whether they are there or not.
+    pub fn copy(self, from: &Sidecar, into: &mut Sidecar) {
+        let (input, output) = (&mut into.input, &mut into.output);
+        match self {
+            Self::Size => (input.width, input.height) = (from.input.width, from.input.height),
+            Self::Channels => input.channels = from.input.channels,
+            Self::Normalization => {
+                input.scale = from.input.scale;
+                input.mean.clone_from(&from.input.mean);
+                input.std.clone_from(&from.input.std);
+            }
+            Self::Resize => {
+                (input.resize, input.crop_ratio) = (from.input.resize, from.input.crop_ratio);
+            }
+            Self::Interpolation => input.interpolation = from.input.interpolation,
+            Self::Padding => input.padding = from.input.padding,
+            Self::Decoding => {
+                output.decoder = from.output.decoder;
+                output.nms = from.output.nms;
+                output.strides.clone_from(&from.output.strides);
+                output.box_format = from.output.box_format;
+                output.normalized = from.output.normalized;
+                output.activation = from.output.activation;
+                output.background = from.output.background;
+                output.size_unit = from.output.size_unit;
+                output.axis_order = from.output.axis_order;
+                output.row_format = from.output.row_format;
+                output.multi_label = from.output.multi_label;
+                output.map_threshold = from.output.map_threshold;
+                output.unclip_ratio = from.output.unclip_ratio;
+            }
+            Self::Labels => {
+                output.labels.clone_from(&from.output.labels);
+                output.labels_file.clone_from(&from.output.labels_file);
+            }
+            Self::Keypoints => {
+                output.keypoints = from.output.keypoints;
+                into.skeleton.clone_from(&from.skeleton);
+            }
+            Self::Classes => {
+                into.classify.activation = from.classify.activation;
+                into.classify.mode = from.classify.mode;
+            }
+            Self::Masks => {
+                into.segment.mode = from.segment.mode;
+                into.segment.activation = from.segment.activation;
+                into.segment.background = from.segment.background;
+            }
+        }
+    }
+}
+
+/// Who says what; groups that nobody says anything about are not there.
+pub type Origins = BTreeMap<Group, Origin>;

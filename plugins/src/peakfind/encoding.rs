@@ -1,0 +1,226 @@
+//! What the model's outputs hold, as properties and sidecar say it or as names and shapes tell it: confidence maps, SimCC's
+//! scores along each axis, or coordinates.
+
+use cudainfer_kernels::detect::AxisOrder;
+use cudainfer_kernels::keypoints::{CoordinateParams, InstanceReader, PointReader, SimccParams, SimccReader};
+use cudainfer_kernels::peaks::{Params, PeakFinder};
+use cudainfer_kernels::tensor::TensorDesc;
+
+use super::grouping::{Outputs, Plan};
+use crate::model::enums::peaks::{Encoding, Grouping};
+use crate::nick::nick;
+
+/// How the outputs are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Coding {
+    /// Confidence maps, and what says how their points are grouped.
+    Maps(Params),
+    /// The output along x and the one along y.
+    Simcc(SimccParams),
+    /// One output with the coordinates of an object's points.
+    Points(CoordinateParams),
+    /// One output with the coordinates of several objects' points, and their boxes.
+    Instances(CoordinateParams),
+}
+
+impl Coding {
+    /// What holds the points, to end a sentence with.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Maps(_) => "confidence maps",
+            Self::Simcc(_) => "SimCC",
+            Self::Points(_) => "coordinates",
+            Self::Instances(_) => "coordinates of several objects",
+        }
+    }
+}
+
+/// What was chosen.
+pub(super) struct Chosen {
+    pub coding: Coding,
+    pub plan: Plan,
+    /// Those that are read, in the order in which they are.
+    pub outputs: Vec<TensorDesc>,
+    /// A sentence, if something was not told but guessed.
+    pub guess: Option<String>,
+}
+
+/// Points of a person in COCO, as MoveNet gives them: expected of several people's coordinates without a skeleton.
+const POINTS: usize = 17;
+
+impl Outputs<'_> {
+    /// How the outputs of a network whose input is `input` (width, height) pixels are read and their points are grouped.
+    ///
+    /// # Errors
+    /// A sentence: an output is not there, or nothing says which of several it is, or the skeleton or the grouping does not
+    /// fit.
+    pub fn choose(&self, input: [usize; 2]) -> Result<Chosen, String> {
+        let Self { settings, info, .. } = *self;
+        let encoding = match (settings.encoding, info.peaks.encoding.unwrap_or_default()) {
+            (Encoding::Auto, Encoding::Auto) => self.recognised(input),
+            (Encoding::Auto, of_sidecar) => of_sidecar,
+            (set, _) => set,
+        };
+        let mut guess = None;
+        let (coding, outputs, points) = match encoding {
+            Encoding::Auto | Encoding::Maps => {
+                let (plan, outputs) = self.plan()?;
+                return Ok(Chosen { coding: Coding::Maps(settings.params(info)), plan, outputs, guess });
+            }
+            Encoding::Simcc => {
+                let ([x, y], guessed) = self.simcc(input)?;
+                guess = guessed;
+                let points = x.dims.get(1).copied().flatten();
+                (Coding::Simcc(settings.simcc(info)), vec![x, y], points)
+            }
+            Encoding::Points => {
+                let output = self.coordinates()?;
+                // MoveNet's has a dimension more.
+                let order = if output.dims.len() == 4 { AxisOrder::Yx } else { AxisOrder::Xy };
+                let params = settings.coordinates(info, order);
+                let reader = PointReader::new(output, input, params).map_err(|e| e.to_string())?;
+                (Coding::Points(params), vec![output], reader.points())
+            }
+            Encoding::Instances => {
+                let output = self.coordinates()?;
+                let params = settings.coordinates(info, AxisOrder::Yx);
+                let reader = InstanceReader::new(output, input, params).map_err(|e| e.to_string())?;
+                (Coding::Instances(params), vec![output], reader.points())
+            }
+        };
+        let named = info.skeleton.points.len();
+        if let (Some(points), Some(output)) =
+            (points.filter(|points| named > 0 && *points != named), outputs.first())
+        {
+            return Err(format!(
+                "the skeleton in the model's sidecar has {named} points, and the output '{}' gives {points}: name each of the \
+                 model's points, in its order",
+                output.name
+            ));
+        }
+        let plan = match (self.grouping(), encoding) {
+            (Grouping::Auto, Encoding::Instances) => Plan::Instances,
+            (Grouping::Auto | Grouping::Frame, Encoding::Simcc | Encoding::Points) => Plan::Frame,
+            (Grouping::Each, Encoding::Simcc | Encoding::Points) => Plan::Each,
+            (grouping, encoding) => {
+                return Err(format!(
+                    "grouping={} does not go with encoding={}, as which the outputs {} are read: leave grouping at auto, or \
+                     set encoding=maps if they are confidence maps",
+                    nick(grouping),
+                    nick(encoding),
+                    self.list()
+                ));
+            }
+        };
+        Ok(Chosen { coding, plan, outputs: outputs.into_iter().cloned().collect(), guess })
+    }
+
+    /// Maps, unless the outputs cannot be any and have the shape of something else.
+    fn recognised(&self, input: [usize; 2]) -> Encoding {
+        let Self { outputs, settings, info } = *self;
+        let peaks = &info.peaks;
+        if matches!(self.grouping(), Grouping::Paf | Grouping::Displacements) {
+            return Encoding::Maps;
+        }
+        if peaks.simcc_x.is_some() || peaks.simcc_y.is_some() {
+            return Encoding::Simcc;
+        }
+        let only = match (self.maps_name(), outputs) {
+            (Some(name), _) => outputs.iter().find(|output| output.name == name),
+            (None, [only]) => Some(only),
+            (None, _) => {
+                let named = self.only("simcc_x").is_some() && self.only("simcc_y").is_some();
+                let shaped = || matches!(self.by_shape(input), Some((_, true)));
+                return if named || shaped() { Encoding::Simcc } else { Encoding::Maps };
+            }
+        };
+        let Some(only) = only.filter(|only| PeakFinder::new(only, input, settings.params(info)).is_err())
+        else {
+            return Encoding::Maps;
+        };
+        let named = Some(info.skeleton.points.len()).filter(|points| *points > 0);
+        let coordinates = CoordinateParams::default();
+        let is_instances = || {
+            let points =
+                InstanceReader::new(only, input, coordinates).ok().and_then(|reader| reader.points());
+            points.is_some_and(|points| points == named.unwrap_or(POINTS))
+        };
+        match () {
+            () if PointReader::new(only, input, coordinates).is_ok() => Encoding::Points,
+            () if is_instances() => Encoding::Instances,
+            () => Encoding::Maps,
+        }
+    }
+
+    /// SimCC's outputs along x and along y, and a sentence if their order is a guess.
+    fn simcc(&self, input: [usize; 2]) -> Result<([&TensorDesc; 2], Option<String>), String> {
+        let peaks = &self.info.peaks;
+        let which = || {
+            format!(
+                "the model has the outputs {}: set simcc-x and simcc-y in the sidecar's [peaks] to those with the scores along \
+                 x and along y",
+                self.list()
+            )
+        };
+        let find = |named: &Option<String>, part: &str| match named {
+            Some(name) => self.named(name).map(Some),
+            None => Ok(self.only(part)),
+        };
+        let other = |one: &TensorDesc| {
+            let mut others = self.vectors().filter(|output| output.name != one.name);
+            others.next().filter(|_| others.next().is_none()).ok_or_else(which)
+        };
+        match (find(&peaks.simcc_x, "simcc_x")?, find(&peaks.simcc_y, "simcc_y")?) {
+            (Some(x), Some(y)) => Ok(([x, y], None)),
+            (Some(x), None) => Ok(([x, other(x)?], None)),
+            (None, Some(y)) => Ok(([other(y)?, y], None)),
+            (None, None) => {
+                let ([x, y], _) = self.by_shape(input).ok_or_else(which)?;
+                let fits = |x, y| SimccReader::new(x, y, input, SimccParams::default()).is_ok();
+                let guess = (fits(x, y) && fits(y, x)).then(|| {
+                    format!(
+                        "the outputs '{}' and '{}' are taken for the scores along x and along y in this order, which their \
+                         shapes do not tell: set simcc-x and simcc-y in the sidecar's [peaks]",
+                        x.name, y.name
+                    )
+                });
+                Ok(([x, y], guess))
+            }
+        }
+    }
+
+    /// Outputs with a vector a point.
+    fn vectors(&self) -> impl Iterator<Item = &TensorDesc> {
+        self.outputs.iter().filter(|output| matches!(output.dims[..], [None | Some(1), _, _]))
+    }
+
+    /// The only two outputs with a vector a point, along x and along y as their shapes tell it, else in their order; and
+    /// whether they can be SimCC's: each pixel of both axes is split into the same number of cells.
+    fn by_shape(&self, input: [usize; 2]) -> Option<([&TensorDesc; 2], bool)> {
+        let mut vectors = self.vectors();
+        let (Some(a), Some(b), None) = (vectors.next(), vectors.next(), vectors.next()) else { return None };
+        let fits = |x: &TensorDesc, y: &TensorDesc| {
+            let split = matches!(x.dims.get(2), Some(Some(cells)) if *cells >= input[0]);
+            split
+                && y.dims.iter().all(Option::is_some)
+                && SimccReader::new(x, y, input, SimccParams::default()).is_ok()
+        };
+        Some(match (fits(a, b), fits(b, a)) {
+            (true, _) => ([a, b], true),
+            (false, true) => ([b, a], true),
+            (false, false) => ([a, b], false),
+        })
+    }
+
+    /// The output with the coordinates.
+    fn coordinates(&self) -> Result<&TensorDesc, String> {
+        match (self.maps_name(), self.outputs) {
+            (Some(name), _) => self.named(name),
+            (None, [only]) => Ok(only),
+            _ => Err(format!(
+                "the model has several outputs, {}: set output to the one with the coordinates",
+                self.list()
+            )),
+        }
+    }
+}

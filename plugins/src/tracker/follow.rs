@@ -1,0 +1,287 @@
+//! What the element does with a frame: it prepares for its caps, tracks its objects, and puts on them what came of it.
+
+use std::sync::{Arc, Mutex};
+
+use cudainfer_kernels::device::{Counter, Counters};
+use cudainfer_kernels::track::{self as kernels, Track, TrackerInput};
+
+use super::appearance::EmbeddingKind;
+use super::log::CAT;
+use super::pace::Unknown;
+use super::settings::Settings;
+use super::stream_tracker::{CrowdDevice, StreamTracker};
+use crate::device::Gpu;
+use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
+use crate::meta::tensor::TensorSet;
+use crate::model::Skeleton;
+use crate::streams::Streams;
+use crate::sync::lock;
+
+/// The streams that the element tracks, and what it knows of them.
+pub(super) struct State {
+    pub streams: Streams<StreamTracker>,
+    tracks: Vec<Option<Track>>,
+    publish_lost: bool,
+    warned: Warnings,
+    /// The last caps, and the skeleton of the model that they are of.
+    caps: Option<gst::Caps>,
+    skeleton: Option<Skeleton>,
+    /// Whether an element upstream gives objects embeddings.
+    embedded: bool,
+}
+
+/// What a frame, or any so far, has given reason to warn of.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Warnings {
+    /// A frame is not after the one before.
+    pub backwards: bool,
+    /// How many detections were too many.
+    pub surplus: usize,
+    /// How many frames later each frame comes, when that is too late for anybody to be known still.
+    pub late: f64,
+}
+
+/// So many late frames in a row are no gap.
+const MANY_LATE: u32 = 10;
+
+impl Warnings {
+    /// Adds those of a frame; returns what there was none of before.
+    fn first(&mut self, now: Self) -> Self {
+        let backwards = now.backwards && !self.backwards;
+        let surplus = if self.surplus == 0 { now.surplus } else { 0 };
+        let late = if self.late == 0.0 { now.late } else { 0.0 };
+        *self = Self {
+            backwards: self.backwards || now.backwards,
+            surplus: self.surplus.max(now.surplus),
+            late: self.late.max(now.late),
+        };
+        Self { backwards, surplus, late }
+    }
+}
+
+/// What is counted besides.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Detections that came.
+    detections: Counter,
+    /// Those of them that got no identity.
+    untracked: Counter,
+    /// Those of them that were compared by their boxes, though points should be compared.
+    without_points: Counter,
+    /// Those of them that were too many.
+    surplus: Counter,
+    /// Frames of which it is not known how long after the one before they are.
+    untimed: Counter,
+}
+
+impl Tally {
+    /// The counters by the names that `stats` has for them.
+    fn all(&self) -> [(&'static str, &Counter); 5] {
+        [
+            ("detections", &self.detections),
+            ("untracked", &self.untracked),
+            ("without-points", &self.without_points),
+            ("surplus", &self.surplus),
+            ("untimed", &self.untimed),
+        ]
+    }
+
+    /// Starts anew.
+    pub fn reset(&self) {
+        self.all().into_iter().for_each(|(_, counter)| counter.reset());
+    }
+
+    /// Adds the counts to `stats`.
+    pub fn report(&self, stats: &mut gst::Structure) {
+        for (name, counter) in self.all() {
+            stats.set(name, counter.get());
+        }
+    }
+}
+
+/// The element, as its frames need it.
+pub(super) struct Surroundings<'a> {
+    pub object: gst::Element,
+    pub settings: &'a Mutex<Settings>,
+    pub gpu: &'a Gpu,
+    pub counters: &'a Arc<Counters>,
+    pub tally: &'a Tally,
+}
+
+impl State {
+    /// Of an element that has just started.
+    pub fn new(streams: Streams<StreamTracker>, publish_lost: bool) -> Self {
+        let warned = Warnings::default();
+        Self {
+            streams,
+            tracks: Vec::new(),
+            publish_lost,
+            warned,
+            caps: None,
+            skeleton: None,
+            embedded: false,
+        }
+    }
+
+    /// Frames have these caps from now on.
+    ///
+    /// # Errors
+    /// A sentence: what the settings ask for cannot be had of such frames.
+    pub fn set_caps(
+        &mut self,
+        element: &Surroundings<'_>,
+        caps: &gst::Caps,
+        skeleton: Option<Skeleton>,
+        embedded: bool,
+    ) -> Result<(), String> {
+        (self.caps, self.skeleton, self.embedded) = (Some(caps.clone()), skeleton, embedded);
+        prepare(element, self.streams.current_mut(), caps, self.skeleton.as_ref(), embedded)
+    }
+
+    /// One frame. Returns what is to be warned of.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn follow(
+        &mut self,
+        element: &Surroundings<'_>,
+        buffer: &mut gst::BufferRef,
+    ) -> Result<Warnings, String> {
+        let Self { streams, tracks, publish_lost, warned, caps, skeleton, embedded } = self;
+        let tally = element.tally;
+        let tracked = streams.current_mut();
+        if let Some(caps) = caps {
+            prepare(element, tracked, caps, skeleton.as_ref(), *embedded)?;
+        }
+        let seen = objects(buffer);
+        tracked.scene.see(&seen);
+        choose_crowd_device(element, tracked);
+        let StreamTracker { tracker, scene, pace, embedder, camera, late, .. } = tracked;
+        let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
+        if let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
+            compare_by(tracker, kind, &lock(element.settings))?;
+        }
+        let camera = camera.see(buffer, &boxes)?;
+        if embedder.used_up_tensors() {
+            TensorSet::take(buffer);
+        }
+        let mut now = Warnings::default();
+        let elapsed = pace.elapsed(buffer.pts()).unwrap_or_else(|why| {
+            tally.untimed.add(1);
+            now.backwards = why == Unknown::Backwards;
+            1.0
+        });
+        let is_late = elapsed > tracker.longest_gap();
+        *late = if is_late { late.saturating_add(1) } else { 0 };
+        if *late >= MANY_LATE {
+            now.late = elapsed;
+        }
+        let frame = TrackerInput {
+            poses: scene.poses(),
+            angles: scene.angles(),
+            embeddings: embedder.embeddings(),
+            elapsed,
+            camera,
+            ..TrackerInput::of(scene.detections())
+        };
+        now.surplus = tracker.update_frame(&frame, tracks);
+        tally.surplus.add_size(now.surplus);
+        tally.detections.add_size(tracks.len());
+        tally.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
+        tally.without_points.add_size(scene.without_points());
+        let rate = pace.rate();
+        let mut params = tracks.iter().map(|track| track.as_ref().map(|track| param(track, rate)));
+        add_tracking(
+            buffer,
+            scene.members().iter().map(|member| if *member { params.next().flatten() } else { None }),
+        );
+        if *publish_lost {
+            let mut id = seen.iter().map(|object| object.id).max().unwrap_or(-1);
+            for track in tracker.lost() {
+                id = id.saturating_add(1);
+                put_lost(buffer, id, scene.label(track.class), param(&track, rate));
+            }
+        }
+        Ok(warned.first(now))
+    }
+}
+
+/// Takes the GPU along when there are enough points for it to be faster, and lets go of one that failed.
+fn choose_crowd_device(element: &Surroundings<'_>, tracked: &mut StreamTracker) {
+    let crowd = tracked.scene.is_crowd();
+    let failure = match tracked.gpu {
+        CrowdDevice::Open if crowd && element.gpu.device() != "cpu" => {
+            let session = element.gpu.session_now(&element.object, element.counters);
+            let taken = session.and_then(|s| tracked.tracker.use_gpu(s.stream()).map_err(|e| e.to_string()));
+            tracked.gpu = if taken.is_ok() { CrowdDevice::Gpu } else { CrowdDevice::Cpu };
+            taken.err()
+        }
+        CrowdDevice::Gpu => tracked.tracker.gpu_failure().map(ToString::to_string),
+        CrowdDevice::Open | CrowdDevice::Cpu => None,
+    };
+    if let Some(failure) = failure {
+        gst::warning!(CAT, obj = element.object, "objects are compared on the CPU: {failure}");
+        tracked.gpu = CrowdDevice::Cpu;
+        element.counters.fallbacks.add(1);
+    }
+}
+
+/// What a stream is tracked with, from its caps. A stream that shares the element has no `set_caps` of its own where its
+/// caps are those of the stream before.
+fn prepare(
+    element: &Surroundings<'_>,
+    tracked: &mut StreamTracker,
+    caps: &gst::Caps,
+    skeleton: Option<&Skeleton>,
+    embedded: bool,
+) -> Result<(), String> {
+    if tracked.caps.as_ref() == Some(caps) {
+        return Ok(());
+    }
+    let settings = lock(element.settings).clone();
+    tracked.pace.set_rate(caps);
+    if let Some(skeleton) = skeleton {
+        tracked.scene.set_skeleton(skeleton.clone());
+    }
+    let stream = || {
+        let session = element.gpu.session_now(&element.object, element.counters)?;
+        Ok(Arc::clone(session.stream()))
+    };
+    let output = settings.embedding_output();
+    let new_kind = tracked.embedder.prepare(caps, settings.appearance, output, embedded, stream)?;
+    if let Some(kind) = new_kind {
+        compare_by(&mut tracked.tracker, kind, &settings)?;
+    }
+    tracked.camera.prepare(caps, settings.camera_motion(), stream)?;
+    tracked.caps = Some(caps.clone());
+    Ok(())
+}
+
+/// Embeddings of another kind have another distance, and cannot be compared with those before.
+fn compare_by(
+    tracker: &mut kernels::Tracker,
+    kind: &EmbeddingKind,
+    settings: &Settings,
+) -> Result<(), String> {
+    let distance = settings.appearance_distance(*kind == EmbeddingKind::Histogram);
+    tracker.change_appearance(distance).map_err(|e| e.to_string())
+}
+
+/// A track as metadata has it, in a video of so many frames per second.
+fn param(track: &Track, rate: f64) -> TrackingParam {
+    TrackingParam {
+        id: track.id,
+        age: track.age,
+        hits: track.hits,
+        state: track.state.name().to_owned(),
+        rect: track.rect,
+        velocity: track.velocity.map(|v| f64::from(v) * rate),
+    }
+}
+
+/// Puts an object that was not detected on a frame.
+fn put_lost(buffer: &mut gst::BufferRef, id: i32, label: &str, tracking: TrackingParam) {
+    let rect = tracking.rect;
+    let lost = Object { id, label: label.to_owned(), tracking: Some(tracking), ..Object::default() };
+    lost.put(buffer, &rect);
+}

@@ -1,0 +1,98 @@
+//! A frame on its way through a model, and that it comes back.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use gst::prelude::*;
+
+use super::batcher;
+use super::instance::Instance;
+use super::lane::Ticket;
+use super::latency::Entry;
+use super::log::CAT;
+use super::owner::Owner;
+use crate::inference::RunShape;
+
+/// A frame that is to go through a model.
+pub(super) struct Request {
+    pub ticket: Ticket,
+    pub buffer: gst::Buffer,
+    pub shape: Arc<RunShape>,
+    /// Width and height of the frame.
+    pub frame: [usize; 2],
+    pub owner: Arc<Owner>,
+    pub entry: Entry,
+    /// It goes only when its last frame is done.
+    pub instance: Arc<Instance>,
+    pub guard: ReturnGuard,
+}
+
+/// That a frame is due back. Where it is lost on its way, its place in the lane ends as failed: what is behind it would wait for
+/// ever.
+pub(super) struct ReturnGuard {
+    ticket: Ticket,
+    /// Whose frame it is, as long as it is due.
+    owner: Option<Arc<Owner>>,
+}
+
+impl ReturnGuard {
+    pub fn new(ticket: Ticket, owner: &Arc<Owner>) -> Self {
+        Self { ticket, owner: Some(Arc::clone(owner)) }
+    }
+}
+
+impl Drop for ReturnGuard {
+    fn drop(&mut self) {
+        let Some(owner) = self.owner.take().filter(|owner| owner.lane.wants(self.ticket)) else { return };
+        if let Some(element) = owner.element.upgrade()
+            && owner.is_first_failure(self.ticket.epoch())
+        {
+            gst::element_error!(
+                element,
+                gst::LibraryError::Failed,
+                (
+                    "{}: a frame was lost on its way through the model; this is a bug of cudainfer",
+                    element.name()
+                )
+            );
+        }
+        owner.lane.finish(self.ticket, Err(gst::FlowError::Error));
+    }
+}
+
+impl batcher::Batchable for Request {
+    fn fits(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shape, &other.shape)
+    }
+}
+
+impl Request {
+    /// Its frame, which is given up: nothing waits for it any more.
+    pub fn give_up(mut self) -> (Ticket, gst::Buffer) {
+        self.guard.owner = None;
+        (self.ticket, self.buffer)
+    }
+
+    /// Brings the frame back.
+    pub fn finish(self, result: Result<(), String>) {
+        let Self { ticket, buffer, owner, entry, guard, .. } = self;
+        owner.counters.frames.add(1);
+        owner.tally.delays.finish(entry, Instant::now());
+        let frame = result.map(|()| buffer).map_err(|why| {
+            if let Some(element) = owner.element.upgrade() {
+                if owner.lane.wants(ticket) && owner.is_first_failure(ticket.epoch()) {
+                    gst::element_error!(element, gst::StreamError::Failed, ("{}: {why}", element.name()));
+                } else {
+                    gst::warning!(
+                        CAT,
+                        obj = element,
+                        "another frame failed, or one that is not wanted: {why}"
+                    );
+                }
+            }
+            gst::FlowError::Error
+        });
+        owner.lane.finish(ticket, frame);
+        drop(guard);
+    }
+}

@@ -1,0 +1,48 @@
+//! What an instance is opened with.
+
+use std::time::Duration;
+
+use crate::inference::Config;
+use crate::nick::nick;
+
+/// The same for all who share the instance.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Setup {
+    pub config: Config,
+    pub min_batch: usize,
+    pub timeout: Duration,
+}
+
+impl Setup {
+    /// What differs, in the properties' words: name, this value, the other's.
+    pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
+        let fields = |setup: &Self| {
+            let Config { model, labels, library, provider, device, precision, workspace, .. } = &setup.config;
+            let Config { cache, graphs, sessions, intra_threads, inter_threads, batch, memory_limit, .. } =
+                &setup.config;
+            // Two names that are not UTF-8 would look the same where they are displayed.
+            let exact = |p: &std::path::Path| p.to_str().map_or_else(|| format!("{p:?}"), str::to_owned);
+            let path = |p: &Option<std::path::PathBuf>| p.as_deref().map_or_else(String::new, exact);
+            [
+                ("model", exact(model)),
+                ("labels", path(labels)),
+                ("onnxruntime", path(library)),
+                ("provider", nick(*provider)),
+                ("device", device.to_string()),
+                ("precision", nick(*precision)),
+                ("workspace", (workspace >> 20).to_string()),
+                ("engine-cache", path(cache)),
+                ("cuda-graphs", graphs.to_string()),
+                ("workers", sessions.to_string()),
+                ("intra-threads", intra_threads.to_string()),
+                ("inter-threads", inter_threads.to_string()),
+                ("batch-size", batch.map_or_else(|| "(the model's)".to_owned(), |n| n.to_string())),
+                ("memory-limit", (memory_limit >> 20).to_string()),
+                ("min-batch-size", setup.min_batch.to_string()),
+                ("batch-timeout", setup.timeout.as_nanos().to_string()),
+            ]
+        };
+        let pairs = fields(self).into_iter().zip(fields(other));
+        pairs.map(|((name, a), (_, b))| (name, a, b)).find(|(_, a, b)| a != b)
+    }
+}

@@ -1,0 +1,48 @@
+//! The operation `text`: the CPU twin's lines; confidences equal to the bit where the scores are probabilities.
+
+use cudainfer_kernels::detect::Activation;
+use cudainfer_kernels::device::DeviceTensor;
+use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
+use cudainfer_kernels::text::{CudaReader, Reader};
+use half::f16;
+
+use super::{Random, stream, upload};
+
+/// Scores of a few levels, so that symbols repeat and many are equal, with some that are no numbers.
+fn scores(random: &mut Random, count: usize) -> Vec<f32> {
+    (0..count).map(|_| [0.0, 0.125, 0.5, 0.75, 0.75, f32::NAN][random.below(6)]).collect()
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn lines_of_a_batch_are_those_of_the_twin() {
+    let stream = stream();
+    let mut random = Random::new(7);
+    for ty in [TensorType::Float32, TensorType::Float16] {
+        for [lines, steps, symbols] in [[1, 1, 2], [3, 40, 97], [8, 5, 6625]] {
+            let values = scores(&mut random, lines * steps * symbols);
+            let data: Vec<u8> = match ty {
+                TensorType::Float16 => values.iter().flat_map(|v| f16::from_f32(*v).to_ne_bytes()).collect(),
+                _ => values.iter().flat_map(|v| v.to_ne_bytes()).collect(),
+            };
+            let dims = [lines, steps, symbols];
+            let desc = TensorDesc::fixed("text", ty, &[1, steps, symbols]);
+            let memory = upload(&stream, &data);
+            let tensor = DeviceTensor::new("text", ty, &dims, memory.slice()).unwrap();
+            let mut gpu = CudaReader::new(&desc, Activation::None, &stream).unwrap();
+            let mut cpu = Reader::new(&desc, Activation::None).unwrap();
+            // All lines, and all but one: what lies behind them is not looked at.
+            for count in [lines, lines.saturating_sub(1).max(1)] {
+                gpu.start(&stream, &tensor, count).unwrap();
+                let found = gpu.finish(&stream).unwrap();
+                assert_eq!(found.len(), count);
+                for (row, (line, outcome)) in data.chunks(data.len() / lines).zip(found) {
+                    let view = TensorView::new("text", ty, &[1, steps, symbols], row).unwrap();
+                    let (wanted, wanted_outcome) = cpu.run(&view).unwrap();
+                    assert_eq!(line, wanted, "{ty} {dims:?}");
+                    assert_eq!(outcome.non_finite, wanted_outcome.non_finite);
+                }
+            }
+        }
+    }
+}

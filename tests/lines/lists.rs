@@ -1,0 +1,110 @@
+//! What gpunms makes of lists of final boxes, in the forms in which libraries export them.
+
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_tests::{Line, buffers, model, run};
+use gst::prelude::*;
+use gstcudainfer::meta::object::objects;
+
+fn line(pattern: &str, name: &str) -> String {
+    format!(
+        "videotestsrc num-buffers=2 pattern={pattern} ! video/x-raw,format=RGB,width=128,height=64 \
+         ! fusedpreproc ! trtinfer name=infer model={} ! gpunms name=find ! fakesink name=out",
+        model(name)
+    )
+}
+
+/// Label, confidence and box.
+type Listed = (String, f64, Rect);
+
+/// The objects of each frame, the outputs in the caps, and gpunms' stats.
+fn found(pattern: &str, name: &str) -> (Vec<Vec<Listed>>, Vec<String>, gst::Structure) {
+    let line = Line::new(&line(pattern, name));
+    let seen = line.collect("out");
+    let caps = line.element("find").static_pad("sink").unwrap();
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let caps = caps.current_caps().unwrap();
+    let outputs = caps.structure(0).unwrap().get::<gst::ArrayRef>("tensor-outputs").unwrap();
+    let outputs = outputs.iter().map(|v| v.get().unwrap()).collect();
+    let stats = line.element("find").property("stats");
+    let of = |frame: &gst::Buffer| {
+        let object = |o: &gstcudainfer::meta::object::Object| {
+            let detection = o.detection.as_ref().unwrap();
+            (o.label.clone(), f64::from(detection.confidence), detection.rect)
+        };
+        objects(frame).iter().map(object).collect()
+    };
+    let frames = seen.lock().unwrap().iter().map(of).collect();
+    line.stop();
+    (frames, outputs, stats)
+}
+
+/// Both objects; the frame is twice as wide as the input tensor.
+fn expected() -> Vec<Listed> {
+    vec![
+        ("c".into(), 0.75, Rect { x: 8.0, y: 6.0, w: 32.0, h: 24.0 }),
+        ("a".into(), 0.5, Rect { x: 60.0, y: 8.0, w: 60.0, h: 32.0 }),
+    ]
+}
+
+#[test]
+fn every_librarys_lists_become_the_same_objects() {
+    for name in [
+        "lists-torchvision",
+        "lists-rtdetr",
+        "lists-mmdeploy",
+        "lists-tensorflow",
+        "lists-efficient",
+        "lists-paddle",
+    ] {
+        let (frames, _, stats) = found("black", name);
+        assert_eq!(frames, [expected(), expected()], "{name}");
+        assert_eq!(stats.get::<u64>("non-finite"), Ok(0), "{name}");
+    }
+}
+
+#[test]
+fn a_number_of_rows_that_the_picture_decides_is_open_in_the_caps_and_may_change() {
+    for (pattern, count) in [("black", 1), ("white", 2)] {
+        let (frames, outputs, _) = found(pattern, "lists-yolov7");
+        assert_eq!(outputs, ["output:float32:?x7"]);
+        assert_eq!(frames, [&expected()[..count], &expected()[..count]], "{pattern}");
+    }
+}
+
+#[test]
+fn every_class_of_an_anchor_becomes_an_object_if_the_sidecar_says_so_and_the_property_overrides_it() {
+    for (property, expected) in
+        [("", &["red", "blue"][..]), ("multi-label=true", &["red", "blue"]), ("multi-label=false", &["red"])]
+    {
+        let line = line("red", "two-labels").replace("gpunms", &format!("gpunms {property}"));
+        for frame in buffers(&line) {
+            let found = objects(&frame);
+            let labels: Vec<_> = found.iter().map(|o| o.label.as_str()).collect();
+            assert_eq!(labels, expected, "{property}");
+            let rects: Vec<_> = found.iter().map(|o| o.detection.as_ref().unwrap().rect).collect();
+            assert!(rects.iter().all(|rect| *rect == rects[0]), "one box: {rects:?}");
+        }
+    }
+    let refused = run(&line("black", "lists-efficient").replace("gpunms", "gpunms multi-label=true"));
+    refused.fails_with(&["'multi-label' does not apply to decoder detections"]);
+}
+
+#[test]
+fn a_number_of_boxes_that_cannot_be_is_counted_and_warned_about() {
+    let (frames, _, stats) = found("black", "lists-efficient-negative");
+    assert!(frames.iter().all(Vec::is_empty) && frames.len() == 2);
+    assert_eq!(stats.get::<u64>("non-finite"), Ok(2));
+    let report = run(&line("black", "lists-efficient-negative"));
+    assert!(report.warnings.iter().any(|w| w.contains("number of boxes that cannot be")), "{report:?}");
+}
+
+#[test]
+fn rows_whose_order_nothing_tells_are_refused_with_the_orders_there_are() {
+    run(&line("black", "rows-of-six")).fails_with(&[
+        "o:float32:3x6",
+        "do not tell their order",
+        "row-format",
+        "\"class-score-box\" for PaddleDetection",
+    ]);
+}
