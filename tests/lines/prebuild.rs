@@ -45,7 +45,10 @@ fn prebuild_says_in_a_sentence_what_is_wrong_and_fails() {
         let output = prebuild(&arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
         let said = text(&output.stderr);
-        assert!(said.starts_with("prebuild: ") && said.contains(part), "{arguments:?}: {said}");
-        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+        // GStreamer's loader of elements in Python says this if a Python without gi comes first on PATH.
+        let is_own = |line: &&str| !line.is_empty() && !line.contains("pygobject initialization failed");
+        let own: Vec<_> = said.lines().filter(is_own).collect();
+        assert!(own[0].starts_with("prebuild: ") && own[0].contains(part), "{arguments:?}: {said}");
+        assert_eq!(own.len(), 1, "{arguments:?}: {said}");
     }
 }

@@ -11,7 +11,9 @@ use crate::plugin::{text, tool};
 fn run(arguments: &[&str]) -> Output {
     let built = std::env::current_exe().unwrap().parent().unwrap().display().to_string();
     let path = format!("{built}:{}", root().join("examples/decoder").display());
-    tool(arguments, &[("GST_PLUGIN_PATH", &path)])
+    // The loader takes the Python that comes first, which in a virtual environment has no gi.
+    let programs = format!("/usr/bin:{}", std::env::var("PATH").unwrap());
+    tool(arguments, &[("GST_PLUGIN_PATH", &path), ("PATH", &programs)])
 }
 
 /// The packages are Debian's and scripts/setup installs them.
