@@ -53,7 +53,7 @@ def queries(folder: Path, frames: np.ndarray, config: object, kind: str, process
         if isinstance(module, torch.nn.Linear) and module.out_features in (config.num_labels, config.num_labels + 1)
     ]  # fmt: skip
     background = config.num_labels < scoring[-1].out_features
-    spread(scoring, lambda: model(pixel_values=inputs[::2]), *((1.5, 4.5, 0.16) if background else (-0.85, 3.0, 1e-2)))
+    spread(scoring, lambda: model(pixel_values=inputs[::2]), *((2.0, 8.0, 0.16) if background else (-0.85, 3.0, 1e-2)))
     for layer in scoring if background else ():
         layer.bias.data[-1] -= 4.0
     export(folder, model, processor, size, ["logits", "pred_boxes"])
