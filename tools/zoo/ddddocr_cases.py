@@ -16,6 +16,7 @@ from zoo.case import Case
 
 LIBRARY = f"ddddocr {version('ddddocr')}"
 SIZE = 416
+UNREAD = "scores of `[T,1,C]`, where classify reads `[1,T,C]`"
 
 
 def captcha(number: int) -> np.ndarray:
@@ -51,7 +52,7 @@ def detector(folder: Path, _: np.ndarray) -> None:
 
 
 def recogniser(folder: Path, _: np.ndarray) -> None:
-    """Its output are the numbers of characters, which the file itself has chosen: there are no scores."""
+    """Its output has the steps before the batch, as PyTorch's recurrent layers write it."""
     random = np.random.default_rng(3)
     frames = []
     for number in range(20):
@@ -67,7 +68,7 @@ def recogniser(folder: Path, _: np.ndarray) -> None:
         Image.fromarray(frame).save(file, "PNG")
         expected.append([{"text": engine.classification(file.getvalue()), "score": 1.0, "class": 0}])
     sidecar = '[classify]\nmode = "text"\n'
-    Case(LIBRARY, "classify", expected, sidecar=sidecar, weights=True, unread="the file ends in an argmax: it gives no scores").write(
+    Case(LIBRARY, "classify", expected, sidecar=sidecar, weights=True, unread=UNREAD).write(
         folder, np.stack(frames)
     )
 

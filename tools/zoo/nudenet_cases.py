@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ def faces(folder: Path, _: np.ndarray) -> None:
             ]
         )
     elements = "gpunms confidence=0.25 iou=0.45 nms=class-agnostic"
-    Case("nudenet 3.4.2", elements, expected, preprocessing=f"width={SIZE} height={SIZE}", weights=True).write(folder, frames)
+    Case(f"nudenet {version('nudenet')}", elements, expected, preprocessing=f"width={SIZE} height={SIZE}", weights=True).write(folder, frames)
 
 
 CASES = {"nudenet": faces}

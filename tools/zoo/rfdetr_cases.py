@@ -43,4 +43,4 @@ def queries(folder: Path, frames: np.ndarray, kind: str) -> None:
     Case(f"rfdetr {version('rfdetr')}", elements, expected, sidecar=INPUT).write(folder, frames)
 
 
-CASES = {"rf-detr-nano": partial(queries, kind="RFDETRNano"), "rf-detr-seg-nano": partial(queries, kind="RFDETRSegNano")}
+CASES = {"rf-detr-nano": partial(queries, kind="RFDETRNano")}
