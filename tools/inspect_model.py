@@ -1,6 +1,6 @@
 """Says how a model is read, who says so, and writes the sidecar that would say the same, ready to paste.
 
-scripts/inspect MODEL [--element gpunms|classify|segmask|peakfind] [--decoder NAME]
+scripts/inspect MODEL [--element gpunms|classify|segmask|peakfind|tensormap] [--decoder NAME]
 
 It runs the model once on the CPU, through trtinfer and the element that decodes its outputs: the one whose section the
 sidecar or the model's own words fill, else gpunms.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pipeline
 
-ELEMENTS = ("gpunms", "classify", "segmask", "peakfind")
+ELEMENTS = ("gpunms", "classify", "segmask", "peakfind", "tensormap")
 # What gst-launch-1.0 -m prints for a message, and for the details in it.
 MESSAGE = re.compile(r'^Got message #\d+ from element "(?P<element>[^"]+)" \(info\): (?P<structure>.*)$', re.M)
 DETAILS = re.compile(r'details=\(structure\)("(?:[^"\\]|\\.)*"|\S+)')
@@ -25,7 +25,8 @@ FIELD = re.compile(r'(reading|sidecar)=\(string\)("(?:[^"\\]|\\.)*"|[^,; ]*)')
 WARNING = re.compile(r"^WARNING: from element [^:]+:\S*: (.*)$", re.M)
 # A warning about this machine, not about the model.
 NO_GPU = "no GPU is used"
-SECTIONS = {"[classify]": "classify", "[segment]": "segmask", "[peaks]": "peakfind"}
+PICTURE = "make video with output=rgb"
+SECTIONS = {"[classify]": "classify", "[segment]": "segmask", "[peaks]": "peakfind", "[map]": "tensormap"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def readings(output: str) -> dict[str, Reading]:
     return found
 
 
-def arguments(model: Path, element: str | None, decoder: str | None) -> list[str]:
+def arguments(model: Path, element: str | None, decoder: str | None, *, picture: bool = False) -> list[str]:
     """A launch line's arguments: the model alone, or with the element behind it."""
     # gst-launch reads a backslash as an escape.
     location = str(model).replace("\\", "\\\\")
@@ -72,6 +73,7 @@ def arguments(model: Path, element: str | None, decoder: str | None) -> list[str
     if element:
         words += ["!", element, "name=outputs", "device=cpu"]
         words += [f"decoder={decoder}"] if decoder else []
+        words += ["output=rgb"] if picture else []
     return [*words, "!", "fakesink"]
 
 
@@ -115,6 +117,9 @@ def main() -> None:
         raise pipeline.PipelineError(failure or "trtinfer said nothing about the model")
     element = options.element or ("gpunms" if options.decoder else chosen(said["model"].sidecar))
     said, warnings, failure = run(arguments(options.model, element, options.decoder))
+    # tensormap says so where the output is a picture, not a map.
+    if element == "tensormap" and PICTURE in failure:
+        said, warnings, failure = run(arguments(options.model, element, None, picture=True))
     print(f"input    {said['model'].text}" if "model" in said else "input    unknown")
     outputs = said.get("outputs")
     print(f"outputs  {outputs.text} ({element})" if outputs else f"outputs  {element} cannot read them")

@@ -46,6 +46,7 @@ class Readings(unittest.TestCase):
             ("", "gpunms"),
             ('[classify]\nactivation = "none"\n', "classify"),
             ("[segment]\nbackground = 0\n", "segmask"),
+            ("[map]\nrange-max = 10.0\n", "tensormap"),
             ('[output]\ndecoder = "yolo-seg"\n\n[segment]\nthreshold = 0.5\n', "gpunms"),
             ('[output]\nlabels = ["[classify]"]\n', "gpunms"),
             ("[peaks]\nthreshold = 0.2\n", "peakfind"),

@@ -3,12 +3,13 @@
 //
 // Memory: tensors of any element type, read where they lie. decode_columns reads scores [C, A] (YOLOv8): neighbouring
 // threads are neighbouring anchors, and each of a block's 8 warps scans an eighth of the classes of the same 32
-// anchors. decode_rows reads scores [A, C], a stride apart (all others): 8 neighbouring threads are one anchor's. Then
+// anchors. decode_rows reads scores [A, C], a stride apart (all others): 8 neighbouring threads are one anchor's.
+// decode_anchors reads raw heads of any order, a thread an anchor, neighbouring threads neighbouring cells. In the first two
 // one warp takes a block's 32 anchors to boxes, one thread an anchor. The kernels of rotated boxes are their own, so that the
 // others need not have the registers for sines; what they keep is the upright box around a box.
 // Bytes that must move: every score once; where there is an objectness that fails, only its 32-byte sector. Of
 // candidates the box, and 28 bytes out.
-// Launch: 256 threads; grid.x = ceil(anchors / 32), grid.y = the model's levels (1 where they do not matter), grid.z = the
+// Launch: 256 threads; grid.x = ceil(anchors / 32), of raw heads ceil(anchors / 256), grid.y = the model's levels (1 where they do not matter), grid.z = the
 // batch's rows, at most 56.
 #include "detect.cuh"
 #include "rotated.cuh"
@@ -34,7 +35,7 @@ struct Decode {
     Row rows[MOST_ROWS];
 };
 
-static_assert(sizeof(Decode) == 3800, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Decode) == 3816, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
@@ -131,6 +132,7 @@ __device__ Score score_final(const Decode& p, const Source& s, const Source& lab
     float confidence = load<ANY>(s.scores, s.score_type, cell * l.score_step);
     if (is_bad(confidence)) return {0.0f, BAD};
     if (confidence < p.lowest) return {-infinity(), 0};
+    if (!labels.scores) return {confidence, 0};
     float label = load<ANY>(labels.scores, labels.score_type, cell * l.label_step);
     if (!is_finite(label)) return {0.0f, BAD};
     label = roundf(label);
@@ -397,4 +399,98 @@ extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(cons
 
 extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns_rotated(const __grid_constant__ Decode p) {
     all_columns<true>(p);
+}
+
+// Where an anchor's numbers lie in its level's tensor.
+struct Place {
+    uint64_t first, step;
+    uint32_t shape, cell;  // which of its cell's anchors it is, and its cell
+};
+
+__device__ __forceinline__ Place place_of(const Layout& l, const Source& s, uint32_t anchor) {
+    uint32_t cells = s.anchors / l.per_cell, shape = anchor / cells, cell = anchor % cells;
+    uint64_t values = 5 + l.score_columns;
+    if (l.form == PLANES) return {shape * values * cells + cell, cells, shape, cell};
+    uint64_t before = l.form == BY_ANCHOR ? anchor : static_cast<uint64_t>(cell) * l.per_cell + shape;
+    return {before * values, 1, shape, cell};
+}
+
+// Confidence and best class of an anchor, and its objectness where that passes.
+template <uint32_t TYPE>
+__device__ Score score_anchor(const Decode& p, const Source& s, const Place& at, float& objectness) {
+    const Layout& l = p.layout;
+    objectness = load<TYPE>(s.scores, s.score_type, at.first + 4 * at.step);
+    if (is_bad(objectness)) return {0.0f, BAD};
+    objectness = probability(l.activation, objectness);
+    if (objectness < p.lowest) return {-infinity(), 0};
+    Best best = nothing_yet();
+#pragma unroll 5
+    for (uint32_t c = 0; c < l.score_columns; c++) {
+        best.see(load<TYPE>(s.scores, s.score_type, at.first + (5 + c) * at.step), c);
+    }
+    if (best.bad) return {0.0f, BAD};
+    return {objectness * probability(l.activation, best.score), best.first()};
+}
+
+// The box of an anchor: left, top, right, bottom in tensor pixels.
+__device__ void anchored_box(const Layout& l, const Source& s, uint32_t level, const Place& at, float* box) {
+    float4 size = l.anchor_sizes[level * l.per_cell + at.shape];
+    auto value = [&](uint32_t i) { return load<ANY>(s.boxes, s.box_type, at.first + i * at.step); };
+    float x = probability(SIGMOID, value(0)), y = probability(SIGMOID, value(1)), w = value(2), h = value(3);
+    if (l.formula == YOLOV5) {
+        x = x * 2.0f - 0.5f;
+        y = y * 2.0f - 0.5f;
+        float a = probability(SIGMOID, w) * 2.0f, b = probability(SIGMOID, h) * 2.0f;
+        w = a * a;
+        h = b * b;
+    } else {
+        float reach = (size.z - 1.0f) * 0.5f;
+        x = x * size.z - reach;
+        y = y * size.z - reach;
+        w = expf(w);
+        h = expf(h);
+    }
+    x = (static_cast<float>(at.cell % s.columns) + x) * s.stride;
+    y = (static_cast<float>(at.cell / s.columns) + y) * s.stride;
+    w *= size.x;
+    h *= size.y;
+    box[0] = x - w * 0.5f;
+    box[1] = y - h * 0.5f;
+    box[2] = x + w * 0.5f;
+    box[3] = y + h * 0.5f;
+}
+
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_anchors(const __grid_constant__ Decode p) {
+    const Layout& l = p.layout;
+    const Source s = source_of(p, blockIdx.y);
+    hand_on_row(p);
+    uint32_t anchor = blockIdx.x * blockDim.x + threadIdx.x;
+    const Score nothing = {-infinity(), 0};
+    Score score = nothing;
+    Place at = {};
+    float objectness = 0.0f, box[4] = {};
+    if (anchor < s.anchors) {
+        at = place_of(l, s, anchor);
+        if (s.score_type == FLOAT32) score = score_anchor<FLOAT32>(p, s, at, objectness);
+        else if (s.score_type == FLOAT16) score = score_anchor<FLOAT16>(p, s, at, objectness);
+        else score = score_anchor<ANY>(p, s, at, objectness);
+    }
+    bool bad = score.klass == BAD, some = !bad && score.confidence >= p.lowest;
+    if (!__ballot_sync(ALL, bad || some)) return;
+    if (some) anchored_box(l, s, blockIdx.y, at, box);
+    if (l.per_anchor <= 1) {
+        collect_class<false>(p, s, anchor, score, box);
+        return;
+    }
+    // Counts the broken ones, once each.
+    if (__ballot_sync(ALL, bad)) collect_class<false>(p, s, anchor, bad ? score : nothing, box);
+    if (!__ballot_sync(ALL, some)) return;
+    for (uint32_t c = 0; c < l.score_columns; c++) {
+        Score one = nothing;
+        if (some) {
+            float v = load<ANY>(s.scores, s.score_type, at.first + (5 + c) * at.step);
+            one = {objectness * probability(l.activation, v), c};
+        }
+        if (__ballot_sync(ALL, one.confidence >= p.lowest)) collect_class<false>(p, s, anchor, one, box);
+    }
 }

@@ -28,7 +28,7 @@ struct Gather {
     Layout layout;
 };
 
-static_assert(sizeof(Gather) == 696, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Gather) == 712, "as in src/detect/cuda/params.rs");
 
 // One point of those that are counted from their anchor, in tensor pixels.
 __device__ float2 around_anchor(const Layout& l, const Values& v, uint32_t anchor, uint32_t index) {

@@ -84,10 +84,11 @@ __device__ float4 around_center(const Layout& l, const Source& s, const Source& 
     return {x - a, y - b, x + c, y + d};
 }
 
-// Left, top, right, bottom in tensor pixels. `offsets` are what CENTERS and PRIORS have in sources[1].
+// Left, top, right, bottom in tensor pixels, or of ANCHORED the `distances` themselves. `offsets` are what CENTERS and PRIORS have in sources[1].
 __device__ float4 corners(const Layout& l, const Source& s, const Source& offsets, uint32_t cell,
                           const float* distances) {
     if (l.coding == CENTERS) return around_center(l, s, offsets, cell);
+    if (l.coding == ANCHORED) return {distances[0], distances[1], distances[2], distances[3]};
     float a, b, c, d;
     if (l.coding == DISTANCES) {
         float x = (static_cast<float>(cell % s.columns) + l.point) * s.stride;

@@ -1,7 +1,7 @@
 //! The computation behind cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
-//! One module per operation. Each has the parameters, their validation and what runs it on the CPU; all but [`track`] and
-//! [`zones`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]).
+//! One module per operation. Each has the parameters, their validation and what runs it on the CPU; all but [`track`],
+//! [`zones`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]).
 //!
 //! | module | input | output |
 //! |---|---|---|
@@ -13,11 +13,13 @@
 //! | [`classify`] | a classifier's scores | the best classes of each row |
 //! | [`text`] | a recogniser's scores, step by step | the symbols of each line |
 //! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
+//! | [`maps`] | a map of numbers, or a picture | what its numbers are like, and video of them |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`appearance`] | boxes of a frame | their appearance: vectors to compare them by |
 //! | [`camera`] | one frame after the other | how the camera has moved in between |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |
+//! | [`sanity`] | statistics of a model's first outputs | what cannot be right about them |
 //! | [`convert`] | a tensor | the same values in the other float type |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
 
@@ -33,8 +35,10 @@ pub mod frame;
 pub mod geometry;
 pub mod group;
 pub mod keypoints;
+pub mod maps;
 pub mod peaks;
 pub mod preproc;
+pub mod sanity;
 pub mod segment;
 pub mod tensor;
 pub mod text;

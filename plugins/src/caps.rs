@@ -29,6 +29,12 @@ pub const OUTPUTS: &str = "tensor-outputs";
 /// where they are those of the same regions in every frame.
 pub const ROI: &str = "tensor-roi";
 
+/// How frames fill the network's input, also downstream of trtinfer: a frame's place in the outputs follows from it.
+pub const RESIZE: &str = "tensor-resize";
+
+/// The tensor as a fraction of what the frame is resized to cover, where that is cropped, likewise.
+pub const CROP_RATIO: &str = "tensor-crop-ratio";
+
 /// Which model made the outputs: its name, and the number of its loading, so that caps change with the model.
 pub const MODEL: &str = "tensor-model";
 

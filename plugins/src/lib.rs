@@ -49,6 +49,7 @@ mod stats;
 mod streams;
 mod strings;
 mod sync;
+pub mod tensormap;
 pub mod tracer;
 pub mod tracker;
 pub mod trtinfer;
@@ -57,6 +58,7 @@ pub mod zonecount;
 
 fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     meta::tensor::register();
+    meta::map::register();
     meta::mask::register();
     meta::zone::register();
     cudaupload::register(plugin)?;
@@ -68,6 +70,7 @@ fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     classify::register(plugin)?;
     embed::register(plugin)?;
     segmask::register(plugin)?;
+    tensormap::register(plugin)?;
     tracker::register(plugin)?;
     zonecount::register(plugin)?;
     inferoverlay::register(plugin)?;

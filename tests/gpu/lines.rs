@@ -95,6 +95,31 @@ fn pixels_and_raw_tensors_stay_on_the_gpu_and_only_results_are_waited_for() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn only_outputs_that_cannot_be_right_are_downloaded_and_warned_about_once() {
+    for (name, text) in [
+        ("detector", None),
+        ("detector-logits", Some("probabilities of 0 to 1 are expected")),
+        ("detector-fractions", Some("set normalized = true")),
+        ("detector-nan", Some("are NaN or infinite")),
+    ] {
+        let line = Line::start(&format!(
+            "videotestsrc num-buffers=300 pattern=red ! video/x-raw,format=RGB,width=64,height=64 ! cudainferupload \
+             ! fusedpreproc device=cuda ! trtinfer name=t model={} provider=cuda ! gpunms name=n device=cuda ! fakesink",
+            model(name)
+        ));
+        let report = line.wait().succeeds();
+        let said: Vec<_> = report.warnings.iter().filter(|warning| warning.starts_with("n: ")).collect();
+        assert_eq!(said.len(), usize::from(text.is_some()), "{name}: {report:?}");
+        assert!(said.iter().all(|warning| text.is_some_and(|text| warning.contains(text))), "{said:?}");
+        // The outputs are downloaded by the memory that trtinfer allocates.
+        let waits = line.element("t").property::<gst::Structure>("stats").get::<u64>("host-waits").unwrap();
+        assert!(if text.is_some() { (1..=4).contains(&waits) } else { waits == 0 }, "{name}: {waits} waits");
+        line.stop();
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn frames_from_system_memory_are_uploaded_once_and_give_the_same() {
     let line = |path: &str, device: &str| {
         found(&format!(
@@ -259,6 +284,59 @@ fn frames_in_gpu_memory_get_their_alpha_channel_there_and_become_gray_in_system_
             assert!(gpu.iter().zip(cpu.iter()).all(|(a, b)| a.abs_diff(*b) <= 1), "{output}");
         }
     }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn maps_and_pictures_are_those_of_the_cpu() {
+    let line = |name: &str, properties: &str, upload: &str, device: &str| {
+        buffers(&format!(
+            "videotestsrc num-buffers=10 pattern=chroma-zone-plate kx2=20 ky2=20 kt=1 \
+             ! video/x-raw,format=RGBA,width=120,height=90 {upload} ! fusedpreproc device={device} \
+             ! trtinfer model={} provider={device} ! tensormap device={device} {properties} ! fakesink name=out",
+            model(name)
+        ))
+    };
+    // A last bit of the tensor may move a sample of 16 bits by one, and of 8 bits across a half.
+    for (name, properties, bytes) in [
+        ("map-depth", "output=gray16", 2),
+        ("map-bare", "output=gray16 size=model range=frame", 2),
+        ("map-half", "output=gray16", 2),
+        ("picture-twice", "output=rgb", 1),
+        ("picture-bytes", "output=rgb size=frame", 1),
+    ] {
+        let gpu = line(name, properties, "! cudainferupload", "cuda");
+        let cpu = line(name, properties, "", "cpu");
+        assert_eq!((gpu.len(), cpu.len()), (10, 10), "{name}");
+        for (gpu, cpu) in gpu.iter().zip(&cpu) {
+            let samples = |frame: &gst::Buffer| -> Vec<u16> {
+                let sample = |b: &[u8]| b.iter().rev().fold(0, |all, b| all << 8 | u16::from(*b));
+                frame.map_readable().unwrap().chunks(bytes).map(sample).collect()
+            };
+            // In half precision a step is up to 1/2048 of the value.
+            let most = if name == "map-half" { 65535 / 1024 } else { 1 };
+            let (a, b) = (samples(gpu), samples(cpu));
+            assert!(a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.abs_diff(*b) <= most), "{name}");
+            let [on_gpu, on_cpu] = [gpu, cpu].map(|frame| gstcudainfer::meta::map::maps(frame));
+            assert_eq!(on_gpu.len(), on_cpu.len(), "{name}");
+            for (gpu, cpu) in on_gpu.iter().zip(&on_cpu) {
+                assert_eq!((gpu.rect, gpu.width, gpu.non_finite), (cpu.rect, cpu.width, cpu.non_finite));
+                let (gpu, cpu) = (gpu.min_mean_max.unwrap(), cpu.min_mean_max.unwrap());
+                assert!(gpu.iter().zip(cpu).all(|(a, b)| (a - b).abs() < 1e-2), "{name}: {gpu:?} {cpu:?}");
+            }
+        }
+    }
+    // One wait a frame for the numbers, without a frame that is made.
+    let pipeline = Line::new(&format!(
+        "videotestsrc num-buffers=20 ! video/x-raw,format=RGBA,width=120,height=80 ! cudainferupload ! fusedpreproc \
+         ! trtinfer model={} provider=cuda ! tensormap name=m ! fakesink",
+        model("map-depth")
+    ));
+    pipeline.pipeline.set_state(gst::State::Playing).unwrap();
+    pipeline.wait().succeeds();
+    let stats = pipeline.element("m").property::<gst::Structure>("stats");
+    assert_eq!((stats.get::<u64>("host-waits"), stats.get::<u64>("launches")), (Ok(20), Ok(40)), "{stats}");
+    assert_eq!(stats.get::<u64>("device-to-host-bytes"), Ok(20 * 40), "{stats}");
 }
 
 #[test]

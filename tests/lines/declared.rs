@@ -228,6 +228,22 @@ fn files_beside_a_model_are_read_unless_another_model_lies_there() {
 }
 
 #[test]
+fn the_range_of_a_model_of_depth_is_read_from_the_file_beside_it() {
+    let of = |more: &str| {
+        let json = format!(
+            r#"{{"model_type": "depth_anything", "architectures": ["DepthAnythingForDepthEstimation"]{more}}}"#
+        );
+        let outcome = outcome(copied("map-bare", &[("config.json", &json)]), "tensormap output=gray16");
+        assert!(outcome.errors.is_empty() && outcome.warnings.is_empty(), "{outcome:?}");
+        outcome.reading("decode").to_owned()
+    };
+    let origin = "from a file beside it (config.json, transformers)";
+    let metric = of(r#", "depth_estimation_type": "metric", "max_depth": 20"#);
+    assert_eq!(metric, format!("map 'depth' of 24x16 float32, range 0 to 20 {origin}, 24x16"));
+    assert!(of("").contains(&format!("range that of each frame {origin}")));
+}
+
+#[test]
 fn shapes_win_over_what_the_model_says_with_one_warning() {
     for (name, element, part, labels) in [
         ("lies-size", "infer", "has 640x320 pixels, but it has 64x64", ["red", "blue"]),

@@ -54,6 +54,7 @@ fn elements_that_decode_tensors_share_a_class_and_describe_what_they_count() {
         ("classify", "objects (that were given classes)"),
         ("embed", "objects (that were given embeddings)"),
         ("segmask", "masks, non-finite"),
+        ("tensormap", "maps (and pictures), non-finite"),
     ] {
         cudainfer_tests::init();
         let element = gst::ElementFactory::make(name).build().unwrap();
@@ -84,6 +85,7 @@ fn every_element_is_registered() {
         "inferpublish",
         "peakfind",
         "segmask",
+        "tensormap",
         "tracker",
         "trtinfer",
         "zonecount",

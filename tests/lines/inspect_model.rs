@@ -40,6 +40,22 @@ fn inspect_prints_a_sidecar_that_says_the_same_when_it_is_pasted() {
 }
 
 #[test]
+fn inspect_reads_maps_and_pictures_where_the_sidecar_has_their_section() {
+    for (name, wanted) in [
+        ("map-depth", "outputs  map 'depth' of 24x16 float32, 24x16 (tensormap)"),
+        (
+            "picture-twice",
+            "outputs  picture 'picture' of 48x32 float32, range -1 to 1 from the sidecar, 24x16 (tensormap)",
+        ),
+    ] {
+        let output = inspect(&[&model(name)]);
+        assert!(output.status.success(), "{output:?}");
+        let said = text(&output.stdout);
+        assert!(said.contains(wanted) && said.contains("[map]") && said.contains("range-max"), "{said}");
+    }
+}
+
+#[test]
 fn inspect_says_what_it_cannot_read() {
     let posenet = fetched("models/posenet.onnx");
     let depth = model("says-depth");

@@ -64,6 +64,27 @@ fn every_librarys_lists_become_the_same_objects() {
 }
 
 #[test]
+fn keypoints_beside_the_boxes_belong_to_the_objects_under_the_skeletons_names() {
+    for (name, label, score) in [("lists-keypoint-rcnn", "person", 1.0), ("lists-rtmo", "0", 0.5)] {
+        for frame in buffers(&line("black", name)) {
+            let found = objects(&frame);
+            let rects: Vec<_> = found.iter().map(|o| o.detection.as_ref().unwrap().rect).collect();
+            let [(_, _, left), (_, _, right)] = &expected()[..] else { unreachable!() };
+            assert_eq!(rects, [*left, *right], "{name}");
+            assert!(found.iter().all(|o| o.label == label), "{name}");
+            for (object, [xs, ys]) in
+                found.iter().zip([[[12.0, 36.0], [8.0, 28.0]], [[64.0, 116.0], [10.0, 38.0]]])
+            {
+                let points = object.keypoints.as_ref().unwrap();
+                assert_eq!(points.names, ["head", "tail"]);
+                assert_eq!((&points.x[..], &points.y[..]), (&xs[..], &ys[..]), "{name}");
+                assert_eq!(points.score, [score, score], "{name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_number_of_rows_that_the_picture_decides_is_open_in_the_caps_and_may_change() {
     for (pattern, count) in [("black", 1), ("white", 2)] {
         let (frames, outputs, _) = found(pattern, "lists-yolov7");

@@ -42,6 +42,7 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
         "classify",
         "embed",
         "segmask",
+        "tensormap",
         "tracker",
         "zonecount",
         "inferoverlay",

@@ -142,6 +142,20 @@ def detectors() -> None:
     graph.output("detections", F32, [1, 6, 84])
     graph.save("detector", red_and_blue)
 
+    # The same with logits: -4 where there is nothing, up to 4; with boxes in 0..1 of the input; with no score that is a number.
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes, scores - 4, colours * 8)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("detector-logits", red_and_blue)
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes / 64, scores, colours)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("detector-fractions", red_and_blue)
+    graph = Graph(F32, [1, 3, 64, 64])
+    mean_scores(graph, boxes, np.full_like(scores, np.nan), colours)
+    graph.output("detections", F32, [1, 6, 84])
+    graph.save("detector-nan", red_and_blue)
+
     # The same with NaN and infinities beside them: two bad scores, one bad box.
     scores[1, 10], scores[0, 11], scores[0, 12] = np.nan, np.inf, 0.9
     boxes[0, 12] = np.inf
@@ -397,9 +411,11 @@ def constant_outputs(graph: Graph, tables: dict[str, np.ndarray]) -> None:
     """Outputs that are the same for each frame of a batch."""
     graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=0)
     graph.node("Mul", ["mean", graph.constant("none", np.float32(0))], "zeros")
-    graph.node("Reshape", ["zeros", graph.constant("rows", np.array([-1, 1, 1], np.int64))], "zero_rows")
+    for rank in {table.ndim for table in tables.values()}:
+        rows = graph.constant(f"rows_{rank}", np.array([-1] + [1] * rank, np.int64))
+        graph.node("Reshape", ["zeros", rows], f"zero_rows_{rank}")
     for name, table in tables.items():
-        graph.node("Add", ["zero_rows", graph.constant(f"fixed_{name}", table[None])], name)
+        graph.node("Add", [f"zero_rows_{table.ndim}", graph.constant(f"fixed_{name}", table[None])], name)
         graph.output(name, F32, ["batch", *table.shape])
 
 
@@ -448,6 +464,31 @@ def priors() -> None:
     constant_outputs(graph, {"loc": loc, "conf": conf})
     sidecar = '[output]\ndecoder = "ssd"\nstrides = [32]\nactivation = "softmax"\nlabels = ["dog", "cat"]\n'
     graph.save("ssd", sidecar + "[priors]\nmin-sizes = [[16]]\naspect-ratios = [[4]]\n")
+
+
+def anchors() -> None:
+    """Raw heads for the strides 8, 16 and 32 at 64x64: three anchors a cell, two classes, in the forms of YOLOv4 and of YOLOv5. Two
+    objects: anchor 1 of the cell 2, 3 of stride 8, and anchor 0 of the cell 1, 0 of stride 32."""
+    sizes = "[[8, 8, 16, 32, 8, 8], [8, 8, 8, 8, 8, 8], [20, 24, 8, 8, 8, 8]]"
+    heads = {}
+    for stride in [8, 16, 32]:
+        head = np.full((3, 64 // stride, 64 // stride, 7), -20, np.float32)
+        head[..., :4] = 0
+        heads[stride] = head
+    # Logits: 20 is surely 1, 0 is a half.
+    heads[8][1, 3, 2, 4:] = [20, -20, 0]
+    heads[32][0, 0, 1, 4:] = [20, 20, -20]
+    words = RED_AND_BLUE + f"[anchors]\nsizes = {sizes}\n"
+    for name, tables, told in [
+        ("anchors-planes", {s: head.transpose(0, 3, 1, 2).reshape(21, *head.shape[1:3]) for s, head in heads.items()}, True),
+        ("anchors-rows", heads, True),
+        ("anchors-untold", heads, False),
+    ]:
+        graph = Graph(F32, ["batch", 3, 64, 64])
+        # The largest stride first, as Darknet has it.
+        constant_outputs(graph, {f"head_{stride}": tables[stride] for stride in [32, 16, 8]})
+        formula = "yolov3" if name == "anchors-planes" else "yolov5"
+        graph.save(name, words + f'formula = "{formula}"\n' if told else RED_AND_BLUE)
 
 
 def declared() -> None:
@@ -531,6 +572,21 @@ def lists() -> None:
     fixed(graph, "dets", [[*np.c_[LISTED, LISTED_SCORES], [0, 0, 0, 0, 0]]])
     fixed(graph, "labels", [[*LISTED_CLASSES, -1]], I64)
     graph.save("lists-mmdeploy", labels)
+
+    # Keypoints beside the boxes: torchvision's Keypoint R-CNN, and RTMO as MMDeploy exports it, which has no labels.
+    points = np.float32([[[32, 10, 1], [58, 38, 1]], [[6, 8, 1], [18, 28, 1]]])
+    pose = '[input]\nresize = "stretch"\n[skeleton]\npoints = ["head", "tail"]\nedges = [["head", "tail"]]\n'
+    graph = start()
+    fixed(graph, "boxes", LISTED)
+    fixed(graph, "labels", [1, 1], I64)
+    fixed(graph, "scores", LISTED_SCORES)
+    fixed(graph, "keypoints", points)
+    fixed(graph, "keypoints_scores", [[7, 8], [9, 10]])
+    graph.save("lists-keypoint-rcnn", pose + '[output]\nlabels = ["person"]\nbackground = "first"\n')
+    graph = start()
+    fixed(graph, "dets", [np.c_[LISTED, LISTED_SCORES]])
+    fixed(graph, "keypoints", [points * np.float32([1, 1, 0.5])])
+    graph.save("lists-rtmo", pose)
 
     # TensorFlow's Object Detection API.
     graph = start()
@@ -804,6 +860,60 @@ def masks() -> None:
     graph.save("mask-red", stretch + '[output]\nlabels = ["red"]\n[segment]\nthreshold = 0.75\n')
 
 
+def maps() -> None:
+    """Maps of numbers for pictures of 24x16: ten times the red, like metres of depth; what an anomaly detector has; and pictures."""
+    stretch = '[input]\nresize = "stretch"\n'
+    for name, kind, dims, sidecar in [
+        ("map-depth", F32, [1, 16, 24], stretch + "[map]\nrange-min = 0.0\nrange-max = 10.0\n"),
+        ("map-bare", F32, [1, 1, 16, 24], ""),
+        ("map-half", F16, [16, 24], stretch + '[map]\nrange = "frame"\n'),
+        ("map-last", F32, [1, 16, 24, 1], stretch),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+        graph.node("Mul", ["red", graph.constant("ten", np.float32(10))], "metres")
+        graph.node("Reshape", ["metres", graph.constant("shape", np.array(dims, np.int64))], "shaped")
+        graph.node("Cast", ["shaped"], "depth", to=kind)
+        graph.output("depth", kind, dims)
+        graph.save(name, sidecar)
+    # Constant, with NaN and infinity: two of the first kind, one of the second.
+    bad = np.linspace(-2, 2, 384, dtype=np.float32).reshape(1, 16, 24)
+    bad[0, 2, 3], bad[0, 5, 7], bad[0, 9, 1] = np.nan, np.inf, np.nan
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Add", [graph.constant("bad", bad), graph.nothing()], "map")
+    graph.output("map", F32, [1, 16, 24])
+    graph.save("map-not-finite", stretch)
+    # As Anomalib's: the score is the greatest value of the map, and whether that is more than a half.
+    graph = Graph(F32, ["batch", 3, 16, 24])
+    graph.node("ReduceMean", ["images"], "mean", axes=[1], keepdims=1)
+    graph.node("Sigmoid", ["mean"], "anomaly_map")
+    graph.node("ReduceMax", ["anomaly_map"], "pred_score", axes=[1, 2, 3], keepdims=0)
+    half = graph.constant("half", np.float32(0.5))
+    graph.node("Greater", ["pred_score", half], "pred_label")
+    graph.node("Greater", ["anomaly_map", half], "pred_mask")
+    graph.output("pred_score", F32, ["batch"])
+    graph.output("pred_label", TensorProto.BOOL, ["batch"])
+    graph.output("anomaly_map", F32, ["batch", 1, 16, 24])
+    graph.output("pred_mask", TensorProto.BOOL, ["batch", 1, 16, 24])
+    graph.save("map-anomaly", stretch)
+    # Pictures: each pixel four times, from -1 to 1; the colours exchanged, of whole numbers; and too bright by half.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Resize", ["images", "", graph.constant("scales", np.array([1, 1, 2, 2], np.float32))], "large", mode="nearest",
+               coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    graph.node("Mul", ["large", graph.constant("two", np.float32(2))], "doubled")
+    graph.node("Sub", ["doubled", graph.constant("one", np.float32(1))], "picture")
+    graph.output("picture", F32, [1, 3, 32, 48])
+    graph.save("picture-twice", "[map]\nrange-min = -1.0\nrange-max = 1.0\n")
+    graph = Graph(U8, [1, 16, 24, 3])
+    graph.node("Identity", ["images"], "picture")
+    graph.output("picture", U8, [1, 16, 24, 3])
+    graph.save("picture-bytes", '[input]\nchannels = "bgr"\nscale = 1.0\nresize = "stretch"\n')
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Mul", ["images", graph.constant("factor", np.float32(1.5))], "picture")
+    graph.output("picture", F32, [1, 3, 16, 24])
+    graph.save("picture-bright", stretch + "[map]\nrange-min = 0.0\nrange-max = 1.0\n")
+
+
 # Points of two animals that cross, in input pixels: head, thorax, tail. The second one has no tail.
 ANIMALS = [[(8, 8), (28, 28), (48, 48)], [(8, 48), (28, 20), None]]
 
@@ -966,8 +1076,8 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    first = (identities, several, detectors, batches, heads, extents, faces, priors, lists, queries, declared, heat_maps)
-    makers = (*first, groups, classifiers, attributes, text, class_maps, masks, keypoints, failing)
+    first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, lists, queries, declared)
+    makers = (*first, heat_maps, groups, classifiers, attributes, text, class_maps, masks, maps, keypoints, failing)
     for make in makers:
         make()
     STAMP.write_bytes(source)

@@ -63,6 +63,7 @@ fn a_handler_may_read_and_set_properties_of_the_element_whose_message_it_gets() 
         format!("{small} ! peakfind name=it ! fakesink"),
         format!("{small} ! classify name=it ! fakesink"),
         format!("{small} ! segmask name=it ! fakesink"),
+        format!("{small} ! tensormap name=it ! fakesink"),
         format!("{small} ! cudainferupload name=it device=cuda:99 ! fakesink"),
         format!("{small} ! cudainferdownload name=it device=cuda:99 ! fakesink"),
         format!("{small} ! tracker name=it embedding-output=none ! fakesink"),

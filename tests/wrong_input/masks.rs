@@ -31,6 +31,18 @@ fn a_tensor_that_is_no_image_is_named() {
 }
 
 #[test]
+fn a_detectors_boxes_are_not_taken_for_a_mask() {
+    run(&format!(
+        "videotestsrc num-buffers=3 ! fusedpreproc ! trtinfer model={} ! segmask ! fakesink",
+        model("detector")
+    ))
+    .fails_with(&[
+        "detections:float32:1x6x84 look like a detector's boxes",
+        "Put gpunms in place of segmask",
+    ]);
+}
+
+#[test]
 fn parameters_that_the_tensor_cannot_meet_are_named() {
     with("masks-colours", "mode=threshold").fails_with(&["3 channels", "set channel to the one"]);
     with("masks-colours", "mode=soft channel=3").fails_with(&["channel 3", "3 channels"]);

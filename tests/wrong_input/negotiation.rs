@@ -232,6 +232,7 @@ fn a_property_out_of_range_is_refused_where_the_line_is_built() {
         "inferoverlay mask-opacity=2",
         "segmask smoothing=1",
         "segmask opening=33",
+        "tensormap range-min=1e31",
     ] {
         // GStreamer's parser either refuses a value or sets the nearest that is allowed; neither may pass unnoticed
         // as the value itself.

@@ -45,8 +45,8 @@ fn what_cannot_change_while_playing_stays_and_a_warning_says_so() {
         model("detector"),
         model("masks-colours")
     ));
-    // These two have no frames to work on, which properties do not need.
-    for alone in ["classify", "peakfind"] {
+    // These have no frames to work on, which properties do not need.
+    for alone in ["classify", "peakfind", "tensormap"] {
         let element = gst::ElementFactory::make(alone).build().unwrap();
         line.pipeline.add(&element).unwrap();
         element.set_state(gst::State::Playing).unwrap();

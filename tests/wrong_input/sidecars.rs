@@ -46,6 +46,27 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         ("row-format", "[output]\nrow-format = \"paddle\"", &["'paddle' is none of", "class-score-box"]),
         ("decoder", "[output]\ndecoder = \"yolo\"", &["'yolo' is none of", "yolov5", "end-to-end"]),
         ("format", "[output]\nbox-format = \"xyxy\"", &["'xyxy' is none of", "corners"]),
+        ("sizes", "[anchors]\nformula = \"yolov5\"", &["anchors.sizes is missing", "10, 13, 16, 30"]),
+        (
+            "formula",
+            "[anchors]\nsizes = [[1, 2]]",
+            &["anchors.formula is missing", "\"yolov3\" for YOLOv3 and v4"],
+        ),
+        (
+            "other-formula",
+            "[anchors]\nsizes = [[1, 2]]\nformula = \"v5\"",
+            &["'v5' is none of", "yolov3, yolov5"],
+        ),
+        (
+            "few",
+            "[anchors]\nsizes = [[1, 2]]\nformula = \"yolov5\"",
+            &["'anchors'", "sizes has 1, strides has 3"],
+        ),
+        (
+            "other",
+            "[anchors]\nsizes = [[1, 2], [3, 4], [5, 6]]\nformula = \"yolov5\"",
+            &["'anchors' does not apply to decoder yolov8"],
+        ),
         ("type", "[input]\nscale = \"1/255\"", &["line 2", "scale"]),
         ("mean", "[input]\nmean = [1.0, 2.0]", &["input.mean", "three channels"]),
         ("std", "[input]\nstd = []", &["input.std", "three channels"]),

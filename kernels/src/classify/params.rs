@@ -1,6 +1,11 @@
 //! What is asked for, and what is chosen.
 
 use crate::detect::Activation;
+use crate::sanity::Expected;
+use crate::tensor::TensorDesc;
+
+/// How far outside of 0..1 probabilities may be, by the rounding of float16 and of quantised models.
+const SLACK: f32 = 0.01;
 
 /// So few classes are found one after the other; more are selected and sorted.
 pub(super) const FEW: usize = 16;
@@ -23,6 +28,25 @@ impl Default for Params {
 }
 
 impl Params {
+    /// What the rows of `scores` should be.
+    pub fn expected(&self, scores: &TensorDesc) -> Expected {
+        let classes =
+            scores.dims.iter().skip(1).try_fold(1, |product: usize, dim| product.checked_mul((*dim)?));
+        let activation = self.activation.into();
+        // Whoever sets another threshold means other units.
+        let fraction = !self.threshold.is_finite() || (0.0..=1.0).contains(&self.threshold);
+        Expected {
+            activation,
+            raw: true,
+            slack: fraction.then_some(SLACK),
+            twice: Expected::of_probabilities(activation, 1, classes),
+            threshold: None,
+            final_scores: false,
+            normalized: None,
+            labels: None,
+        }
+    }
+
     /// How many of so many classes are kept at most.
     pub(super) fn kept(&self, classes: usize) -> usize {
         if self.top_k == 0 { classes } else { self.top_k.min(classes) }

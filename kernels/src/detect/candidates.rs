@@ -56,6 +56,11 @@ pub(super) struct Gate {
 }
 
 impl Gate {
+    /// Lets everything pass.
+    pub fn open() -> Self {
+        Self { other: f32::NEG_INFINITY, exceptions: Vec::new(), lowest: f32::NEG_INFINITY }
+    }
+
     /// From valid parameters.
     pub fn new(params: &Params) -> Self {
         let mut exceptions = params.class_confidence.clone();
@@ -128,6 +133,8 @@ pub(super) struct Collector<'a> {
     frame: [f32; 2],
     min_size: [f32; 2],
     multi_label: bool,
+    /// Whether boxes without a size, and those outside of the frame, are kept, too.
+    of_any_size: bool,
     kept: &'a mut Vec<Candidate>,
     outcome: Outcome,
 }
@@ -142,7 +149,21 @@ impl<'a> Collector<'a> {
         kept: &'a mut Vec<Candidate>,
     ) -> Self {
         let Params { min_size, multi_label, .. } = *params;
-        Self { gate, map, frame, min_size, multi_label, kept, outcome: Outcome::default() }
+        Self {
+            gate,
+            map,
+            frame,
+            min_size,
+            multi_label,
+            of_any_size: false,
+            kept,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// The same, with all boxes that are finite.
+    pub fn of_any_size(self) -> Self {
+        Self { of_any_size: true, ..self }
     }
 
     /// No class's threshold is lower: an anchor below it can be skipped.
@@ -187,7 +208,7 @@ impl<'a> Collector<'a> {
         let candidate = Candidate { anchor, class, confidence, corners };
         let [x1, y1, x2, y2] = candidate.clamped(self.frame);
         let (w, h) = (x2 - x1, y2 - y1);
-        if w > 0.0 && h > 0.0 && w >= self.min_size[0] && h >= self.min_size[1] {
+        if self.of_any_size || w > 0.0 && h > 0.0 && w >= self.min_size[0] && h >= self.min_size[1] {
             self.kept.push(candidate);
         }
     }

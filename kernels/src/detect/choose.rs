@@ -7,7 +7,7 @@ use crate::tensor::{TensorDesc, TensorView};
 use super::attached::{Attached, Extra, Masks, Meaning};
 use super::candidates::Collector;
 use super::cuda::{Gathered, Layout, Output};
-use super::decode::{self, Plan};
+use super::decode::{self, Plan, Scores};
 use super::offer::{Evidence, Fit, Offer};
 use super::params::out_of_range;
 use super::rotated::Rotated;
@@ -60,6 +60,21 @@ impl Decoder {
         self.plan.is_suppressed()
     }
 
+    /// Whether each box has one label, and not a score for each class.
+    pub(super) fn has_labels(&self) -> bool {
+        self.plan.has_labels()
+    }
+
+    /// How confidences come about.
+    pub(super) fn scores(&self) -> Scores {
+        self.plan.scores()
+    }
+
+    /// Whether boxes are in 0..1 of the tensor, not in its pixels; `None` where they are in neither.
+    pub(super) fn is_normalized(&self) -> Option<bool> {
+        self.plan.is_normalized()
+    }
+
     /// Whether every class of an anchor is looked at if that is not set, as the model's own library does
     /// ([`Params::multi_label`]).
     pub fn usual_multi_label(&self) -> bool {
@@ -95,6 +110,11 @@ impl Decoder {
     /// Centre and size of each anchor's prior box in tensor pixels, if it has one.
     pub(super) fn priors(&self) -> Option<&[[f32; 4]]> {
         self.plan.priors()
+    }
+
+    /// Width, height and scale of the centre of each anchor of a cell, level by level, where boxes are multiples of them.
+    pub(super) fn anchor_sizes(&self) -> Option<&[[f32; 4]]> {
+        self.plan.anchor_sizes()
     }
 
     /// Whether neighbouring scores are those of neighbouring anchors, not classes.
@@ -175,13 +195,13 @@ impl Decoder {
 /// yolov5 or a yolox of 80 classes or a yolov8 of 81: labels rule out the one or the other, never both of the first two.
 /// A number of keypoints among the hints rules out all decoders without; with
 /// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. A yolo-obb
-/// is never chosen unasked, and queries only by their outputs' names. If several remain, the caller must say which.
+/// is never chosen unasked, queries only by their outputs' names, and yolo-anchors only with anchors. If several remain, the caller must say which.
 ///
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read; labels and
 /// numbers of boxes may be integers.
 ///
 /// # Errors
-/// [`DetectError::NoFit`], [`DetectError::RowFormat`], [`DetectError::Queries`], [`DetectError::Classifier`], [`DetectError::Maps`], [`DetectError::Labels`],
+/// [`DetectError::NoFit`], [`DetectError::RowFormat`], [`DetectError::Queries`], [`DetectError::Anchors`], [`DetectError::Classifier`], [`DetectError::Maps`], [`DetectError::Labels`],
 /// [`DetectError::Keypoints`], [`DetectError::Ambiguous`], with `requested`
 /// [`DetectError::Unfit`] or [`DetectError::SeveralOutputs`], and [`DetectError::Hint`] for a hint that is wrong or of no use
 /// to the decoder.
@@ -255,6 +275,9 @@ fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) ->
     let input = offer.input;
     if matches!(requested, None | Some(DecoderKind::EndToEnd)) && decode::needs_format(offer) {
         return DetectError::RowFormat { offered };
+    }
+    if matches!(requested, None | Some(DecoderKind::YoloAnchors)) && decode::needs_anchors(offer) {
+        return DetectError::Anchors { offered, input };
     }
     if let Some(labels) = offer.hints.classes {
         let hints = Hints { classes: None, ..offer.hints.clone() };

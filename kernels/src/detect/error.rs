@@ -43,6 +43,19 @@ pub enum DetectError {
         /// The outputs.
         offered: String,
     },
+    /// The outputs are raw heads, and nothing tells their anchors.
+    #[error(
+        "the model's outputs {offered} look like the raw heads of a YOLOv3, v4, v5 or v7 at an input of {}x{}, but no tensor tells \
+         the sizes of their anchors. Write sizes and formula into [anchors] of the model's sidecar, or export the model with its \
+         decoding",
+        input[0], input[1]
+    )]
+    Anchors {
+        /// The outputs.
+        offered: String,
+        /// Width and height of the input tensor.
+        input: [usize; 2],
+    },
     /// The outputs are a classifier's.
     #[error(
         "no decoder fits the model's outputs {offered}, which look like a classifier's scores. Put classify in place of \

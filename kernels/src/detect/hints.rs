@@ -1,6 +1,6 @@
 //! What the sidecar knows about a model that the shapes of its tensors do not show.
 
-use super::{DecoderKind, DetectError, Priors};
+use super::{AnchorSizes, DecoderKind, DetectError, Priors};
 
 /// What the four numbers of a box are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,7 +119,7 @@ pub struct Hints {
     /// Whether boxes are in 0..1 of the tensor, not in its pixels (yolov5, yolov8, end-to-end, detections,
     /// boxes-scores, queries).
     pub normalized: Option<bool>,
-    /// What turns scores into probabilities (not end-to-end, detections; softmax for boxes-scores, queries, ssd and
+    /// What turns scores into probabilities (not end-to-end, detections; sigmoid for yolo-anchors if not set; softmax for boxes-scores, queries, ssd and
     /// retinaface only).
     pub activation: Option<Activation>,
     /// Which column of the scores is the background (boxes-scores, queries; ssd and retinaface, where it is the first if not
@@ -127,7 +127,7 @@ pub struct Hints {
     pub background: Option<Background>,
     /// Order of the columns (end-to-end).
     pub row_format: Option<RowFormat>,
-    /// Number of keypoints of an object (yolo-pose, centerface, scrfd, yunet, retinaface).
+    /// Number of keypoints of an object (detections, yolo-pose, centerface, scrfd, yunet, retinaface).
     pub keypoints: Option<usize>,
     /// Unit of the sizes: cells if not set, their logarithm for centerface (centernet, centerface).
     pub size_unit: Option<SizeUnit>,
@@ -139,6 +139,8 @@ pub struct Hints {
     pub unclip_ratio: Option<f32>,
     /// The boxes that offsets are counted from (ssd, retinaface).
     pub priors: Option<Priors>,
+    /// The sizes that boxes are multiples of (yolo-anchors).
+    pub anchors: Option<AnchorSizes>,
 }
 
 impl Default for Hints {
@@ -157,6 +159,7 @@ impl Default for Hints {
             map_threshold: None,
             unclip_ratio: None,
             priors: None,
+            anchors: None,
         }
     }
 }
@@ -183,21 +186,25 @@ impl Hints {
         if self.unclip_ratio.is_some_and(|v| !(0.0..=10.0).contains(&v)) {
             return bad("unclip ratio", "must be between 0 and 10");
         }
-        self.priors.as_ref().map_or(Ok(()), |priors| priors.validate(self.strides.len()))
+        let strides = self.strides.len();
+        self.priors.as_ref().map_or(Ok(()), |priors| priors.validate(strides))?;
+        self.anchors.as_ref().map_or(Ok(()), |anchors| anchors.validate(strides))
     }
 
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
         use DecoderKind::{
-            BoxesScores, Db, Detections, EndToEnd, Nanodet, Queries, Scrfd, YoloObb, Yolox, Yunet,
+            BoxesScores, Db, Detections, EndToEnd, Nanodet, Queries, Scrfd, YoloAnchors, YoloObb, Yolox,
+            Yunet,
         };
         let has_priors = kind.has_priors();
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes =
-            matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db) || has_priors || kind.has_centers();
+        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db | YoloAnchors)
+            || has_priors
+            || kind.has_centers();
         if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
             return useless("box format", "whose boxes have a format of their own");
         }
@@ -234,6 +241,9 @@ impl Hints {
         }
         if !has_priors && self.priors.is_some() {
             return useless("priors", "whose boxes are not counted from prior boxes");
+        }
+        if kind != YoloAnchors && self.anchors.is_some() {
+            return useless("anchors", "whose boxes are not multiples of anchors");
         }
         if kind != EndToEnd && self.row_format.is_some() {
             return useless(

@@ -22,7 +22,8 @@ pub enum DecoderKind {
     EndToEnd,
     /// Boxes, scores and labels in outputs of their own, `[1, N, 4]`, `[1, N]` and `[1, N]`, or boxes with scores
     /// `[1, N, 5]` and labels; final, so no NMS if it is not asked for. N may change from frame to frame, and there may be
-    /// an output with the number of boxes. Without hints: corners in tensor pixels, labels from 0. TensorFlow's Object
+    /// an output with the number of boxes, and one of keypoints, `[1, N, K, 3]` or `[1, N, K, 2]`, by its name; beside keypoints,
+    /// labels may be missing (RTMO). Without hints: corners in tensor pixels, labels from 0. TensorFlow's Object
     /// Detection API, known by its outputs' names: top, left, bottom, right in 0..1, labels from 1.
     Detections,
     /// Class scores `[1, Ns, C]` and DFL logits `[1, Ns, 4 * bins]` for each stride, or both side by side in one
@@ -73,11 +74,15 @@ pub enum DecoderKind {
     /// The same of faces, with scores `[1, N, 2]` and landmarks `[1, N, 2 * K]`. Without hints its own prior boxes,
     /// [`super::Priors::retinaface`]. Never assumed without landmarks.
     Retinaface,
+    /// For each stride the raw numbers of A anchors a cell, four of the box, objectness and C class scores:
+    /// `[1, A * (5 + C), h, w]`, `[1, A, h, w, 5 + C]`, `[1, h, w, A, 5 + C]` or `[1, h, w, A * (5 + C)]`; the confidence is
+    /// objectness times class score. YOLOv3, v4, v5 and v7 without their last layer, with the anchors that the hints have.
+    YoloAnchors,
 }
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
@@ -96,6 +101,7 @@ impl DecoderKind {
         Self::Yunet,
         Self::Ssd,
         Self::Retinaface,
+        Self::YoloAnchors,
     ];
 
     /// The name used in properties and sidecars.
@@ -119,6 +125,7 @@ impl DecoderKind {
             Self::Yunet => "yunet",
             Self::Ssd => "ssd",
             Self::Retinaface => "retinaface",
+            Self::YoloAnchors => "yolo-anchors",
         }
     }
 
@@ -156,7 +163,15 @@ impl DecoderKind {
 
     /// Whether objects may have keypoints.
     pub(super) fn has_keypoints(self) -> bool {
-        matches!(self, Self::YoloPose | Self::Centerface | Self::Scrfd | Self::Yunet | Self::Retinaface)
+        matches!(
+            self,
+            Self::Detections
+                | Self::YoloPose
+                | Self::Centerface
+                | Self::Scrfd
+                | Self::Yunet
+                | Self::Retinaface
+        )
     }
 }
 

@@ -24,6 +24,7 @@
 //!
 //! [`Detector`] computes on the CPU and is the reference; [`CudaDetector`] gives the same detections on a GPU.
 
+mod anchor_sizes;
 mod attached;
 mod candidates;
 mod choose;
@@ -42,6 +43,7 @@ mod priors;
 mod rotated;
 mod rotated_nms;
 mod suppression;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -53,6 +55,7 @@ use candidates::{Candidate, Collector, Gate};
 use nms::Suppressor;
 use rotated_nms::RotatedSuppressor;
 
+pub use anchor_sizes::{AnchorFormula, AnchorSizes};
 pub use attached::{Attached, Masks};
 pub use choose::{Decoder, choose};
 pub use cuda::CudaDetector;

@@ -1,6 +1,11 @@
 //! What to look for.
 
 use crate::preproc::Layout;
+use crate::sanity::{self, Expected};
+
+/// How far outside of 0..1 the values of maps may be: networks that are trained on them do not bound them, and part
+/// affinity fields in the same tensor are -1..1.
+const SLACK: f32 = 1.5;
 
 /// Which maxima of a channel are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +111,34 @@ impl Default for Params {
             blur: 11,
             top_k: 100,
             channels: None,
+        }
+    }
+}
+
+impl From<Activation> for sanity::Activation {
+    fn from(activation: Activation) -> Self {
+        match activation {
+            Activation::None => Self::None,
+            Activation::Sigmoid => Self::Sigmoid,
+        }
+    }
+}
+
+impl Params {
+    /// What the values of the maps should be.
+    pub fn expected(&self) -> Expected {
+        let activation = self.activation.into();
+        // Whoever sets another threshold means other units.
+        let fraction = (0.0..=1.0).contains(&self.threshold);
+        Expected {
+            activation,
+            raw: true,
+            slack: fraction.then_some(SLACK),
+            twice: Expected::of_probabilities(activation, 1, None),
+            threshold: Some(self.threshold),
+            final_scores: false,
+            normalized: None,
+            labels: None,
         }
     }
 }

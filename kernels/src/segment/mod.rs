@@ -28,6 +28,7 @@ mod params;
 mod plan;
 mod prototypes;
 mod resize;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -38,6 +39,7 @@ pub use params::{Activation, Classes, Params};
 pub use plan::MOST_RADIUS;
 pub use prototypes::{Prototypes, Region};
 pub use resize::Resize;
+pub use survey::LogitsSurvey;
 
 use crate::tensor::{TensorDesc, TensorView};
 use clean::Cleaner;

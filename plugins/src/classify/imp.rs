@@ -126,6 +126,8 @@ impl BaseTransformImpl for Classify {
 impl DecodingElementImpl for Classify {
     const COUNTS: &'static [&'static str] = &["objects", "non-finite"];
     const NON_FINITE: &'static str = "of this frame's scores";
+    const SECTION: &'static str = "[classify]";
+    const ACTIVATION: &'static str = "softmax";
 
     fn category() -> gst::DebugCategory {
         *CAT

@@ -3,6 +3,7 @@
 use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, Params};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::activation::Undecided;
@@ -18,6 +19,8 @@ pub(super) struct Classes {
     /// The activation is decided by the first scores.
     undecided: Option<Undecided>,
     remark: Option<Remark>,
+    /// Whether the user has been warned that the activation is a guess.
+    guessed: bool,
 }
 
 /// What a decoder is made for.
@@ -51,7 +54,7 @@ impl Classes {
         let known = undecided.as_ref().and_then(Undecided::known);
         setup.params.activation = known.unwrap_or(setup.params.activation);
         let undecided = undecided.filter(|_| known.is_none());
-        Ok(Self { rows: setup.rows()?, setup, undecided, remark: None })
+        Ok(Self { rows: setup.rows()?, setup, undecided, remark: None, guessed: false })
     }
 
     /// The classes of a row and what its scores are like. The first one decides about the activation.
@@ -59,6 +62,7 @@ impl Classes {
         let found = self.rows.find(set, side)?;
         let Some(undecided) = self.undecided.take() else { return Ok(found) };
         let (activation, remark) = undecided.decide(&found.1);
+        self.guessed = matches!(remark, Some(Remark::Warning(_)));
         self.remark = remark;
         if activation == self.setup.params.activation {
             return Ok(found);
@@ -114,6 +118,8 @@ impl Decode for Classes {
         for set in sets {
             let (classes, outcome) = self.find(set, side)?;
             counts.add("non-finite", outcome.non_finite);
+            // The others may be anything.
+            classes.iter().take(1).for_each(|best| counts.see(best.confidence));
             counts.add("objects", usize::from(self.put_classes(&classes, set, frame)));
         }
         if self.setup.hands_on {
@@ -124,6 +130,15 @@ impl Decode for Classes {
 
     fn remark(&mut self) -> Option<Remark> {
         self.remark.take()
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        let expected = self.rows.expected()?;
+        Some(Expected { twice: expected.twice.filter(|_| !self.guessed), ..expected })
+    }
+
+    fn survey(&self, set: &TensorSet) -> Option<Survey> {
+        self.rows.survey(set)
     }
 }
 
@@ -172,5 +187,14 @@ impl RowDecoder for Scores {
         let mut found = Vec::new();
         let outcomes = classifier.finish(stream, &mut found)?;
         Ok(found.into_iter().zip(outcomes).collect())
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        Some(self.params.expected(&self.announced))
+    }
+
+    fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey> {
+        let scores = tensors.first()?.to_f32();
+        Some(Survey::of_rows([scores.iter().copied()]))
     }
 }

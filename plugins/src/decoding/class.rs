@@ -6,6 +6,7 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
+use super::doubts::Description;
 use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, imp};
 use crate::model::ModelInfo;
 
@@ -16,6 +17,7 @@ type Prepare = fn(&DecodingElement, &Incoming<'_>) -> Result<Box<dyn Decode>, St
 pub(super) struct Methods {
     pub counts: &'static [&'static str],
     pub non_finite: &'static str,
+    pub described: Description,
     pub category: fn() -> gst::DebugCategory,
     pub prepare: Prepare,
     pub reading: fn(&DecodingElement, &Incoming<'_>) -> Reading,
@@ -33,6 +35,7 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
     const METHODS: &'static Methods = &Methods {
         counts: T::COUNTS,
         non_finite: T::NON_FINITE,
+        described: Description { section: T::SECTION, activation: T::ACTIVATION },
         category: T::category,
         prepare: |element, incoming| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;

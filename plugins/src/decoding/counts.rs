@@ -1,5 +1,7 @@
 //! What these elements count besides the counters of all elements.
 
+use cudainfer_kernels::sanity::Glance;
+
 /// Maximum number of counts of an element.
 const MOST: usize = 5;
 
@@ -11,13 +13,18 @@ const NON_FINITE: &str = "non-finite";
 pub struct Counts {
     names: &'static [&'static str],
     values: [u64; MOST],
+    /// Of one frame: what its results look like.
+    glance: Glance,
 }
+
+/// Counts of results.
+const RESULTS: [&str; 2] = ["objects", "peaks"];
 
 impl Counts {
     /// All 0.
     pub(crate) fn new(names: &'static [&'static str]) -> Self {
         debug_assert!(names.len() <= MOST, "{names:?}");
-        Self { names, values: [0; MOST] }
+        Self { names, values: [0; MOST], glance: Glance::default() }
     }
 
     /// Adds to the count `name`, which must be one of the element's.
@@ -27,6 +34,27 @@ impl Counts {
         if let Some(value) = value {
             *value += u64::try_from(count).unwrap_or(u64::MAX);
         }
+    }
+
+    /// Notes the confidence of a result.
+    pub fn see(&mut self, confidence: f32) {
+        self.glance.see(confidence);
+    }
+
+    /// Notes the class of a result.
+    pub fn see_class(&mut self, class: u32) {
+        self.glance.class = self.glance.class.max(Some(class));
+    }
+
+    /// Notes that there are boxes, and that none has two pixels of the network's input.
+    pub fn see_tiny_boxes(&mut self) {
+        self.glance.tiny = true;
+    }
+
+    /// What the results of the frame look like.
+    pub(super) fn glance(&self) -> Glance {
+        let found: u64 = self.iter().filter(|(name, _)| RESULTS.contains(name)).map(|(_, count)| count).sum();
+        Glance { found: usize::try_from(found).unwrap_or(usize::MAX), ..self.glance }
     }
 
     /// Adds the counts of a frame. Returns how many NaN and infinity to warn about: those of the first frame that has any.

@@ -1,5 +1,6 @@
 use std::sync::{LazyLock, Mutex};
 
+use cudainfer_kernels::sanity::Suspicion;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -7,6 +8,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::class::{Class, Methods};
+use super::doubts::{self, Doubts};
 use super::{Counts, Decode, Incoming, Reading, Remark, Side, reading};
 use crate::caps::{self, ModelOutputs};
 use crate::memory::order;
@@ -25,6 +27,8 @@ pub struct DecodingElement {
     counts: Mutex<Counts>,
     /// How the outputs of the latest model are read, and the model's name in caps.
     reading: Mutex<(Option<String>, Reading)>,
+    /// What is suspected of the latest model's outputs.
+    doubts: Doubts,
 }
 
 impl DecodingElement {
@@ -159,6 +163,7 @@ impl BaseTransformImpl for DecodingElement {
         device::check(&self.side.device(), &*self.obj())?;
         *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
         self.side.counters().reset();
+        self.doubts.reset();
         Ok(())
     }
 
@@ -186,6 +191,7 @@ impl BaseTransformImpl for DecodingElement {
             gst::loggable_error!(category, "{why}")
         })?;
         *lock(&self.decoder) = Some(decoder);
+        self.doubts.follow(reading::model_name(incaps));
         self.tell_reading(incaps, &info, outcaps);
         Ok(())
     }
@@ -229,15 +235,23 @@ impl BaseTransformImpl for DecodingElement {
                 "a frame came without its tensors. Put the element that removes metadata from frames before fusedpreproc"
                     .to_owned()
             });
-            let done = sets.and_then(|sets| decoder.decode(&sets, buffer, &self.side, &mut counts));
+            let done = sets.and_then(|sets| {
+                decoder.decode(&sets, buffer, &self.side, &mut counts)?;
+                Ok(self.doubts.of(&**decoder, &sets, &counts))
+            });
             (done, decoder.remark())
         };
         let non_finite = lock(&self.counts).add_frame(&counts);
-        if let Err(why) = done {
+        let suspicions = done.map_err(|why| {
             gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
-            return Err(gst::FlowError::Error);
+            gst::FlowError::Error
+        })?;
+        // One sentence about the same frame is enough.
+        let all_non_finite = suspicions.iter().any(|(what, _)| matches!(what, Suspicion::NonFinite { .. }));
+        for (suspicion, expected) in &suspicions {
+            doubts::post(self.obj().upcast_ref(), &methods.described, suspicion, expected);
         }
-        if non_finite > 0 {
+        if non_finite > 0 && !all_non_finite {
             notice::non_finite(&*self.obj(), non_finite, methods.non_finite);
         }
         let name = self.obj().name();

@@ -1,13 +1,14 @@
-//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify, embed and
-//! segmask.
+//! The abstract base class of the elements that decode a model's outputs into results: gpunms, peakfind, classify, embed,
+//! segmask and tensormap.
 //!
 //! It negotiates, removes the tensors from the frames, decides whether they are decoded on the GPU or on the CPU, has each
-//! batch decoded once, counts, warns about NaN and infinity, and answers whether another model can be used while frames flow.
-//! An element adds its settings and a [`Decode`], which [`DecodingElementImpl::prepare`] makes from them. [`Rows`] does the
-//! rest for an element that decodes one row of the outputs at a time.
+//! batch decoded once, counts, warns about NaN and infinity and about outputs that cannot be right, and answers whether another
+//! model can be used while frames flow. An element adds its settings and a [`Decode`], which [`DecodingElementImpl::prepare`]
+//! makes from them. [`Rows`] does the rest for an element that decodes one row of the outputs at a time.
 
 use std::any::Any;
 
+use cudainfer_kernels::sanity::{Expected, Survey};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -20,6 +21,7 @@ use crate::model::ModelInfo;
 mod class;
 mod counts;
 mod detector;
+mod doubts;
 pub(crate) mod hand_on;
 mod imp;
 pub(crate) mod reading;
@@ -76,6 +78,17 @@ pub trait Decode: Any + Send {
     fn remark(&mut self) -> Option<Remark> {
         None
     }
+
+    /// What the outputs should be; `None` if nothing about them is judged.
+    fn expected(&self) -> Option<Expected> {
+        None
+    }
+
+    /// Statistics of the outputs in `set`, which may have to be downloaded; called for a few frames of each model, if they
+    /// are judged. `None` if they cannot be read.
+    fn survey(&self, _set: &TensorSet) -> Option<Survey> {
+        None
+    }
 }
 
 /// What an element adds to the base class.
@@ -86,6 +99,12 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
 
     /// Which values were NaN or infinity, as in "12 cells of this frame's maps were dropped".
     const NON_FINITE: &'static str;
+
+    /// The section of the sidecar that describes the outputs.
+    const SECTION: &'static str = "[output]";
+
+    /// What usually makes the logits of such a model probabilities.
+    const ACTIVATION: &'static str = "sigmoid";
 
     /// Where the element logs.
     fn category() -> gst::DebugCategory;

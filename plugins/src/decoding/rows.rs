@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::Side;
@@ -59,6 +60,16 @@ pub trait RowDecoder: Send + 'static {
     /// # Errors
     /// An error of the driver.
     fn finish(gpu: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Self::Found>, Failure>;
+
+    /// What [`RowDecoder::survey`] should show; `None` if nothing about the outputs is judged.
+    fn expected(&self) -> Option<Expected> {
+        None
+    }
+
+    /// Statistics of a row; `None` for tensors that differ from those announced.
+    fn survey(&self, _tensors: &[TensorView<'_>]) -> Option<Survey> {
+        None
+    }
 }
 
 /// Decodes rows on the device that has their tensors.
@@ -122,6 +133,19 @@ impl<D: RowDecoder> Rows<D> {
             put(set, found)?;
         }
         Ok(())
+    }
+
+    /// For [`super::Decode::expected`].
+    pub fn expected(&self) -> Option<Expected> {
+        self.decoder.expected()
+    }
+
+    /// For [`super::Decode::survey`].
+    pub fn survey(&self, set: &TensorSet) -> Option<Survey> {
+        let tensors = self.read(&set.tensors).ok()?;
+        let mapped = tensors.iter().map(|tensor| tensor.map().ok()).collect::<Option<Vec<_>>>()?;
+        let views = mapped.iter().map(|mapped| mapped.view().ok()).collect::<Option<Vec<_>>>()?;
+        self.decoder.survey(&views)
     }
 
     fn read(&self, all: &[Tensor]) -> Result<Vec<Tensor>, String> {

@@ -9,7 +9,7 @@ use gst_base::subclass::prelude::*;
 
 use super::contradictions::{self, Choice};
 use super::masks;
-use super::objects::Objects;
+use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
@@ -137,7 +137,9 @@ impl DecodingElementImpl for GpuNms {
             check_masks(&decoder)?;
         }
         let frame = caps::frame_size(incoming.caps);
-        Ok(Box::new(Objects::new(decoder, params, info, frame, with_masks, merging)?))
+        let expected = decoder.expected(&params, info.output.labels.len());
+        let detections = Detections { decoder, params, expected, input: incoming.model.input };
+        Ok(Box::new(Objects::new(detections, info, frame, with_masks, merging)?))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

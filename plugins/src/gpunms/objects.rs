@@ -4,7 +4,8 @@ use cudainfer_kernels::detect::{
     Attached, CudaDetector, Decoder, Detection, Detector, MergeParams, Outcome, Params,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
-use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::TensorView;
 
 use super::masks;
@@ -41,18 +42,18 @@ impl Objects {
     /// # Errors
     /// A sentence: parameters that do not fit.
     pub fn new(
-        decoder: Decoder,
-        params: Params,
+        detections: Detections,
         info: ModelInfo,
         frame: [usize; 2],
         with_masks: bool,
         merging: Option<MergeParams>,
     ) -> Result<Self, String> {
+        let Detections { decoder, params, .. } = &detections;
         let key = format!("{decoder:?} {params:?}");
         let points = Points::new(&info, decoder.keypoints());
         let merger =
             Merger { params: merging, min_size: params.min_size, frame, keypoints: decoder.keypoints() };
-        let detections = Detections { decoder: decoder.clone(), params };
+        let decoder = decoder.clone();
         // The decoder was chosen for all outputs.
         let rows = Rows::new(detections, key, Vec::new(), frame)?;
         Ok(Self { rows, decoder, info, points, with_masks, merger })
@@ -70,6 +71,13 @@ impl Decode for Objects {
         let Self { rows, decoder, info, points, with_masks, merger } = self;
         let mut pieces = Pieces::default();
         rows.find_each(sets, side, |set, found| {
+            for detection in &found.detections {
+                counts.see(detection.confidence);
+                counts.see_class(detection.class);
+            }
+            if are_tiny(&found.detections, &set.to_frame) {
+                counts.see_tiny_boxes();
+            }
             counts.add("candidates", found.outcome.candidates);
             counts.add("non-finite", found.outcome.non_finite);
             counts.add("truncated", found.outcome.truncated);
@@ -92,6 +100,20 @@ impl Decode for Objects {
         }
         Ok(())
     }
+
+    fn expected(&self) -> Option<Expected> {
+        self.rows.expected()
+    }
+
+    fn survey(&self, set: &TensorSet) -> Option<Survey> {
+        self.rows.survey(set)
+    }
+}
+
+/// Whether there are boxes, and none has two pixels of the network's input.
+fn are_tiny(found: &[Detection], to_frame: &Affine) -> bool {
+    let [x, y] = to_frame.scale.map(|scale| 2.0 * scale.abs() as f32);
+    !found.is_empty() && found.iter().all(|detection| detection.rect.w <= x && detection.rect.h <= y)
 }
 
 /// Puts what was found on the frame, as new objects.
@@ -125,9 +147,13 @@ fn put(
 }
 
 /// The kernels.
-struct Detections {
-    decoder: Decoder,
-    params: Params,
+pub(super) struct Detections {
+    pub decoder: Decoder,
+    pub params: Params,
+    /// What the outputs should be.
+    pub expected: Expected,
+    /// Width and height of the network's input.
+    pub input: [usize; 2],
 }
 
 impl RowDecoder for Detections {
@@ -167,5 +193,13 @@ impl RowDecoder for Detections {
         let outcomes = detector.finish(stream, &mut found)?;
         let rows = found.into_iter().zip(detector.attached().iter().cloned()).zip(outcomes);
         Ok(rows.map(|((detections, attached), outcome)| Found { detections, attached, outcome }).collect())
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        Some(self.expected)
+    }
+
+    fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey> {
+        self.decoder.survey(tensors, &self.params, self.input).ok()
     }
 }

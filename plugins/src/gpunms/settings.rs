@@ -7,9 +7,8 @@ use cudainfer_kernels::detect::{
 };
 
 use super::enums::{MergeChoice, MergeOverlap};
-use crate::model::ModelInfo;
-use crate::model::Priors;
 use crate::model::enums::detection::{Decoder, NmsMode};
+use crate::model::{Anchors, ModelInfo, Priors};
 use crate::property::{Table, property};
 use crate::stats;
 
@@ -204,6 +203,7 @@ impl Settings {
             map_threshold: self.map_threshold.or(output.map_threshold),
             unclip_ratio: self.unclip_ratio.or(output.unclip_ratio),
             priors: info.priors.as_ref().map(Priors::kernel),
+            anchors: info.anchors.as_ref().and_then(Anchors::kernel),
         }
     }
 

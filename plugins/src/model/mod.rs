@@ -23,7 +23,7 @@ pub use info::ModelInfo;
 pub use input::ImageInput;
 pub use origin::{Group, Origin, Source};
 pub use reading::{names as names_reading, origins as origins_reading};
-pub use sidecar::{ConstantValue, Priors, Sidecar, SizeOf};
+pub use sidecar::{Anchors, ConstantValue, Priors, Sidecar, SizeOf};
 pub use skeleton::Skeleton;
 
 /// The path of a model's sidecar: the file beside it with the ending `.toml`.

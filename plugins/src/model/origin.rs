@@ -80,11 +80,13 @@ pub enum Group {
     Classes,
     /// How logits become masks.
     Masks,
+    /// Which values of maps and pictures become which samples.
+    Maps,
 }
 
 impl Group {
     /// All of them, in the order of the sidecar.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Size,
         Self::Channels,
         Self::Normalization,
@@ -96,6 +98,7 @@ impl Group {
         Self::Keypoints,
         Self::Classes,
         Self::Masks,
+        Self::Maps,
     ];
 
     /// Those of the image input.
@@ -104,7 +107,7 @@ impl Group {
 
     /// Whether any of its keys is there.
     pub fn is_set(self, words: &Sidecar) -> bool {
-        let Sidecar { input, output, skeleton, classify, segment, .. } = words;
+        let Sidecar { input, output, skeleton, classify, segment, map, .. } = words;
         match self {
             Self::Size => input.width.is_some() || input.height.is_some(),
             Self::Channels => input.channels.is_some(),
@@ -136,6 +139,10 @@ impl Group {
             Self::Classes => classify.activation.is_some() || classify.mode.is_some(),
             Self::Masks => {
                 segment.mode.is_some() || segment.activation.is_some() || segment.background.is_some()
+            }
+            Self::Maps => {
+                let ends = map.range_min.is_some() || map.range_max.is_some();
+                map.range.is_some() || ends || map.mean.is_some() || map.std.is_some()
             }
         }
     }
@@ -187,6 +194,12 @@ impl Group {
                 into.segment.mode = from.segment.mode;
                 into.segment.activation = from.segment.activation;
                 into.segment.background = from.segment.background;
+            }
+            Self::Maps => {
+                into.map.range = from.map.range;
+                (into.map.range_min, into.map.range_max) = (from.map.range_min, from.map.range_max);
+                into.map.mean.clone_from(&from.map.mean);
+                into.map.std.clone_from(&from.map.std);
             }
         }
     }

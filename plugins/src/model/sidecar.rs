@@ -1,6 +1,7 @@
 //! The model's sidecar: a TOML file beside it with what the ONNX file does not tell. `docs/model-sidecar.md` describes it
 //! for users.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,9 +10,9 @@ use cudainfer_kernels::peaks::BLUR;
 use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::enums::detection::{Decoder, NmsMode};
+use super::enums::detection::{Decoder, Formula, NmsMode};
 use super::enums::tensor::{ChannelOrder, Interpolation, Layout, Resize, RoiCrop};
-use super::enums::{classes, masks, peaks};
+use super::enums::{classes, maps, masks, peaks};
 use super::{ModelError, Skeleton, sidecar_path, toml_error};
 use crate::files;
 use crate::nick::{read as nick, write as write_nick};
@@ -27,6 +28,9 @@ pub struct Sidecar {
     /// The boxes that a detector's boxes are counted from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priors: Option<Priors>,
+    /// The sizes that the boxes of raw heads are multiples of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchors: Option<Anchors>,
     /// How confidence maps are read.
     pub peaks: Peaks,
     /// The names of the keypoints and the edges between them.
@@ -38,6 +42,8 @@ pub struct Sidecar {
     pub embed: Embed,
     /// How masks are made.
     pub segment: Segment,
+    /// How maps of numbers and pictures are read.
+    pub map: Map,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
     /// What the user should know of the model's files, a sentence each: which of them are empty.
@@ -169,6 +175,40 @@ impl Priors {
             variances: self.variances.unwrap_or(detect::VARIANCES),
             clip: self.clip.unwrap_or(false),
         }
+    }
+}
+
+/// `[anchors]`: lists of one for each stride.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Anchors {
+    /// Width and height of one anchor after the other, in tensor pixels.
+    pub sizes: Vec<Vec<f32>>,
+    /// `yolov3` or `yolov5`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub formula: Option<Formula>,
+    /// How far centres reach beyond their cell, for each stride, with the formula `yolov3`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scale_xy: Vec<f32>,
+}
+
+impl Anchors {
+    /// For the decoder; none without a formula, which a sidecar must have.
+    pub fn kernel(&self) -> Option<detect::AnchorSizes> {
+        let formula = self.formula?.kernel();
+        Some(detect::AnchorSizes { sizes: self.sizes.clone(), formula, scale_xy: self.scale_xy.clone() })
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.sizes.is_empty() {
+            return Err("anchors.sizes is missing: write a list for each stride with width and height of one anchor after the \
+                        other in pixels, as in [[10, 13, 16, 30, 33, 23], [30, 61, 62, 45, 59, 119], [116, 90, 156, 198, 373, 326]]"
+                .into());
+        }
+        if self.formula.is_none() {
+            return Err("anchors.formula is missing: write \"yolov3\" for YOLOv3 and v4, \"yolov5\" for YOLOv5 and v7".into());
+        }
+        Ok(())
     }
 }
 
@@ -331,6 +371,33 @@ pub struct Segment {
     pub closing: Option<u32>,
     /// Minimum size of a connected area in cells.
     pub min_area: Option<u32>,
+}
+
+/// `[map]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Map {
+    /// The output that holds the map or picture.
+    pub output: Option<String>,
+    /// The output with one number for the frame.
+    pub score: Option<String>,
+    /// `nchw` or `nhwc`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub layout: Option<Layout>,
+    /// `fixed` or `frame`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub range: Option<maps::Range>,
+    /// The value that becomes 0.
+    pub range_min: Option<f32>,
+    /// The value that becomes the greatest sample.
+    pub range_max: Option<f32>,
+    /// Of a picture, added after `std`: one value, or one per channel in the tensor's channel order.
+    pub mean: Option<Vec<f32>>,
+    /// Of a picture, factor on the values: one value, or one per channel.
+    pub std: Option<Vec<f32>>,
+    /// Of a picture: `rgb` or `bgr`.
+    #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
+    pub channels: Option<ChannelOrder>,
 }
 
 /// The value of an input other than the image.
@@ -502,9 +569,19 @@ impl Sidecar {
         }
         let mut text = String::new();
         // In the order in which the documentation has them.
-        for section in
-            ["input", "output", "priors", "peaks", "skeleton", "classify", "embed", "segment", "constants"]
-        {
+        for section in [
+            "input",
+            "output",
+            "priors",
+            "anchors",
+            "peaks",
+            "skeleton",
+            "classify",
+            "embed",
+            "segment",
+            "map",
+            "constants",
+        ] {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
                 continue;
             };
@@ -558,6 +635,7 @@ impl Sidecar {
                 return Err(format!("{name} must be between 0 and 1"));
             }
         }
+        self.anchors.as_ref().map_or(Ok(()), Anchors::check)?;
         if self.peaks.blur_kernel.is_some_and(|n| !BLUR.contains(&n) || n.is_multiple_of(2)) {
             return Err("peaks.blur-kernel is an odd number of cells from 3 to 31".into());
         }
@@ -566,6 +644,25 @@ impl Sidecar {
             return Err(format!(
                 "classify.{name}.labels and classify.{name}.labels-file both name the classes: keep one"
             ));
+        }
+        for (name, values) in [("mean", &self.map.mean), ("std", &self.map.std)] {
+            if values.as_ref().is_some_and(|v| v.len() != 1 && v.len() != 3) {
+                return Err(format!("map.{name} must have one value, or one for each of three channels"));
+            }
+        }
+        if self
+            .map
+            .range_min
+            .zip(self.map.range_max)
+            .is_some_and(|(min, max)| min.partial_cmp(&max) != Some(Ordering::Less))
+        {
+            return Err("map.range-min must be less than map.range-max".into());
+        }
+        if self.map.range_min.is_some() != self.map.range_max.is_some() {
+            return Err("map.range-min and map.range-max belong together: set both, or none".into());
+        }
+        if self.map.channels == Some(ChannelOrder::Gray) {
+            return Err("map.channels is the order of three channels: set rgb or bgr".into());
         }
         if self.segment.background.is_some_and(|v| !(-1..=255).contains(&v)) {
             return Err("segment.background must be the number of a class, or -1 for none".into());
@@ -646,8 +743,9 @@ mod tests {
                     [output]\nactivation = \"sigmoid\"\naxis-order = \"yx\"\nbackground = \"last\"\nbox-format = \"corners\"\n\
                     decoder = \"boxes-scores\"\nlabels = [\"it's \\\"x\\\"\", \"b\"]\nsize-unit = \"log-cells\"\n\n\
                     [priors]\naspect-ratios = [[2.0], []]\nclip = true\nmin-sizes = [[16.0, 32.0], [64.5]]\nvariances = [0.1, 0.2]\n\n\
+                    [anchors]\nformula = \"yolov3\"\nscale-xy = [1.2]\nsizes = [[12.0, 16.5]]\n\n\
                     [peaks]\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
-                    [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[constants]\n\"a.b\" = [0.3]\n\
+                    [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[map]\nchannels = \"bgr\"\nrange = \"fixed\"\nrange-max = 10.5\nrange-min = 0.0\n\n[constants]\n\"a.b\" = [0.3]\n\
                     size = \"frame-height-width\"\n";
         let once = toml::from_str::<Sidecar>(text).unwrap().to_toml();
         let twice = toml::from_str::<Sidecar>(&once).unwrap().to_toml();

@@ -86,6 +86,7 @@ impl BaseTransformImpl for PeakFind {
 impl DecodingElementImpl for PeakFind {
     const COUNTS: &'static [&'static str] = &["peaks", "instances", "non-finite", "truncated"];
     const NON_FINITE: &'static str = "values of this frame's keypoint outputs";
+    const SECTION: &'static str = "[peaks]";
 
     fn category() -> gst::DebugCategory {
         *CAT

@@ -4,6 +4,7 @@ use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::group::{Keypoint, Pose};
 use cudainfer_kernels::keypoints::Instance;
 use cudainfer_kernels::peaks::Peak;
+use cudainfer_kernels::sanity::{Expected, Survey};
 
 use super::grouping::Plan;
 use super::search::{Found, Search};
@@ -42,10 +43,15 @@ impl Decode for Points {
         rows.find_each(sets, side, |set, (found, outcome)| {
             put(frame, &found, plan, info, set);
             match &found {
-                Found::Peaks(peaks) => counts.add("peaks", peaks.len()),
+                Found::Peaks(peaks) => {
+                    counts.add("peaks", peaks.len());
+                    peaks.iter().for_each(|peak| counts.see(peak.score));
+                }
                 Found::Poses(poses) => {
                     counts.add("peaks", poses.iter().map(|pose| pose.found()).sum());
                     counts.add("instances", poses.len());
+                    let points = poses.iter().flat_map(|pose| pose.points.iter().flatten());
+                    points.for_each(|point| counts.see(point.score));
                 }
                 Found::Instances(instances) => {
                     counts.add("peaks", instances.iter().map(|one| one.pose.found()).sum());
@@ -56,6 +62,14 @@ impl Decode for Points {
             counts.add("truncated", outcome.truncated);
             Ok(())
         })
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        self.rows.expected()
+    }
+
+    fn survey(&self, set: &TensorSet) -> Option<Survey> {
+        self.rows.survey(set)
     }
 }
 

@@ -9,6 +9,7 @@ use cudainfer_kernels::keypoints::{
     CudaInstanceReader, CudaPointReader, CudaSimcc, Instance, InstanceReader, PointReader, SimccReader,
 };
 use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Peak, PeakFinder};
+use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::encoding::Coding;
@@ -177,6 +178,19 @@ impl RowDecoder for Search {
 
     fn finish(gpu: &mut OnGpu, stream: &CudaStream) -> Result<Vec<(Found, Outcome)>, Failure> {
         gpu.finish(stream)
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        match self.coding {
+            Coding::Maps(params) => Some(params.expected()),
+            // Coordinates may be anywhere, and SimCC's scores are of any height.
+            Coding::Simcc(_) | Coding::Points(_) | Coding::Instances(_) => None,
+        }
+    }
+
+    fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey> {
+        let maps = tensors.first()?.to_f32();
+        Some(Survey::of_scores(maps.iter().copied()))
     }
 }
 

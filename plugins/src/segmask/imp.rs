@@ -1,5 +1,6 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
+use cudainfer_kernels::segment::LogitsSurvey;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -200,6 +201,7 @@ impl BaseTransformImpl for SegMask {
 impl DecodingElementImpl for SegMask {
     const COUNTS: &'static [&'static str] = &["masks", "non-finite", "out-of-range"];
     const NON_FINITE: &'static str = "of their values";
+    const SECTION: &'static str = "[segment]";
 
     fn category() -> gst::DebugCategory {
         *CAT
@@ -216,8 +218,14 @@ impl DecodingElementImpl for SegMask {
         let settings = lock(&self.settings).clone();
         let plan = settings.plan(incoming.model, incoming.info)?;
         let mut result = Target::new(settings.output, &plan.work, incoming.caps)?;
+        let is_map = plan.is_map();
+        let mut logits = None;
         let maker = match plan.work {
             Work::Whole { params, kind, .. } => {
+                if let (false, Some(why)) = (is_map, incoming.certain_detector("segmask")) {
+                    return Err(why);
+                }
+                logits = LogitsSurvey::new(&plan.tensor, plan.input, params).ok();
                 let model = incoming.caps.structure(0).and_then(|s| s.get(caps::MODEL).ok());
                 let setup = Setup { logits: plan.tensor.clone(), input: plan.input, params, model };
                 MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
@@ -239,8 +247,8 @@ impl DecodingElementImpl for SegMask {
         }
         let frame = caps::frame_size(incoming.caps);
         let streams = Arc::clone(&self.streams);
-        let (tensor, size) = (plan.tensor.name, settings.size);
-        Ok(Box::new(Masks { tensor, maker, frame, size, result, streams, range: RangeCheck::default() }))
+        let (tensor, size, range) = (plan.tensor.name, settings.size, RangeCheck::default());
+        Ok(Box::new(Masks { tensor, maker, logits, frame, size, result, streams, range }))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

@@ -2,6 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use cudainfer_kernels::sanity::{Expected, Survey};
+use cudainfer_kernels::segment::LogitsSurvey;
+
 use super::enums::Size;
 use super::instances::Instances;
 use super::target::Target;
@@ -18,6 +21,8 @@ pub(super) struct Masks {
     /// The tensor with the logits or the prototypes.
     pub tensor: String,
     pub maker: MaskMaker,
+    /// What the logits are judged by; `None` for prototypes.
+    pub logits: Option<LogitsSurvey>,
     /// The frame's width and height.
     pub frame: [usize; 2],
     pub size: Size,
@@ -64,7 +69,7 @@ impl Decode for Masks {
         let [set @ TensorSet { object: None, region: None, .. }] = sets else {
             return Err("masks are made of whole frames, not of regions: leave out fusedpreproc's roi".into());
         };
-        let Self { tensor, maker, frame: frame_size, size, result, streams, range } = self;
+        let Self { tensor, maker, frame: frame_size, size, result, streams, range, .. } = self;
         match maker {
             MaskMaker::Instances(instances) => {
                 let masks = instances.make(set, &objects(frame), side)?;
@@ -91,5 +96,14 @@ impl Decode for Masks {
 
     fn remark(&mut self) -> Option<Remark> {
         self.range.remark.take()
+    }
+
+    fn expected(&self) -> Option<Expected> {
+        self.logits.as_ref().map(LogitsSurvey::expected)
+    }
+
+    fn survey(&self, set: &TensorSet) -> Option<Survey> {
+        let logits = set.tensors.iter().find(|t| t.desc.name == self.tensor)?.map().ok()?;
+        self.logits.as_ref()?.run(&logits.view().ok()?)
     }
 }

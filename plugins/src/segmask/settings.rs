@@ -47,6 +47,26 @@ pub(super) struct Plan {
     pub warning: Option<String>,
 }
 
+impl Plan {
+    /// Whether the tensor's cells are the input's pixels, reduced by the same factor in width and height, as those of masks are.
+    /// Rows of boxes hardly ever are.
+    pub fn is_map(&self) -> bool {
+        let [width, height] = self.input;
+        let reduced = |w: usize, h: usize| {
+            let spans = |cells: usize, pixels: usize| {
+                cells > 1 && pixels >= cells && (pixels - 1).is_multiple_of(cells - 1)
+            };
+            let tiled = width.is_multiple_of(w) && height.is_multiple_of(h) && width / w == height / h;
+            tiled || spans(w, width) && spans(h, height) && (width - 1) / (w - 1) == (height - 1) / (h - 1)
+        };
+        match self.tensor.dims[..] {
+            [.., Some(a @ 1..), Some(b @ 1..), Some(c @ 1..)] => reduced(c, b) || reduced(b, a),
+            [Some(h @ 1..), Some(w @ 1..)] => reduced(w, h),
+            _ => false,
+        }
+    }
+}
+
 /// The two ways to masks.
 #[derive(Clone, Debug)]
 pub(super) enum Work {

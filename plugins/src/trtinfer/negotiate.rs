@@ -111,6 +111,11 @@ impl TrtInfer {
         if let Some(roi) = incoming.structure(0).and_then(|s| s.get::<String>(caps::ROI).ok()) {
             fields.set(caps::ROI, roi);
         }
+        for name in [caps::RESIZE, caps::CROP_RATIO] {
+            if let Some(value) = incoming.structure(0).and_then(|s| s.value(name).ok()) {
+                fields.set_value(name, value.clone());
+            }
+        }
         caps::with_fields(&caps::without_tensors(&incoming.to_owned()), &fields)
     }
 

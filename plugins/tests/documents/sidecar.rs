@@ -12,13 +12,14 @@ use crate::{cells, page};
 
 const PAGE: &str = "docs/model-sidecar.md";
 /// The element whose properties override a section's keys.
-const ELEMENTS: [(&str, &str); 6] = [
+const ELEMENTS: [(&str, &str); 7] = [
     ("input", "fusedpreproc"),
     ("output", "gpunms"),
     ("peaks", "peakfind"),
     ("classify", "classify"),
     ("embed", "embed"),
     ("segment", "segmask"),
+    ("map", "tensormap"),
 ];
 
 /// What `toml` expects in place of a key that there is not.

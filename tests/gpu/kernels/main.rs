@@ -11,6 +11,7 @@ mod detect;
 mod draw;
 mod group;
 mod keypoints;
+mod maps;
 mod masks;
 mod memory;
 mod parts;

@@ -157,16 +157,20 @@ pub struct Layout {
     per_anchor: u32,
     angle: u32,
     per_cell: u32,
+    anchor_sizes: u64,
+    form: u32,
+    formula: u32,
 }
 
-const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 576);
+const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 592);
 
-/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES` and `PRIORS` in the kernel; the numbers before are those of [`BoxFormat`].
+/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES`, `PRIORS` and `ANCHORED` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
 const DISTANCES: u32 = 5;
 const CENTERS: u32 = 6;
 const SIDES: u32 = 7;
 const PRIORS: u32 = 8;
+const ANCHORED: u32 = 9;
 
 /// How boxes lie around the centres of cells.
 #[derive(Clone, Copy, Debug)]
@@ -183,11 +187,22 @@ pub struct Centers<'a> {
     pub offset_step: usize,
 }
 
+/// Boxes that are multiples of anchors.
+#[derive(Clone, Copy, Debug)]
+pub struct Anchored {
+    /// The order of the dimensions, `Form` in the kernel.
+    pub form: u32,
+    /// What a box is made by, `Formula` in the kernel.
+    pub formula: u32,
+    /// Anchors of a cell.
+    pub per_cell: usize,
+}
+
 /// What there is of final boxes besides boxes and confidences.
 #[derive(Clone, Copy, Debug)]
 pub struct FinalLists<'a> {
-    /// The first box's label.
-    pub labels: At<'a>,
+    /// The first box's label; none where all boxes are of class 0.
+    pub labels: Option<At<'a>>,
     /// Elements to the next box's.
     pub label_step: usize,
     /// The number of boxes, if the model says it.
@@ -228,6 +243,9 @@ impl Layout {
             per_anchor: 1,
             angle: 0,
             per_cell: 1,
+            anchor_sizes: 0,
+            form: 0,
+            formula: 0,
         })
     }
 
@@ -275,8 +293,17 @@ impl Layout {
         Self { coding: PRIORS, unit: variances, ..self }
     }
 
-    /// The prior boxes lie there on the device, four float32 each. They take the source after the only level's.
+    /// Boxes that are multiples of anchors, whose numbers lie together with their scores.
+    pub fn anchored(self, Anchored { form, formula, per_cell }: Anchored) -> Result<Self, DetectError> {
+        Ok(Self { coding: ANCHORED, form, formula, per_cell: size(per_cell)?, ..self })
+    }
+
+    /// The prior boxes lie there on the device, four float32 each, and take the source after the only level's; or the anchors'
+    /// sizes.
     pub fn with_priors(mut self, address: u64) -> Self {
+        if self.coding == ANCHORED {
+            return Self { anchor_sizes: address, ..self };
+        }
         let [_, slot, ..] = &mut self.sources;
         *slot = Source { boxes: address, box_type: TensorType::Float32 as u32, ..Source::default() };
         self
@@ -311,9 +338,11 @@ impl Layout {
             ..self
         };
         let [_, slot, ..] = &mut layout.sources;
-        slot.scores = lists.labels.address()?;
-        slot.score_row = lists.labels.tensor.row_bytes();
-        slot.score_type = lists.labels.tensor.tensor.ty as u32;
+        if let Some(labels) = lists.labels {
+            slot.scores = labels.address()?;
+            slot.score_row = labels.tensor.row_bytes();
+            slot.score_type = labels.tensor.tensor.ty as u32;
+        }
         if let Some(count) = lists.count {
             slot.boxes = count.address()?;
             slot.box_row = count.tensor.row_bytes();

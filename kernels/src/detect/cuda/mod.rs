@@ -22,10 +22,10 @@ use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, MOST_ROWS};
 use suppressor::Suppressor;
 use table::Table;
 
-pub(super) use layout::{At, Centers, FinalLists, Layout, Output, Scoring, Span};
+pub(super) use layout::{Anchored, At, Centers, FinalLists, Layout, Output, Scoring, Span};
 pub(super) use params::Gathered;
 
-/// Anchors that a block decodes, by as many threads as both decoding kernels have.
+/// Anchors that a block decodes, by as many threads as all decoding kernels have; of raw heads each thread takes one.
 const ANCHORS: u32 = 32;
 const DECODERS: u32 = 256;
 /// Threads of a block of `gather`, and the most blocks of a row.
@@ -49,10 +49,12 @@ pub struct CudaDetector {
     decoder: Decoder,
     params: Params,
     decode: Kernel,
+    /// Anchors that a block of it decodes.
+    anchors_of_block: u32,
     /// Only for models whose detections carry more than boxes.
     gather: Option<Kernel>,
     thresholds: Table,
-    /// Prior boxes, of decoders that have them.
+    /// Prior boxes or the sizes of anchors, of decoders that have them.
     priors: Option<Memory>,
     lowest: f32,
     suppressor: Suppressor,
@@ -83,7 +85,9 @@ impl CudaDetector {
         let (exceptions, other, lowest) = gate.parts();
         let nms = if decoder.is_suppressed() { Nms::None } else { params.nms };
         let rotated = decoder.is_rotated();
+        let anchored = decoder.anchor_sizes().is_some();
         let name = match (decoder.by_columns(), rotated) {
+            _ if anchored => "decode_anchors",
             (true, false) => "decode_columns",
             (true, true) => "decode_columns_rotated",
             (false, false) => "decode_rows",
@@ -93,10 +97,12 @@ impl CudaDetector {
         let gather = if rotated { "gather_rotated" } else { "gather" };
         Ok(Self {
             decode: Kernel::load(context, "detect", name)?,
+            anchors_of_block: if anchored { DECODERS } else { ANCHORS },
             gather: gathers.then(|| Kernel::load(context, "gather", gather)).transpose()?,
             thresholds: Table::new(stream, exceptions, other)?,
             priors: decoder
                 .priors()
+                .or(decoder.anchor_sizes())
                 .map(|boxes| table::upload(stream, bytemuck::cast_slice(boxes)))
                 .transpose()?,
             lowest,
@@ -180,7 +186,7 @@ impl CudaDetector {
                 layout,
                 rows: params::Row::all(rows),
             };
-            let grid = layout.grid(ANCHORS, rows.len())?;
+            let grid = layout.grid(self.anchors_of_block, rows.len())?;
             // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked
             // against their shapes, says, the buffers hold as many candidates as it is told, and both stay as this function's docs
             // demand.

@@ -228,8 +228,8 @@ impl Gathered {
     }
 }
 
-const _: () = assert!(size_of::<Decode>() == 3800 && size_of::<Suppress>() == 184);
-const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 696 && ROW_BYTES == 56);
+const _: () = assert!(size_of::<Decode>() == 3816 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 712 && ROW_BYTES == 56);
 const _: () = assert!(size_of::<SuppressRotated>() == 256);
 
 /// `Counts` in the kernels, and what a report begins with.

@@ -24,6 +24,11 @@ impl BoxCoding {
         (self.format, self.unit)
     }
 
+    /// Whether they are in 0..1 of the tensor, not in its pixels.
+    pub fn is_normalized(&self) -> bool {
+        self.unit != [1.0, 1.0]
+    }
+
     /// Of centre and size, in the same unit.
     pub fn centered(self) -> Self {
         Self { format: BoxFormat::CenterSize, ..self }

@@ -10,6 +10,7 @@ use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::matrix::{Shaped, check, read};
 use super::scan::{strongest, take_scored, take_wanted};
+use super::scores::Scores;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -98,6 +99,16 @@ impl Plan {
     /// What makes its scores probabilities.
     pub fn activation(&self) -> Activation {
         self.activation
+    }
+
+    /// How it scores.
+    pub fn scores(&self) -> Scores {
+        Scores { background: self.background, ..Scores::of(self.activation) }
+    }
+
+    /// Format and unit of its boxes.
+    pub fn coding(&self) -> &BoxCoding {
+        &self.coding
     }
 
     /// Of the boxes and of the scores.

@@ -179,6 +179,11 @@ impl Grid {
 }
 
 impl Plan {
+    /// What makes its scores probabilities.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
     /// Keypoints of each object.
     pub fn points(&self) -> usize {
         self.landmarks.map_or(0, |map| map.channels / 2)

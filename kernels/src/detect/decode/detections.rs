@@ -1,77 +1,137 @@
 //! Final boxes in outputs of their own: boxes `[1, N, 4]`, scores `[1, N]` and labels `[1, N]` in any order, or boxes with
 //! their score `[1, N, 5]` and labels; all of them without the batch's dimension, too. N may change from frame to frame.
 //! torchvision, TensorFlow's Object Detection API, RT-DETR, D-FINE, MMDeploy and TensorRT's EfficientNMS write them so.
+//!
+//! With the keypoints of each box, `[1, N, K, 3]` or `[N, K, 3]`, in an output of its own: RTMO as MMDeploy exports it, which has
+//! no labels, and torchvision's Keypoint R-CNN, whose third number says only that the point is there; with y first,
+//! `[1, N, K, 2]` in 0..1, TensorFlow's.
 
 use crate::tensor::{TensorDesc, TensorView};
 
+use super::super::attached::{Extra, Meaning, Points};
 use super::super::candidates::Collector;
 use super::super::cuda::{At, FinalLists, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::finals::{self, Column, Finals, Labels};
-use super::matrix::{Shaped, check, check_list};
+use super::matrix::{Shaped, check, check_list, misshapen};
 
 const KIND: DecoderKind = DecoderKind::Detections;
 /// Columns of boxes, and of boxes with their score.
 const BOX: usize = 4;
 const SCORED: usize = 5;
+/// In the names of outputs that belong to keypoints, and how words in them begin ("pose", not "transpose").
+const POINTS: [&str; 2] = ["keypoint", "kpt"];
+const POSE: &str = "pose";
 
 #[derive(Clone, Debug)]
 pub struct Plan {
     boxes: usize,
     /// None where they are the fifth column of the boxes.
     scores: Option<usize>,
-    labels: usize,
+    /// None where all boxes are of one class.
+    labels: Option<usize>,
     count: Option<usize>,
+    points: Option<PointList>,
     coding: BoxCoding,
     meaning: Labels,
 }
 
-pub fn wanted(_: &Offer<'_>) -> String {
-    "boxes [1, N, 4], scores [1, N] and labels [1, N], or boxes with scores [1, N, 5] and labels, and optionally the \
-     number of boxes (where labels are not the only integers, 'label' or 'class' must be in their name, 'score' in that of \
-     the scores, and 'num' in that of the number)"
-        .into()
+/// An output of keypoints for each box.
+#[derive(Clone, Copy, Debug)]
+struct PointList {
+    output: usize,
+    /// Keypoints of a box.
+    count: usize,
+    /// Two coordinates, and a score if it is three.
+    numbers: usize,
+    /// Whether y comes first, as in TensorFlow's.
+    y_first: bool,
+}
+
+pub fn wanted(offer: &Offer<'_>) -> String {
+    let points = match offer.hints.keypoints {
+        Some(points) => {
+            format!(
+                "keypoints [1, N, {points}, 3] or [1, N, {points}, 2] with 'keypoint' in their name, and optionally"
+            )
+        }
+        None => "optionally keypoints [1, N, K, 3] with 'keypoint' in their name, and".into(),
+    };
+    format!(
+        "boxes [1, N, 4], scores [1, N] and labels [1, N], or boxes with scores [1, N, 5] and labels, which may be missing beside \
+         keypoints, {points} the number of boxes (where labels are not the only integers, 'label' or 'class' must be in their \
+         name, 'score' in that of the scores, and 'num' in that of the number)"
+    )
 }
 
 pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     if let Some(fit) = tensorflow(offer) {
-        return vec![fit];
+        let expected = offer.hints.keypoints;
+        return if expected.is_none_or(|k| k == fit.plan.points()) { vec![fit] } else { vec![] };
     }
-    let lists = lists(offer);
+    let of_pose: Vec<_> = (0..offer.outputs.len()).filter(|output| is_of_pose(offer, *output)).collect();
+    let lists: Vec<_> = lists(offer).into_iter().filter(|list| !of_pose.contains(&list.output)).collect();
     let count = lists.iter().find(|list| list.is_count(offer)).map(|list| list.output);
-    let planes = offer.planes.iter().filter(|p| matches!(p.columns, Some(BOX | SCORED)));
+    let is_box = |p: &&Plane| matches!(p.columns, Some(BOX | SCORED)) && !of_pose.contains(&p.output);
+    let planes = offer.planes.iter().filter(is_box);
     let fits = planes.filter_map(|boxes| {
         let beside: Vec<_> = lists
             .iter()
             .filter(|list| Some(list.output) != count && list.output != boxes.output && list.suits(boxes))
             .collect();
-        let labels = labels_among(offer, &beside)?;
+        let points = points_among(offer, &of_pose, boxes)?;
+        let needed = usize::from(boxes.columns == Some(BOX));
+        let labels = match labels_among(offer, &beside) {
+            None if points.is_some() && beside.len() <= needed && is_of_one_class(offer) => None,
+            labels => Some(labels?),
+        };
         let scores = match boxes.columns {
             Some(SCORED) => None,
             _ => Some(scores_among(offer, &beside, labels)?),
         };
         let coding = BoxCoding::new(offer.hints, BoxFormat::Corners, false, offer.input);
-        let reads = 2 + usize::from(scores.is_some()) + usize::from(count.is_some());
-        Some(fit(
-            offer,
-            Plan {
-                boxes: boxes.output,
-                scores,
-                labels,
-                count,
-                coding,
-                meaning: Labels::new(offer.hints, false, offer.hints.classes),
-            },
-            reads,
-        ))
+        let lists = [scores, labels, count].iter().flatten().count();
+        // What else there is of keypoints, torchvision's scores, is left aside.
+        let beside = if points.is_some() { of_pose.len() } else { 0 };
+        let classes = if labels.is_none() { Some(1) } else { offer.hints.classes };
+        let meaning = Labels::new(offer.hints, false, offer.hints.classes);
+        let plan = Plan { boxes: boxes.output, scores, labels, count, points, coding, meaning };
+        let evidence = if points.is_some() { Evidence::Exact } else { Evidence::Open };
+        Some(Fit { evidence, plan, classes, reads: 1 + lists + beside, far_fetched: false })
     });
     fits.collect()
 }
 
-fn fit(offer: &Offer<'_>, plan: Plan, reads: usize) -> Fit<Plan> {
-    Fit { evidence: Evidence::Open, plan, classes: offer.hints.classes, reads, far_fetched: false }
+/// Whether boxes may be without labels.
+fn is_of_one_class(offer: &Offer<'_>) -> bool {
+    let hints = offer.hints;
+    hints.classes.is_none_or(|classes| classes == 1) && hints.background_columns() == 0
+}
+
+/// Whether the name of an output says that it belongs to keypoints.
+fn is_of_pose(offer: &Offer<'_>, output: usize) -> bool {
+    let name = offer.outputs[output].name.to_ascii_lowercase();
+    let mut words = name.split(|c: char| !c.is_ascii_alphabetic());
+    let is_named = POINTS.iter().any(|part| name.contains(part)) || words.any(|word| word.starts_with(POSE));
+    offer.is_float(output) && is_named
+}
+
+/// The keypoints of these boxes, if there are any; none where they are expected, but not there.
+fn points_among(offer: &Offer<'_>, of_pose: &[usize], boxes: &Plane) -> Option<Option<PointList>> {
+    let expected = offer.hints.keypoints;
+    let lists = of_pose.iter().filter_map(|&output| {
+        let (rows, count, numbers) = match offer.outputs[output].dims[..] {
+            [None | Some(1), rows, count, numbers] | [rows, count, numbers] => (rows, count?, numbers?),
+            _ => return None,
+        };
+        let same_rows = rows.is_none() || boxes.rows.is_none() || rows == boxes.rows;
+        let fits = same_rows && count > 0 && expected.is_none_or(|k| k == count) && matches!(numbers, 2 | 3);
+        fits.then_some(PointList { output, count, numbers, y_first: false })
+    });
+    let found = lists.max_by_key(|points| points.numbers);
+    (found.is_some() || expected.is_none()).then_some(found)
 }
 
 /// The outputs of TensorFlow's Object Detection API, by their names. Its classes are floats; EfficientNMS, which has the
@@ -84,15 +144,23 @@ fn tensorflow(offer: &Offer<'_>) -> Option<Fit<Plan>> {
     };
     let boxes = named("detection_boxes")?;
     offer.planes.iter().find(|p| p.output == boxes && p.columns.is_none_or(|c| c == BOX))?;
+    let points = named("detection_keypoints").and_then(|output| match offer.outputs[output].dims[..] {
+        [None | Some(1), _, Some(count @ 1..), Some(numbers @ 2)] => {
+            Some(PointList { output, count, numbers, y_first: true })
+        }
+        _ => None,
+    });
     let plan = Plan {
         boxes,
         scores: Some(named("detection_scores")?),
-        labels: named("detection_classes")?,
+        labels: Some(named("detection_classes")?),
         count: Some(named("num_detections")?),
+        points,
         coding: BoxCoding::new(offer.hints, BoxFormat::CornersYx, true, offer.input),
         meaning: Labels::new(offer.hints, true, offer.hints.classes),
     };
-    Some(fit(offer, plan, offer.relevant()))
+    let (classes, reads) = (offer.hints.classes, offer.relevant());
+    Some(Fit { evidence: Evidence::Open, plan, classes, reads, far_fetched: false })
 }
 
 /// An output of a number for each box.
@@ -148,8 +216,8 @@ fn labels_among(offer: &Offer<'_>, lists: &[&List]) -> Option<usize> {
 }
 
 /// The only floats that are not the labels, or those that are named so.
-fn scores_among(offer: &Offer<'_>, lists: &[&List], labels: usize) -> Option<usize> {
-    let floats = || lists.iter().filter(|list| !list.is_integer(offer) && list.output != labels);
+fn scores_among(offer: &Offer<'_>, lists: &[&List], labels: Option<usize>) -> Option<usize> {
+    let floats = || lists.iter().filter(|list| !list.is_integer(offer) && Some(list.output) != labels);
     only(floats()).or_else(|| only(floats().filter(|list| is_scores(offer, list))))
 }
 
@@ -163,25 +231,54 @@ fn only<'a>(mut lists: impl Iterator<Item = &'a &'a List>) -> Option<usize> {
 }
 
 impl Plan {
+    /// Format and unit of its boxes.
+    pub fn coding(&self) -> &BoxCoding {
+        &self.coding
+    }
+
     /// Boxes, and their columns.
     fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
         let columns = if self.scores.is_some() { BOX } else { SCORED };
         let [rows, columns] =
             check(KIND, &outputs[self.boxes], || format!("[1, N, {columns}]"), |_, c| c == columns)?;
-        for output in self.scores.iter().chain([&self.labels]) {
+        for output in self.scores.iter().chain(&self.labels) {
             check_list(KIND, &outputs[*output], rows)?;
         }
         if let Some(count) = self.count {
             check_list(KIND, &outputs[count], 1)?;
         }
+        if let Some(points) = &self.points {
+            points.check(&outputs[points.output], rows)?;
+        }
         Ok([rows, columns])
+    }
+
+    /// Keypoints of each object.
+    pub fn points(&self) -> usize {
+        self.points.map_or(0, |points| points.count)
+    }
+
+    /// Where the keypoints are.
+    pub fn extra<T: Shaped>(&self, outputs: &[T]) -> Result<Option<Extra>, DetectError> {
+        self.shape(outputs)?;
+        Ok(self.points.map(|PointList { output, count, numbers, y_first }| {
+            let unit = Some(self.coding.parts().1);
+            let points = Points { count, numbers, y_first, activation: Activation::None, unit };
+            Extra {
+                output,
+                element: 0,
+                step: count * numbers,
+                value_step: 1,
+                meaning: Meaning::Points(points),
+            }
+        }))
     }
 
     pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
         let [rows, columns] = self.shape(outputs)?;
         let boxes = outputs[self.boxes].to_f32();
         let scores = self.scores.map(|output| outputs[output].to_f32());
-        let labels = outputs[self.labels].to_f32();
+        let labels = self.labels.map(|output| outputs[output].to_f32());
         let finals = Finals {
             boxes: Column { values: &boxes, first: 0, step: columns },
             angles: None,
@@ -189,7 +286,7 @@ impl Plan {
                 Some(scores) => Column { values: scores, first: 0, step: 1 },
                 None => Column { values: &boxes, first: BOX, step: columns },
             },
-            labels: Column { values: &labels, first: 0, step: 1 },
+            labels: labels.as_ref().map(|labels| Column { values: labels, first: 0, step: 1 }),
             rows,
             count: finals::count(outputs, self.count),
         };
@@ -205,7 +302,7 @@ impl Plan {
             None => (At { tensor: &outputs[self.boxes], element: BOX }, columns),
         };
         let lists = FinalLists {
-            labels: start(self.labels),
+            labels: self.labels.map(start),
             label_step: 1,
             count: self.count.map(start),
             first_label: self.meaning.first,
@@ -216,5 +313,19 @@ impl Plan {
             .coded(self.coding.parts())
             .with(scores, start(self.boxes), Span::all(rows))?
             .finals(lists)
+    }
+}
+
+impl PointList {
+    /// That `tensor` has the keypoints of so many boxes.
+    fn check(&self, tensor: &impl Shaped, rows: usize) -> Result<(), DetectError> {
+        let shape = match *tensor.dims() {
+            [batch, rows, count, numbers] if tensor.holds(batch) => Some([rows, count, numbers]),
+            [rows, count, numbers] if tensor.rows() <= 1 => Some([rows, count, numbers]),
+            _ => None,
+        };
+        let Self { count, numbers, .. } = *self;
+        let fits = shape == Some([rows, count, numbers]);
+        if fits { Ok(()) } else { Err(misshapen(KIND, tensor, format!("[1, {rows}, {count}, {numbers}]"))) }
     }
 }

@@ -102,9 +102,9 @@ impl Plan {
         self.shape(outputs).map(|[_, columns]| (self.output, columns))
     }
 
-    /// Tensor pixels per unit.
-    pub fn unit(&self) -> [f32; 2] {
-        self.boxes.parts().1
+    /// Format and unit of its boxes.
+    pub fn coding(&self) -> &BoxCoding {
+        &self.boxes
     }
 
     fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
@@ -120,7 +120,7 @@ impl Plan {
         let tensor = &outputs[self.output];
         let [boxes, score, label] = self.format.places().map(|element| At { tensor, element });
         let lists = FinalLists {
-            labels: label,
+            labels: Some(label),
             label_step: columns,
             count: self.count.map(|output| At { tensor: &outputs[output], element: 0 }),
             first_label: self.labels.first,
@@ -140,8 +140,14 @@ impl Plan {
         let [boxes, scores, labels] =
             self.format.places().map(|first| Column { values: &values, first, step: columns });
         let angles = self.rotated.then_some(Column { values: &values, first: columns - 1, step: columns });
-        let finals =
-            Finals { boxes, angles, scores, labels, rows, count: finals::count(outputs, self.count) };
+        let finals = Finals {
+            boxes,
+            angles,
+            scores,
+            labels: Some(labels),
+            rows,
+            count: finals::count(outputs, self.count),
+        };
         finals.decode(self.labels, &self.boxes, into);
         Ok(())
     }

@@ -76,7 +76,8 @@ pub struct Finals<'a> {
     /// Of boxes that are rotated.
     pub angles: Option<Column<'a>>,
     pub scores: Column<'a>,
-    pub labels: Column<'a>,
+    /// None where all are of class 0.
+    pub labels: Option<Column<'a>>,
     /// Boxes that there is room for.
     pub rows: usize,
     /// Boxes that there are, if the model says it.
@@ -96,7 +97,7 @@ impl Finals<'_> {
             if confidence < into.lowest() {
                 continue;
             }
-            match labels.read(self.labels.value(row, 0)) {
+            match self.labels.map_or(Label::Class(0), |column| labels.read(column.value(row, 0))) {
                 Label::Class(class) if into.wants(class, confidence) => {
                     let values = [0, 1, 2, 3].map(|k| self.boxes.value(row, k));
                     match self.angles {

@@ -7,7 +7,9 @@ use super::super::candidates::Collector;
 use super::super::cuda::{Layout, Output};
 use super::super::offer::{Evidence, Offer, Plane};
 use super::super::{Activation, DecoderKind, DetectError};
+use super::boxes::BoxCoding;
 use super::matrix::{Shaped, is_tall};
+use super::scores::Scores;
 use super::yolov8::Anchors;
 use super::{end_to_end, objectness, yolov5, yolov8};
 
@@ -89,12 +91,25 @@ impl Head {
         matches!(self, Self::Raw(plan) if plan.by_columns())
     }
 
+    /// Format and unit of its boxes.
+    pub fn coding(&self) -> &BoxCoding {
+        match self {
+            Self::Raw(plan) => plan.coding(),
+            Self::Objectness(plan) => plan.coding(),
+            Self::Final(plan) => plan.coding(),
+        }
+    }
+
     /// Tensor pixels per unit.
     pub fn unit(&self) -> [f32; 2] {
+        self.coding().parts().1
+    }
+
+    /// How it scores.
+    pub fn scores(&self) -> Scores {
         match self {
-            Self::Raw(plan) => plan.unit(),
-            Self::Objectness(plan) => plan.unit(),
-            Self::Final(plan) => plan.unit(),
+            Self::Objectness(plan) => Scores::with_objectness(plan.activation()),
+            Self::Raw(_) | Self::Final(_) => Scores::of(self.activation()),
         }
     }
 

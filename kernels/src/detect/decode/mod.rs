@@ -16,7 +16,9 @@ mod objectness;
 mod priors;
 mod queries;
 pub(super) mod scan;
+mod scores;
 mod scrfd;
+mod yolo_anchors;
 mod yolo_obb;
 mod yolo_pose;
 mod yolo_seg;
@@ -32,11 +34,13 @@ use super::candidates::Collector;
 use super::cuda::{Layout, Output};
 use super::offer::{Fit, Offer};
 use super::rotated::Rotated;
-use super::{DecoderKind, DetectError};
+use super::{Activation, DecoderKind, DetectError};
 
 pub(super) use end_to_end::needs_format;
 pub(super) use matrix::Shaped;
 pub(super) use queries::needs_activation;
+pub(super) use scores::Scores;
+pub(super) use yolo_anchors::needs_anchors;
 
 /// How to read the outputs that were offered.
 #[derive(Clone, Debug)]
@@ -57,6 +61,7 @@ pub(super) enum Plan {
     Scrfd(scrfd::Plan),
     Yunet(yunet::Plan),
     Priors(priors::Plan),
+    YoloAnchors(yolo_anchors::Plan),
 }
 
 impl Plan {
@@ -79,6 +84,7 @@ impl Plan {
             Self::Scrfd(plan) => plan.decode(outputs, into),
             Self::Yunet(plan) => plan.decode(outputs, into),
             Self::Priors(plan) => plan.decode(outputs, into),
+            Self::YoloAnchors(plan) => plan.decode(outputs, into),
         }
     }
 
@@ -113,12 +119,14 @@ impl Plan {
             Self::Scrfd(plan) => plan.layout(outputs),
             Self::Yunet(plan) => plan.layout(outputs),
             Self::Priors(plan) => plan.layout(outputs),
+            Self::YoloAnchors(plan) => plan.layout(outputs),
         }
     }
 
     /// What there is of an object besides its box, and where; refuses what [`Plan::decode`] refuses, too.
     pub fn extra<T: Shaped>(&self, outputs: &[T]) -> Result<Option<Extra>, DetectError> {
         match self {
+            Self::Detections(plan) => plan.extra(outputs),
             Self::YoloPose(plan) => plan.extra(outputs).map(Some),
             Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
             Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
@@ -151,6 +159,7 @@ impl Plan {
     /// Keypoints of each object.
     pub fn keypoints(&self) -> usize {
         match self {
+            Self::Detections(plan) => plan.points(),
             Self::YoloPose(plan) => plan.points(),
             Self::Centers(plan) => plan.points(),
             Self::Scrfd(plan) => plan.points(),
@@ -164,6 +173,14 @@ impl Plan {
     pub fn priors(&self) -> Option<&[[f32; 4]]> {
         match self {
             Self::Priors(plan) => Some(plan.priors()),
+            _ => None,
+        }
+    }
+
+    /// Width, height and scale of the centre of each anchor of a cell, level by level, where boxes are multiples of them.
+    pub fn anchor_sizes(&self) -> Option<&[[f32; 4]]> {
+        match self {
+            Self::YoloAnchors(plan) => Some(plan.sizes()),
             _ => None,
         }
     }
@@ -197,6 +214,48 @@ impl Plan {
     /// Whether each box has one label, and not a score for each class.
     pub fn has_labels(&self) -> bool {
         matches!(self, Self::Detections(_)) || self.is_suppressed()
+    }
+
+    /// How confidences come about.
+    pub fn scores(&self) -> Scores {
+        match self {
+            Self::Yolov5(plan) => Scores::with_objectness(plan.activation()),
+            Self::Yolov8(plan) => Scores::of(plan.activation()),
+            Self::Yolox(plan) => Scores::with_objectness(plan.activation()),
+            Self::EndToEnd(_) | Self::Detections(_) | Self::Db(_) => Scores::of(Activation::None),
+            Self::Nanodet(plan) => Scores::of(plan.activation()),
+            Self::BoxesScores(plan) => plan.scores(),
+            Self::Queries(plan) => plan.scores(),
+            Self::YoloPose(plan) => plan.head.scores(),
+            Self::YoloSeg(plan) => plan.head.scores(),
+            Self::YoloObb(plan) => plan.head.scores(),
+            Self::Centers(plan) => Scores::of(plan.activation()),
+            Self::Scrfd(plan) => Scores::of(plan.activation()),
+            // The root of a product of two is between them.
+            Self::Yunet(plan) => Scores::of(plan.activation()),
+            Self::Priors(plan) => plan.scores(),
+            Self::YoloAnchors(plan) => Scores::with_objectness(plan.activation()),
+        }
+    }
+
+    /// Whether boxes are in 0..1 of the tensor, not in its pixels; `None` where they are in neither.
+    pub fn is_normalized(&self) -> Option<bool> {
+        let coding = match self {
+            Self::Yolov5(plan) => plan.coding(),
+            Self::Yolov8(plan) => plan.coding(),
+            Self::EndToEnd(plan) => plan.coding(),
+            Self::Detections(plan) => plan.coding(),
+            Self::BoxesScores(plan) => plan.coding(),
+            Self::Queries(plan) => plan.coding(),
+            Self::YoloPose(plan) => plan.head.coding(),
+            Self::YoloSeg(plan) => plan.head.coding(),
+            Self::YoloObb(plan) => plan.head.coding(),
+            Self::Yolox(_) | Self::Nanodet(_) | Self::Centers(_) => return None,
+            Self::Db(_) | Self::Scrfd(_) | Self::Yunet(_) | Self::Priors(_) | Self::YoloAnchors(_) => {
+                return None;
+            }
+        };
+        Some(coding.is_normalized())
     }
 
     /// How many query and class pairs are kept, if every class of a query may be an object: as many as there are queries, where
@@ -240,6 +299,7 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::Scrfd => each(scrfd::fits(offer), Plan::Scrfd),
         DecoderKind::Yunet => each(yunet::fits(offer), Plan::Yunet),
         DecoderKind::Ssd | DecoderKind::Retinaface => each(priors::fits(kind, offer), Plan::Priors),
+        DecoderKind::YoloAnchors => each(yolo_anchors::fits(offer), Plan::YoloAnchors),
     }
 }
 
@@ -267,5 +327,6 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::Scrfd => scrfd::wanted(offer),
         DecoderKind::Yunet => yunet::wanted(offer),
         DecoderKind::Ssd | DecoderKind::Retinaface => priors::wanted(kind, offer),
+        DecoderKind::YoloAnchors => yolo_anchors::wanted(offer),
     }
 }

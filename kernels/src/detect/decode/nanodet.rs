@@ -139,6 +139,11 @@ fn evidence(levels: &[Level], planes: &[Plane]) -> Option<Evidence> {
 }
 
 impl Plan {
+    /// What makes its scores probabilities.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
     pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {
         let (classes, logits) = (self.classes, 4 * self.bins);
         match &self.layout {

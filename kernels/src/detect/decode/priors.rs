@@ -17,6 +17,7 @@ use super::boxes_scores::Softmax;
 use super::by_level::landmarks;
 use super::matrix::{Shaped, check, read};
 use super::scan::{strongest, take_scored, take_wanted};
+use super::scores::Scores;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -126,6 +127,11 @@ pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
 }
 
 impl Plan {
+    /// How it scores.
+    pub fn scores(&self) -> Scores {
+        Scores { background: self.background, ..Scores::of(self.activation) }
+    }
+
     /// Keypoints of each object.
     pub fn points(&self) -> usize {
         self.landmarks.map_or(0, |[_, columns]| columns / 2)

@@ -11,6 +11,7 @@ use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
 use super::boxes_scores::{self, Pair, pairs};
 use super::matrix::single;
+use super::scores::Scores;
 use super::yolov8::{self, Anchors, BEFORE_CLASSES};
 
 const KIND: DecoderKind = DecoderKind::Queries;
@@ -136,6 +137,22 @@ impl Plan {
         match self {
             Self::Apart { plan, .. } => plan.decode(outputs, into),
             Self::Joined(plan) => plan.decode(outputs, into),
+        }
+    }
+
+    /// How it scores.
+    pub fn scores(&self) -> Scores {
+        match self {
+            Self::Apart { plan, .. } => plan.scores(),
+            Self::Joined(plan) => Scores::of(plan.activation()),
+        }
+    }
+
+    /// Format and unit of its boxes.
+    pub fn coding(&self) -> &BoxCoding {
+        match self {
+            Self::Apart { plan, .. } => plan.coding(),
+            Self::Joined(plan) => plan.coding(),
         }
     }
 

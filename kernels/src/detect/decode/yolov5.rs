@@ -80,9 +80,9 @@ impl Plan {
         Ok((self.output, columns - self.more, columns))
     }
 
-    /// Tensor pixels per unit.
-    pub fn unit(&self) -> [f32; 2] {
-        self.boxes.parts().1
+    /// Format and unit of its boxes.
+    pub fn coding(&self) -> &BoxCoding {
+        &self.boxes
     }
 
     /// What makes its scores probabilities.

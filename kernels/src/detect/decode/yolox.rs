@@ -51,6 +51,11 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
 }
 
 impl Plan {
+    /// What makes its scores probabilities.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
     fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
         let cells = self.grid.cells;
         let wanted = || match self.classes {

@@ -68,6 +68,11 @@ fn fit(offer: &Offer<'_>) -> Option<Fit<Plan>> {
 }
 
 impl Plan {
+    /// What makes its scores probabilities.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
     /// Keypoints of each object.
     pub fn points(&self) -> usize {
         self.landmarks.as_ref().map_or(0, |landmarks| landmarks.columns() / 2)

@@ -248,3 +248,136 @@ fn rows_of_six_or_seven_numbers_are_read_in_the_order_that_names_or_the_sidecar_
     let error = choose(&[v8], [640, 640], None, &hinted(RowFormat::ClassScoreBox)).unwrap_err();
     assert!(error.to_string().contains("'row format' does not apply to decoder yolov8"), "{error}");
 }
+
+/// Two points of each of the boxes, with what is third: that of the box on the left, and a point that is not finite.
+const POINTS: [[f32; 6]; 3] =
+    [[31.0, 9.0, 0.5, 59.0, 39.0, 0.25], [5.0, 7.0, 0.875, 19.0, f32::NAN, 0.75], [0.0; 6]];
+
+/// The keypoints of what is found, in a frame of twice the width, three pixels to the right.
+fn keypoints(tensors: &[Tensor], hints: &Hints) -> (Vec<u32>, Vec<[f32; 3]>) {
+    let decoder = choose(&descs(tensors), INPUT, None, hints).unwrap();
+    assert_eq!((decoder.kind(), decoder.keypoints()), (DecoderKind::Detections, 2));
+    assert!(decoder.is_proven());
+    let mut detector = Detector::new(decoder, open_params(0.25)).unwrap();
+    let (found, _) = run(&mut detector, tensors, &Affine::upright([2.0, 1.0], [3.0, 0.0]), [200, 48]);
+    (found.iter().map(|d| d.class).collect(), detector.attached().keypoints.clone())
+}
+
+#[test]
+fn boxes_may_have_keypoints_beside_them_and_then_no_labels() {
+    // RTMO as MMDeploy exports it: corners and score, then x, y and visibility.
+    let rows = [(RIGHT, 0.5), (LEFT, 0.75), (RIGHT, 0.125)].map(|(b, s)| [b[0], b[1], b[2], b[3], s]);
+    let rtmo = [
+        Tensor::new("keypoints", &[1, 3, 2, 3], &POINTS.concat()),
+        Tensor::new("dets", &[1, 3, 5], &rows.concat()),
+    ];
+    let points = [[13.0, 7.0, 0.875], [0.0; 3], [65.0, 9.0, 0.5], [121.0, 39.0, 0.25]];
+    assert_eq!(keypoints(&rtmo, &Hints::default()), (vec![0, 0], points.to_vec()));
+    let hints = Hints { classes: Some(1), keypoints: Some(2), ..Hints::default() };
+    assert_eq!(keypoints(&rtmo, &hints), (vec![0, 0], points.to_vec()));
+    // Without a third number every point is sure.
+    let pairs: Vec<f32> =
+        POINTS.iter().flatten().copied().enumerate().filter(|(i, _)| i % 3 < 2).map(|p| p.1).collect();
+    let [_, dets] = &rtmo;
+    let apart = [Tensor::new("simcc_kpts", &[1, 3, 2, 2], &pairs), dets.clone()];
+    let sure = points.map(|[x, y, score]| [x, y, if score > 0.0 { 1.0 } else { 0.0 }]);
+    assert_eq!(keypoints(&apart, &Hints::default()).1, sure);
+    // A name that only ends so is none of a pose.
+    let tensors = [
+        Tensor::new("Transpose_1", &[1, 1, 4], &LEFT),
+        integers("labels", TensorType::Int64, &[1, 1], &[2]),
+        Tensor::new("transpose_2:0", &[1, 1], &[0.75]),
+    ];
+    assert_eq!(found(&tensors, None, &Hints::default(), Nms::None).0, expected()[..1]);
+}
+
+#[test]
+fn keypoint_r_cnn_has_labels_and_its_scores_of_points_are_left_aside() {
+    let mut visible = POINTS;
+    visible.iter_mut().for_each(|p| (p[2], p[5]) = (1.0, 1.0));
+    let tensors = [
+        boxes(&[3, 4]),
+        integers("labels", TensorType::Int64, &[3], &[1, 1, 1]),
+        Tensor::new("scores", &[3], &SCORES),
+        Tensor::new("keypoints", &[3, 2, 3], &visible.concat()),
+        Tensor::new("keypoints_scores", &[3, 2], &[9.0; 6]),
+    ];
+    let hints = Hints { background: Some(Background::First), classes: Some(1), ..Hints::default() };
+    let points = vec![[13.0, 7.0, 1.0], [0.0; 3], [65.0, 9.0, 1.0], [121.0, 39.0, 1.0]];
+    assert_eq!(keypoints(&tensors, &hints), (vec![0, 0], points));
+    // As it is exported, the number of its boxes is open, and there may be none.
+    let open = |text: &str| text.parse::<TensorDesc>().unwrap();
+    let names = ["boxes:float32:?x4", "labels:int64:?", "scores:float32:?", "keypoints:float32:?x17x3"];
+    let all = [&names[..], &["keypoints_scores:float32:?x17"]].concat();
+    let decoder = choose(&all.into_iter().map(open).collect::<Vec<_>>(), [640, 480], None, &hints).unwrap();
+    assert_eq!((decoder.kind(), decoder.keypoints()), (DecoderKind::Detections, 17));
+    let mut detector = Detector::new(decoder, open_params(0.25)).unwrap();
+    let mut sized = |rows: [usize; 2]| {
+        let [n, of_points] = rows;
+        let tensors = [
+            Tensor::new("boxes", &[n, 4], &LEFT.repeat(n)),
+            integers("labels", TensorType::Int64, &[n], &vec![1; n]),
+            Tensor::new("scores", &[n], &vec![0.5; n]),
+            Tensor::new("keypoints", &[of_points, 17, 3], &vec![1.0; of_points * 51]),
+            Tensor::new("keypoints_scores", &[n, 17], &vec![1.0; n * 17]),
+        ];
+        let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
+        detector
+            .run(&views, &Affine::IDENTITY, INPUT, &mut vec![])
+            .map(|_| detector.attached().keypoints.len())
+    };
+    assert_eq!((sized([0, 0]), sized([2, 2])), (Ok(0), Ok(34)));
+    let error = sized([2, 3]).unwrap_err().to_string();
+    assert!(
+        error.contains("'keypoints' has the shape [3, 17, 3], but decoder detections needs [1, 2, 17, 3]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn tensorflows_keypoints_are_fractions_with_y_first() {
+    let fraction = |[x1, y1, x2, y2]: [f32; 4]| [y1 / 48.0, x1 / 64.0, y2 / 48.0, x2 / 64.0];
+    let tensors = [
+        Tensor::new("detection_boxes", &[1, 2, 4], &[LEFT, RIGHT].map(fraction).concat()),
+        Tensor::new("detection_classes", &[1, 2], &[1.0, 1.0]),
+        Tensor::new("detection_keypoint_scores", &[1, 2, 2], &[0.5; 4]),
+        Tensor::new("detection_keypoints", &[1, 2, 2, 2], &[0.25, 0.5, 0.75, 0.125, 0.5, 0.5, 0.0, 1.0]),
+        Tensor::new("detection_scores", &[1, 2], &[0.75, 0.5]),
+        Tensor::new("num_detections", &[1], &[2.0]),
+    ];
+    let points = vec![[67.0, 12.0, 1.0], [19.0, 36.0, 1.0], [67.0, 24.0, 1.0], [131.0, 0.0, 1.0]];
+    assert_eq!(keypoints(&tensors, &Hints::default()), (vec![0, 0], points));
+}
+
+#[test]
+fn keypoints_that_are_expected_must_be_there_and_labels_are_missed_without_them() {
+    let dets = Tensor::new("dets", &[1, 3, 5], &[0.0; 15]);
+    let points = Tensor::new("keypoints", &[1, 3, 2, 3], &[0.0; 18]);
+    let detections = Some(DecoderKind::Detections);
+    let refused = |tensors: &[Tensor], hints: &Hints| {
+        choose(&descs(tensors), INPUT, detections, hints).unwrap_err().to_string()
+    };
+    let pose = [dets.clone(), points.clone()];
+    let expected = |keypoints, classes| Hints { keypoints, classes, ..Hints::default() };
+    let error = refused(&pose, &expected(Some(17), None));
+    assert!(
+        error.contains("17 keypoints are expected") && error.contains("2 as detections reads them"),
+        "{error}"
+    );
+    let error = refused(&pose, &expected(None, Some(2)));
+    assert!(
+        error.contains("2 labels are given") && error.contains("1 class as detections reads them"),
+        "{error}"
+    );
+    let first = Hints { background: Some(Background::First), ..Hints::default() };
+    assert!(refused(&pose, &first).contains("it needs boxes"), "no label, no background among the labels");
+    assert!(
+        refused(std::slice::from_ref(&dets), &Hints::default()).contains("may be missing beside keypoints")
+    );
+    let labels = integers("labels", TensorType::Int64, &[1, 3], &[0; 3]);
+    let error = refused(&[dets.clone(), labels.clone()], &expected(Some(2), None));
+    assert!(error.contains("needs boxes") && error.contains("keypoints [1, N, 2, 3]"), "{error}");
+    // Labels that may be either of two are not left aside.
+    let [one, more] = ["one", "more"].map(|name| Tensor { name, ..labels.clone() });
+    assert!(refused(&[dets, points, one, more], &Hints::default()).contains("needs boxes"));
+}

@@ -1,5 +1,6 @@
 //! Tests of the whole operation; what they share is here.
 
+mod anchors;
 mod choice;
 mod decoders;
 mod extras;
@@ -11,6 +12,7 @@ mod priors;
 mod queries;
 mod rotated;
 mod suppression;
+mod survey;
 
 use half::f16;
 

@@ -1,4 +1,5 @@
-//! transformers' `config.json` (`model_type`, `architectures`, `id2label`, `problem_type`) and `preprocessor_config.json`
+//! transformers' `config.json` (`model_type`, `architectures`, `id2label`, `problem_type`, and of models of depth
+//! `depth_estimation_type`, `max_depth`, `bin_configurations`) and `preprocessor_config.json`
 //! (`size`, `max_size`, `resample`, `do_rescale`, `rescale_factor`, `do_normalize`, `image_mean`, `image_std`, `do_center_crop`, `crop_size`,
 //! `do_pad`, `pad_size`).
 
@@ -10,6 +11,7 @@ use super::source::Declared;
 use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, by_channel, float, names, normalize, size};
 use crate::model::enums::classes;
 use crate::model::enums::detection::Decoder;
+use crate::model::enums::maps;
 use crate::model::enums::tensor::{Interpolation, Resize};
 use crate::model::origin::Source;
 use crate::model::sidecar::Sidecar;
@@ -35,7 +37,7 @@ pub(super) fn read(configuration: Option<&Value>, processor: Option<&Value>) -> 
 }
 
 fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
-    let Sidecar { output, classify, segment, .. } = &mut declared.words;
+    let Sidecar { output, classify, segment, map, .. } = &mut declared.words;
     output.labels = all.get("id2label").and_then(names).unwrap_or_default();
     let architecture = all.get("architectures").and_then(|list| list.get(0)?.as_str()).unwrap_or_default();
     let Some((_, purpose)) = architecture.split_once("For") else { return };
@@ -65,10 +67,41 @@ fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
             output.decoder = Some(Decoder::Queries);
             output.activation = Some(Activation::Sigmoid);
         }
+        ("DepthEstimation", _) => match depth(all, kind) {
+            Some([min, max]) => (map.range_min, map.range_max) = (Some(min), Some(max)),
+            // As their pipeline shows it.
+            None => map.range = Some(maps::Range::Frame),
+        },
+        // Its post_process takes what is from 0 to 1.
+        ("ImageSuperResolution", "swin2sr") => {
+            (map.range_min, map.range_max) = (Some(0.0), Some(1.0));
+        }
         _ => {
             declared.unsupported = Some(format!("architecture '{}'", brief(architecture)));
         }
     }
+}
+
+/// The least and the greatest depth of a model whose unit is the metre; none of one that says only what is nearer.
+fn depth(all: &Value, kind: &str) -> Option<[f32; 2]> {
+    let number = |value: &Value, key: &str| value.get(key).and_then(float);
+    let ends = match kind {
+        // A sigmoid, times the greatest depth.
+        "depth_anything" | "prompt_depth_anything" => {
+            let metric = all.get("depth_estimation_type").and_then(Value::as_str) == Some("metric");
+            [0.0, number(all, "max_depth").filter(|_| metric)?]
+        }
+        "glpn" => [0.0, number(all, "max_depth").unwrap_or(10.0)],
+        // One head for each kind of place.
+        "zoedepth" => {
+            let heads = all.get("bin_configurations")?.as_array()?;
+            let of = |key| heads.iter().map(|head| number(head, key)).collect::<Option<Vec<f32>>>();
+            let (least, greatest) = (of("min_depth")?, of("max_depth")?);
+            [least.into_iter().reduce(f32::min)?, greatest.into_iter().reduce(f32::max)?]
+        }
+        _ => return None,
+    };
+    (ends[0] < ends[1]).then_some(ends)
 }
 
 /// The processors of detectors with queries, whose classes have these defaults in common: bilinear interpolation, ImageNet's mean and
@@ -100,8 +133,9 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
         (true, None) => Some(1.0 / 255.0),
         (true, Some(factor)) => float(factor),
     };
-    // RT-DETR's processor does not normalise unless it is told to; all others do.
-    let normalizes = flag("do_normalize", !class.starts_with("RTDetr"));
+    // RT-DETR's processor does not normalise unless it is told to, those of Swin2SR and GLPN never; all others do.
+    let unnormalized = ["RTDetr", "Swin2SR", "GLPN"].iter().any(|name| class.starts_with(name));
+    let normalizes = flag("do_normalize", !unnormalized);
     let of = |key, usual: [f32; 3]| match all.get(key) {
         None if of_detector => Some(usual.to_vec()),
         value => value.and_then(by_channel),
@@ -143,6 +177,11 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
         (_, Some(Dims::Fixed { width, height } | Dims::Both { width, height })) => {
             (input.width, input.height) = (Some(width), Some(height));
             input.resize = Some(Resize::Stretch);
+            if flag("keep_aspect_ratio", false) {
+                inexact.push(
+                    "a size that follows the picture's is taken for one that it is stretched to".into(),
+                );
+            }
         }
         (_, Some(Dims::Shortest(_))) => match dims("pad_size").filter(|_| flag("do_pad", true)) {
             Some(Dims::Fixed { width, height } | Dims::Both { width, height }) => {
@@ -260,6 +299,78 @@ mod tests {
         assert_eq!(walls.segment.background, Some(-1));
         let nothing = of("SegformerForSemanticSegmentation", ("id2label", json!({"0": "Background"})));
         assert_eq!(nothing.segment.background, Some(0));
+    }
+
+    #[test]
+    fn depth_is_in_metres_where_the_configuration_says_how_many_and_pictures_are_from_0_to_1() {
+        let of = |kind: &str, architecture: &str, more: Value| {
+            let mut all = json!({"model_type": kind, "architectures": [architecture]});
+            all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let declared = one(Some(all), None);
+            assert_eq!(declared.unsupported, None);
+            let map = declared.words.map;
+            (map.range_min.zip(map.range_max), map.range)
+        };
+        let frame = (None, Some(maps::Range::Frame));
+        let any = "DepthAnythingForDepthEstimation";
+        let metric = json!({"depth_estimation_type": "metric", "max_depth": 20});
+        assert_eq!(of("depth_anything", any, metric), (Some((0.0, 20.0)), None));
+        for relative in [
+            json!({"depth_estimation_type": "relative", "max_depth": 1}),
+            json!({}),
+            json!({"max_depth": 80.0}),
+        ] {
+            assert_eq!(of("depth_anything", any, relative), frame);
+        }
+        assert_eq!(of("dpt", "DPTForDepthEstimation", json!({})), frame);
+        assert_eq!(of("glpn", "GLPNForDepthEstimation", json!({"max_depth": 80})), (Some((0.0, 80.0)), None));
+        assert_eq!(of("glpn", "GLPNForDepthEstimation", json!({})), (Some((0.0, 10.0)), None));
+        let zoe = "ZoeDepthForDepthEstimation";
+        let heads = json!({"bin_configurations": [{"name": "nyu", "n_bins": 64, "min_depth": 0.001, "max_depth": 10.0},
+            {"name": "kitti", "n_bins": 64, "min_depth": 0.002, "max_depth": 80.0}]});
+        assert_eq!(of("zoedepth", zoe, heads), (Some((0.001, 80.0)), None));
+        for hostile in [
+            json!({"bin_configurations": []}),
+            json!({"bin_configurations": [{"min_depth": 3, "max_depth": 3}]}),
+            json!({"bin_configurations": [{"min_depth": 0}]}),
+            json!({"bin_configurations": "many"}),
+            json!({"max_depth": 5}),
+        ] {
+            assert_eq!(of("zoedepth", zoe, hostile), frame);
+        }
+        assert_eq!(of("swin2sr", "Swin2SRForImageSuperResolution", json!({})), (Some((0.0, 1.0)), None));
+        let other =
+            one(Some(json!({"model_type": "x", "architectures": ["XForImageSuperResolution"]})), None);
+        assert!(other.unsupported.is_some());
+    }
+
+    #[test]
+    fn the_processors_of_depth_and_super_resolution_fill_the_input() {
+        let dpt = one(
+            None,
+            Some(
+                json!({"image_processor_type": "DPTImageProcessor", "do_resize": true, "keep_aspect_ratio": true,
+            "ensure_multiple_of": 14, "size": {"height": 518, "width": 518}, "resample": 3, "do_normalize": true,
+            "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}),
+            ),
+        );
+        let input = &dpt.words.input;
+        assert_eq!((input.width, input.height, input.resize), (Some(518), Some(518), Some(Resize::Stretch)));
+        assert_eq!((input.interpolation, dpt.inexact.len()), (Some(Interpolation::PilBicubic), 1));
+        for (class, size) in [
+            ("Swin2SRImageProcessor", json!({"pad_size": 8})),
+            ("GLPNImageProcessor", json!({"size_divisor": 32})),
+        ] {
+            let mut all = json!({"image_processor_type": class, "do_rescale": true});
+            all.as_object_mut().unwrap().extend(size.as_object().unwrap().clone());
+            let declared = one(None, Some(all));
+            let input = declared.words.input;
+            assert_eq!(
+                (input.scale, input.mean, declared.inexact.len()),
+                (Some(1.0 / 255.0), None, 0),
+                "{class}"
+            );
+        }
     }
 
     #[test]

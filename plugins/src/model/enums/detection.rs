@@ -1,6 +1,6 @@
 //! Decoders and kinds of suppression: values of properties and of sidecars.
 
-use cudainfer_kernels::detect::DecoderKind;
+use cudainfer_kernels::detect::{AnchorFormula, DecoderKind};
 
 use crate::property::Words;
 
@@ -63,6 +63,11 @@ pub enum Decoder {
     Ssd,
     #[enum_value(name = "The same for faces, with landmarks", nick = "retinaface")]
     Retinaface,
+    #[enum_value(
+        name = "Raw heads for several strides, with anchors from the sidecar (v3, v4, v5, v7)",
+        nick = "yolo-anchors"
+    )]
+    YoloAnchors,
 }
 
 impl Words for Decoder {}
@@ -89,6 +94,30 @@ impl Decoder {
             Self::Yunet => Some(DecoderKind::Yunet),
             Self::Ssd => Some(DecoderKind::Ssd),
             Self::Retinaface => Some(DecoderKind::Retinaface),
+            Self::YoloAnchors => Some(DecoderKind::YoloAnchors),
+        }
+    }
+}
+
+/// How a raw head's numbers become a box.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferAnchorFormula")]
+#[allow(missing_docs)]
+pub enum Formula {
+    #[default]
+    #[enum_value(name = "Sizes by the exponential (YOLOv3, v4)", nick = "yolov3")]
+    Yolov3,
+    #[enum_value(name = "Sizes by the squared logistic function (YOLOv5, v7)", nick = "yolov5")]
+    Yolov5,
+}
+
+impl Words for Formula {}
+
+impl Formula {
+    pub(crate) fn kernel(self) -> AnchorFormula {
+        match self {
+            Self::Yolov3 => AnchorFormula::Yolov3,
+            Self::Yolov5 => AnchorFormula::Yolov5,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod classes;
 pub mod detection;
+pub mod maps;
 pub mod masks;
 pub mod peaks;
 pub mod tensor;

@@ -1,7 +1,10 @@
 //! Every class of an anchor as a candidate: as on the CPU, also what the candidates carry, within the room there is.
 
-use cudainfer_kernels::detect::{Activation, CudaDetector, DecoderKind, Detector, Hints, Nms, Params};
+use cudainfer_kernels::detect::{
+    Activation, AnchorFormula, CudaDetector, DecoderKind, Detector, Hints, Nms, Params,
+};
 
+use super::scene::anchors;
 use super::{Case, MODES, ROW, Random, Scene, cases, device, single, stream};
 
 /// Those that boxes with a single label do not refuse.
@@ -42,6 +45,22 @@ fn logits_of_several_classes_equal_the_cpu() {
     let case = Case::new("logits", DecoderKind::Yolov8, vec![scene.yolov8()], [640, 640], &hints, false);
     let (_, outcome) = case.check(&stream, &Params { multi_label: true, ..Params::default() });
     assert!(outcome.candidates > 700, "{outcome:?}");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn classes_of_raw_heads_equal_the_cpu_in_every_order_of_dimensions() {
+    let stream = stream();
+    let mut random = Random::new(35);
+    let params = Params { multi_label: true, nms: Nms::None, ..Params::default() };
+    for form in 0..4 {
+        // Their confidences are products: no exponential decides which of them pass.
+        let case = anchors(&mut random, AnchorFormula::Yolov5, form, Activation::None);
+        for case in [case.clone(), case.halved()] {
+            let (found, outcome) = case.check(&stream, &params);
+            assert!(outcome.candidates > found.len() && found.len() == params.top_k_after, "{outcome:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Outputs of every family of decoders, with objects in them.
 
-use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind, Hints, Priors, RowFormat};
+use cudainfer_kernels::detect::{
+    Activation, AnchorFormula, AnchorSizes, Background, BoxFormat, DecoderKind, Hints, Priors, RowFormat,
+};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::{Case, Random, Tensor, single};
@@ -216,6 +218,23 @@ pub fn detections(
     Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &hints, true)
 }
 
+/// Final boxes with keypoints beside them, of three numbers or two, and labels or none.
+fn posed(random: &mut Random, numbers: usize, labels: bool) -> Case {
+    let (n, points) = (301, 17);
+    let scene = Scene::new(random, n, 1, 250, 600.0);
+    let scored: Vec<f32> = scene.rows().flat_map(|(b, s)| [b[0], b[1], b[2], b[3], s[0]]).collect();
+    let values: Vec<f32> = (0..n * points * numbers).map(|_| random.range(-20.0, 640.0)).collect();
+    let mut tensors = vec![
+        Tensor::new("keypoints", &[1, n, points, numbers], &values),
+        Tensor::new("dets", &[1, n, 5], &scored),
+    ];
+    if labels {
+        tensors.push(Tensor::integers("labels", TensorType::Int64, &[1, n], &vec![0; n]));
+    }
+    let name = format!("detections with keypoints {numbers} {labels}");
+    Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &Hints::default(), true)
+}
+
 /// Final boxes with their scores, and labels beside them; and rows of seven in another order.
 fn final_rows(random: &mut Random) -> [Case; 2] {
     let n = 77;
@@ -328,6 +347,66 @@ fn priors(random: &mut Random, kind: DecoderKind, activation: Activation, landma
     Case::new(&format!("{kind} {activation:?} {landmarks}"), kind, tensors, input, &hints, false)
 }
 
+/// Raw heads with anchors, in one of the orders of dimensions, on sizes that no stride divides. Few are sure of themselves, and
+/// boxes are not so large that their edges lose digits.
+pub fn anchors(random: &mut Random, formula: AnchorFormula, form: usize, activation: Activation) -> Case {
+    let (input, strides, per_cell, values) = ([333, 161], [8, 16, 32, 64, 128], 3, 12);
+    let raw = activation == Activation::Sigmoid;
+    let mut tensors = vec![];
+    for [w, h, _] in levels(input, &strides) {
+        let cells = w * h;
+        let mut head = vec![0.0; cells * per_cell * values];
+        for (anchor, cell) in (0..per_cell).flat_map(|anchor| (0..cells).map(move |cell| (anchor, cell))) {
+            let sure = random.below(16) == 0;
+            for value in 0..values {
+                let [low, high] = match value {
+                    0..4 => [-1.0, 1.0],
+                    4 if raw => {
+                        if sure {
+                            [1.0, 4.0]
+                        } else {
+                            [-6.0, -3.0]
+                        }
+                    }
+                    4 => {
+                        if sure {
+                            [0.6, 1.0]
+                        } else {
+                            [0.0, 0.2]
+                        }
+                    }
+                    _ if raw => [-4.0, 4.0],
+                    _ => [0.0, 1.0],
+                };
+                let at = match form {
+                    0 => (anchor * values + value) * cells + cell,
+                    1 => (anchor * cells + cell) * values + value,
+                    _ => (cell * per_cell + anchor) * values + value,
+                };
+                head[at] = random.range(low, high);
+            }
+        }
+        let dims = match form {
+            0 => vec![1, per_cell * values, h, w],
+            1 => vec![1, per_cell, h, w, values],
+            2 => vec![1, h, w, per_cell, values],
+            _ => vec![1, h, w, per_cell * values],
+        };
+        // In another order than the strides'.
+        tensors.insert(tensors.len() / 2, Tensor::new("head", &dims, &head));
+    }
+    let sizes = strides.iter().map(|s| (1..=6).map(|k| (k * s) as f32).collect()).collect();
+    let scale_xy = if formula == AnchorFormula::Yolov3 { vec![1.2, 1.1, 1.05, 1.0, 2.0] } else { vec![] };
+    let hints = Hints {
+        strides: strides.into(),
+        anchors: Some(AnchorSizes { sizes, formula, scale_xy }),
+        activation: Some(activation),
+        ..Hints::default()
+    };
+    let name = format!("yolo-anchors {formula:?} {form} {activation:?}");
+    Case::new(&name, DecoderKind::YoloAnchors, tensors, input, &hints, false)
+}
+
 /// The decoders' cases, on odd sizes, with all that their hints offer. The seed changes the numbers only.
 pub fn cases(seed: u64) -> Vec<Case> {
     let mut random = Random::new(seed);
@@ -363,6 +442,8 @@ pub fn cases(seed: u64) -> Vec<Case> {
         cases.push(detections(&mut random, ty, count, background));
     }
     cases.extend(final_rows(&mut random));
+    cases.push(posed(&mut random, 3, false));
+    cases.push(posed(&mut random, 2, true));
     cases.push(yolox(&mut random, [416, 416], &[8, 16, 32], 400));
     cases.push(yolox(&mut random, [100, 65], &[8, 16, 32], 50));
     cases.push(nanodet(&mut random, [416, 416], &[8, 16, 32], 11, false));
@@ -424,6 +505,10 @@ pub fn cases(seed: u64) -> Vec<Case> {
     cases.push(faces(&mut random, DecoderKind::Scrfd, [160, 160], &[4, 8, 16, 32, 64], [2, 0]));
     cases.push(faces(&mut random, DecoderKind::Yunet, [192, 161], &[8, 16, 32], [1, 5]));
     cases.push(faces(&mut random, DecoderKind::Yunet, [130, 160], &[8, 16, 32, 64], [1, 0]));
+    for form in 0..4 {
+        cases.push(anchors(&mut random, AnchorFormula::Yolov3, form, Activation::Sigmoid));
+        cases.push(anchors(&mut random, AnchorFormula::Yolov5, form, Activation::None));
+    }
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));

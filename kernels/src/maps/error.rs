@@ -1,0 +1,84 @@
+//! What can be wrong with maps and parameters, as sentences.
+
+use crate::device::DeviceError;
+
+/// A tensor, room or parameters that cannot be worked with.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MapError {
+    /// Another element type.
+    #[error("'{0}' must be float32, float16 or uint8; choose another output of the model or dequantise it")]
+    Type(String),
+    /// Not so many channels, or dimensions that are open.
+    #[error(
+        "'{tensor}' must have the dimensions {wanted}, all of them known; choose the model's output that holds the {what}"
+    )]
+    Rank {
+        /// The tensor.
+        tensor: String,
+        /// The shapes.
+        wanted: &'static str,
+        /// "map" or "picture".
+        what: &'static str,
+    },
+    /// A dimension of 0.
+    #[error("'{0}' is empty; every dimension must be at least 1")]
+    Empty(String),
+    /// More than is counted.
+    #[error("'{0}' is too large: sides go up to 32768; use a smaller output")]
+    TooLarge(String),
+    /// A minimum and a maximum that span nothing.
+    #[error("a range from {0} to {1} has no values; set range-min to less than range-max")]
+    Range(f32, f32),
+    /// A picture's mean or std that leads nowhere.
+    #[error("the mean {mean:?} and std {std:?} of a picture must be finite numbers, and std not 0")]
+    Normalization {
+        /// By channel.
+        mean: [f32; 3],
+        /// By channel.
+        std: [f32; 3],
+    },
+    /// A tensor other than the one that was announced.
+    #[error("'{got}' arrived where '{declared}' was announced; renegotiate with the new dimensions")]
+    Changed {
+        /// What came.
+        got: String,
+        /// What was announced.
+        declared: String,
+    },
+    /// Cells that the map does not have.
+    #[error("cells {region:?} are not in a map of {size:?} cells; take them from Region::inside")]
+    Region {
+        /// Left, top, width and height.
+        region: [usize; 4],
+        /// The map's width and height.
+        size: [usize; 2],
+    },
+    /// Room for another number of bytes.
+    #[error(
+        "video of {width}x{height} was handed {bytes} bytes in rows of {stride}; make them fit each other"
+    )]
+    Room {
+        /// Its width.
+        width: usize,
+        /// Its height.
+        height: usize,
+        /// What there is.
+        bytes: usize,
+        /// From row to row.
+        stride: usize,
+    },
+    /// A way from tensor to frame that leads nowhere, that rotates, or that is beyond what is counted.
+    #[error(
+        "a map of {from:?} cells cannot be taken to a frame of {frame:?} pixels: sizes go from 1 to 32768, and the frame must \
+         lie in the network's input upright"
+    )]
+    Place {
+        /// The map's width and height.
+        from: [usize; 2],
+        /// The frame's.
+        frame: [usize; 2],
+    },
+    /// The GPU failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}

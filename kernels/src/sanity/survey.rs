@@ -1,0 +1,140 @@
+//! Statistics: of a frame's outputs, and of its results.
+
+/// How far from its probabilities' sum of 1 a row may be, by the rounding of float16.
+const SUM_SLACK: f32 = 0.01;
+/// A box of which a corner is that many times the input's size away from the origin is far outside.
+const FAR: f32 = 4.0;
+
+/// What the results of a frame show without its outputs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Glance {
+    /// Number of results; 0 where there is always one.
+    pub found: usize,
+    /// The least and the greatest confidence, infinite the wrong way round if there is none.
+    pub confidences: [f32; 2],
+    /// Whether there are boxes, and none has two pixels of the input tensor.
+    pub tiny: bool,
+    /// The greatest class.
+    pub class: Option<u32>,
+}
+
+impl Default for Glance {
+    fn default() -> Self {
+        Self { found: 0, confidences: [f32::INFINITY, f32::NEG_INFINITY], tiny: false, class: None }
+    }
+}
+
+impl Glance {
+    /// Adds a confidence.
+    pub fn see(&mut self, confidence: f32) {
+        let [lowest, highest] = self.confidences;
+        self.confidences = [lowest.min(confidence), highest.max(confidence)];
+    }
+}
+
+/// Statistics of the outputs of one frame, or of several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Survey {
+    /// Scores that are finite.
+    pub finite: usize,
+    /// Scores, or anchors with scores, that are NaN or infinite.
+    pub non_finite: usize,
+    /// The least finite score; +infinity if there is none.
+    pub lowest: f32,
+    /// The greatest finite score; -infinity if there is none.
+    pub highest: f32,
+    /// Rows of two or more scores.
+    pub rows: usize,
+    /// Those of them that are probabilities which add up to 1.
+    pub probability_rows: usize,
+    /// Boxes that have a size.
+    pub boxes: usize,
+    /// Those of them with a corner far outside of the input tensor.
+    pub far_boxes: usize,
+    /// The coordinate of a corner that is farthest from 0, in pixels of the input tensor.
+    pub farthest: f32,
+    /// The greatest class of a result.
+    pub class: Option<u32>,
+}
+
+impl Default for Survey {
+    fn default() -> Self {
+        Self {
+            finite: 0,
+            non_finite: 0,
+            lowest: f32::INFINITY,
+            highest: f32::NEG_INFINITY,
+            rows: 0,
+            probability_rows: 0,
+            boxes: 0,
+            far_boxes: 0,
+            farthest: 0.0,
+            class: None,
+        }
+    }
+}
+
+impl Survey {
+    /// Of scores that have nothing to do with each other.
+    pub fn of_scores(scores: impl IntoIterator<Item = f32>) -> Self {
+        let mut survey = Self::default();
+        scores.into_iter().for_each(|score| survey.score(score));
+        survey
+    }
+
+    /// Of rows of scores.
+    pub fn of_rows<R: Iterator<Item = f32>>(rows: impl IntoIterator<Item = R>) -> Self {
+        let mut survey = Self::default();
+        for row in rows {
+            let (mut count, mut sum, mut inside) = (0, 0.0, true);
+            for score in row {
+                survey.score(score);
+                count += 1;
+                sum += score;
+                inside &= (0.0..=1.0).contains(&score);
+            }
+            if count > 1 {
+                survey.rows += 1;
+                survey.probability_rows += usize::from(inside && (sum - 1.0).abs() <= SUM_SLACK);
+            }
+        }
+        survey
+    }
+
+    /// Adds a score.
+    pub fn score(&mut self, score: f32) {
+        if score.is_finite() {
+            self.finite += 1;
+            self.lowest = self.lowest.min(score);
+            self.highest = self.highest.max(score);
+        } else {
+            self.non_finite += 1;
+        }
+    }
+
+    /// Adds a box of these corners, in pixels of an input tensor of this width and height, unless it has no size.
+    pub fn corners(&mut self, [x1, y1, x2, y2]: [f32; 4], input: [usize; 2]) {
+        if !(x2 > x1 && y2 > y1) {
+            return;
+        }
+        let [width, height] = input.map(|side| side as f32);
+        let (x, y) = (x1.abs().max(x2.abs()), y1.abs().max(y2.abs()));
+        self.boxes += 1;
+        self.far_boxes += usize::from(x > FAR * width || y > FAR * height);
+        self.farthest = self.farthest.max(x).max(y);
+    }
+
+    /// Adds those of another frame.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.finite += other.finite;
+        self.non_finite += other.non_finite;
+        self.lowest = self.lowest.min(other.lowest);
+        self.highest = self.highest.max(other.highest);
+        self.rows += other.rows;
+        self.probability_rows += other.probability_rows;
+        self.boxes += other.boxes;
+        self.far_boxes += other.far_boxes;
+        self.farthest = self.farthest.max(other.farthest);
+        self.class = self.class.max(other.class);
+    }
+}

@@ -1,0 +1,241 @@
+use std::sync::{LazyLock, Mutex};
+
+use cudainfer_kernels::maps::{Place, Range, Region};
+use gst::glib;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::prelude::*;
+
+use super::decode::{Maps, RangeCheck};
+use super::enums::Output;
+use super::negotiate;
+use super::properties::PROPERTIES;
+use super::settings::{Plan, Settings};
+use super::video::{self, Video};
+use crate::caps::{self, ModelOutputs};
+use crate::decoding::{
+    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+};
+use crate::memory::order;
+use crate::sync::lock;
+
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "tensormap",
+        gst::DebugColorFlags::empty(),
+        Some("maps of numbers from a network"),
+    )
+});
+
+#[derive(Default)]
+pub struct TensorMap {
+    settings: Mutex<Settings>,
+}
+
+impl TensorMap {
+    /// The buffer that goes on in place of the one that came, if that is not to be shared.
+    fn target(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
+        let frame = match input {
+            InputBuffer::Writable(frame) => &**frame,
+            InputBuffer::Readable(frame) => *frame,
+        };
+        let made = self.with_decoder(|maps: &mut Maps| {
+            maps.video.as_ref().map(|video| video.buffer().map(|buffer| (buffer, video.place.is_some())))
+        });
+        let Some(made) = made.flatten() else { return Ok(None) };
+        let (mut target, resized) = made?;
+        let writable = target.get_mut().ok_or("the new frame is in use")?;
+        self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
+        if resized {
+            video::remove_places(writable);
+        }
+        Ok(Some(target))
+    }
+
+    /// The cells that frames show which have the model's size; `None` if frames have their own size, or these caps cannot be
+    /// worked with, which is said elsewhere.
+    fn shown(&self, incoming: &gst::Caps) -> Option<Region> {
+        let settings = lock(&self.settings).clone();
+        let model = ModelOutputs::of(incoming).ok().filter(|_| settings.is_model_sized())?;
+        let plan = settings.plan(&model, &self.ask_model(incoming)).ok()?;
+        negotiate::region(&plan, incoming).ok()
+    }
+
+    /// The frames that are made, if any are.
+    fn video(
+        &self,
+        settings: &Settings,
+        plan: &Plan,
+        incoming: &Incoming<'_>,
+    ) -> Result<Option<Video>, String> {
+        let Some(format) = negotiate::format(settings.output) else { return Ok(None) };
+        let (size, place) = if settings.is_model_sized() {
+            let region = negotiate::region(plan, incoming.caps)?;
+            (region.size, Some(Place::of_cells([plan.shape.width, plan.shape.height], region)))
+        } else {
+            (caps::frame_size(incoming.caps), None)
+        };
+        if let Some(chosen) =
+            incoming.outgoing.map(|caps| caps::frame_size(caps)).filter(|chosen| *chosen != size)
+        {
+            let ([width, height], [other_width, other_height]) = (size, chosen);
+            return Err(format!(
+                "the frames are {width}x{height}, one pixel for each value of the model, but the elements downstream want \
+                 {other_width}x{other_height}. Put videoscale behind this element, or set size=frame"
+            ));
+        }
+        Video::new(format, size, place).map(Some)
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for TensorMap {
+    const NAME: &'static str = "GstCudaInferTensorMap";
+    type Type = super::TensorMap;
+    type ParentType = DecodingElement;
+}
+
+impl ObjectImpl for TensorMap {
+    fn properties() -> &'static [glib::ParamSpec] {
+        PROPERTIES.specs()
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
+    }
+
+    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+        if pspec.name() == "stats" {
+            return self.stats().to_value();
+        }
+        let value = PROPERTIES.get(&lock(&self.settings), pspec);
+        value.unwrap_or_else(|| pspec.default_value().clone())
+    }
+}
+
+impl GstObjectImpl for TensorMap {}
+
+impl ElementImpl for TensorMap {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Maps of numbers",
+                "Filter/Analyzer/Video",
+                "Reads a network's maps of numbers (depth, anomaly, heat-map) and pictures: as metadata, or as GRAY16 or RGB frames",
+                "The cudainfer authors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &caps::any_video()));
+        &TEMPLATES
+    }
+}
+
+impl BaseTransformImpl for TensorMap {
+    const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
+    const PASSTHROUGH_ON_SAME_CAPS: bool = false;
+    const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn transform_caps(
+        &self,
+        direction: gst::PadDirection,
+        from: &gst::Caps,
+        filter: Option<&gst::Caps>,
+    ) -> Option<gst::Caps> {
+        let settings = lock(&self.settings).clone();
+        Some(negotiate::transform(&settings, direction, from, filter))
+    }
+
+    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
+        let mut other = other;
+        if direction == gst::PadDirection::Sink
+            && let Some(region) = self.shown(caps)
+        {
+            negotiate::fixate(&region, caps, &mut other);
+        }
+        self.parent_fixate_caps(direction, caps, other)
+    }
+
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        if lock(&self.settings).output == Output::Meta {
+            return self.parent_propose_allocation(decide_query, query);
+        }
+        // What is behind gets other frames.
+        order::propose(query, None);
+        Ok(())
+    }
+
+    fn prepare_output_buffer(
+        &self,
+        input: InputBuffer,
+    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
+        let target = self.target(&input).map_err(|why| {
+            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
+            gst::FlowError::Error
+        })?;
+        match target {
+            Some(target) => Ok(PrepareOutputBufferSuccess::Buffer(target)),
+            None => self.parent_prepare_output_buffer(input),
+        }
+    }
+
+    fn transform_meta<'a>(
+        &self,
+        _outbuf: &mut gst::BufferRef,
+        _meta: gst::MetaRef<'a, gst::Meta>,
+        _inbuf: &'a gst::BufferRef,
+    ) -> bool {
+        // What describes memory never gets here, and what does not fit another size is removed afterwards.
+        true
+    }
+}
+
+impl DecodingElementImpl for TensorMap {
+    const COUNTS: &'static [&'static str] = &["maps", "non-finite", "out-of-range"];
+    const NON_FINITE: &'static str = "values of this frame's map";
+
+    fn category() -> gst::DebugCategory {
+        *CAT
+    }
+
+    fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
+        let settings = lock(&self.settings).clone();
+        let plan = settings.plan(incoming.model, incoming.info)?;
+        let video = self.video(&settings, &plan, incoming)?;
+        let frame = caps::frame_size(incoming.caps);
+        Ok(Box::new(Maps { plan, frame, video, reader: None, range: RangeCheck::default() }))
+    }
+
+    fn reading(&self, incoming: &Incoming<'_>) -> Reading {
+        let settings = lock(&self.settings).clone();
+        let Ok(plan) = settings.plan(incoming.model, incoming.info) else { return Reading::default() };
+        let Plan { tensor, shape, params, score, range_origin, input } = plan;
+        let what = match settings.output {
+            Output::Rgb => "picture",
+            _ => "map",
+        };
+        let mut text = format!("{what} '{}' of {}x{} {}", tensor.name, shape.width, shape.height, tensor.ty);
+        if settings.output != Output::Meta {
+            let range = match params.range {
+                Range::Fixed(min, max) => format!("{min} to {max}"),
+                Range::Frame => "that of each frame".into(),
+            };
+            text += &format!(", range {range}{range_origin}");
+        }
+        if let Some(score) = score {
+            text += &format!(", score '{score}'");
+        }
+        let [width, height] = input;
+        text += &format!(", {width}x{height}");
+        Reading { text, sidecar: incoming.info.to_toml(None), warnings: Vec::new() }
+    }
+}

@@ -1,0 +1,223 @@
+//! From properties, sidecar and defaults to how which tensor is read.
+
+use cudainfer_kernels::maps::{MapReader, Params, Range, Shape, shape};
+use cudainfer_kernels::preproc;
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+
+use super::enums::{Output, Size};
+use crate::caps::ModelOutputs;
+use crate::model::enums::maps;
+use crate::model::enums::tensor::{ChannelOrder, Layout};
+use crate::model::onnx::Ending;
+use crate::model::{Group, ModelInfo, Origin, Source, origins_reading};
+
+/// The properties; what is not set is left to the sidecar.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub tensor: String,
+    pub score: String,
+    pub layout: Layout,
+    pub output: Output,
+    pub size: Size,
+    pub range: maps::Range,
+    pub range_min: Option<f64>,
+    pub range_max: Option<f64>,
+    pub mean: Vec<f64>,
+    pub std: Vec<f64>,
+    pub order: ChannelOrder,
+}
+
+/// How a model's outputs are read.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// The output with the map or picture.
+    pub tensor: TensorDesc,
+    pub shape: Shape,
+    pub params: Params,
+    /// The output with the frame's score.
+    pub score: Option<String>,
+    /// Width and height of the network's input.
+    pub input: [usize; 2],
+    /// Who says the range, as in " from the sidecar"; empty if it is not used.
+    pub range_origin: String,
+}
+
+impl Settings {
+    /// Whether frames have the size of the model's output.
+    pub fn is_model_sized(&self) -> bool {
+        match (self.output, self.size) {
+            (Output::Meta, _) | (Output::Gray16, Size::Auto) | (_, Size::Frame) => false,
+            (Output::Rgb, Size::Auto) | (_, Size::Model) => true,
+        }
+    }
+
+    /// How to read the outputs of `model`.
+    ///
+    /// # Errors
+    /// A sentence: which output or parameter does not fit.
+    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<Plan, String> {
+        let channels = if self.output == Output::Rgb { 3 } else { 1 };
+        let layout = self.layout.kernel().or(info.map.layout.and_then(Layout::kernel));
+        let tensor = self.tensor(&model.outputs, info, channels, layout)?.clone();
+        let shape = shape(&tensor, channels, layout).map_err(|e| self.with_hint(&tensor, &e.to_string()))?;
+        let (range, range_origin) = self.range(&tensor, info)?;
+        let by_channel = |own: &[f64], sidecar: &Option<Vec<f32>>, name: &str, usual: f32| {
+            let own: Vec<f32> = own.iter().map(|v| *v as f32).collect();
+            let values = if own.is_empty() { sidecar.clone().unwrap_or_default() } else { own };
+            match values[..] {
+                [] => Ok([usual; 3]),
+                [one] => Ok([one; 3]),
+                [a, b, c] => Ok([a, b, c]),
+                _ => Err(format!(
+                    "{name} has {} values: set one, or one for each of three channels",
+                    values.len()
+                )),
+            }
+        };
+        let order = self.order.kernel().or(info.map.channels.and_then(ChannelOrder::kernel));
+        let order = order.or(info.input.channels.and_then(ChannelOrder::kernel));
+        let params = Params {
+            layout,
+            channels,
+            range,
+            mean: by_channel(&self.mean, &info.map.mean, "mean", 0.0)?,
+            std: by_channel(&self.std, &info.map.std, "std", 1.0)?,
+            order: order.unwrap_or(preproc::ChannelOrder::Rgb),
+        };
+        // Wrong parameters are reported now, not with the first frame.
+        MapReader::new(&tensor, params).map_err(|e| e.to_string())?;
+        let score = self.score(&model.outputs, info, &tensor)?;
+        Ok(Plan { tensor, shape, params, score, input: model.input, range_origin })
+    }
+
+    /// The output that holds the map or picture.
+    fn tensor<'a>(
+        &self,
+        outputs: &'a [TensorDesc],
+        info: &ModelInfo,
+        channels: usize,
+        layout: Option<preproc::Layout>,
+    ) -> Result<&'a TensorDesc, String> {
+        let named = Some(self.tensor.as_str()).filter(|n| !n.is_empty()).or(info.map.output.as_deref());
+        if let Some(name) = named {
+            return outputs.iter().find(|d| d.name == name).ok_or_else(|| {
+                format!(
+                    "the model has no output '{name}'; it has {}. Set tensor to one of them",
+                    list(outputs)
+                )
+            });
+        }
+        let mut fitting = outputs.iter().filter(|d| shape(d, channels, layout).is_ok());
+        let what = if channels == 1 { "map" } else { "picture" };
+        match (fitting.next(), fitting.next(), outputs) {
+            (Some(only), None, _) | (None, _, [only]) => Ok(only),
+            (None, ..) => Err(self.with_hint(
+                &outputs[0],
+                &format!(
+                    "none of the model's outputs, {}, is a {what}. Set tensor to the one that is to be read",
+                    list(outputs)
+                ),
+            )),
+            _ => Err(format!(
+                "several of the model's outputs, {}, could be the {what}. Set tensor to one of them",
+                list(outputs)
+            )),
+        }
+    }
+
+    /// The sentence, with one more if the output is a map where a picture is wanted, or the other way round.
+    fn with_hint(&self, tensor: &TensorDesc, sentence: &str) -> String {
+        let hint = match self.output {
+            Output::Rgb if shape(tensor, 1, None).is_ok() => ". Of a map, make video with output=gray16",
+            Output::Meta | Output::Gray16 if shape(tensor, 3, None).is_ok() => {
+                ". Of a picture, make video with output=rgb"
+            }
+            _ => "",
+        };
+        format!("{sentence}{hint}")
+    }
+
+    /// The output that holds the frame's score, if there is one.
+    fn score(
+        &self,
+        outputs: &[TensorDesc],
+        info: &ModelInfo,
+        map: &TensorDesc,
+    ) -> Result<Option<String>, String> {
+        let is_score = |d: &TensorDesc| {
+            let float = matches!(d.ty, TensorType::Float32 | TensorType::Float16);
+            float && d.name != map.name && d.dims.iter().all(|dim| *dim == Some(1))
+        };
+        let named = Some(self.score.as_str()).filter(|n| !n.is_empty()).or(info.map.score.as_deref());
+        if let Some(name) = named {
+            let found = outputs.iter().find(|d| d.name == name).ok_or_else(|| {
+                format!(
+                    "the model has no output '{name}'; it has {}. Set score to one of them",
+                    list(outputs)
+                )
+            })?;
+            return if is_score(found) {
+                Ok(Some(found.name.clone()))
+            } else {
+                Err(format!(
+                    "'{found}' is no score, which is one number in float32 or float16. Set score to another output, or leave it out"
+                ))
+            };
+        }
+        let mut scores = outputs.iter().filter(|d| is_score(d));
+        Ok(match (scores.next(), scores.next()) {
+            (Some(only), None) => Some(only.name.clone()),
+            _ => None,
+        })
+    }
+
+    /// Which values become which samples, and who says so.
+    fn range(&self, tensor: &TensorDesc, info: &ModelInfo) -> Result<(Range, String), String> {
+        let rgb = self.output == Output::Rgb;
+        if self.output == Output::Meta {
+            return Ok((Range::Frame, String::new()));
+        }
+        let by_property = || format!(" from {}", Origin::of(Source::Property));
+        let by_words = || origins_reading(info, &[Group::Maps]);
+        let own = self.range_min.is_some() || self.range_max.is_some();
+        let (range, origin): (_, &dyn Fn() -> String) = match self.range {
+            maps::Range::Auto if own => (maps::Range::Fixed, &by_property),
+            maps::Range::Auto => (info.map.range.unwrap_or_default(), &by_words),
+            set => (set, &by_property),
+        };
+        if range == maps::Range::Frame && rgb {
+            return Err("range=frame is for maps. For output=rgb set range-min and range-max to the values that become 0 and 255".into());
+        }
+        if range == maps::Range::Frame {
+            return Ok((Range::Frame, origin()));
+        }
+        let sidecar = |value: Option<f32>| value.map(f64::from);
+        let min = self.range_min.or(sidecar(info.map.range_min));
+        let max = self.range_max.or(sidecar(info.map.range_max));
+        match (min, max) {
+            (Some(min), Some(max)) => {
+                let origin = if own { by_property() } else { by_words() };
+                Ok((Range::Fixed(min as f32, max as f32), origin))
+            }
+            (None, None) if tensor.ty == TensorType::UInt8 => {
+                Ok((Range::Fixed(0.0, 255.0), ", assumed from the type uint8".into()))
+            }
+            (None, None) => match info.ending(&tensor.name) {
+                Some(ending @ (Ending::Sigmoid | Ending::Softmax)) => {
+                    let origin = format!(", assumed from the {ending:?} at the model's end");
+                    Ok((Range::Fixed(0.0, 1.0), origin))
+                }
+                _ => Err(format!(
+                    "nobody says which values '{tensor}' has. Set range-min and range-max to the values that become 0 and {}{}",
+                    if rgb { "255, as 0 and 1" } else { "65535" },
+                    if rgb { "" } else { ", or range=frame for those of each frame" }
+                )),
+            },
+            _ => Err("only one of range-min and range-max is set. Set both, or none".into()),
+        }
+    }
+}
+
+fn list(outputs: &[TensorDesc]) -> String {
+    outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
