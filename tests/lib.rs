@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
@@ -68,6 +69,33 @@ fn remove_old_scratch() {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Loads the plugin of examples/decoder/c, compiled now, or on a GPU machine by scripts/gpu-bundle.
+pub fn load_c_decoder() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let brought = root().join("plugin/libgstyolov2c.so");
+        let file = if brought.is_file() { brought } else { compiled_c_decoder() };
+        gst::Plugin::load_file(file).unwrap();
+    });
+}
+
+fn compiled_c_decoder() -> PathBuf {
+    let (source, library) = (root().join("examples/decoder/c"), scratch("c").join("libgstyolov2c.so"));
+    let packages = ["gstreamer-base-1.0", "gstreamer-video-1.0", "gmodule-2.0"];
+    let flags = Command::new("pkg-config").args(["--cflags", "--libs"]).args(packages).output().unwrap();
+    assert!(flags.status.success(), "{flags:?}");
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-o"])
+        .arg(&library)
+        .args(["yolov2.c", "device.c"].map(|file| source.join(file)))
+        .args(String::from_utf8_lossy(&flags.stdout).split_whitespace())
+        .arg("-lm")
+        .output()
+        .expect("the C compiler that also links Rust is there");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    library
 }
 
 /// What a line said until it ended.

@@ -119,6 +119,20 @@ def tracking(results: Path) -> list[str]:
     ]
 
 
+def models(results: Path) -> list[str]:
+    file = results / "zoo.json"
+    rows = json.loads(file.read_text())
+    equal = sum(row["holds"] for row in rows)
+    libraries = ", ".join(dict.fromkeys(row["library"] for row in rows))
+    return [
+        "### Models of other libraries",
+        "",
+        f"{equal} of {len(rows)} models are read as their own libraries read them ({libraries}): [models.md](models.md) has each.",
+        "",
+        source(file, script="scripts/evaluate zoo --reference PYTHON"),
+    ]
+
+
 def poses(results: Path) -> list[str]:
     file = results / "pose-accuracy.txt"
     text, rows, what = file.read_text(), [], ""
@@ -438,6 +452,8 @@ def page(results: Path) -> str:
         *poses(results),
         "",
         *tiles(results),
+        *models(results),
+        "",
         *parity(results),
         "",
         "## Speed on the CPU",

@@ -18,6 +18,8 @@
 //!
 //! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`], [`meta::mask`] and [`meta::zone`].
 
+use gst::prelude::StaticType;
+
 pub mod caps;
 pub mod classify;
 pub mod cudadownload;
@@ -56,7 +58,32 @@ pub mod trtinfer;
 pub mod video;
 pub mod zonecount;
 
-fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+/// The computation behind the elements, without GStreamer: tensors, geometry, and the operations themselves.
+pub use cudainfer_kernels as kernels;
+
+/// The name of [`Elements`].
+const ELEMENTS: &str = "GstCudaInferElements";
+
+/// A type that says that this process has the elements; nothing but [`register`] registers it.
+#[derive(Clone, glib::Boxed)]
+#[boxed_type(name = "GstCudaInferElements")]
+struct Elements;
+
+/// Registers the elements in a plugin of one's own, which takes the place of this crate's file: see docs/your-own-decoder.md.
+///
+/// # Errors
+/// The process has the elements already, from another plugin's file, or GStreamer refuses the registration.
+pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
+    // GObject's types exist once a process: registering one again panics.
+    static OURS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    let first = || glib::Type::from_name(ELEMENTS).is_none() && Elements::static_type().is_valid();
+    if !OURS.get_or_init(first) {
+        return Err(glib::bool_error!(
+            "{} has cudainfer's elements, but this process has them already, from another file. Keep one of the two files where \
+             GStreamer finds it, or do not register the elements in a program that loads one",
+            plugin.plugin_name()
+        ));
+    }
     meta::tensor::register();
     meta::map::register();
     meta::mask::register();
@@ -83,7 +110,7 @@ pub use entry::plugin_register_static;
 
 #[allow(missing_docs)]
 mod entry {
-    use super::plugin_init;
+    use super::register as plugin_init;
 
     gst::plugin_define!(
         cudainfer,

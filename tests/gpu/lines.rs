@@ -450,3 +450,39 @@ fn looks_and_the_camera_on_the_gpu_give_the_cpus_tracks() {
     assert_eq!(per_frame(&line.element("cpu"), "launches"), 0.0);
     line.stop();
 }
+
+/// The decoder of examples/decoder/c maps the tensor with GST_MAP_CUDA, and the one in Rust downloads it. The box is that of
+/// tests/lines/tutorials: a person in red frames, at the centre of cell (1, 0) plus the sigmoids.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn decoders_of_ones_own_read_tensors_on_the_gpu_with_and_without_a_download() {
+    cudainfer_tests::init();
+    cudainfer_tests::load_c_decoder();
+    yolov2::register(None).unwrap();
+    for (decoder, downloads) in [("yolov2c", false), ("yolov2rs", true)] {
+        let line = Line::new(&format!(
+            "videotestsrc num-buffers=20 pattern=red ! video/x-raw,format=RGB,width=128,height=64 ! fusedpreproc device=cpu \
+             ! trtinfer name=t provider=cuda batch-size=4 model={} ! {decoder} ! tracker ! fakesink name=out",
+            model("yolov2")
+        ));
+        let frames = line.collect("out");
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        assert_eq!(frames.lock().unwrap().len(), 20, "{decoder}");
+        for frame in frames.lock().unwrap().iter() {
+            let [person] = &objects(frame)[..] else { panic!("{decoder}: {:?}", objects(frame)) };
+            let found = person.detection.as_ref().unwrap();
+            let edges = [found.rect.x, found.rect.y, found.rect.w, found.rect.h];
+            // The GPU sums the picture's mean in another order.
+            for (edge, wanted) in edges.into_iter().zip([82.8757, 7.1558, 41.9234, 25.5258]) {
+                assert!((edge - wanted).abs() < 1e-3, "{decoder}: {edges:?}");
+            }
+            assert!((found.confidence - 0.937_845).abs() < 1e-4, "{decoder}: {found:?}");
+            assert_eq!((person.label.as_str(), found.label_id), ("person", 14), "{decoder}");
+            assert!(person.tracking.is_some(), "{decoder}");
+        }
+        let downloaded = per_frame(&line.element("t"), "device-to-host-bytes") > 0.0;
+        assert_eq!(downloaded, downloads, "{decoder}");
+        line.stop();
+    }
+}

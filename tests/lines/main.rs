@@ -35,6 +35,7 @@ mod text;
 mod tiles;
 mod tracer;
 mod tracks;
+mod tutorials;
 mod unwinder;
 mod zone_places;
 mod zones;

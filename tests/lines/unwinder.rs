@@ -10,7 +10,8 @@ fn a_model_that_fails_in_a_process_with_numpy_is_an_error_and_no_abort() {
     let script = root().join("tests/lines/unwinder.py").display().to_string();
     for order in ["before", "after"] {
         let arguments = [script.clone(), model("fails-at-size"), "64".into(), order.into()];
-        // gst-python's plugin, where it is installed, waits for Python's lock for ever if Python itself looks for plugins.
+        // GStreamer looks for plugins in another process: gst-python's loader keeps Python's lock in one whose Python cannot
+        // import gi, so that the script would wait for ever.
         let output = command(&python, &[("GST_REGISTRY_FORK", "yes")]).args(arguments).output().unwrap();
         // A signal leaves no code.
         assert_eq!(output.status.code(), Some(0), "{order}: {output:?}");

@@ -1039,6 +1039,38 @@ def keypoints() -> None:
     graph.save("heat-maps-udp", stretch + '[peaks]\nmode = "global"\nrefinement = "dark-udp"\ngrid = "udp"\n')
 
 
+def region_head() -> None:
+    """A network that ends as YOLOv2 does, for the decoders of examples/decoder: 5 anchors on a grid of 2x2 cells of 32 pixels,
+    channels of an anchor tx, ty, tw, th, to and 20 classes. A person in the upper right cell is as sure as the picture is red, a
+    car in the lower left cell as it is blue. The person is there twice, of anchors 0 and 1, and the car goes beyond the picture."""
+    names = (
+        "aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse motorbike person pottedplant sheep sofa "
+        "train tvmonitor"
+    ).split()
+    fixed = np.zeros((5, 25, 2, 2), np.float32)
+    fixed[:, 4] = -8
+    colours = np.zeros((3, 5, 25, 2, 2), np.float32)
+    for anchor, (y, x), box, objectness, colour, label in [
+        (0, (0, 1), [0.5, 0.5, -0.5, -0.4], -4, 0, "person"),
+        (1, (0, 1), [0.4, 0.4, -1.65, -1.7], -5, 0, "person"),
+        (2, (1, 0), [-1, 1, -1.5, -2.5], -4, 2, "car"),
+    ]:
+        fixed[anchor, :4, y, x] = box
+        fixed[anchor, 4, y, x] = objectness
+        fixed[anchor, 5 + names.index(label), y, x] = 6
+        colours[colour, anchor, 4, y, x] = 8
+    graph = Graph(F32, ["batch", 3, 64, 64], "image")
+    graph.node("ReduceMean", ["image"], "colour", axes=[2, 3], keepdims=1)
+    graph.constant("column", np.array([-1, 3, 1, 1, 1], np.int64))
+    graph.node("Reshape", ["colour", "column"], "columns")
+    graph.node("Mul", ["columns", graph.constant("weights", colours.reshape(3, 125, 2, 2))], "weighted")
+    graph.node("ReduceSum", ["weighted", graph.constant("over", np.array([1], np.int64))], "summed", keepdims=0)
+    graph.node("Add", ["summed", graph.constant("fixed", fixed.reshape(125, 2, 2))], "grid")
+    graph.output("grid", F32, ["batch", 125, 2, 2])
+    sidecar = f'[input]\nresize = "stretch"\n[output]\nlabels = {names}\nconfidence = 0.3\n'
+    graph.save("yolov2", sidecar.replace("'", '"'))
+
+
 def failing() -> None:
     """Models that load and then fail."""
     # At every size but 16x24.
@@ -1077,7 +1109,8 @@ def main() -> None:
     for old in FOLDER.iterdir():
         old.unlink()
     first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, lists, queries, declared)
-    makers = (*first, heat_maps, groups, classifiers, attributes, text, class_maps, masks, maps, keypoints, failing)
+    second = (heat_maps, groups, classifiers, attributes, text, class_maps, masks, maps, keypoints, region_head, failing)
+    makers = (*first, *second)
     for make in makers:
         make()
     STAMP.write_bytes(source)

@@ -3,6 +3,7 @@
 //! `UPDATE_DOCS=1 cargo test -p gst-plugin-cudainfer --test documents` writes the tables anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
+mod examples;
 mod links;
 mod pages;
 mod pipelines;
