@@ -40,6 +40,19 @@ class Report(unittest.TestCase):
             changed.write_text(changed.read_text().replace("55.1", "99.9", 1))
             self.assertIn("| `auto` | 99.9 |", bench_report.page(copy))
 
+    def test_tiles_have_a_table_once_they_were_measured_and_what_is_not_a_row_is_an_error(self):
+        told = "scripts/evaluate tiles, commit 1, a CPU, 2 cores\nvtest.avi\n"
+        row = "SAHI (NMS, IOS 0.5): 9 boxes, cudainfer 8, in common 7, apart by at most 0.010 px and 0.00005 of confidence; "
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(bench_report.tiles(Path(folder)), [])
+            file = Path(folder) / "tiles.txt"
+            file.write_text(f"{told}{row}1.25 frames/s, cudainfer 2.50\n")
+            wanted = "| SAHI (NMS, IOS 0.5) | 9 | 8 | 7 | 0.010 | 0.00005 | 1.25 | 2.50 |"
+            self.assertIn(wanted, bench_report.tiles(Path(folder)))
+            file.write_text(f"{told}{row}no frames\n")
+            with self.assertRaisesRegex(ValueError, "not as scripts/evaluate tiles writes it"):
+                bench_report.tiles(Path(folder))
+
     def test_a_figure_that_was_only_cited_is_left_out(self):
         self.assertFalse(bench_report.measured_here({"row": "poses", "who": "somebody's", "fps": 23.3}))
         self.assertTrue(bench_report.measured_here({"row": "poses", "who": "cudainfer", "fps": 23.3, "p95_ms": 50.0}))

@@ -162,6 +162,8 @@ def main() -> int:
     for _ in range(given.rounds):
         for way in WAYS:
             both[way].append((theirs(given.reference, way, same), ours.run(way)))
+            rates = [f"{(count - 1) / run['seconds']:.2f}" for run in both[way][-1]]
+            print(f"{way}: {rates[0]} frames/s, cudainfer {rates[1]}", flush=True)
     for way, (*_, title) in WAYS.items():
         their, own = both[way][0]
         verdict = compare(their["objects"], own["objects"])

@@ -23,7 +23,12 @@ fn elements_that_are_missing_before_it_are_named() {
         model("detector"),
         model("map-depth")
     ))
-    .fails_with(&["not of regions", "roi=objects"]);
+    .fails_with(&["not of regions", "leave out fusedpreproc's roi"]);
+    run(&format!(
+        "{SOURCE} roi=list regions=\"4,4,16,8\" ! trtinfer model={} ! tensormap ! fakesink",
+        model("map-depth")
+    ))
+    .fails_with(&["not of regions", "leave out fusedpreproc's roi"]);
 }
 
 #[test]

@@ -72,10 +72,8 @@ impl Decode for Maps {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let [set @ TensorSet { object: None, .. }] = sets else {
-            return Err(
-                "maps are read of whole frames, not of regions: leave out fusedpreproc's roi=objects".into(),
-            );
+        let [set @ TensorSet { object: None, region: None, .. }] = sets else {
+            return Err("maps are read of whole frames, not of regions: leave out fusedpreproc's roi".into());
         };
         let Self { plan, frame: frame_size, video, reader, range } = self;
         let tensor = named(set, &plan.tensor.name)?;
