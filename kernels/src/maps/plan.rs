@@ -42,8 +42,9 @@ impl Plan {
     pub fn new(tensor: &TensorDesc, params: Params) -> Result<Self, MapError> {
         let shape = shape(tensor, params.channels, params.layout)?;
         let Params { range, mean, std, .. } = params;
+        // Both the difference and what it is divided into must be float32.
         if let Range::Fixed(min, max) = range
-            && !(min < max && (max - min).is_finite())
+            && !(min < max && (max - min).is_finite() && (65535.0 / (max - min)).is_finite())
         {
             return Err(MapError::Range(min, max));
         }

@@ -233,6 +233,7 @@ fn what_cannot_be_worked_with_is_said_in_a_sentence() {
     assert!(refused(Range::Fixed(1.0, 1.0)).contains("set range-min to less than range-max"));
     assert!(refused(Range::Fixed(0.0, f32::NAN)).contains("range"));
     assert!(refused(Range::Fixed(f32::MIN, f32::MAX)).contains("range"));
+    assert!(refused(Range::Fixed(0.0, 1e-40)).contains("range"));
     let params = Params { channels: 3, std: [1.0, 0.0, 1.0], ..Params::default() };
     let error = MapReader::new(&desc("p:float32:1x3x2x2"), params).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("std not 0"));
