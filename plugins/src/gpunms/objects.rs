@@ -75,8 +75,8 @@ impl Decode for Objects {
             counts.add("truncated", found.outcome.truncated);
             put(&found, info, points, frame);
             if let ([_], true, Some(masks)) = (sets, *with_masks, decoder.masks()) {
-                let kept = masks::tensors(set, masks, &found.attached.coefficients);
-                TensorSet::put(&[kept.ok_or("a frame came without its prototypes. Put the element that removes metadata from frames before fusedpreproc")?], frame);
+                let kept = masks::tensors(set, masks, &found.attached);
+                TensorSet::put(&[kept.ok_or("a frame came without its masks. Put the element that removes metadata from frames before fusedpreproc")?], frame);
             }
             Ok(())
         })

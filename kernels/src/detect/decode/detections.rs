@@ -4,8 +4,10 @@
 
 use crate::tensor::{TensorDesc, TensorView};
 
+use super::super::attached::{Extra, Masks};
 use super::super::candidates::Collector;
 use super::super::cuda::{At, FinalLists, Layout, Output, Scoring, Span};
+use super::super::object_maps::{self, Extent};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
@@ -24,6 +26,8 @@ pub struct Plan {
     scores: Option<usize>,
     labels: usize,
     count: Option<usize>,
+    /// Index of the boxes' masks, and what they cover.
+    masks: Option<(usize, Extent)>,
     coding: BoxCoding,
     meaning: Labels,
 }
@@ -53,7 +57,9 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
             _ => Some(scores_among(offer, &beside, labels)?),
         };
         let coding = BoxCoding::new(offer.hints, BoxFormat::Corners, false, offer.input);
-        let reads = 2 + usize::from(scores.is_some()) + usize::from(count.is_some());
+        let read: Vec<_> = [Some(boxes.output), scores, Some(labels), count].into_iter().flatten().collect();
+        let masks = masks(offer, boxes.rows, &read);
+        let reads = read.len() + usize::from(masks.is_some());
         Some(fit(
             offer,
             Plan {
@@ -61,6 +67,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
                 scores,
                 labels,
                 count,
+                masks,
                 coding,
                 meaning: Labels::new(offer.hints, false, offer.hints.classes),
             },
@@ -83,16 +90,27 @@ fn tensorflow(offer: &Offer<'_>) -> Option<Fit<Plan>> {
         offer.is_float(output).then_some(output)
     };
     let boxes = named("detection_boxes")?;
-    offer.planes.iter().find(|p| p.output == boxes && p.columns.is_none_or(|c| c == BOX))?;
+    let plane = offer.planes.iter().find(|p| p.output == boxes && p.columns.is_none_or(|c| c == BOX))?;
+    let named_masks = named("detection_masks");
     let plan = Plan {
         boxes,
         scores: Some(named("detection_scores")?),
         labels: named("detection_classes")?,
         count: Some(named("num_detections")?),
+        masks: named_masks.and_then(|output| {
+            let others: Vec<_> = (0..offer.outputs.len()).filter(|other| *other != output).collect();
+            masks(offer, plane.rows, &others)
+        }),
         coding: BoxCoding::new(offer.hints, BoxFormat::CornersYx, true, offer.input),
         meaning: Labels::new(offer.hints, true, offer.hints.classes),
     };
     Some(fit(offer, plan, offer.relevant()))
+}
+
+/// The masks of so many boxes, of which each covers its box or the input, besides these outputs.
+fn masks(offer: &Offer<'_>, rows: Option<usize>, besides: &[usize]) -> Option<(usize, Extent)> {
+    let output = object_maps::among(offer.outputs, rows, besides)?;
+    Some((output, object_maps::extent(&offer.outputs[output], offer.input)))
 }
 
 /// An output of a number for each box.
@@ -166,6 +184,16 @@ impl Plan {
     /// Format and unit of its boxes.
     pub fn coding(&self) -> &BoxCoding {
         &self.coding
+    }
+
+    /// How masks are written.
+    pub fn masks(&self) -> Option<Masks> {
+        self.masks.map(|(output, extent)| Masks::Maps { output, extent })
+    }
+
+    /// Of an object with a mask, its row.
+    pub fn extra(&self) -> Option<Extra> {
+        self.masks.map(|_| Extra::row(self.boxes))
     }
 
     /// Boxes, and their columns.
