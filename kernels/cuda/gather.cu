@@ -1,18 +1,19 @@
-// What detections carry besides their boxes: keypoints, mapped to the frame, the coefficients of masks, or the rotated boxes.
+// What detections carry besides their boxes: keypoints, mapped to the frame, the coefficients or the numbers of masks, or the
+// rotated boxes.
 // Read of what nms.cu or soft_nms.cu has selected, for a batch of frames.
 //
 // Memory: the model's output where it lies; ranks of the selected and their anchors in the row's buffers.
 // Bytes that must move: a detection's numbers in (a sector of 32 bytes each where anchors are columns), 12 a keypoint, 4 a
-// coefficient or 20 a rotated box out, to the host.
+// coefficient or a mask's number or 20 a rotated box out, to the host.
 // Launch: 128 threads, a keypoint, coefficient or rotated box each; grid.x = at most 64 blocks, which share what there is, grid.z =
 // the batch's rows. How many detections there are is known to the device only.
 #include "values.cuh"
 #include "nms.cuh"
 #include "rotated.cuh"
 
-// In place of a point's numbers, and added to them: its unit is the object's box; it is counted from its anchor, and lies in the
+// In place of a point's numbers: a coefficient; the anchor's number alone. And added to them: its unit is the object's box; it is counted from its anchor, and lies in the
 // tensor of the anchor's level.
-constexpr uint32_t COEFFICIENTS = 1, IN_BOX = 16, AROUND = 64;
+constexpr uint32_t COEFFICIENTS = 1, ROW = 4, IN_BOX = 16, AROUND = 64;
 // Numbers of a rotated box.
 constexpr uint32_t ROTATED = 5;
 
@@ -85,7 +86,8 @@ extern "C" __global__ void __launch_bounds__(128) gather(const __grid_constant__
     uint32_t all = *moved(p.delivered, block) * v.count;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         uint32_t anchor = ranked[found[i / v.count]].index / p.layout.per_anchor, index = i % v.count;
-        if (v.numbers == COEFFICIENTS) report[i] = load<ANY>(v.data, v.type, anchor * v.step + index * v.value_step);
+        if (v.numbers == ROW) report[i] = __uint_as_float(anchor);
+        else if (v.numbers == COEFFICIENTS) report[i] = load<ANY>(v.data, v.type, anchor * v.step + index * v.value_step);
         else point(p, v, anchor, index, report + i * 3);
     }
 }

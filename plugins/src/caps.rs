@@ -84,7 +84,12 @@ pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&
     }
 }
 
-/// The model's name, without the number of its loading, as [`MODEL`] has them.
+/// The model that made the tensors of these caps: its name, and the number of its loading, as [`MODEL`] has them.
+pub fn loaded_model(caps: &gst::CapsRef) -> Option<String> {
+    caps.structure(0).and_then(|s| s.get(MODEL).ok())
+}
+
+/// The model's name without the number of its loading.
 pub fn model_name(model: &str) -> &str {
     model.rsplit_once('#').map_or(model, |(name, _)| name)
 }

@@ -11,6 +11,7 @@ mod grouping;
 mod heads;
 mod inspect;
 mod inspect_model;
+mod instances;
 mod keypoints;
 mod launch;
 mod lists;

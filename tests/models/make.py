@@ -556,6 +556,18 @@ def lists() -> None:
     fixed(graph, "scores", LISTED_SCORES)
     graph.save("lists-torchvision", labels + 'background = "first"\n')
 
+    # The same with a mask in each box, as Mask R-CNN writes them: growing to the right, and growing upwards. Between the two
+    # is a box that is nothing.
+    ramp = (np.arange(7, dtype=np.float32) + np.float32(0.5)) / np.float32(7)
+    maps = np.ones((3, 1, 7, 7), np.float32)
+    maps[0, 0], maps[2, 0] = ramp[None, :], 1 - ramp[:, None]
+    graph = start()
+    fixed(graph, "boxes", np.stack([LISTED[0], np.float32([0, 0, 9, 9]), LISTED[1]]))
+    fixed(graph, "labels", [1, 2, 3], I64)
+    fixed(graph, "scores", [LISTED_SCORES[0], 0.125, LISTED_SCORES[1]])
+    fixed(graph, "masks", maps)
+    graph.save("lists-masks", labels + 'background = "first"\n')
+
     # RT-DETR and the like: boxes in the given size, width before height.
     graph = start()
     graph.input("orig_target_sizes", I64, [1, 2])
@@ -667,6 +679,11 @@ def queries() -> None:
     labels = stretch + '[output]\nlabels = ["a", "b", "c"]\n'
     save("queries-softmax", {"logits": shares, "pred_boxes": boxes}, labels)
     save("queries-sigmoid", {"logits": odds, "pred_boxes": boxes}, labels)
+    # With a mask of the whole input for each query: logits that are pixels from column 20.8 on, and up from row 30.3 on.
+    pixels = (np.arange(16, dtype=np.float32) + np.float32(0.5)) * 4
+    maps = np.full((1, 4, 16, 16), -9, np.float32)
+    maps[0, 0], maps[0, 1] = pixels[None, :] - np.float32(20.8), np.float32(30.3) - pixels[:, None]
+    save("queries-masks", {"logits": shares, "pred_boxes": boxes, "pred_masks": maps}, labels)
     # A last column that is no class, and stronger than all others.
     nothing = np.full((1, 4, 1), 4.0, np.float32)
     save("queries-rfdetr", {"dets": boxes, "labels": np.concatenate([odds, nothing], axis=2)}, labels)

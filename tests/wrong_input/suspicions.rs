@@ -185,6 +185,14 @@ fn a_masks_and_a_maps_logits_and_probabilities_are_told_apart() {
 }
 
 #[test]
+fn the_maps_of_objects_are_told_apart_as_well() {
+    run(30, "smpte", &model("queries-masks"), "gpunms ! segmask activation=none")
+        .once(&["but probabilities", "set activation=sigmoid, or activation = \"sigmoid\" in [segment]"]);
+    run(30, "smpte", &model("lists-masks"), "gpunms ! segmask activation=sigmoid")
+        .once(&["probabilities already", "Set activation=none, or activation = \"none\" in [segment]"]);
+}
+
+#[test]
 fn a_warning_comes_again_with_another_start_only() {
     let line = Line::new(&format!(
         "videotestsrc num-buffers=3 ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink",
@@ -220,6 +228,8 @@ fn models_that_are_right_are_not_suspected() {
         ("queries-rfdetr", "gpunms"),
         ("queries-ultralytics", "gpunms"),
         ("queries-ranked", "gpunms"),
+        ("queries-masks", "gpunms ! segmask"),
+        ("lists-masks", "gpunms ! segmask"),
         ("lists-torchvision", "gpunms"),
         ("lists-rtdetr", "gpunms"),
         ("lists-mmdeploy", "gpunms"),

@@ -1,5 +1,5 @@
-//! What a model gives for an object besides its upright box: keypoints, the coefficients of its mask, or the rotated box. It
-//! is read only for the detections that remain after the suppression.
+//! What a model gives for an object besides its upright box: keypoints, the coefficients or the number of its mask, or the
+//! rotated box. It is read only for the detections that remain after the suppression.
 
 use half::f16;
 
@@ -9,6 +9,7 @@ use crate::tensor::{TensorType, TensorView};
 
 use super::Activation;
 use super::decode::scan::probability;
+use super::object_maps::Extent;
 use super::rotated::Rotated;
 
 /// What a frame's detections carry besides their boxes, in the detections' order.
@@ -17,8 +18,10 @@ pub struct Attached {
     /// [`super::Decoder::keypoints`] for each: x and y in frame pixels, not clamped to the frame, and the score, which is 1
     /// where the model gives none. All three are 0 where one is NaN or infinite: a point that is not there.
     pub keypoints: Vec<[f32; 3]>,
-    /// [`Masks::coefficients`] for each, as the model writes them.
+    /// As many for each as [`Masks::Prototypes`] says, as the model writes them.
     pub coefficients: Vec<f32>,
+    /// Which of [`Masks::Maps`] is whose.
+    pub rows: Vec<u32>,
     /// The rotated box of each, in frame pixels, not clamped to the frame, its angle from 0 to below a quarter turn (of text,
     /// along which it is read, above -pi/4 and at most 3 pi/4);
     /// [`super::Detection::rect`] is the upright box around it. Where the map to the frame has two scales, a rotated
@@ -32,17 +35,28 @@ impl Attached {
     pub fn clear(&mut self) {
         self.keypoints.clear();
         self.coefficients.clear();
+        self.rows.clear();
         self.rotated.clear();
     }
 }
 
-/// How a model writes the masks of its instances: an object's is the sum of the prototypes, each times its coefficient.
+/// How a model writes the masks of its instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Masks {
-    /// Index of the prototypes' output, `[1, M, h, w]`.
-    pub prototypes: usize,
-    /// Coefficients of each object, `M`.
-    pub coefficients: usize,
+pub enum Masks {
+    /// An object's is the sum of the prototypes, each times its coefficient.
+    Prototypes {
+        /// Index of the prototypes' output, `[1, M, h, w]`.
+        output: usize,
+        /// Coefficients of each object, `M`.
+        coefficients: usize,
+    },
+    /// A map for each query or box, `N` of them.
+    Maps {
+        /// Index of the maps' output, as [`super::object_maps`] reads it.
+        output: usize,
+        /// What each covers.
+        extent: Extent,
+    },
 }
 
 /// Where a model writes them.
@@ -69,6 +83,8 @@ pub(super) enum Meaning {
     Around(usize),
     /// So many coefficients.
     Coefficients(usize),
+    /// Nothing but the anchor's number.
+    Row,
     /// A rotated box: the first four numbers are its centre and size.
     Rotated(Angle),
 }
@@ -134,6 +150,7 @@ impl Extra {
             // Where they are, only the decoder knows.
             Meaning::Around(count) => into.keypoints.extend(std::iter::repeat_n([0.0; 3], count)),
             Meaning::Coefficients(count) => into.coefficients.extend((0..count).map(value)),
+            Meaning::Row => into.rows.push(u32::try_from(anchor).unwrap_or(u32::MAX)),
             Meaning::Points(points) => {
                 let corners = if points.unit.is_none() { corners() } else { [0.0; 4] };
                 into.keypoints.extend((0..points.count).map(|point| {
@@ -147,6 +164,11 @@ impl Extra {
 }
 
 impl Extra {
+    /// Only which anchor it is; the boxes are in this output.
+    pub fn row(boxes: usize) -> Self {
+        Self { output: boxes, element: 0, step: 0, value_step: 0, meaning: Meaning::Row }
+    }
+
     /// The anchor's rotated box, where that is what is read.
     pub fn rotated(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Rotated> {
         let Meaning::Rotated(Angle { place, unit: [ux, uy] }) = self.meaning else { return None };

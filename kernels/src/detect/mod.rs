@@ -4,7 +4,7 @@
 //! outputs -> choose() once -> Decoder -> Detector::run() a frame:
 //!   best class of each anchor -> threshold, class filter -> decode the box -> frame pixels -> size filter
 //!   -> strongest top_k_before -> NMS -> strongest top_k_after, clamped to the frame
-//!   -> their keypoints, mask coefficients or rotated boxes
+//!   -> their keypoints, mask coefficients, rows of masks or rotated boxes
 //! ```
 //!
 //! What holds for every decoder:
@@ -37,6 +37,7 @@ mod hints;
 mod kind;
 mod merge;
 mod nms;
+mod object_maps;
 mod offer;
 mod params;
 mod priors;
@@ -64,6 +65,7 @@ pub use error::DetectError;
 pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, SizeUnit};
 pub use kind::{DecoderKind, UnknownDecoder};
 pub use merge::{MergeMode, MergeParams, Merged, Overlap, RegionBox};
+pub use object_maps::{Extent, ObjectMaps, object_maps};
 pub use params::Params;
 pub use priors::{Priors, VARIANCES};
 pub use suppression::Nms;

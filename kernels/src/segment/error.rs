@@ -134,7 +134,7 @@ pub enum SegmentError {
     /// Coefficients, regions and room for the masks that do not go together.
     #[error(
         "{regions} objects with masks of {bytes} bytes in all were handed {coefficients} coefficients, {each} wanted for each, \
-         and room for {room} bytes; hand over what Prototypes::regions said"
+         and room for {room} bytes; hand over what Prototypes::regions or InstanceMasks::pixels said"
     )]
     Instances {
         /// Objects.
@@ -147,6 +147,24 @@ pub enum SegmentError {
         each: usize,
         /// Room that there is.
         room: usize,
+    },
+    /// Maps of objects of another shape.
+    #[error(
+        "'{0}' has no map for each object, which must be 1xNxHxW, Nx1xHxW or NxHxW with H and W known; set tensor to the output \
+         that holds the masks"
+    )]
+    Maps(String),
+    /// An object's map that is not there.
+    #[error(
+        "an object's mask is number {row} in '{tensor}', which has {rows}; hand over the masks of the objects' own frame"
+    )]
+    Row {
+        /// The tensor.
+        tensor: String,
+        /// The map's number.
+        row: u32,
+        /// How many there are.
+        rows: usize,
     },
     /// The GPU failed.
     #[error(transparent)]

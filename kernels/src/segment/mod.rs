@@ -2,7 +2,8 @@
 //!
 //! A segmentation network answers with one small image a class: the higher a cell, the surer it is that the class is
 //! seen there. [`Segmenter`] makes one byte a cell of it, at the network's own size; [`Resize`] takes such a mask to the
-//! frame. [`Prototypes`] makes the masks of single objects, as YOLO's segmentation models encode them.
+//! frame. [`Prototypes`] makes the masks of single objects, as YOLO's segmentation models encode them; [`InstanceMasks`] those
+//! of models that give a map for each object, and masks that are interpolated before they are compared.
 //!
 //! # What a cell becomes
 //! 1. With [`Params::smoothing`] `s` the values are the stream's state, `s * state + (1 - s) * logit`, computed in
@@ -17,12 +18,14 @@
 //! and without smoothing; those that a byte cannot hold are counted and become 0.
 //!
 //! Softmax is `1 / sum(exp(v - v_channel))`, the sum in the channels' order and without NaN; with a single precision exp
-//! of our own, so that all of it is the same to the bit on the GPU: [`CudaSegmenter`], [`CudaResize`], [`CudaPrototypes`].
+//! of our own, so that all of it is the same to the bit on the GPU: [`CudaSegmenter`], [`CudaResize`],
+//! [`CudaPrototypes`], [`CudaInstanceMasks`].
 
 mod clean;
 mod cpu;
 mod cuda;
 mod error;
+mod instances;
 mod map;
 mod params;
 mod plan;
@@ -33,8 +36,9 @@ mod survey;
 mod tests;
 mod value;
 
-pub use cuda::{CudaPrototypes, CudaResize, CudaSegmenter};
+pub use cuda::{CudaInstanceMasks, CudaPrototypes, CudaResize, CudaSegmenter};
 pub use error::SegmentError;
+pub use instances::{InstanceMasks, Instances, Window};
 pub use params::{Activation, Classes, Params};
 pub use plan::MOST_RADIUS;
 pub use prototypes::{Prototypes, Region};

@@ -212,7 +212,7 @@ pub const MOST_RADIUS: u32 = 32;
 
 /// The logit of a probability, so that nothing but a comparison is left to do: -infinity for what everything reaches, NaN
 /// for what nothing does.
-fn logit(p: f32) -> f32 {
+pub(super) fn logit(p: f32) -> f32 {
     let p = f64::from(p);
     if p <= 0.0 { f32::NEG_INFINITY } else { (p / (1.0 - p)).ln() as f32 }
 }

@@ -99,9 +99,8 @@ impl Prototypes {
     ) -> Result<(), SegmentError> {
         self.announced.check(prototypes.name, prototypes.ty, &prototypes.dims)?;
         self.check(coefficients.len(), regions, masks.len())?;
-        let TensorShape { layout, channels, width, .. } = self.announced.shape;
+        let TensorShape { channels, width, .. } = self.announced.shape;
         let values = prototypes.to_f32();
-        let cells = self.announced.shape.cells();
         let mut sums = vec![0f32; width];
         for (region, coefficients) in regions.iter().zip(coefficients.chunks_exact(channels)) {
             let Region { x, y, width: w, height: h, offset } = *region;
@@ -109,24 +108,31 @@ impl Prototypes {
             for (row, out) in masks[offset..][..w * h].chunks_exact_mut(w.max(1)).enumerate() {
                 let first = (y + row) * width + x;
                 let sums = &mut sums[..w];
-                match layout {
-                    Layout::Nchw => {
-                        sums.fill(0.0);
-                        for (m, c) in coefficients.iter().enumerate() {
-                            add(sums, &values[m * cells + first..][..w], *c);
-                        }
-                    }
-                    Layout::Nhwc => {
-                        let values = values[first * channels..].chunks_exact(channels);
-                        for (sum, values) in sums.iter_mut().zip(values) {
-                            *sum = values.iter().zip(coefficients).fold(0.0, |sum, (v, c)| sum + v * c);
-                        }
-                    }
-                }
+                self.sums(&values, coefficients, first, sums);
                 out.iter_mut().zip(sums).for_each(|(out, sum)| *out = u8::from(*sum > 0.0));
             }
         }
         Ok(())
+    }
+
+    /// Writes the sums of all prototypes times `coefficients` of neighbouring cells, from cell `first` on.
+    pub(super) fn sums(&self, values: &[f32], coefficients: &[f32], first: usize, sums: &mut [f32]) {
+        let TensorShape { layout, channels, .. } = self.announced.shape;
+        match layout {
+            Layout::Nchw => {
+                let cells = self.announced.shape.cells();
+                sums.fill(0.0);
+                for (m, c) in coefficients.iter().enumerate() {
+                    add(sums, &values[m * cells + first..][..sums.len()], *c);
+                }
+            }
+            Layout::Nhwc => {
+                let values = values[first * channels..].chunks_exact(channels);
+                for (sum, values) in sums.iter_mut().zip(values) {
+                    *sum = values.iter().zip(coefficients).fold(0.0, |sum, (v, c)| sum + v * c);
+                }
+            }
+        }
     }
 
     /// That the regions are those of [`Prototypes::regions`], or as good, and that there is room for them.

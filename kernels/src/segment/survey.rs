@@ -4,8 +4,9 @@ use crate::preproc::Layout;
 use crate::sanity::{self, Expected, Survey};
 use crate::tensor::{TensorDesc, TensorView};
 
+use super::instances::Source;
 use super::plan::{Plan, Task};
-use super::{Activation, Classes, Params, SegmentError};
+use super::{Activation, Classes, InstanceMasks, Params, SegmentError};
 
 /// How far outside of 0..1 a soft mask's values may be: some networks end without a function that bounds them.
 const SLACK: f32 = 0.1;
@@ -76,6 +77,31 @@ impl LogitsSurvey {
             Task::Value => Survey::of_scores((0..cells).map(|cell| at(cell, params.channel))),
             Task::Softmax => Survey::of_rows((0..cells).map(|cell| (0..channels).map(move |c| at(cell, c)))),
         })
+    }
+}
+
+impl InstanceMasks {
+    /// What [`InstanceMasks::survey`] should show; `None` of prototypes, which may have any values.
+    pub fn expected(&self) -> Option<Expected> {
+        let Source::Maps { activation, threshold, .. } = self.source else { return None };
+        // Whoever sets another threshold means other units.
+        let fraction = (0.0..=1.0).contains(&threshold);
+        let activation = activation.into();
+        Some(Expected {
+            activation,
+            raw: true,
+            slack: fraction.then_some(SLACK),
+            twice: Expected::of_probabilities(activation, 1, None).filter(|_| fraction),
+            threshold: None,
+            final_scores: false,
+            normalized: None,
+            labels: None,
+        })
+    }
+
+    /// Statistics of the maps of all queries or boxes; `None` of prototypes.
+    pub fn survey(&self, maps: &TensorView<'_>) -> Option<Survey> {
+        matches!(self.source, Source::Maps { .. }).then(|| Survey::of_scores(maps.to_f32().iter().copied()))
     }
 }
 

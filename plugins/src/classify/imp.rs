@@ -150,7 +150,7 @@ impl DecodingElementImpl for Classify {
         let settled = (!reads_text).then(|| settle_labels(info, classes).0);
         let info = settled.as_ref().unwrap_or(info);
         let mut params = settings.params(&output, info);
-        let named = incoming.caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok());
+        let named = caps::loaded_model(incoming.caps);
         let named = named.unwrap_or_default();
         let undecided = match Choice::of(settings.activation(&output, info), info.ending(&output), classes) {
             Choice::Set(activation) => {

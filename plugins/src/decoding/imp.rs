@@ -72,7 +72,7 @@ impl DecodingElement {
     fn tell_reading(&self, caps: &gst::Caps, info: &ModelInfo, outgoing: &gst::Caps) {
         let (Ok(methods), Ok(model)) = (self.methods(), ModelOutputs::of(caps)) else { return };
         let incoming = Incoming { caps, model: &model, info, outgoing: Some(outgoing) };
-        let now = (reading::model_name(caps), (methods.reading)(&self.obj(), &incoming));
+        let now = (caps::loaded_model(caps), (methods.reading)(&self.obj(), &incoming));
         if *lock(&self.reading) == now {
             return;
         }
@@ -191,7 +191,7 @@ impl BaseTransformImpl for DecodingElement {
             gst::loggable_error!(category, "{why}")
         })?;
         *lock(&self.decoder) = Some(decoder);
-        self.doubts.follow(reading::model_name(incaps));
+        self.doubts.follow(caps::loaded_model(incaps));
         self.tell_reading(incaps, &info, outcaps);
         Ok(())
     }

@@ -5,7 +5,6 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::Incoming;
-use crate::caps;
 use crate::model::{Group, ModelInfo, Source, names_reading, origins_reading};
 
 /// The name of the structure in the INFO message's details, with the fields `reading` and `sidecar`.
@@ -49,11 +48,6 @@ pub(crate) fn post(element: &impl IsA<gst::Element>, text: &str, sidecar: &str) 
         ("{}: {text}", element.name()),
         details: details
     );
-}
-
-/// The model's name in caps.
-pub(super) fn model_name(caps: &gst::CapsRef) -> Option<String> {
-    caps.structure(0).and_then(|s| s.get(caps::MODEL).ok())
 }
 
 /// Who names the decoder, as in " from the sidecar"; what nobody names was chosen by the shapes.

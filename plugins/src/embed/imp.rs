@@ -108,7 +108,7 @@ impl DecodingElementImpl for Embed {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let settings = lock(&self.settings).clone();
         let output = settings.output(&incoming.model.outputs, incoming.info)?;
-        let model = incoming.caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok());
+        let model = caps::loaded_model(incoming.caps);
         Ok(Box::new(Embeddings {
             output: output.name.clone(),
             model: caps::model_name(&model.unwrap_or_default()).to_owned(),

@@ -167,7 +167,7 @@ fn check_masks(decoder: &kernels::Decoder) -> Result<(), String> {
     decoder.masks().map(drop).ok_or_else(|| {
         format!(
             "an element downstream needs tensors, but decoder {kind} has no masks to pass on. Remove that element or its \
-             caps, or set a model of decoder yolo-seg"
+             caps, or set a model with masks: of decoder yolo-seg, or of queries or detections with an output for them"
         )
     })
 }

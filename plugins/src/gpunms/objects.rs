@@ -88,8 +88,8 @@ impl Decode for Objects {
             counts.add("objects", found.detections.len());
             put(&found.detections, &found.attached, info, points, frame);
             if let ([_], true, Some(masks)) = (sets, *with_masks, decoder.masks()) {
-                let kept = masks::tensors(set, masks, &found.attached.coefficients);
-                TensorSet::put(&[kept.ok_or("a frame came without its prototypes. Put the element that removes metadata from frames before fusedpreproc")?], frame);
+                let kept = masks::tensors(set, masks, &found.attached);
+                TensorSet::put(&[kept.ok_or("a frame came without its masks. Put the element that removes metadata from frames before fusedpreproc")?], frame);
             }
             Ok(())
         })?;

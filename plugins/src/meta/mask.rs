@@ -13,6 +13,7 @@
 //! | `background` | int | `classes`: the number of the background, -1 if there is none |
 //! | `object` | int | `instance`: the `id` of the region of interest that the mask belongs to |
 
+use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::geometry::Rect;
 use gst::prelude::*;
 
@@ -22,6 +23,21 @@ pub const NAME: &str = "GstCudaInferMaskMeta";
 /// The tensor that gpunms hands on of models with a mask head: `[n, M]` float32, row `i` belongs to the `i`-th of the `n`
 /// detections that it put on the frame.
 pub const COEFFICIENTS: &str = "mask-coefficients";
+
+/// The tensors that gpunms hands on of models that give a map for each query or box: `[n]` int32, number `i` says which of
+/// the maps belongs to the `i`-th of the `n` detections that it put on the frame. The maps cover the network's input, or, if
+/// the tensor has the second name, their boxes.
+pub const ROWS: &str = "mask-rows";
+/// See [`ROWS`].
+pub const BOX_ROWS: &str = "box-mask-rows";
+
+/// The name of the tensor with the numbers of maps that cover this.
+pub(crate) fn rows_name(extent: Extent) -> &'static str {
+    match extent {
+        Extent::Input => ROWS,
+        Extent::Box => BOX_ROWS,
+    }
+}
 
 /// Registers the meta; called once, when the plugin loads.
 pub fn register() {

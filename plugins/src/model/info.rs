@@ -10,7 +10,7 @@ use gst::prelude::*;
 use super::onnx::{self, Ending};
 use super::origin::{Group, Origin, Origins, Source};
 use super::{ModelError, Sidecar, Skeleton, declared, sidecar, sidecar_path};
-use crate::caps::MODEL;
+use crate::caps::loaded_model;
 
 /// The model's sidecar, completed by what the model says itself; shared.
 #[derive(Clone, Debug, Default, glib::Boxed)]
@@ -49,7 +49,7 @@ const TAKER: &str = "taken-by";
 impl ModelInfo {
     /// Asks upstream of `sink` about the model that made the outputs in `caps`; an empty sidecar if no element answers.
     pub fn ask(sink: &gst::Pad, caps: &gst::CapsRef) -> Self {
-        let model = caps.structure(0).and_then(|s| s.get::<String>(MODEL).ok());
+        let model = loaded_model(caps);
         Self::asked(sink, gst::Structure::builder(QUERY).field_if_some("model", model).build())
     }
 

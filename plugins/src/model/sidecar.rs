@@ -346,7 +346,7 @@ pub struct Embed {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Segment {
-    /// Name of the output with the logits, or with the prototypes for masks of objects.
+    /// Name of the output with the logits, or with the prototypes or maps for masks of objects.
     pub output: Option<String>,
     /// `argmax`, `threshold`, `soft` or `instances`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
@@ -359,6 +359,8 @@ pub struct Segment {
     pub layout: Option<Layout>,
     /// Minimum value inside the mask.
     pub threshold: Option<f32>,
+    /// Whether the masks of objects are interpolated to the frame's pixels before they are compared.
+    pub upsample: Option<bool>,
     /// The channel of `threshold` and `soft`.
     pub channel: Option<u32>,
     /// Background class of `argmax`, -1 for none.

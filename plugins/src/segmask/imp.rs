@@ -219,6 +219,7 @@ impl DecodingElementImpl for SegMask {
         let plan = settings.plan(incoming.model, incoming.info)?;
         let mut result = Target::new(settings.output, &plan.work, incoming.caps)?;
         let is_map = plan.is_map();
+        let frame = caps::frame_size(incoming.caps);
         let mut logits = None;
         let maker = match plan.work {
             Work::Whole { params, kind, .. } => {
@@ -226,12 +227,12 @@ impl DecodingElementImpl for SegMask {
                     return Err(why);
                 }
                 logits = LogitsSurvey::new(&plan.tensor, plan.input, params).ok();
-                let model = incoming.caps.structure(0).and_then(|s| s.get(caps::MODEL).ok());
+                let model = caps::loaded_model(incoming.caps);
                 let setup = Setup { logits: plan.tensor.clone(), input: plan.input, params, model };
                 MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
             }
-            Work::Instances { layout } => {
-                MaskMaker::Instances(Box::new(Instances::new(plan.tensor.clone(), plan.input, layout)))
+            Work::Instances(each) => {
+                MaskMaker::Instances(Box::new(Instances::new(&plan.tensor, plan.input, frame, each)?))
             }
         };
         if incoming.outgoing.is_some() {
@@ -245,7 +246,6 @@ impl DecodingElementImpl for SegMask {
                 gst::element_imp_warning!(self, gst::StreamError::Decode, ("{name}: {warning}"));
             }
         }
-        let frame = caps::frame_size(incoming.caps);
         let streams = Arc::clone(&self.streams);
         let (tensor, size, range) = (plan.tensor.name, settings.size, RangeCheck::default());
         Ok(Box::new(Masks { tensor, maker, logits, frame, size, result, streams, range }))

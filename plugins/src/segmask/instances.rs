@@ -2,45 +2,104 @@
 
 use std::sync::Arc;
 
+use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::preproc::Layout;
-use cudainfer_kernels::segment::{CudaPrototypes, Prototypes, Region};
-use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::sanity::{Expected, Survey};
+use cudainfer_kernels::segment::{
+    CudaInstanceMasks, CudaPrototypes, InstanceMasks, Instances as Objects, Prototypes, Region, Window,
+};
+use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::pools::Pools;
+use super::settings::Each;
 use super::whole::writable;
 use crate::decoding;
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
-use crate::meta::mask::{COEFFICIENTS, Kind, Mask};
+use crate::meta::mask::{COEFFICIENTS, Kind, Mask, rows_name};
 use crate::meta::object::Object;
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 
 /// The least memory that masks of a frame get, so that few pools serve all numbers of objects.
 const ROOM: usize = 64 << 10;
 
-/// Makes the masks of a stream's objects, where its prototypes lie.
+/// Makes the masks of a stream's objects, where the tensor that they are made of lies.
 pub(super) struct Instances {
-    prototypes: TensorDesc,
+    /// Its name.
+    values: String,
+    /// That of the tensor with a row for each object.
+    rows: &'static str,
     input: [usize; 2],
-    layout: Option<Layout>,
-    kernels: Option<PrototypeKernels>,
-    regions: Vec<Region>,
+    /// The frame's width and height.
+    frame: [usize; 2],
+    /// Whether each mask has a sample for each pixel of the frame that it covers.
+    upsample: bool,
+    plan: Plan,
+    host: Option<Pools>,
+    /// With the stream that it was made for.
+    gpu: Option<(OnGpu, Pools, Arc<CudaStream>)>,
 }
 
-/// Known with the first prototypes.
-enum PrototypeKernels {
-    Cpu(Box<Prototypes>, Pools),
-    /// In the stream that it was made for.
-    Gpu(Box<CudaPrototypes>, Pools, Arc<CudaStream>),
+/// What is computed on the CPU, and where the masks of a frame lie.
+enum Plan {
+    Sums(Box<Prototypes>, Vec<Region>),
+    Samples(Box<InstanceMasks>, Extent, Vec<Window>),
+}
+
+enum OnGpu {
+    Sums(Box<CudaPrototypes>),
+    Samples(Box<CudaInstanceMasks>),
+}
+
+/// A frame's objects that have masks.
+struct Job {
+    ids: Vec<i32>,
+    /// Their boxes in frame pixels.
+    boxes: Vec<Rect>,
+    coefficients: Vec<f32>,
+    /// Of maps, which is whose.
+    rows: Vec<u32>,
+}
+
+/// A mask among the bytes of all.
+struct Place {
+    width: usize,
+    height: usize,
+    offset: usize,
+    rect: Rect,
 }
 
 impl Instances {
-    pub fn new(prototypes: TensorDesc, input: [usize; 2], layout: Option<Layout>) -> Self {
-        Self { prototypes, input, layout, kernels: None, regions: Vec::new() }
+    /// Of the tensor `values`, for frames of this width and height.
+    ///
+    /// # Errors
+    /// A sentence: a tensor that cannot be what `each` says.
+    pub fn new(
+        values: &TensorDesc,
+        input: [usize; 2],
+        frame: [usize; 2],
+        each: Each,
+    ) -> Result<Self, String> {
+        let samples = |masks, extent| Plan::Samples(Box::new(masks), extent, Vec::new());
+        let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
+        let (plan, upsample, rows) = match each {
+            Each::Prototypes { layout, upsample: false } => {
+                let prototypes = Prototypes::new(values, input, layout).map_err(said)?;
+                (Plan::Sums(Box::new(prototypes), Vec::new()), false, COEFFICIENTS)
+            }
+            Each::Prototypes { layout, upsample } => {
+                let masks = InstanceMasks::of_prototypes(values, input, layout).map_err(said)?;
+                (samples(masks, Extent::Input), upsample, COEFFICIENTS)
+            }
+            Each::Maps { extent, activation, threshold, upsample } => {
+                let masks = InstanceMasks::of_maps(values, input, extent, activation, threshold);
+                (samples(masks.map_err(said)?, extent), upsample, rows_name(extent))
+            }
+        };
+        Ok(Self { values: values.name.clone(), rows, input, frame, upsample, plan, host: None, gpu: None })
     }
 
-    /// The masks of the last of `objects` that have a detection: as many as there are coefficients for.
+    /// The masks of the last of `objects` that have a detection: as many as there are rows for.
     ///
     /// # Errors
     /// A sentence.
@@ -56,108 +115,182 @@ impl Instances {
                 .find(|t| t.desc.name == name)
                 .ok_or_else(|| format!("a frame came without the tensor '{name}'"))
         };
-        let (prototypes, coefficients) = (find(&self.prototypes.name)?, find(COEFFICIENTS)?);
-        let mapped = coefficients.map().map_err(|e| e.to_string())?;
-        let view = mapped.view().map_err(|e| e.to_string())?;
-        let count = view.dims.first().copied().unwrap_or(0);
-        let detected: Vec<_> =
-            objects.iter().filter_map(|o| Some((o.id, o.detection.as_ref()?.rect))).collect();
-        let Some(ours) = detected.len().checked_sub(count).map(|first| &detected[first..]) else {
-            return Err(format!(
-                "{count} rows of '{COEFFICIENTS}' arrived for {} detections: put segmask directly behind gpunms",
-                detected.len()
-            ));
-        };
-        if ours.is_empty() {
+        let (values, rows) = (find(&self.values)?, find(self.rows)?);
+        let Some(job) = Job::new(rows, objects)? else { return Ok(Vec::new()) };
+        let bytes = self.place(set, &job)?;
+        if bytes == 0 {
             return Ok(Vec::new());
         }
-        let to_tensor = inverse(&set.to_frame).ok_or("the tensor does not lie in the frame")?;
-        let boxes: Vec<_> = ours.iter().map(|(_, rect)| to_tensor.rect(rect)).collect();
-        let values = view.to_f32();
-        let made = match side.on_device(std::slice::from_ref(prototypes))? {
-            Some((tensors, stream)) => self.on_gpu(&tensors, &boxes, &values, &stream),
-            None => self.on_cpu(prototypes, &boxes, &values),
+        let made = match side.on_device(std::slice::from_ref(values))? {
+            Some((tensors, stream)) => self.on_gpu(&tensors, &job.coefficients, bytes, &stream),
+            None => self.on_cpu(values, &job.coefficients, bytes),
         };
-        let (data, cells) = made.map_err(|e| e.to_string())?;
-        let Some(data) = data else { return Ok(Vec::new()) };
-        let scale = [0, 1].map(|axis| self.input[axis] as f32 / cells[axis] as f32);
-        let masks = self.regions.iter().zip(ours).filter(|(region, _)| region.width > 0 && region.height > 0);
-        masks
-            .map(|(region, (object, _))| {
-                let [x, y, w, h] = [region.x, region.y, region.width, region.height].map(|v| v as f32);
-                let rect = Rect { x: x * scale[0], y: y * scale[1], w: w * scale[0], h: h * scale[1] };
-                let size = |v: u32| usize::try_from(v).unwrap_or(0);
-                let (width, height) = (size(region.width), size(region.height));
-                Ok(Mask {
-                    kind: Kind::Instance { object: *object },
-                    width,
-                    height,
-                    data: part(&data, size(region.offset), width * height).map_err(|e| e.to_string())?,
-                    rect: set.to_frame.rect(&rect),
-                })
+        let data = made.map_err(|e| e.to_string())?;
+        let places = self.places(set, &job).into_iter().zip(&job.ids);
+        places
+            .filter(|(place, _)| place.width > 0 && place.height > 0)
+            .map(|(Place { width, height, offset, rect }, object)| {
+                let data = part(&data, offset, width * height).map_err(|e| e.to_string())?;
+                Ok(Mask { kind: Kind::Instance { object: *object }, width, height, data, rect })
             })
             .collect()
     }
 
-    /// All masks in one buffer, which is `None` where they have no cells, and the prototypes' width and height.
+    /// What the values should be; `None` of prototypes, which may be anything.
+    pub fn expected(&self) -> Option<Expected> {
+        let Plan::Samples(masks, ..) = &self.plan else { return None };
+        masks.expected()
+    }
+
+    /// Statistics of the values.
+    pub fn survey(&self, values: &TensorView<'_>) -> Option<Survey> {
+        let Plan::Samples(masks, ..) = &self.plan else { return None };
+        masks.survey(values)
+    }
+
+    /// Decides where the masks lie; returns how many bytes they have.
+    fn place(&mut self, set: &TensorSet, job: &Job) -> Result<usize, String> {
+        match &mut self.plan {
+            Plan::Sums(prototypes, regions) => {
+                let to_tensor = inverse(&set.to_frame).ok_or("the tensor does not lie in the frame")?;
+                let boxes: Vec<_> = job.boxes.iter().map(|rect| to_tensor.rect(rect)).collect();
+                Ok(prototypes.regions(&boxes, regions))
+            }
+            Plan::Samples(masks, _, windows) if self.upsample => {
+                let Job { boxes, rows, .. } = job;
+                let objects = Objects { boxes, rows, to_frame: set.to_frame, frame: self.frame };
+                masks.pixels(&objects, windows).map_err(|e| e.to_string())
+            }
+            Plan::Samples(masks, _, windows) => Ok(masks.cells(&job.rows, windows)),
+        }
+    }
+
+    /// Where they lie, on the frame too, of each object.
+    fn places(&self, set: &TensorSet, job: &Job) -> Vec<Place> {
+        let place = |[width, height, offset]: [u32; 3], rect| {
+            let [width, height, offset] =
+                [width, height, offset].map(|v| usize::try_from(v).unwrap_or(usize::MAX));
+            Place { width, height, offset, rect }
+        };
+        match &self.plan {
+            Plan::Sums(prototypes, regions) => {
+                let cells = prototypes.size();
+                let scale = [0, 1].map(|axis| self.input[axis] as f32 / cells[axis] as f32);
+                let places = regions.iter().map(|region| {
+                    let Region { width, height, offset, .. } = *region;
+                    let [x, y, w, h] = [region.x, region.y, width, height].map(|v| v as f32);
+                    let rect = Rect { x: x * scale[0], y: y * scale[1], w: w * scale[0], h: h * scale[1] };
+                    place([width, height, offset], set.to_frame.rect(&rect))
+                });
+                places.collect()
+            }
+            Plan::Samples(_, extent, windows) => {
+                let [w, h] = self.input.map(|side| side as f32);
+                let input = set.to_frame.rect(&Rect { x: 0.0, y: 0.0, w, h });
+                let places = windows.iter().zip(&job.boxes).map(|(window, object)| {
+                    let Window { width, height, offset, .. } = *window;
+                    let [x, y, w, h] = [window.x, window.y, width, height].map(|v| v as f32);
+                    let rect = match (self.upsample, extent) {
+                        (true, _) => Rect { x, y, w, h },
+                        (false, Extent::Input) => input,
+                        (false, Extent::Box) => *object,
+                    };
+                    place([width, height, offset], rect)
+                });
+                places.collect()
+            }
+        }
+    }
+
+    /// All masks in one buffer.
     fn on_cpu(
         &mut self,
-        prototypes: &Tensor,
-        boxes: &[Rect],
+        values: &Tensor,
         coefficients: &[f32],
-    ) -> Result<(Option<gst::Buffer>, [usize; 2]), Failure> {
-        let mapped = prototypes.map()?;
-        if !matches!(self.kernels, Some(PrototypeKernels::Cpu(..))) {
-            let plan = Prototypes::new(&self.prototypes, self.input, self.layout)?;
-            self.kernels = Some(PrototypeKernels::Cpu(Box::new(plan), Pools::default()));
+        bytes: usize,
+    ) -> Result<gst::Buffer, Failure> {
+        let mapped = values.map()?;
+        let view = mapped.view()?;
+        let mut masks = self.host.get_or_insert_with(Pools::default).buffer(room(bytes))?;
+        {
+            let mut target = writable(&mut masks)?;
+            let target = &mut target[..bytes];
+            match &self.plan {
+                Plan::Sums(prototypes, regions) => prototypes.run(&view, coefficients, regions, target)?,
+                Plan::Samples(samples, _, windows) => samples.run(&view, coefficients, windows, target)?,
+            }
         }
-        let Some(PrototypeKernels::Cpu(plan, pools)) = &mut self.kernels else {
-            return Err("there are no prototypes".into());
-        };
-        let bytes = plan.regions(boxes, &mut self.regions);
-        if bytes == 0 {
-            return Ok((None, plan.size()));
-        }
-        let mut masks = pools.buffer(room(bytes))?;
-        plan.run(&mapped.view()?, coefficients, &self.regions, &mut writable(&mut masks)?[..bytes])?;
-        Ok((Some(masks), plan.size()))
+        Ok(masks)
     }
 
     /// Nothing here waits: readers of the masks do.
     fn on_gpu(
         &mut self,
         tensors: &OnDevice<'_>,
-        boxes: &[Rect],
         coefficients: &[f32],
+        bytes: usize,
         stream: &Arc<CudaStream>,
-    ) -> Result<(Option<gst::Buffer>, [usize; 2]), Failure> {
-        if !matches!(&self.kernels, Some(PrototypeKernels::Gpu(_, _, made_for)) if Arc::ptr_eq(made_for, stream))
-        {
-            let made = CudaPrototypes::new(&self.prototypes, self.input, self.layout, stream)?;
-            let pools = Pools::on_device(TensorAllocator::new(stream)?);
-            self.kernels = Some(PrototypeKernels::Gpu(Box::new(made), pools, Arc::clone(stream)));
+    ) -> Result<gst::Buffer, Failure> {
+        let Self { plan, gpu, .. } = self;
+        if !matches!(gpu, Some((.., made_for)) if Arc::ptr_eq(made_for, stream)) {
+            let made = match plan {
+                Plan::Sums(prototypes, _) => {
+                    OnGpu::Sums(Box::new(CudaPrototypes::of((**prototypes).clone(), stream)?))
+                }
+                Plan::Samples(samples, ..) => {
+                    OnGpu::Samples(Box::new(CudaInstanceMasks::new((**samples).clone(), stream)?))
+                }
+            };
+            *gpu = Some((made, Pools::on_device(TensorAllocator::new(stream)?), Arc::clone(stream)));
         }
-        let Some(PrototypeKernels::Gpu(prototypes, pools, _)) = &mut self.kernels else {
-            return Err("there are no prototypes".into());
-        };
-        let size = prototypes.plan().size();
-        let bytes = prototypes.plan().regions(boxes, &mut self.regions);
-        if bytes == 0 {
-            return Ok((None, size));
-        }
+        let Some((kernels, pools, _)) = gpu else { return Err("there are no kernels".into()) };
         let masks = pools.buffer(room(bytes))?;
         let target = device_memory(&masks).ok_or("the masks' memory is not on the device")?;
         target.begin_write(stream)?;
-        let regions = &self.regions;
         let done = tensors.read(stream, |views| {
-            let [view, ..] = views else { return Err("there are no prototypes".into()) };
+            let [view, ..] = views else { return Err("there is nothing to make masks of".into()) };
             let target = target.slice().first(bytes);
-            Ok(stream.sampled(|| prototypes.run(stream, view, coefficients, regions, target))?)
+            Ok(stream.sampled(|| match (kernels, &*plan) {
+                (OnGpu::Sums(kernels), Plan::Sums(_, regions)) => {
+                    kernels.run(stream, view, coefficients, regions, target)
+                }
+                (OnGpu::Samples(kernels), Plan::Samples(_, _, windows)) => {
+                    kernels.run(stream, view, coefficients, windows, target)
+                }
+                // What was made follows from the plan.
+                _ => Ok(()),
+            })?)
         });
         // In any case: part of the work may have been enqueued.
         target.end_write(stream)?;
         done?;
-        Ok((Some(masks), size))
+        Ok(masks)
+    }
+}
+
+impl Job {
+    /// `None` if no object has a row of the tensor `rows`, which the last of `objects` with a detection have.
+    fn new(rows: &Tensor, objects: &[Object]) -> Result<Option<Self>, String> {
+        let mapped = rows.map().map_err(|e| e.to_string())?;
+        let view = mapped.view().map_err(|e| e.to_string())?;
+        let count = view.dims.first().copied().unwrap_or(0);
+        let detected: Vec<_> =
+            objects.iter().filter_map(|o| Some((o.id, o.detection.as_ref()?.rect))).collect();
+        let Some(ours) = detected.len().checked_sub(count).map(|first| &detected[first..]) else {
+            return Err(format!(
+                "{count} rows of '{}' arrived for {} detections: put segmask directly behind gpunms",
+                rows.desc.name,
+                detected.len()
+            ));
+        };
+        let (ids, boxes): (Vec<_>, Vec<_>) = ours.iter().copied().unzip();
+        let (mut coefficients, mut numbers) = (Vec::new(), Vec::new());
+        if rows.desc.name == COEFFICIENTS {
+            coefficients = view.to_f32().into_owned();
+        } else {
+            numbers = view.bytes().as_chunks().0.iter().map(|row| u32::from_ne_bytes(*row)).collect();
+        }
+        Ok((!ids.is_empty()).then_some(Self { ids, boxes, coefficients, rows: numbers }))
     }
 }
 

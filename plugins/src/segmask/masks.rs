@@ -18,10 +18,10 @@ use crate::sync::lock;
 
 /// Makes the masks of frames.
 pub(super) struct Masks {
-    /// The tensor with the logits or the prototypes.
+    /// The tensor with the logits, the prototypes or the maps.
     pub tensor: String,
     pub maker: MaskMaker,
-    /// What the logits are judged by; `None` for prototypes.
+    /// What the logits of a whole frame are judged by; `None` for the masks of objects.
     pub logits: Option<LogitsSurvey>,
     /// The frame's width and height.
     pub frame: [usize; 2],
@@ -99,11 +99,18 @@ impl Decode for Masks {
     }
 
     fn expected(&self) -> Option<Expected> {
-        self.logits.as_ref().map(LogitsSurvey::expected)
+        match &self.maker {
+            MaskMaker::Instances(instances) => instances.expected(),
+            MaskMaker::Whole(..) => self.logits.as_ref().map(LogitsSurvey::expected),
+        }
     }
 
     fn survey(&self, set: &TensorSet) -> Option<Survey> {
-        let logits = set.tensors.iter().find(|t| t.desc.name == self.tensor)?.map().ok()?;
-        self.logits.as_ref()?.run(&logits.view().ok()?)
+        let values = set.tensors.iter().find(|t| t.desc.name == self.tensor)?.map().ok()?;
+        let view = values.view().ok()?;
+        match &self.maker {
+            MaskMaker::Instances(instances) => instances.survey(&view),
+            MaskMaker::Whole(..) => self.logits.as_ref()?.run(&view),
+        }
     }
 }

@@ -17,7 +17,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             tensor,
             (),
             "Tensor",
-            "Name of the model output with the logits, or with the prototypes for masks of objects. If not set: the \
+            "Name of the model output with the logits, or with the prototypes or maps for masks of objects. If not set: the \
              sidecar's, else the only output",
         ),
         property!(Settings, mode, (), "Mode", "What a mask is made of"),
@@ -91,6 +91,15 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                 "Minimum size of a connected area in cells; smaller ones are removed. If not set: the sidecar's, else {}",
                 defaults.min_area
             ),
+        ),
+        property!(
+            Settings,
+            upsample?,
+            (),
+            false,
+            "Upsample",
+            "Whether the masks of objects are interpolated to the frame's pixels before they are compared with the threshold, \
+             as Ultralytics does, and not made at the model's size. If not set: the sidecar's, else the default",
         ),
         property!(Settings, size, (), "Size", "Size of the mask in the metadata"),
         property!(Settings, output, (), "Output", "What is done with the mask"),

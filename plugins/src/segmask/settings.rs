@@ -1,15 +1,17 @@
 //! From properties, sidecar and defaults to what is done with which tensor.
 
+use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::preproc;
-use cudainfer_kernels::segment::{Classes, Params, Prototypes, Segmenter};
+use cudainfer_kernels::segment::{self, Classes, InstanceMasks, Params, Prototypes, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
 use crate::decoding::reading::settle_labels;
-use crate::meta::mask::{COEFFICIENTS, Kind};
+use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, Kind, ROWS};
 use crate::model::enums::masks::{Activation, Mode};
 use crate::model::enums::tensor::Layout;
+use crate::model::onnx::Ending;
 use crate::model::{Group, ModelInfo};
 
 /// The properties; what is not set is left to the sidecar.
@@ -25,6 +27,7 @@ pub(super) struct Settings {
     pub opening: Option<u32>,
     pub closing: Option<u32>,
     pub min_area: Option<u32>,
+    pub upsample: Option<bool>,
     pub size: Size,
     pub output: Output,
 }
@@ -78,7 +81,35 @@ pub(super) enum Work {
         gray: Vec<u8>,
     },
     /// One for each object.
-    Instances { layout: Option<preproc::Layout> },
+    Instances(Each),
+}
+
+/// What the masks of single objects are made of, and whether that is interpolated to the frame's pixels before it is compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Each {
+    /// Sums of prototypes.
+    Prototypes { layout: Option<preproc::Layout>, upsample: bool },
+    /// A map for each query or box.
+    Maps { extent: Extent, activation: segment::Activation, threshold: f32, upsample: bool },
+}
+
+/// What gpunms says of its objects' masks.
+enum Handed<'a> {
+    /// Coefficients for prototypes.
+    Coefficients(&'a TensorDesc),
+    /// Which map is whose, and what maps cover.
+    Rows(Extent),
+}
+
+impl<'a> Handed<'a> {
+    fn among(outputs: &'a [TensorDesc]) -> Option<Self> {
+        outputs.iter().find_map(|output| match output.name.as_str() {
+            COEFFICIENTS => Some(Self::Coefficients(output)),
+            ROWS => Some(Self::Rows(Extent::Input)),
+            BOX_ROWS => Some(Self::Rows(Extent::Box)),
+            _ => None,
+        })
+    }
 }
 
 impl Settings {
@@ -87,38 +118,67 @@ impl Settings {
     /// # Errors
     /// A sentence: which output, parameter or neighbour does not fit.
     pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<Plan, String> {
-        let from_gpunms = model.outputs.iter().find(|d| d.name == COEFFICIENTS);
+        let from_gpunms = Handed::among(&model.outputs);
         let tensor = self.tensor(&model.outputs, info)?.clone();
         let input = model.input;
         let layout = self.layout.kernel().or(info.segment.layout.and_then(Layout::kernel));
         let mode = if self.mode == Mode::Auto { info.segment.mode.unwrap_or_default() } else { self.mode };
         if mode == Mode::Instances || (mode == Mode::Auto && from_gpunms.is_some()) {
-            let coefficients = from_gpunms.ok_or_else(|| {
+            let handed = from_gpunms.ok_or_else(|| {
                 format!(
-                    "mode=instances needs gpunms before this element, and a model with boxes, coefficients and \
-                     prototypes: no tensor '{COEFFICIENTS}' arrives, only {}",
+                    "mode=instances needs gpunms before this element, and a model whose objects have masks: no tensor \
+                     '{COEFFICIENTS}', '{ROWS}' or '{BOX_ROWS}' arrives, only {}",
                     list(&model.outputs)
                 )
             })?;
-            self.check_instances(&tensor, coefficients, input, layout)?;
-            return Ok(Plan { tensor, input, work: Work::Instances { layout }, warning: None });
+            let each = self.each(&tensor, &handed, input, layout, info)?;
+            return Ok(Plan { tensor, input, work: Work::Instances(each), warning: None });
+        }
+        if self.upsample == Some(true) {
+            return Err("upsample is for the masks of single objects: leave it out, or set size=frame for a mask of the whole \
+                        frame at its size"
+                .into());
         }
         let (work, warning) = self.whole(&tensor, input, layout, mode, info)?;
         Ok(Plan { tensor, input, work, warning })
     }
 
-    fn check_instances(
+    /// How the masks of single objects are made of `tensor`.
+    fn each(
         &self,
         tensor: &TensorDesc,
-        coefficients: &TensorDesc,
+        handed: &Handed<'_>,
         input: [usize; 2],
         layout: Option<preproc::Layout>,
-    ) -> Result<(), String> {
+        info: &ModelInfo,
+    ) -> Result<Each, String> {
         if self.output != Output::Meta || self.size != Size::Model {
-            return Err("the masks of single objects are metadata at the model's size: leave out output and size, or set \
-                        mode=argmax or mode=threshold for a mask of the whole frame"
+            return Err("the masks of single objects are metadata at the model's size, or, with upsample=true, at the frame's: \
+                        leave out output and size, or set mode=argmax or mode=threshold for a mask of the whole frame"
                 .into());
         }
+        let sidecar = &info.segment;
+        let upsample = self.upsample.or(sidecar.upsample).unwrap_or(false);
+        let coefficients = match *handed {
+            Handed::Coefficients(coefficients) => coefficients,
+            Handed::Rows(extent) => {
+                // The model's own graph knows best, and queries' masks are logits, Mask R-CNN's are not.
+                let known = info.ending(&tensor.name).map(|ending| match ending {
+                    Ending::Logits => segment::Activation::Sigmoid,
+                    Ending::Sigmoid | Ending::Softmax => segment::Activation::None,
+                });
+                let usual = match extent {
+                    Extent::Input => segment::Activation::Sigmoid,
+                    Extent::Box => segment::Activation::None,
+                };
+                let set = self.activation.kernel().or(sidecar.activation.and_then(Activation::kernel));
+                let activation = set.or(known).unwrap_or(usual);
+                let threshold = self.threshold.or(sidecar.threshold).unwrap_or(THRESHOLD);
+                let masks = InstanceMasks::of_maps(tensor, input, extent, activation, threshold);
+                masks.map_err(|e| e.to_string())?;
+                return Ok(Each::Maps { extent, activation, threshold, upsample });
+            }
+        };
         let each = Prototypes::new(tensor, input, layout).map_err(|e| e.to_string())?.coefficients();
         if coefficients.dims.last() != Some(&Some(each)) {
             return Err(format!(
@@ -126,7 +186,7 @@ impl Settings {
                  holds their prototypes"
             ));
         }
-        Ok(())
+        Ok(Each::Prototypes { layout, upsample })
     }
 
     fn whole(
@@ -237,7 +297,8 @@ impl Settings {
                 )
             });
         }
-        let mut others = outputs.iter().filter(|d| d.name != COEFFICIENTS);
+        let mut others =
+            outputs.iter().filter(|d| ![COEFFICIENTS, ROWS, BOX_ROWS].contains(&d.name.as_str()));
         match (others.next(), others.next()) {
             (Some(only), None) => Ok(only),
             _ => Err(format!(

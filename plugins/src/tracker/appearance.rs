@@ -91,7 +91,7 @@ impl Embedder {
             // Those of objects are known with the objects.
             return Ok(None);
         }
-        let model = caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok());
+        let model = caps::loaded_model(caps);
         let kind = match &self.source {
             Source::None => EmbeddingKind::None,
             Source::Cpu(..) | Source::Gpu(..) => EmbeddingKind::Histogram,

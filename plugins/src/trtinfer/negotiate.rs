@@ -121,7 +121,7 @@ impl TrtInfer {
 
     /// Queues caps of what the instance makes.
     pub(super) fn announce(&self, lane: &Lane<gst::Buffer>, instance: &Instance, caps: &gst::Caps) -> bool {
-        if let Some(model) = caps.structure(0).and_then(|s| s.get::<String>(caps::MODEL).ok()) {
+        if let Some(model) = caps::loaded_model(caps) {
             let mut infos = lock(&self.infos);
             infos.retain(|(known, _)| *known != model);
             infos.push_back((model, instance.engine.info.clone()));

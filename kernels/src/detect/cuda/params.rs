@@ -148,9 +148,10 @@ pub struct Gathered {
     angle: u32,
 }
 
-/// `COEFFICIENTS`, `IN_BOX` and `AROUND` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
+/// `COEFFICIENTS`, `ROW`, `IN_BOX` and `AROUND` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
 /// because rotated boxes have a kernel of their own.
 const COEFFICIENTS: u32 = 1;
+const ROW: u32 = 4;
 const IN_BOX: u32 = 16;
 const AROUND: u32 = 64;
 const ROTATED: u32 = 32;
@@ -174,6 +175,7 @@ impl Gathered {
         };
         Ok(match extra.meaning {
             Meaning::Coefficients(count) => Self { count: size(count)?, ..all },
+            Meaning::Row => Self { count: 1, numbers: ROW, ..all },
             Meaning::Rotated(Angle { place, unit }) => {
                 Self { count: 1, numbers: ROTATED, unit, angle: size(place)?, ..all }
             }
@@ -189,7 +191,7 @@ impl Gathered {
         })
     }
 
-    /// Points or coefficients of a detection; 1 for a rotated box.
+    /// Points or coefficients of a detection; 1 for a rotated box and for a row.
     pub fn count(&self) -> usize {
         self.count as usize
     }
@@ -206,6 +208,10 @@ impl Gathered {
                 let coefficient = |bytes| bytemuck::pod_read_unaligned::<f32>(bytes);
                 into.coefficients.extend(report.chunks_exact(COEFFICIENT_BYTES).map(coefficient));
             }
+            ROW => {
+                let row = |bytes| bytemuck::pod_read_unaligned::<u32>(bytes);
+                into.rows.extend(report.chunks_exact(COEFFICIENT_BYTES).map(row));
+            }
             ROTATED => into.rotated.extend(report.chunks_exact(ROTATED_BYTES).map(|bytes| {
                 let [x, y, w, h, angle] = bytemuck::pod_read_unaligned::<[f32; 5]>(bytes);
                 Oriented { rect: Rect { x, y, w, h }, angle }
@@ -221,7 +227,7 @@ impl Gathered {
     pub fn bytes(&self) -> usize {
         self.count()
             * match self.numbers {
-                COEFFICIENTS => COEFFICIENT_BYTES,
+                COEFFICIENTS | ROW => COEFFICIENT_BYTES,
                 ROTATED => ROTATED_BYTES,
                 _ => POINT_BYTES,
             }

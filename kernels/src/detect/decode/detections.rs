@@ -8,9 +8,10 @@
 
 use crate::tensor::{TensorDesc, TensorView};
 
-use super::super::attached::{Extra, Meaning, Points};
+use super::super::attached::{Extra, Masks, Meaning, Points};
 use super::super::candidates::Collector;
 use super::super::cuda::{At, FinalLists, Layout, Output, Scoring, Span};
+use super::super::object_maps::{self, Extent};
 use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
@@ -34,6 +35,8 @@ pub struct Plan {
     labels: Option<usize>,
     count: Option<usize>,
     points: Option<PointList>,
+    /// Index of the boxes' masks, and what they cover.
+    masks: Option<(usize, Extent)>,
     coding: BoxCoding,
     meaning: Labels,
 }
@@ -92,14 +95,18 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
             _ => Some(scores_among(offer, &beside, labels)?),
         };
         let coding = BoxCoding::new(offer.hints, BoxFormat::Corners, false, offer.input);
-        let lists = [scores, labels, count].iter().flatten().count();
         // What else there is of keypoints, torchvision's scores, is left aside.
-        let beside = if points.is_some() { of_pose.len() } else { 0 };
+        let of_pose = if points.is_some() { of_pose.as_slice() } else { &[] };
+        let lists = [Some(boxes.output), scores, labels, count].into_iter().flatten();
+        let read: Vec<_> = lists.chain(of_pose.iter().copied()).collect();
+        // Of an object one or the other is handed on.
+        let masks = if points.is_some() { None } else { masks(offer, boxes.rows, &read) };
+        let reads = read.len() + usize::from(masks.is_some());
         let classes = if labels.is_none() { Some(1) } else { offer.hints.classes };
         let meaning = Labels::new(offer.hints, false, offer.hints.classes);
-        let plan = Plan { boxes: boxes.output, scores, labels, count, points, coding, meaning };
+        let plan = Plan { boxes: boxes.output, scores, labels, count, points, masks, coding, meaning };
         let evidence = if points.is_some() { Evidence::Exact } else { Evidence::Open };
-        Some(Fit { evidence, plan, classes, reads: 1 + lists + beside, far_fetched: false })
+        Some(Fit { evidence, plan, classes, reads, far_fetched: false })
     });
     fits.collect()
 }
@@ -143,24 +150,35 @@ fn tensorflow(offer: &Offer<'_>) -> Option<Fit<Plan>> {
         offer.is_float(output).then_some(output)
     };
     let boxes = named("detection_boxes")?;
-    offer.planes.iter().find(|p| p.output == boxes && p.columns.is_none_or(|c| c == BOX))?;
+    let plane = offer.planes.iter().find(|p| p.output == boxes && p.columns.is_none_or(|c| c == BOX))?;
     let points = named("detection_keypoints").and_then(|output| match offer.outputs[output].dims[..] {
         [None | Some(1), _, Some(count @ 1..), Some(numbers @ 2)] => {
             Some(PointList { output, count, numbers, y_first: true })
         }
         _ => None,
     });
+    let named_masks = named("detection_masks");
     let plan = Plan {
         boxes,
         scores: Some(named("detection_scores")?),
         labels: Some(named("detection_classes")?),
         count: Some(named("num_detections")?),
         points,
+        masks: named_masks.filter(|_| points.is_none()).and_then(|output| {
+            let others: Vec<_> = (0..offer.outputs.len()).filter(|other| *other != output).collect();
+            masks(offer, plane.rows, &others)
+        }),
         coding: BoxCoding::new(offer.hints, BoxFormat::CornersYx, true, offer.input),
         meaning: Labels::new(offer.hints, true, offer.hints.classes),
     };
     let (classes, reads) = (offer.hints.classes, offer.relevant());
     Some(Fit { evidence: Evidence::Open, plan, classes, reads, far_fetched: false })
+}
+
+/// The masks of so many boxes, of which each covers its box or the input, besides these outputs.
+fn masks(offer: &Offer<'_>, rows: Option<usize>, besides: &[usize]) -> Option<(usize, Extent)> {
+    let output = object_maps::among(offer.outputs, rows, besides)?;
+    Some((output, object_maps::extent(&offer.outputs[output], offer.input)))
 }
 
 /// An output of a number for each box.
@@ -236,6 +254,11 @@ impl Plan {
         &self.coding
     }
 
+    /// How masks are written.
+    pub fn masks(&self) -> Option<Masks> {
+        self.masks.map(|(output, extent)| Masks::Maps { output, extent })
+    }
+
     /// Boxes, and their columns.
     fn shape<T: Shaped>(&self, outputs: &[T]) -> Result<[usize; 2], DetectError> {
         let columns = if self.scores.is_some() { BOX } else { SCORED };
@@ -258,10 +281,10 @@ impl Plan {
         self.points.map_or(0, |points| points.count)
     }
 
-    /// Where the keypoints are.
+    /// Where the keypoints are, or of an object with a mask, its row.
     pub fn extra<T: Shaped>(&self, outputs: &[T]) -> Result<Option<Extra>, DetectError> {
         self.shape(outputs)?;
-        Ok(self.points.map(|PointList { output, count, numbers, y_first }| {
+        let points = self.points.map(|PointList { output, count, numbers, y_first }| {
             let unit = Some(self.coding.parts().1);
             let points = Points { count, numbers, y_first, activation: Activation::None, unit };
             Extra {
@@ -271,7 +294,8 @@ impl Plan {
                 value_step: 1,
                 meaning: Meaning::Points(points),
             }
-        }))
+        });
+        Ok(points.or_else(|| self.masks.map(|_| Extra::row(self.boxes))))
     }
 
     pub fn decode(&self, outputs: &[TensorView<'_>], into: &mut Collector<'_>) -> Result<(), DetectError> {

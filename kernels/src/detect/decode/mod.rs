@@ -130,6 +130,7 @@ impl Plan {
             Self::YoloPose(plan) => plan.extra(outputs).map(Some),
             Self::YoloSeg(plan) => plan.extra(outputs).map(Some),
             Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
+            Self::Queries(plan) => Ok(plan.extra()),
             Self::Centers(plan) => plan.extra(outputs),
             Self::Scrfd(plan) => plan.extra(outputs),
             Self::Yunet(plan) => plan.extra(outputs),
@@ -189,8 +190,10 @@ impl Plan {
     pub fn masks(&self) -> Option<Masks> {
         match self {
             Self::YoloSeg(plan) => {
-                Some(Masks { prototypes: plan.prototypes(), coefficients: plan.coefficients() })
+                Some(Masks::Prototypes { output: plan.prototypes(), coefficients: plan.coefficients() })
             }
+            Self::Detections(plan) => plan.masks(),
+            Self::Queries(plan) => plan.masks(),
             _ => None,
         }
     }

@@ -4,8 +4,10 @@
 
 use crate::tensor::TensorView;
 
+use super::super::attached::{Extra, Masks};
 use super::super::candidates::Collector;
 use super::super::cuda::{Layout, Output};
+use super::super::object_maps::{self, Extent};
 use super::super::offer::{Evidence, Fit, Offer};
 use super::super::{Activation, Background, BoxFormat, DecoderKind, DetectError};
 use super::boxes::BoxCoding;
@@ -23,6 +25,9 @@ pub enum Plan {
         plan: boxes_scores::Plan,
         /// Queries, if the model fixes their number.
         queries: Option<usize>,
+        /// Index of their boxes and of their masks.
+        boxes: usize,
+        masks: Option<usize>,
     },
     /// Boxes and scores in one output.
     Joined(yolov8::Plan),
@@ -49,7 +54,9 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         let classes = offer.classes_in(pair.scores.columns, background.columns())?;
         let coding = BoxCoding::new(offer.hints, BoxFormat::CenterSize, true, offer.input);
         let plan = boxes_scores::Plan::new(KIND, pair, coding, activation, background).with_classes(classes);
-        let plan = Plan::Apart { plan, queries: pair.boxes.rows.or(pair.scores.rows) };
+        let (queries, boxes) = (pair.boxes.rows.or(pair.scores.rows), pair.boxes.output);
+        let masks = object_maps::among(offer.outputs, queries, &[boxes, pair.scores.output]);
+        let plan = Plan::Apart { plan, queries, boxes, masks };
         // What else there is beside outputs of these names, hidden states or masks, is left aside.
         let (evidence, reads) =
             if is_named { (Evidence::Exact, offer.relevant()) } else { (Evidence::Open, 2) };
@@ -140,6 +147,18 @@ impl Plan {
         }
     }
 
+    /// How masks are written: a map of the input for each query.
+    pub fn masks(&self) -> Option<Masks> {
+        let Self::Apart { masks: Some(output), .. } = *self else { return None };
+        Some(Masks::Maps { output, extent: Extent::Input })
+    }
+
+    /// Of an object with a mask, its query.
+    pub fn extra(&self) -> Option<Extra> {
+        let Self::Apart { boxes, masks: Some(_), .. } = *self else { return None };
+        Some(Extra::row(boxes))
+    }
+
     /// How it scores.
     pub fn scores(&self) -> Scores {
         match self {
@@ -161,7 +180,7 @@ impl Plan {
     /// Ultralytics' to 8.4.50, takes the best class of each query.
     pub fn pairs_kept(&self) -> Option<Option<usize>> {
         match self {
-            Self::Apart { plan, queries } if plan.activation() != Activation::Softmax => {
+            Self::Apart { plan, queries, .. } if plan.activation() != Activation::Softmax => {
                 Some(queries.filter(|queries| *queries > 0))
             }
             _ => None,

@@ -158,7 +158,7 @@ fn coefficients_are_those_of_the_kept_in_their_order() {
         let tensors = [prototypes, table(&rows, !suppressed, half)];
         let hints = Hints { classes: Some(classes), ..Hints::default() };
         let decoder = choose(&descs(&tensors), [640, 640], None, &hints).unwrap();
-        assert_eq!(decoder.masks(), Some(Masks { prototypes: 0, coefficients: count }));
+        assert_eq!(decoder.masks(), Some(Masks::Prototypes { output: 0, coefficients: count }));
         let params = Params { top_k_after: 20, ..Params::default() };
         let (found, attached) = run_attached(&tensors, decoder.clone(), params, &MAP);
         assert_eq!((found.len(), attached.coefficients.len()), (20, 20 * count));
@@ -415,7 +415,7 @@ fn masks_of_a_model_with_objectness_have_the_coefficients_behind_its_classes() {
     for hints in [Hints::default(), Hints { classes: Some(2), ..Hints::default() }] {
         let decoder = choose(&descs(&tensors), [64, 64], None, &hints).unwrap();
         assert_eq!((decoder.kind(), decoder.classes()), (DecoderKind::YoloSeg, Some(2)));
-        assert_eq!(decoder.masks(), Some(Masks { prototypes: 1, coefficients: 4 }));
+        assert_eq!(decoder.masks(), Some(Masks::Prototypes { output: 1, coefficients: 4 }));
         let (found, attached) = run_attached(&tensors, decoder, open_params(0.25), &Affine::IDENTITY);
         assert_eq!(
             found,

@@ -8,6 +8,7 @@ mod faces;
 mod finals;
 mod limits;
 mod multi_label;
+mod object_maps;
 mod priors;
 mod queries;
 mod rotated;

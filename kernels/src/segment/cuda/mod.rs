@@ -1,9 +1,11 @@
 //! Masks from logits on the GPU: `cuda/segment.cu`, one launch a frame, and what clean-up adds.
 
 mod clean;
+mod instances;
 mod prototypes;
 mod resize;
 
+pub use instances::CudaInstanceMasks;
 pub use prototypes::CudaPrototypes;
 pub use resize::CudaResize;
 

@@ -66,8 +66,15 @@ impl CudaPrototypes {
         layout: Option<Layout>,
         stream: &CudaStream,
     ) -> Result<Self, SegmentError> {
-        let plan = Prototypes::new(prototypes, input, layout)?;
-        let kernel = format!("combine_{}", prototypes.ty);
+        Self::of(Prototypes::new(prototypes, input, layout)?, stream)
+    }
+
+    /// For prototypes of which `plan` knows what they are.
+    ///
+    /// # Errors
+    /// [`SegmentError::Device`].
+    pub fn of(plan: Prototypes, stream: &CudaStream) -> Result<Self, SegmentError> {
+        let kernel = format!("combine_{}", plan.announced.tensor.ty);
         let kernel = Kernel::load(stream.context(), "segment_prototypes", &kernel)?;
         let room = OBJECTS * (size_of::<Region>() + size_of::<f32>() * plan.coefficients());
         let slots = (0..SLOTS).map(|_| Slot::new(stream, room)).collect::<Result<_, _>>()?;

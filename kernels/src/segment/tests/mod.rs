@@ -2,6 +2,7 @@
 
 mod clean;
 mod errors;
+mod instances;
 mod logits;
 mod map;
 mod prototypes;

@@ -33,6 +33,8 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             (input.channels, input.resize, input.padding) =
                 (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
             normalize(input, 1.0, None, None);
+            // Its exporter puts the decoding into the file.
+            output.decoder = Some(Decoder::Yolov5);
         }
         "yolo9" => {
             (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(114));
@@ -95,7 +97,10 @@ mod tests {
             (Some(ChannelOrder::Bgr), Some(1.0), Some(114))
         );
         assert_eq!((yolox.input.height, yolox.input.width), (Some(320), Some(640)));
-        assert_eq!(yolox.output.labels, ["person", "car"]);
+        assert_eq!(
+            (yolox.output.decoder, yolox.output.labels),
+            (Some(Decoder::Yolov5), vec!["person".into(), "car".into()])
+        );
         let yolo9 = declared("yolo9", "detect", "{}").unwrap().words;
         assert_eq!(
             (yolo9.output.decoder, yolo9.output.box_format),

@@ -22,7 +22,7 @@ pub enum Mode {
     #[enum_value(name = "The channel's value, 0 to 1 as 0 to 255", nick = "soft")]
     Soft,
     #[enum_value(
-        name = "One mask for each detection, from the prototypes and coefficients that gpunms passes on",
+        name = "One mask for each detection, from the prototypes or maps that gpunms passes on",
         nick = "instances"
     )]
     Instances,

@@ -1,4 +1,4 @@
-//! Keypoints and coefficients: those of the CPU, for every row of a batch, in one launch more and no wait more.
+//! Keypoints, coefficients and rows of masks: those of the CPU, for every row of a batch, in one launch more and no wait more.
 
 use cudainfer_kernels::detect::{Attached, CudaDetector, Detection, Detector, Nms, Params};
 use cudainfer_kernels::device::DeviceTensor;
@@ -27,6 +27,7 @@ fn check(gpu: &Attached, cpu: &Attached, exact: bool, what: &str) {
     let same = |(g, c): (&f32, &f32)| g == c || g.is_nan() && c.is_nan();
     assert_eq!(gpu.coefficients.len(), cpu.coefficients.len(), "{what}");
     assert!(gpu.coefficients.iter().zip(&cpu.coefficients).all(same), "{what}");
+    assert_eq!(gpu.rows, cpu.rows, "{what}");
     assert_eq!(gpu.keypoints.len(), cpu.keypoints.len(), "{what}");
     // Sizes by the exponential differ in the last places: see the detections' tolerance.
     let tolerance = if exact { 0.0 } else { 1e-3 };

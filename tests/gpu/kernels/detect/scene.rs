@@ -97,12 +97,16 @@ fn queries(random: &mut Random, activation: Activation) -> Case {
         Activation::Softmax => s.iter().map(|v| logit(*v) + 3.0).chain([s[0] * 10.0]).collect::<Vec<_>>(),
     };
     let scores: Vec<Vec<f32>> = scene.scores.iter().map(row).collect();
-    let tensors = vec![
+    let mut tensors = vec![
         Tensor::new("logits", &[1, 301, scores[0].len()], &scores.concat()),
         Tensor::new("pred_boxes", &[1, 301, 4], &boxes),
     ];
     let hints = Hints { activation: Some(activation), ..Hints::default() };
     let exact = activation == Activation::None;
+    if exact {
+        // What is in the masks does not matter here, only whose they are.
+        tensors.push(Tensor::new("pred_masks", &[1, 301, 2, 2], &[0.5; 1204]));
+    }
     Case::new(&format!("queries {activation:?}"), DecoderKind::Queries, tensors, [640, 640], &hints, exact)
 }
 
@@ -244,6 +248,7 @@ fn final_rows(random: &mut Random) -> [Case; 2] {
     let labels: Vec<i64> = (0..n).map(|i| (i % 9) as i64).collect();
     let tensors = vec![
         Tensor::new("dets", &[1, n, 5], &scored),
+        Tensor::new("masks", &[1, n, 2, 3], &vec![0.5; n * 6]),
         Tensor::integers("labels", TensorType::Int64, &[1, n], &labels),
     ];
     let plain = Hints::default();
