@@ -120,7 +120,9 @@ fn all_tiles_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
     assert!(count(&line, "tiles", "launches") <= frames, "one launch a frame, whatever the tiles");
     for element in ["tiles", "infer", "nms"] {
         assert_eq!(count(&line, element, "fallbacks"), 0.0, "{element}");
-        assert_eq!(count(&line, element, "host-to-device-bytes"), 0.0, "{element}");
+        // The one class that gpunms keeps, once.
+        let most = if element == "nms" { 8.0 } else { 0.0 };
+        assert!(count(&line, element, "host-to-device-bytes") <= most, "{element}");
     }
 }
 

