@@ -40,13 +40,6 @@ UNCOMMITTED = [
         "scripts/quantize .cache/models/nanodet.onnx .cache/video/vtest.avi",
     ),
     (
-        "NanoDet's boxes in tiles of 416 pixels on 20 frames of vtest.avi, beside SAHI 0.12.8 (GREEDYNMM, then NMS) and "
-        "supervision 0.31.2 (InferenceSlicer)",
-        "451 of 451, 451 of 451 and 525 of 525 boxes are the same, to 0.01 px (JSON has two decimals); with the whole frame as "
-        "one more region, which OpenCV and fusedpreproc do not shrink to the same bits, 530 of SAHI's 537",
-        "scripts/evaluate tiles --reference python --every 40",
-    ),
-    (
         "Loading NanoDet with two workers on the CPU, from the engine cache against without it",
         "26 ms against 56 ms",
         "scripts/prebuild .cache/models/nanodet.onnx",
