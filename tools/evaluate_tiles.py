@@ -153,7 +153,7 @@ def main() -> int:
     )
     lines = [
         f"scripts/evaluate tiles, commit {commit.stdout.strip()}, {machine.processor()}, {os.cpu_count()} cores, "
-        f"{f'plugin of {plugin}' if plugin else 'release build'}, "
+        f"{f'plugin of {os.path.relpath(plugin, pipeline.ROOT)}' if plugin else 'release build'}, "
         f"onnxruntime {importlib.metadata.version('onnxruntime')}; reference: {versions(given.reference)}",
         f"{given.video.name}, every {given.every}. frame ({count}), {size[0]}x{size[1]} RGB; NanoDet; tiles of {given.tile}, "
         f"overlap {given.overlap}",
