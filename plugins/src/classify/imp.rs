@@ -15,7 +15,7 @@ use super::text::{Alphabet, Texts};
 use crate::caps;
 use crate::decoding::reading::settle_labels;
 use crate::decoding::{
-    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
 use crate::model::ModelInfo;
 use crate::sync::lock;
@@ -67,11 +67,7 @@ impl ObjectImpl for Classify {
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        if pspec.name() == "stats" {
-            return self.stats().to_value();
-        }
-        let value = PROPERTIES.get(&lock(&self.settings), pspec);
-        value.unwrap_or_else(|| pspec.default_value().clone())
+        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
     }
 }
 

@@ -7,6 +7,7 @@
 //! makes from them. [`Rows`] does the rest for an element that decodes one row of the outputs at a time.
 
 use std::any::Any;
+use std::sync::Mutex;
 
 use cudainfer_kernels::sanity::{Expected, Survey};
 use gst::glib;
@@ -17,6 +18,8 @@ use gst_base::subclass::prelude::*;
 use crate::caps::ModelOutputs;
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
+use crate::property::Table;
+use crate::sync::lock;
 
 mod class;
 mod counts;
@@ -138,6 +141,19 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
              and a trtinfer with a model for this one between them"
         )
     }
+}
+
+/// The value of an element's property: `stats`, or one of its `table`.
+pub(crate) fn value_of<S: Default + 'static>(
+    element: &impl DecodingElementImpl,
+    table: &Table<S>,
+    settings: &Mutex<S>,
+    pspec: &glib::ParamSpec,
+) -> glib::Value {
+    if pspec.name() == "stats" {
+        return element.stats().to_value();
+    }
+    table.get(&lock(settings), pspec).unwrap_or_else(|| pspec.default_value().clone())
 }
 
 /// What an element uses of the base class.

@@ -1,7 +1,6 @@
 use std::sync::{LazyLock, Mutex};
 
 use gst::glib;
-use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
@@ -11,7 +10,7 @@ use super::rows;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
 use crate::decoding::{
-    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
 use crate::model::ModelInfo;
 use crate::sync::lock;
@@ -42,11 +41,7 @@ impl ObjectImpl for Embed {
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        if pspec.name() == "stats" {
-            return self.stats().to_value();
-        }
-        let value = PROPERTIES.get(&lock(&self.settings), pspec);
-        value.unwrap_or_else(|| pspec.default_value().clone())
+        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
     }
 }
 

@@ -13,7 +13,7 @@ use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
-    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
 use crate::model::ModelInfo;
 use crate::sync::lock;
@@ -57,11 +57,7 @@ impl ObjectImpl for GpuNms {
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        if pspec.name() == "stats" {
-            return self.stats().to_value();
-        }
-        let value = PROPERTIES.get(&lock(&self.settings), pspec);
-        value.unwrap_or_else(|| pspec.default_value().clone())
+        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
     }
 }
 

@@ -17,16 +17,18 @@
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::tensor::TensorType;
-use gst::prelude::*;
+
+use super::list;
 
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferMapMeta";
 
+/// Its field.
+const MAPS: &str = "maps";
+
 /// Registers the meta; called once, when the plugin loads.
 pub fn register() {
-    if !gst::meta::CustomMeta::is_registered(NAME) {
-        gst::meta::CustomMeta::register_simple(NAME);
-    }
+    list::register(NAME);
 }
 
 /// A map, and where it lies on the frame.
@@ -98,29 +100,12 @@ impl Map {
 
 /// Adds a map to those that a buffer carries.
 pub fn put(buffer: &mut gst::BufferRef, map: &Map) {
-    let known = gst::meta::CustomMeta::from_buffer(buffer, NAME).is_ok();
-    if !known && gst::meta::CustomMeta::add(buffer, NAME).is_err() {
-        return;
-    }
-    let Ok(mut meta) = gst::meta::CustomMeta::from_mut_buffer(buffer, NAME) else { return };
-    let s = meta.mut_structure();
-    let mut all: Vec<_> =
-        s.get::<gst::ArrayRef>("maps").map_or_else(|_| Vec::new(), |maps| maps.as_slice().to_vec());
-    all.push(map.to_structure().to_send_value());
-    s.set("maps", gst::Array::from_values(all));
+    list::extend(buffer, NAME, MAPS, std::iter::once(map.to_structure()));
 }
 
 /// The maps on a buffer, in the order in which they were put there.
 pub fn maps(buffer: &gst::BufferRef) -> Vec<Map> {
-    let Ok(meta) = gst::meta::CustomMeta::from_buffer(buffer, NAME) else { return Vec::new() };
-    let maps = meta.structure().get::<gst::ArrayRef>("maps");
-    maps.map_or_else(
-        |_| Vec::new(),
-        |maps| {
-            let maps = maps.iter().filter_map(|m| m.get::<&gst::StructureRef>().ok());
-            maps.filter_map(Map::from_structure).collect()
-        },
-    )
+    list::read(buffer, NAME, MAPS, Map::from_structure).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,10 +15,14 @@
 
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::geometry::Rect;
-use gst::prelude::*;
+
+use super::list;
 
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferMaskMeta";
+
+/// Its field.
+const MASKS: &str = "masks";
 
 /// The tensor that gpunms hands on of models with a mask head: `[n, M]` float32, row `i` belongs to the `i`-th of the `n`
 /// detections that it put on the frame.
@@ -41,9 +45,7 @@ pub(crate) fn rows_name(extent: Extent) -> &'static str {
 
 /// Registers the meta; called once, when the plugin loads.
 pub fn register() {
-    if !gst::meta::CustomMeta::is_registered(NAME) {
-        gst::meta::CustomMeta::register_simple(NAME);
-    }
+    list::register(NAME);
 }
 
 /// The meaning of a mask's bytes.
@@ -135,36 +137,19 @@ impl Mask {
 
 /// Adds masks to those that a buffer carries.
 pub fn put(buffer: &mut gst::BufferRef, masks: &[Mask]) {
-    if masks.is_empty() {
-        return;
+    if !masks.is_empty() {
+        list::extend(buffer, NAME, MASKS, masks.iter().map(Mask::to_structure));
     }
-    if !any(buffer) && gst::meta::CustomMeta::add(buffer, NAME).is_err() {
-        return;
-    }
-    let Ok(mut meta) = gst::meta::CustomMeta::from_mut_buffer(buffer, NAME) else { return };
-    let s = meta.mut_structure();
-    let mut all: Vec<_> =
-        s.get::<gst::ArrayRef>("masks").map_or_else(|_| Vec::new(), |masks| masks.as_slice().to_vec());
-    all.extend(masks.iter().map(|mask| mask.to_structure().to_send_value()));
-    s.set("masks", gst::Array::from_values(all));
 }
 
 /// Whether a buffer carries masks.
 pub fn any(buffer: &gst::BufferRef) -> bool {
-    gst::meta::CustomMeta::from_buffer(buffer, NAME).is_ok()
+    list::is_there(buffer, NAME)
 }
 
 /// The masks on a buffer, in the order in which they were put there.
 pub fn masks(buffer: &gst::BufferRef) -> Vec<Mask> {
-    let Ok(meta) = gst::meta::CustomMeta::from_buffer(buffer, NAME) else { return Vec::new() };
-    let masks = meta.structure().get::<gst::ArrayRef>("masks");
-    masks.map_or_else(
-        |_| Vec::new(),
-        |masks| {
-            let masks = masks.iter().filter_map(|m| m.get::<&gst::StructureRef>().ok());
-            masks.filter_map(Mask::from_structure).collect()
-        },
-    )
+    list::read(buffer, NAME, MASKS, Mask::from_structure).unwrap_or_default()
 }
 
 #[cfg(test)]

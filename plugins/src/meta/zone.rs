@@ -31,14 +31,18 @@
 use cudainfer_kernels::zones::{Counts, Direction, EventKind, Kind, Totals};
 use gst::prelude::*;
 
+use super::list;
+
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferZoneMeta";
 
+// Its fields.
+const ZONES: &str = "zones";
+const EVENTS: &str = "events";
+
 /// Registers the meta; called once, when the plugin loads.
 pub fn register() {
-    if !gst::meta::CustomMeta::is_registered(NAME) {
-        gst::meta::CustomMeta::register_simple(NAME);
-    }
+    list::register(NAME);
 }
 
 /// A zone, and what it has counted.
@@ -274,38 +278,21 @@ fn structures<'a>(array: &'a gst::ArrayRef<'_>) -> impl Iterator<Item = &'a gst:
 
 /// Adds zones and events to those that a buffer carries.
 pub fn put(buffer: &mut gst::BufferRef, zones: &[Zone], events: &[ZoneEvent]) {
-    if !any(buffer) && gst::meta::CustomMeta::add(buffer, NAME).is_err() {
-        return;
-    }
-    let Ok(mut meta) = gst::meta::CustomMeta::from_mut_buffer(buffer, NAME) else { return };
-    let s = meta.mut_structure();
-    let mut extend = |name: &str, more: &mut dyn Iterator<Item = gst::Structure>| {
-        let all = s.get::<gst::ArrayRef>(name).map(|all| all.as_slice().to_vec());
-        let more = more.map(|structure| structure.to_send_value());
-        s.set(name, gst::Array::from_values(all.unwrap_or_default().into_iter().chain(more)));
-    };
-    extend("zones", &mut zones.iter().map(Zone::to_structure));
-    extend("events", &mut events.iter().map(|event| event.to_structure("event")));
+    list::extend(buffer, NAME, ZONES, zones.iter().map(Zone::to_structure));
+    list::extend(buffer, NAME, EVENTS, events.iter().map(|event| event.to_structure("event")));
 }
 
 /// Whether a buffer carries zones.
 pub fn any(buffer: &gst::BufferRef) -> bool {
-    gst::meta::CustomMeta::from_buffer(buffer, NAME).is_ok()
+    list::is_there(buffer, NAME)
 }
 
 /// The zones on a buffer and this frame's events, in the order in which they were put there; none where no zonecount
 /// was in the pipeline.
 pub fn zones(buffer: &gst::BufferRef) -> Option<(Vec<Zone>, Vec<ZoneEvent>)> {
-    let meta = gst::meta::CustomMeta::from_buffer(buffer, NAME).ok()?;
-    let array = |name| meta.structure().get::<gst::ArrayRef>(name);
-    let zones = array("zones").ok()?;
-    let events = array("events");
-    let zones = structures(&zones).filter_map(Zone::from_structure).collect();
-    let events = events.map_or_else(
-        |_| Vec::new(),
-        |events| structures(&events).filter_map(ZoneEvent::from_structure).collect(),
-    );
-    Some((zones, events))
+    let zones = list::read(buffer, NAME, ZONES, Zone::from_structure)?;
+    let events = list::read(buffer, NAME, EVENTS, ZoneEvent::from_structure);
+    Some((zones, events.unwrap_or_default()))
 }
 
 #[cfg(test)]

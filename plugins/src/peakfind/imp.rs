@@ -1,7 +1,6 @@
 use std::sync::{LazyLock, Mutex};
 
 use gst::glib;
-use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
@@ -11,9 +10,7 @@ use super::objects::Points;
 use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{
-    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
-};
+use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading};
 use crate::model::{Group, origins_reading};
 use crate::sync::lock;
 
@@ -47,11 +44,7 @@ impl ObjectImpl for PeakFind {
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        if pspec.name() == "stats" {
-            return self.stats().to_value();
-        }
-        let value = PROPERTIES.get(&lock(&self.settings), pspec);
-        value.unwrap_or_else(|| pspec.default_value().clone())
+        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
     }
 }
 

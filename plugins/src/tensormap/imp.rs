@@ -15,7 +15,7 @@ use super::settings::{Plan, Settings};
 use super::video::{self, Video};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
-    Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
 };
 use crate::memory::order;
 use crate::sync::lock;
@@ -106,11 +106,7 @@ impl ObjectImpl for TensorMap {
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        if pspec.name() == "stats" {
-            return self.stats().to_value();
-        }
-        let value = PROPERTIES.get(&lock(&self.settings), pspec);
-        value.unwrap_or_else(|| pspec.default_value().clone())
+        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
     }
 }
 

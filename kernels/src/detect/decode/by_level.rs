@@ -1,9 +1,13 @@
 //! Outputs of one meaning that a model has once for each stride: the number of their rows says which stride is whose.
 
+use crate::tensor::TensorView;
+
+use super::super::attached::{Extra, Meaning, Spot};
+use super::super::cuda::{At, Output};
 use super::super::grid::{Grid, Level};
-use super::super::offer::{Evidence, Offer, Plane};
-use super::super::{DecoderKind, DetectError};
-use super::matrix::{Shaped, misshapen};
+use super::super::offer::{Evidence, Fit, Offer, Plane};
+use super::super::{Activation, DecoderKind, DetectError};
+use super::matrix::{Matrix, Shaped, misshapen, read};
 
 /// The outputs, in any order; where a level has several, they are told apart by their order.
 #[derive(Clone, Debug)]
@@ -79,10 +83,101 @@ impl ByLevel {
         let wanted = format!("[1, Ns, {columns}], as many outputs for each Ns of {}", rows.join(", "));
         Err(misshapen(self.kind, wrong, wanted))
     }
+
+    /// That output, read.
+    pub fn matrix<'a>(
+        &self,
+        outputs: &[TensorView<'a>],
+        level: &Level,
+        number: usize,
+    ) -> Result<Matrix<'a>, DetectError> {
+        self.find(outputs, level, number).map(|i| read(&outputs[i], [level.cells, self.columns]))
+    }
+
+    /// Where that output begins on the device.
+    pub fn at<'a>(
+        &self,
+        outputs: &'a [Output<'a>],
+        level: &Level,
+        number: usize,
+    ) -> Result<At<'a>, DetectError> {
+        self.find(outputs, level, number).map(|i| At { tensor: &outputs[i], element: 0 })
+    }
+}
+
+/// The outputs of detectors of faces: scores, boxes and, in most models, landmarks of each anchor.
+#[derive(Clone, Debug)]
+pub struct Faces {
+    pub scores: ByLevel,
+    pub boxes: ByLevel,
+    pub landmarks: Option<ByLevel>,
+    pub grid: Grid,
+    /// What makes scores probabilities.
+    pub activation: Activation,
+}
+
+impl Faces {
+    /// As they are offered, on this grid, with so many scores of each anchor; none if they do not fit.
+    pub fn fit(kind: DecoderKind, offer: &Offer<'_>, grid: Grid, scores: usize) -> Option<Fit<Self>> {
+        if offer.hints.classes.is_some_and(|classes| classes != 1) {
+            return None;
+        }
+        let (scores, first) = ByLevel::new(kind, &of_columns(offer, 1), 1, &grid, scores)?;
+        let (boxes, second) = ByLevel::new(kind, &of_columns(offer, 4), 4, &grid, 1)?;
+        let (landmarks, third) = match &landmarks(offer)?[..] {
+            [] => (None, Evidence::Exact),
+            planes @ [first, ..] => {
+                let (landmarks, evidence) = ByLevel::new(kind, planes, first.columns?, &grid, 1)?;
+                (Some(landmarks), evidence)
+            }
+        };
+        let reads = scores.count() + boxes.count() + landmarks.as_ref().map_or(0, ByLevel::count);
+        let activation = offer.hints.activation.unwrap_or(Activation::None);
+        let plan = Self { scores, boxes, landmarks, grid, activation };
+        let evidence = first.min(second).min(third);
+        Some(Fit { evidence, plan, classes: Some(1), reads, far_fetched: false })
+    }
+
+    /// Keypoints of each object.
+    pub fn points(&self) -> usize {
+        self.landmarks.as_ref().map_or(0, |landmarks| landmarks.columns() / 2)
+    }
+
+    /// Where the landmarks are, which are counted in cells from the corner of their anchor's.
+    pub fn extra<T: Shaped>(&self, outputs: &[T]) -> Result<Option<Extra>, DetectError> {
+        let Some(landmarks) = &self.landmarks else { return Ok(None) };
+        for level in &self.grid.levels {
+            landmarks.find(outputs, level, 0)?;
+        }
+        let (columns, meaning) = (landmarks.columns(), Meaning::Around(self.points()));
+        Ok(Some(Extra { output: landmarks.first(), element: 0, step: columns, value_step: 1, meaning }))
+    }
+
+    /// Where those of one anchor are.
+    pub fn spot(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Spot> {
+        let (landmarks, level) = (self.landmarks.as_ref()?, self.grid.level_of(anchor)?);
+        let output = landmarks.find(outputs, level, 0).ok()?;
+        let cell = anchor - level.first;
+        let unit = [level.stride as f32; 2];
+        Some(Spot { output, element: cell * landmarks.columns(), center: corner(level, cell), unit })
+    }
+}
+
+/// Where a cell has its corner, in tensor pixels, which is what its anchors are counted from.
+pub fn corner(level: &Level, anchor: usize) -> [f32; 2] {
+    let (column, row) = level.position(anchor);
+    [column * level.stride as f32, row * level.stride as f32]
+}
+
+/// How errors call the outputs of landmarks, and whether there must be some: `" and"`, `"2 * K"`.
+pub fn landmark_terms(offer: &Offer<'_>) -> [String; 2] {
+    let must = if offer.hints.keypoints.is_none() { " and, if there are landmarks," } else { " and" };
+    let columns = offer.hints.keypoints.map_or_else(|| "2 * K".into(), |k| (2 * k).to_string());
+    [must.into(), columns]
 }
 
 /// The planes of so many columns.
-pub fn of_columns(offer: &Offer<'_>, columns: usize) -> Vec<Plane> {
+fn of_columns(offer: &Offer<'_>, columns: usize) -> Vec<Plane> {
     offer.planes.iter().copied().filter(|plane| plane.columns == Some(columns)).collect()
 }
 

@@ -132,8 +132,8 @@ impl Plan {
             Self::YoloObb(plan) => plan.head.rotated_box(outputs).map(Some),
             Self::Queries(plan) => Ok(plan.extra()),
             Self::Centers(plan) => plan.extra(outputs),
-            Self::Scrfd(plan) => plan.extra(outputs),
-            Self::Yunet(plan) => plan.extra(outputs),
+            Self::Scrfd(plan) => plan.faces.extra(outputs),
+            Self::Yunet(plan) => plan.faces.extra(outputs),
             Self::Priors(plan) => plan.extra(outputs),
             _ => Ok(None),
         }
@@ -150,8 +150,8 @@ impl Plan {
     /// Where one detection's keypoints are, where they are counted from its anchor.
     pub fn spot(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Spot> {
         match self {
-            Self::Scrfd(plan) => plan.spot(outputs, anchor),
-            Self::Yunet(plan) => plan.spot(outputs, anchor),
+            Self::Scrfd(plan) => plan.faces.spot(outputs, anchor),
+            Self::Yunet(plan) => plan.faces.spot(outputs, anchor),
             Self::Priors(plan) => plan.spot(anchor),
             _ => None,
         }
@@ -163,8 +163,8 @@ impl Plan {
             Self::Detections(plan) => plan.points(),
             Self::YoloPose(plan) => plan.points(),
             Self::Centers(plan) => plan.points(),
-            Self::Scrfd(plan) => plan.points(),
-            Self::Yunet(plan) => plan.points(),
+            Self::Scrfd(plan) => plan.faces.points(),
+            Self::Yunet(plan) => plan.faces.points(),
             Self::Priors(plan) => plan.points(),
             _ => 0,
         }
@@ -233,9 +233,9 @@ impl Plan {
             Self::YoloSeg(plan) => plan.head.scores(),
             Self::YoloObb(plan) => plan.head.scores(),
             Self::Centers(plan) => Scores::of(plan.activation()),
-            Self::Scrfd(plan) => Scores::of(plan.activation()),
+            Self::Scrfd(plan) => Scores::of(plan.faces.activation),
             // The root of a product of two is between them.
-            Self::Yunet(plan) => Scores::of(plan.activation()),
+            Self::Yunet(plan) => Scores::of(plan.faces.activation),
             Self::Priors(plan) => plan.scores(),
             Self::YoloAnchors(plan) => Scores::with_objectness(plan.activation()),
         }

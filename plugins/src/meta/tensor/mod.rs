@@ -32,9 +32,7 @@ pub const NAME: &str = "GstCudaInferTensorMeta";
 
 /// Registers the meta; called once, when the plugin loads.
 pub fn register() {
-    if !gst::meta::CustomMeta::is_registered(NAME) {
-        gst::meta::CustomMeta::register_simple(NAME);
-    }
+    super::list::register(NAME);
 }
 
 /// One tensor: description and data.
