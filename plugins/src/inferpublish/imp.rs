@@ -14,7 +14,7 @@ use crate::meta::object::objects;
 use crate::meta::zone;
 use crate::nick::nick;
 use crate::publish::sink::FileSink;
-use crate::publish::{Drained, FrameRecord, ObjectRecord, Queue, SCHEMA, Tally};
+use crate::publish::{Drained, FrameRecord, Message, ObjectRecord, Queue, SCHEMA, Tally};
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
 use crate::{caps, stats};
@@ -28,6 +28,27 @@ struct State {
     size: (u32, u32),
     /// Records whose loss has been warned of, of those that the queue has dropped.
     told: u64,
+    /// The messages that have been made.
+    ids: Ids,
+}
+
+/// Names messages: a word of this start of the element, which no other has, and how many there were before.
+#[derive(Default)]
+struct Ids {
+    start: String,
+    made: u64,
+}
+
+impl Ids {
+    fn new() -> Self {
+        Self { start: glib::uuid_string_random().to_string(), made: 0 }
+    }
+
+    fn next(&mut self) -> String {
+        let id = format!("{}-{}", self.start, self.made);
+        self.made += 1;
+        id
+    }
 }
 
 /// How many frames a stream has had, which is the number of the next.
@@ -99,14 +120,14 @@ impl InferPublish {
         )
     }
 
-    /// The frame that comes now, as it is written, and how many objects it has. Its number is counted when it has been taken over.
-    fn record(&self, buffer: &gst::BufferRef) -> Result<(Vec<u8>, usize), gst::FlowError> {
+    /// The message about the frame that comes now, and how many objects it has. Its number is counted when it has been taken over.
+    fn record(&self, buffer: &gst::BufferRef) -> Result<(Message, usize), gst::FlowError> {
         let (stream_ids, embeddings) = {
             let settings = lock(&self.settings);
             (settings.stream_ids, settings.embeddings)
         };
-        let state = lock(&self.state);
-        let state = state.as_ref().ok_or(gst::FlowError::Flushing)?;
+        let mut state = lock(&self.state);
+        let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
         let record = FrameRecord {
             schema: SCHEMA,
             stream: state.frames.id().filter(|_| stream_ids),
@@ -118,7 +139,8 @@ impl InferPublish {
             zones: zone::zones(buffer).map(Into::into),
         };
         let objects = record.objects.len();
-        record.encode().map(|json| (json, objects)).map_err(|_| gst::FlowError::Error)
+        let payload = record.encode().map_err(|_| gst::FlowError::Error)?;
+        Ok((Message { topic: String::new(), id: state.ids.next(), payload }, objects))
     }
 
     /// Warns of the first record that the queue drops.
@@ -261,7 +283,7 @@ impl BaseTransformImpl for InferPublish {
             )
         })?;
         *lock(&self.queue) = Some(Arc::new(queue));
-        *lock(&self.state) = Some(State::default());
+        *lock(&self.state) = Some(State { ids: Ids::new(), ..State::default() });
         Ok(())
     }
 
@@ -315,13 +337,13 @@ impl BaseTransformImpl for InferPublish {
     }
 
     fn transform_ip_passthrough(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let (record, objects) = {
+        let (message, objects) = {
             let _frame = stats::frame(&*self.obj(), &self.counters);
             self.record(buffer)?
         };
         // No lock is held while the frame waits for room.
         let queue = self.queue().ok_or(gst::FlowError::Flushing)?;
-        let dropped = queue.push(record)?;
+        let dropped = queue.push(message)?;
         self.objects.add_size(objects);
         let first = lock(&self.state).as_mut().is_some_and(|state| {
             state.frames.current_mut().0 += 1;

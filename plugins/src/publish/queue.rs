@@ -1,4 +1,4 @@
-//! The queue of records and the thread that writes them to their destination. Frames wait only if the queue is full.
+//! The queue of messages, a record each, and the thread that writes them to their destination. Frames wait only if the queue is full.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use cudainfer_kernels::device::Counter;
 use gst::glib;
 
+use super::message::Message;
 use super::sink::Sink;
 use crate::sync::lock;
 
@@ -83,7 +84,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct State {
-    waiting: VecDeque<Vec<u8>>,
+    waiting: VecDeque<Message>,
     /// Records that the thread has taken out and that have not been accepted.
     taken: usize,
     /// When the destination last had nothing to accept, or accepted something.
@@ -147,12 +148,12 @@ impl Queue {
         Ok(Self { shared, size: size.max(1), leaky, thread })
     }
 
-    /// Takes a record in. Returns whether one was dropped for it, or it itself.
+    /// Takes a message in. Returns whether one was dropped for it, or it itself.
     ///
     /// # Errors
-    /// `Flushing`, where that begins while the queue is full; `Error`, where the sink has failed. Then the record has not been
+    /// `Flushing`, where that begins while the queue is full; `Error`, where the sink has failed. Then the message has not been
     /// taken in.
-    pub fn push(&self, record: Vec<u8>) -> Result<bool, gst::FlowError> {
+    pub fn push(&self, message: Message) -> Result<bool, gst::FlowError> {
         let Shared { tally, .. } = &*self.shared;
         let mut state = lock(&self.shared.state);
         let mut dropped = false;
@@ -181,7 +182,7 @@ impl Queue {
         if state.left() == 0 {
             state.moved = Instant::now();
         }
-        state.waiting.push_back(record);
+        state.waiting.push_back(message);
         self.shared.changed.notify_all();
         Ok(dropped)
     }
@@ -285,7 +286,7 @@ impl Shared {
     }
 
     /// Waits for records and takes some out. Returns whether there are any to be written.
-    fn take(&self, batch: &mut Vec<Vec<u8>>) -> bool {
+    fn take(&self, batch: &mut Vec<Message>) -> bool {
         batch.clear();
         let mut state = lock(&self.state);
         while state.waiting.is_empty() && !state.closing && !state.abandoned {

@@ -8,7 +8,7 @@ const LONG: Duration = Duration::from_secs(20);
 /// A destination that accepts so many records, as the test says, one number a call.
 struct Told {
     calls: Receiver<io::Result<usize>>,
-    seen: Arc<Mutex<Vec<Vec<u8>>>>,
+    seen: Arc<Mutex<Vec<u8>>>,
     closed: Option<bool>,
 }
 
@@ -17,11 +17,11 @@ impl Sink for Told {
         Ok(self.closed != Some(true))
     }
 
-    fn write(&mut self, records: &[Vec<u8>]) -> io::Result<usize> {
+    fn write(&mut self, messages: &[Message]) -> io::Result<usize> {
         match self.calls.try_recv() {
             Ok(count) => {
-                let count = count?.min(records.len());
-                lock(&self.seen).extend(records[..count].iter().cloned());
+                let count = count?.min(messages.len());
+                lock(&self.seen).extend(messages[..count].iter().map(|message| message.payload[0]));
                 Ok(count)
             }
             Err(_) => {
@@ -32,10 +32,14 @@ impl Sink for Told {
     }
 }
 
+fn message(number: u8) -> Message {
+    Message { topic: String::new(), id: number.to_string(), payload: vec![number] }
+}
+
 struct Set {
     queue: Arc<Queue>,
     tell: Sender<io::Result<usize>>,
-    seen: Arc<Mutex<Vec<Vec<u8>>>>,
+    seen: Arc<Mutex<Vec<u8>>>,
     tally: Arc<Tally>,
     failure: Receiver<io::Error>,
 }
@@ -55,7 +59,7 @@ fn set_up(size: usize, leaky: Leaky, patience: Duration, closed: Option<bool>) -
 impl Set {
     /// Waits until the thread has taken the first record out and holds it.
     fn hold_first(&self) {
-        assert_eq!(self.queue.push(vec![0]), Ok(false));
+        assert_eq!(self.queue.push(message(0)), Ok(false));
         let mut state = lock(&self.queue.shared.state);
         while state.taken == 0 {
             state = self.queue.shared.wait(state, Some(LONG));
@@ -67,7 +71,7 @@ impl Set {
     }
 
     fn seen(&self) -> Vec<u8> {
-        lock(&self.seen).iter().map(|record| record[0]).collect()
+        lock(&self.seen).clone()
     }
 }
 
@@ -78,7 +82,7 @@ fn records_keep_their_order_however_few_are_accepted_at_once() {
         set.tell.send(Ok(count)).unwrap();
     }
     for record in 0..200 {
-        assert_eq!(set.queue.push(vec![record]), Ok(false));
+        assert_eq!(set.queue.push(message(record)), Ok(false));
     }
     for _ in 0..200 {
         set.tell.send(Ok(7)).unwrap();
@@ -99,7 +103,8 @@ fn a_full_queue_waits_and_loses_nothing_unless_told_to() {
         let set = set(2, leaky, LONG);
         set.hold_first();
         let queue = Arc::clone(&set.queue);
-        let pushing = std::thread::spawn(move || (1..=5).filter(|n| queue.push(vec![*n]).unwrap()).count());
+        let pushing =
+            std::thread::spawn(move || (1..=5).filter(|n| queue.push(message(*n)).unwrap()).count());
         if leaky == Leaky::No {
             let mut state = lock(&set.queue.shared.state);
             while state.waiting.len() < 2 {
@@ -126,9 +131,9 @@ fn a_full_queue_waits_and_loses_nothing_unless_told_to() {
 fn a_flush_ends_waiting_and_drops_nothing_that_was_taken_in() {
     let set = set(1, Leaky::No, LONG);
     set.hold_first();
-    assert_eq!(set.queue.push(vec![1]), Ok(false));
+    assert_eq!(set.queue.push(message(1)), Ok(false));
     let queue = Arc::clone(&set.queue);
-    let pushing = std::thread::spawn(move || queue.push(vec![2]));
+    let pushing = std::thread::spawn(move || queue.push(message(2)));
     set.queue.set_flushing(true);
     assert_eq!(pushing.join().unwrap(), Err(gst::FlowError::Flushing));
     assert_eq!(set.queue.drain(), Drained::Interrupted);
@@ -137,7 +142,7 @@ fn a_flush_ends_waiting_and_drops_nothing_that_was_taken_in() {
         set.tell.send(Ok(1)).unwrap();
     }
     assert_eq!(set.queue.drain(), Drained::Done);
-    assert_eq!(set.queue.push(vec![3]), Ok(false));
+    assert_eq!(set.queue.push(message(3)), Ok(false));
     assert_eq!(set.queue.close(), 0, "what is left is written");
     assert_eq!(set.seen(), [0, 1, 3]);
 }
@@ -148,7 +153,7 @@ fn a_destination_that_accepts_nothing_is_given_up_and_what_is_lost_is_counted() 
     for closed in [None, Some(true)] {
         let set = set_up(10, Leaky::No, Duration::from_millis(30), closed);
         for record in 0..3 {
-            set.queue.push(vec![record]).unwrap();
+            set.queue.push(message(record)).unwrap();
         }
         assert_eq!(set.queue.drain(), Drained::Stalled(3));
         assert_eq!(set.queue.close(), 3);
@@ -163,13 +168,13 @@ fn a_destination_that_accepts_nothing_is_given_up_and_what_is_lost_is_counted() 
 fn a_failure_is_told_before_anybody_is_refused_and_counts_all_that_is_lost() {
     let set = set(10, Leaky::No, LONG);
     for record in 0..3 {
-        set.queue.push(vec![record]).unwrap();
+        set.queue.push(message(record)).unwrap();
     }
     set.tell.send(Ok(1)).unwrap();
     set.tell.send(Err(io::ErrorKind::StorageFull.into())).unwrap();
     assert_eq!(set.queue.drain(), Drained::Interrupted);
     assert_eq!(set.failure.try_recv().unwrap().kind(), io::ErrorKind::StorageFull);
-    assert_eq!(set.queue.push(vec![3]), Err(gst::FlowError::Error));
+    assert_eq!(set.queue.push(message(3)), Err(gst::FlowError::Error));
     assert_eq!(set.queue.close(), 0, "they have been counted");
     assert_eq!(set.counts(), [1, 3, 0]);
 }
@@ -201,7 +206,7 @@ fn the_thread_itself_can_close_the_queue() {
     });
     let started = Arc::new(started.unwrap());
     *lock(&queue) = Some(Arc::clone(&started));
-    started.push(vec![0]).unwrap();
+    started.push(message(0)).unwrap();
     tell.send(Err(io::ErrorKind::Other.into())).unwrap();
     assert_eq!(wait.recv_timeout(Duration::from_secs(5)), Ok(1));
 }

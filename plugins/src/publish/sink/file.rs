@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
 use super::{CALL_LIMIT_MS, Sink};
+use crate::publish::Message;
 
 /// The location that means the standard output.
 pub(crate) const STDOUT: &str = "-";
@@ -68,15 +69,15 @@ impl Sink for FileSink {
         Ok(true)
     }
 
-    fn write(&mut self, records: &[Vec<u8>]) -> io::Result<usize> {
+    fn write(&mut self, messages: &[Message]) -> io::Result<usize> {
         let Some(Target { file, waits, most_bytes }) = &mut self.target else { return Ok(0) };
         if *waits && !has_room(file)? {
             return Ok(0);
         }
-        match file.write_vectored(&slices(records, self.begun, *most_bytes)) {
-            Ok(0) if !records.is_empty() => Err(ErrorKind::WriteZero.into()),
+        match file.write_vectored(&slices(messages, self.begun, *most_bytes)) {
+            Ok(0) if !messages.is_empty() => Err(ErrorKind::WriteZero.into()),
             Ok(written) => {
-                let (accepted, begun) = progress(records, self.begun + written);
+                let (accepted, begun) = progress(messages, self.begun + written);
                 self.begun = begun;
                 Ok(accepted)
             }
@@ -103,10 +104,10 @@ fn has_room(file: &File) -> io::Result<bool> {
 }
 
 /// The records and their newlines behind the first `begun` bytes, at most `most_bytes`.
-fn slices(records: &[Vec<u8>], begun: usize, most_bytes: usize) -> Vec<IoSlice<'_>> {
+fn slices(messages: &[Message], begun: usize, most_bytes: usize) -> Vec<IoSlice<'_>> {
     let (mut skip, mut room) = (begun, most_bytes);
     let mut slices = Vec::new();
-    for part in records.iter().flat_map(|record| [record.as_slice(), b"\n"]) {
+    for part in messages.iter().flat_map(|message| [message.payload.as_slice(), b"\n"]) {
         let rest = part.get(skip..).unwrap_or_default();
         skip -= skip.min(part.len());
         let rest = rest.get(..room.min(rest.len())).unwrap_or_default();
@@ -122,10 +123,10 @@ fn slices(records: &[Vec<u8>], begun: usize, most_bytes: usize) -> Vec<IoSlice<'
 }
 
 /// How many records have been written as a whole when `bytes` have been, and how many bytes of the next.
-fn progress(records: &[Vec<u8>], mut bytes: usize) -> (usize, usize) {
-    let whole = records.iter().take_while(|record| {
-        let fits = bytes > record.len();
-        bytes -= if fits { record.len() + 1 } else { 0 };
+fn progress(messages: &[Message], mut bytes: usize) -> (usize, usize) {
+    let whole = messages.iter().take_while(|Message { payload, .. }| {
+        let fits = bytes > payload.len();
+        bytes -= if fits { payload.len() + 1 } else { 0 };
         fits
     });
     (whole.count(), bytes)
@@ -152,13 +153,17 @@ mod tests {
         path
     }
 
-    fn records(of: &[&str]) -> Vec<Vec<u8>> {
-        of.iter().map(|text| text.as_bytes().to_vec()).collect()
+    fn message(payload: Vec<u8>) -> Message {
+        Message { topic: String::new(), id: String::new(), payload }
+    }
+
+    fn messages(of: &[&str]) -> Vec<Message> {
+        of.iter().map(|text| message(text.as_bytes().to_vec())).collect()
     }
 
     #[test]
     fn what_is_left_of_a_write_begins_where_it_ended() {
-        let all = records(&["abc", "", "de"]);
+        let all = messages(&["abc", "", "de"]);
         let text = b"abc\n\nde\n";
         for done in 0..=text.len() {
             let (accepted, begun) = progress(&all, done);
@@ -178,7 +183,7 @@ mod tests {
         std::fs::write(&path, "what was there before, which is longer").unwrap();
         let mut sink = FileSink::new(&path);
         assert!(sink.open().unwrap());
-        assert_eq!(sink.write(&records(&["one", "two"])).unwrap(), 2);
+        assert_eq!(sink.write(&messages(&["one", "two"])).unwrap(), 2);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n", "at once, without a flush");
         std::fs::remove_file(path).unwrap();
     }
@@ -192,7 +197,7 @@ mod tests {
         let mut reader = OpenOptions::new().read(true).custom_flags(nonblock).open(&path).unwrap();
         assert!(sink.open().unwrap());
         // More than a pipe holds, in records of which none fits as a whole at the end.
-        let all: Vec<Vec<u8>> = (0..40u8).map(|i| vec![b'a' + i % 26; 5000]).collect();
+        let all: Vec<_> = (0..40u8).map(|i| message(vec![b'a' + i % 26; 5000])).collect();
         let (mut accepted, mut read) = (0, Vec::new());
         let mut full = false;
         while accepted < all.len() {
@@ -209,7 +214,7 @@ mod tests {
         drop(sink);
         reader.read_to_end(&mut read).unwrap();
         let lines: Vec<&[u8]> = read.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
-        assert_eq!(lines, all);
+        assert_eq!(lines, all.iter().map(|message| message.payload.as_slice()).collect::<Vec<_>>());
         std::fs::remove_file(path).unwrap();
     }
 
@@ -219,14 +224,14 @@ mod tests {
         assert!(FileSink::new(&std::env::temp_dir()).open().is_err());
         let mut full = FileSink::new(Path::new("/dev/full"));
         assert!(full.open().unwrap());
-        assert_eq!(full.write(&records(&["one"])).unwrap_err().kind(), ErrorKind::StorageFull);
+        assert_eq!(full.write(&messages(&["one"])).unwrap_err().kind(), ErrorKind::StorageFull);
         let path = fifo("gone");
         let nonblock = OFlags::NONBLOCK.bits() as i32;
         let reader = OpenOptions::new().read(true).custom_flags(nonblock).open(&path).unwrap();
         let mut sink = FileSink::new(&path);
         assert!(sink.open().unwrap());
         drop(reader);
-        assert_eq!(sink.write(&records(&["one"])).unwrap_err().kind(), ErrorKind::BrokenPipe);
+        assert_eq!(sink.write(&messages(&["one"])).unwrap_err().kind(), ErrorKind::BrokenPipe);
         std::fs::remove_file(path).unwrap();
     }
 }

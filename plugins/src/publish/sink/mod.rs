@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::message::Message;
+
 mod file;
 
 pub(crate) use file::{FileSink, STDOUT};
@@ -22,12 +24,12 @@ pub(crate) trait Sink: Send {
     /// Why it cannot be opened, however long one waits.
     fn open(&mut self) -> io::Result<bool>;
 
-    /// Writes records, each a JSON object without a newline. Returns how many of them, from the first, have been accepted: none
-    /// where the destination is busy. The others are offered again, from the first that has not been accepted on.
+    /// Writes messages. Returns how many of them, from the first, have been accepted: none where the destination is busy. The
+    /// others are offered again, from the first that has not been accepted on.
     ///
     /// # Errors
     /// Why it can write no more.
-    fn write(&mut self, records: &[Vec<u8>]) -> io::Result<usize>;
+    fn write(&mut self, messages: &[Message]) -> io::Result<usize>;
 }
 
 /// How long a call may take, in ms.
