@@ -47,6 +47,7 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     // The whole batch, in one piece, as what trtinfer takes for one frame.
     let tensors = gstcudainfer::inference::FrameTensors {
         image: TensorDesc::fixed(&desc.name, desc.ty, &dims),
+        batched: true,
         given: desc.ty,
         constants: Vec::new(),
         outputs: fixed(&engine.outputs, open),

@@ -32,6 +32,7 @@ fn results(engine: &Engine) -> Vec<Vec<u8>> {
     let data = gst::Buffer::from_slice(values.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>());
     let tensors = FrameTensors {
         image: TensorDesc::fixed(&image.name, image.ty, &dims),
+        batched: true,
         given: image.ty,
         constants: Vec::new(),
         outputs: engine.outputs.clone(),

@@ -51,6 +51,7 @@ fn expected() -> Vec<Listed> {
 fn every_librarys_lists_become_the_same_objects() {
     for name in [
         "lists-torchvision",
+        "lists-unbatched",
         "lists-rtdetr",
         "lists-mmdeploy",
         "lists-tensorflow",

@@ -45,6 +45,8 @@ fn the_tensor_that_reaches_the_model_is_the_kernels_of_that_frame() {
         ("identity-f32-nhwc", Params { layout: Layout::Nhwc, ..plain.clone() }),
         ("identity-u8-nhwc", Params { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() }),
         ("identity-i8", Params { ty: TensorType::Int8, quant_scale: 2.0, zero_point: -100, ..whole.clone() }),
+        ("identity-unbatched", plain.clone()),
+        ("identity-unbatched-nhwc", Params { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() }),
         ("identity-gray", Params { channels: ChannelOrder::Gray, ..plain }),
         (
             "identity-stretch-bgr",

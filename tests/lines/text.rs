@@ -83,7 +83,7 @@ fn share(others: &[f64]) -> f64 {
 fn a_line_is_read_by_the_characters_that_the_models_file_names_or_its_sidecar() {
     // A colour has the logits 2, 8, -4, -4, -8, and white 2, 0, 0, 0, 8: four letters and a space are kept.
     let confidence = (4.0 * share(&[2.0, -4.0, -4.0, -8.0]) + share(&[2.0, 0.0, 0.0, 0.0])) / 5.0;
-    for name in ["reader", "reader-sidecar"] {
+    for name in ["reader", "reader-sidecar", "reader-steps-first"] {
         let elements = format!("fusedpreproc ! trtinfer model={} ! classify", model(name));
         let found = run(LINE, &elements, frame(LINE, &[], stripes("-RR-RG BB--")));
         let [whole] = &found[..] else { panic!("{found:?}") };

@@ -83,6 +83,8 @@ def identities() -> None:
         ("identity-u8-nhwc", U8, [1, 16, 24, 3], ""),
         ("identity-i8", I8, [1, 3, 16, 24], "[input]\nscale = 1.0\nquant-scale = 2.0\nzero-point = -100\n"),
         ("identity-gray", F32, [1, 1, 16, 24], ""),
+        ("identity-unbatched", F32, [3, 16, 24], ""),
+        ("identity-unbatched-nhwc", U8, ["height", "width", 3], "[input]\nwidth = 24\nheight = 16\n"),
         ("identity-1x1", F32, [1, 3, 1, 1], ""),
         ("identity-dynamic", F32, [1, 3, "height", "width"], ""),
         (
@@ -92,7 +94,7 @@ def identities() -> None:
             '[input]\nchannels = "bgr"\nscale = 1.0\nmean = [10.0, 20.0, 30.0]\nstd = [2.0, 4.0, 8.0]\nresize = "stretch"\n',
         ),
         # What trtinfer cannot feed.
-        ("rank3", F32, [3, 16, 24], ""),
+        ("rank5", F32, [1, 1, 3, 16, 24], ""),
         ("channels5", F32, [1, 5, 16, 24], ""),
         ("double", TensorProto.DOUBLE, [1, 3, 16, 24], ""),
         # Larger than any picture in caps.
@@ -549,12 +551,14 @@ def lists() -> None:
         graph.nothing()
         return graph
 
-    # torchvision: labels count from 1.
-    graph = start()
-    fixed(graph, "boxes", LISTED)
-    fixed(graph, "labels", LISTED_CLASSES + 1, I64)
-    fixed(graph, "scores", LISTED_SCORES)
-    graph.save("lists-torchvision", labels + 'background = "first"\n')
+    # torchvision: labels count from 1. Exported as its documentation does, it takes a list of images without a batch.
+    for name, dims in [("lists-torchvision", [1, 3, 64, 64]), ("lists-unbatched", [3, 64, 64])]:
+        graph = Graph(F32, dims)
+        graph.nothing()
+        fixed(graph, "boxes", LISTED)
+        fixed(graph, "labels", LISTED_CLASSES + 1, I64)
+        fixed(graph, "scores", LISTED_SCORES)
+        graph.save(name, labels + 'background = "first"\n')
 
     # The same with a mask in each box, as Mask R-CNN writes them: growing to the right, and growing upwards. Between the two
     # is a box that is nothing.
@@ -824,6 +828,15 @@ def text() -> None:
         graph.node("Softmax", ["logits"], "text", axis=2)
         graph.output("text", F32, ["batch", "steps", 5])
         graph.save(name, sidecar, {"character": "R\nG\nB"} if name == "reader" else None)
+    # As recurrent layers of PyTorch have it: the steps first, then the only line.
+    graph = Graph(F32, [1, 3, 48, 320])
+    graph.node("AveragePool", ["images"], "mean", kernel_shape=[48, 8], strides=[48, 8])
+    graph.node("Squeeze", ["mean", graph.constant("rows", np.array([2], np.int64))], "columns")
+    graph.node("Transpose", ["columns"], "steps", perm=[2, 0, 1])
+    graph.node("MatMul", ["steps", graph.constant("weights", weights)], "products")
+    graph.node("Add", ["products", graph.constant("bias", np.array([2, 0, 0, 0, -4], np.float32))], "text")
+    graph.output("text", F32, [40, 1, 5])
+    graph.save("reader-steps-first", labels["reader-sidecar"])
 
 
 def class_maps() -> None:

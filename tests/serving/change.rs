@@ -228,7 +228,7 @@ fn labels_and_sidecars_that_cannot_be_read_leave_the_old_model_running() {
         (model("detector-retrained"), "/nowhere/labels.txt", "/nowhere/labels.txt"),
         (model("truncated"), "", "cut off"),
         (model("empty"), "", "cut off"),
-        (model("rank3"), "", "3 dimensions"),
+        (model("rank5"), "", "5 dimensions"),
         (model("enormous"), "", "16384x16384"),
         ("/tmp".to_owned(), "", "/tmp"),
     ] {

@@ -31,7 +31,7 @@ fn a_file_that_is_no_model_or_only_half_of_one_is_told_apart_from_a_model() {
 #[test]
 fn a_model_whose_input_takes_no_picture_says_what_would_serve() {
     for (name, parts) in [
-        ("rank3", ["3 dimensions", "[N,C,H,W] or [N,H,W,C]"]),
+        ("rank5", ["5 dimensions", "[N,C,H,W] or [N,H,W,C]"]),
         ("channels5", ["5 channels", "must have 1 or 3"]),
         ("double", ["none of its inputs takes an image", "float32, float16, uint8, int8 or int32"]),
         ("two-images", ["several could take the image", "[input] name ="]),

@@ -2,7 +2,7 @@
 //! section 3.2).
 //!
 //! The scores are a tensor `[N, T, C]` of float32 or float16: N pictures of lines, T steps from left to right, C symbols, the
-//! first of which is the blank. Each step gives its surest symbol, the first of equals; a symbol that is that of the step
+//! first of which is the blank. A recogniser that ends in a recurrent network may give `[T, 1, C]`, of one line. Each step gives its surest symbol, the first of equals; a symbol that is that of the step
 //! before is the same one, and a blank is none: `--HH-EE-L-LL-O-` is HELLO. The confidence of the line is the mean of those of
 //! the steps whose symbols are kept, as in PP-OCR's `CTCLabelDecode`. A step whose scores are all NaN or infinite is a blank.
 //!
@@ -26,8 +26,8 @@ pub const BLANK: u32 = 0;
 pub enum TextError {
     /// An output that is not a row of scores for each step.
     #[error(
-        "'{0}' are no scores of characters, which are [1,T,C] in float32 or float16: T steps from left to right, C characters. \
-         Set output to the one that has them"
+        "'{0}' are no scores of characters, which are [1,T,C] or [T,1,C] in float32 or float16: T steps from left to right, C \
+         characters. Set output to the one that has them"
     )]
     Scores(String),
     /// Scores that are not what was announced.
@@ -73,18 +73,27 @@ impl Line {
 #[derive(Debug)]
 struct Announced {
     output: TensorDesc,
+    /// `[T, 1, C]`, where others have the lines first.
+    steps_first: bool,
     params: Params,
 }
 
 impl Announced {
     fn new(output: &TensorDesc, activation: Activation) -> Result<Self, TextError> {
         let float = matches!(output.ty, TensorType::Float32 | TensorType::Float16);
-        let lines = matches!(output.dims[..], [None | Some(1), steps, symbols] if steps != Some(0) && symbols != Some(0));
-        if !(float && lines) {
+        // Where one of two dimensions is 1, the other one has the steps; of `[1, 1, C]` either may be.
+        let steps_first = match output.dims[..] {
+            [_, Some(0), _] | [_, _, Some(0)] => None,
+            [Some(1), ..] => Some(false),
+            [_, Some(1), _] | [Some(2..), None, _] => Some(true),
+            [None, ..] => Some(false),
+            _ => None,
+        };
+        let Some(steps_first) = steps_first.filter(|_| float && output.dims.len() == 3) else {
             return Err(TextError::Scores(output.to_string()));
-        }
+        };
         let params = Params { activation, top_k: 1, threshold: f32::NEG_INFINITY };
-        Ok(Self { output: output.clone(), params })
+        Ok(Self { output: output.clone(), steps_first, params })
     }
 
     /// A step's scores, as a classifier knows them.
@@ -95,13 +104,18 @@ impl Announced {
 
     /// The lines, steps and symbols of scores that arrived.
     fn dims(&self, name: &str, ty: TensorType, dims: &[usize]) -> Result<[usize; 3], TextError> {
-        let Self { output, .. } = self;
+        let Self { output, steps_first, .. } = self;
         let fits = |got: usize, want: Option<usize>| got > 0 && want.is_none_or(|want| want == got);
         match (dims, &output.dims[..]) {
             (&[lines, steps, symbols], &[_, t, c])
-                if ty == output.ty && fits(steps, t) && fits(symbols, c) =>
+                if !steps_first && ty == output.ty && fits(steps, t) && fits(symbols, c) =>
             {
                 Ok([lines, steps, symbols])
+            }
+            (&[steps, 1, symbols], &[t, _, c])
+                if *steps_first && ty == output.ty && fits(steps, t) && fits(symbols, c) =>
+            {
+                Ok([1, steps, symbols])
             }
             _ => Err(TextError::Changed {
                 got: TensorDesc::fixed(name, ty, dims).to_string(),

@@ -80,6 +80,29 @@ fn half_precision_is_read() {
 }
 
 #[test]
+fn steps_may_come_first_of_one_line() {
+    let steps: Vec<_> = [1, 1, 0, 2].iter().map(|symbol| (*symbol, 0.75)).collect();
+    let data = floats(&scores(&steps, 4));
+    for (announced, dims, right) in [
+        ("x:float32:4x1x4", [4, 1, 4], true),
+        ("x:float32:?x1x4", [4, 1, 4], true),
+        ("x:float32:4x?x4", [4, 1, 4], true),
+        ("x:float32:?x?x4", [1, 4, 4], true),
+        // Two lines, or as many steps as were not announced.
+        ("x:float32:2x?x4", [2, 2, 4], false),
+        ("x:float32:5x1x4", [4, 1, 4], false),
+    ] {
+        let mut reader = Reader::new(&announced.parse().unwrap(), Activation::None).unwrap();
+        let view = TensorView::new("x", TensorType::Float32, &dims, &data).unwrap();
+        match reader.run(&view) {
+            Ok((line, _)) if right => assert_line(&line, &[1, 2], 0.75),
+            Err(TextError::Changed { .. }) if !right => {}
+            other => panic!("{announced}: {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn what_is_no_row_of_scores_for_each_step_is_refused_with_a_sentence() {
     for (text, right) in [
         ("x:float32:1x40x97", true),

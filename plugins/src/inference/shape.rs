@@ -20,6 +20,8 @@ const LARGEST: usize = 1 << 33;
 pub struct FrameTensors {
     /// The tensor that the model wants of each frame.
     pub image: TensorDesc,
+    /// Whether the model has the first dimension of `image`; without, it takes one frame at a time.
+    pub batched: bool,
     /// The type in which frames bring it; float32 and float16 are converted.
     pub given: TensorType,
     /// Inputs other than the image.
@@ -135,9 +137,9 @@ impl RunShape {
         self.given == self.image.ty
     }
 
-    /// The image's dimensions in a run of so many rows.
+    /// The image's dimensions in a run of so many rows, as the model has them.
     pub fn image_dims(&self, rows: usize) -> Vec<usize> {
-        batch_dims(&self.image, rows)
+        batch_dims(&self.image, rows).split_off(usize::from(!self.batched))
     }
 
     /// The other inputs of a run of so many rows.
@@ -259,6 +261,7 @@ mod tests {
         let desc = |name: &str, dims: &[usize]| TensorDesc::fixed(name, TensorType::UInt8, dims);
         let tensors = FrameTensors {
             image: desc("image", &[1, 3, 4, 4]),
+            batched: true,
             given: TensorType::UInt8,
             constants: vec![
                 Constant { desc: desc("size", &[1, 2]), dims: vec![1, 2], data: vec![4, 5], batched: true },
@@ -314,6 +317,12 @@ mod tests {
     #[test]
     fn a_model_with_a_fixed_batch_always_runs_all_of_it() {
         assert_eq!([1, 3, 8].map(|frames| shape(Some(8)).rows(frames)), [8, 8, 8]);
+    }
+
+    #[test]
+    fn a_model_without_batches_is_given_a_picture_alone() {
+        let alone = RunShape(FrameTensors { batched: false, ..shape(Some(1)).0 });
+        assert_eq!((alone.image_dims(1), alone.image_bytes()), (vec![3, 4, 4], 48));
     }
 
     #[test]

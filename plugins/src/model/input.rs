@@ -19,6 +19,8 @@ pub struct ImageInput {
     pub ty: TensorType,
     /// The order of its dimensions.
     pub layout: Layout,
+    /// Whether its first dimension is the batch; a picture alone is `[C,H,W]` or `[H,W,C]`.
+    pub batched: bool,
     /// Number of frames in a run; `None` if any number is possible.
     pub batch: Option<usize>,
     /// 1 or 3.
@@ -31,7 +33,7 @@ pub struct ImageInput {
 
 impl ImageInput {
     /// Finds the image among a model's inputs: the one that the sidecar names, else the only one of rank 4 with 1 or
-    /// 3 channels.
+    /// 3 channels, else the only one of rank 3.
     ///
     /// # Errors
     /// [`ModelError::Unfit`] lists the model's inputs and what is supported.
@@ -55,7 +57,9 @@ impl ImageInput {
                 .map_err(|why| wrong(format!("'{name}' takes no image: {why}. Correct name in the sidecar's [input], or export the model with another input")));
         }
         let images: Vec<_> = inputs.iter().filter_map(|d| Self::image(d, info).ok()).collect();
-        match images.as_slice() {
+        // Beside a batch of pictures, three dimensions are boxes or points.
+        let (batches, alone): (Vec<_>, Vec<_>) = images.into_iter().partition(|image| image.batched);
+        match if batches.is_empty() { &alone } else { &batches }.as_slice() {
             [one] => Ok(one.clone()),
             [] => {
                 let why = inputs.first().and_then(|d| Self::image(d, info).err()).unwrap_or_default();
@@ -72,11 +76,15 @@ impl ImageInput {
     }
 
     fn image(desc: &TensorDesc, info: &ModelInfo) -> Result<Self, String> {
-        let [batch, a, b, c] = desc.dims[..] else {
-            return Err(format!(
-                "it has {} dimensions, and an image has 4, [N,C,H,W] or [N,H,W,C]",
-                desc.dims.len()
-            ));
+        let (batched, batch, [a, b, c]) = match desc.dims[..] {
+            [batch, a, b, c] => (true, batch, [a, b, c]),
+            [a, b, c] => (false, Some(1), [a, b, c]),
+            _ => {
+                return Err(format!(
+                    "it has {} dimensions, and an image has 4, [N,C,H,W] or [N,H,W,C], or 3, [C,H,W] or [H,W,C]",
+                    desc.dims.len()
+                ));
+            }
         };
         if batch == Some(0) {
             return Err("its batch is 0, and must be open, or 1 or more".into());
@@ -101,10 +109,10 @@ impl ImageInput {
             _ => Layout::Nchw,
         });
         let (channels, height, width) = if layout == Layout::Nchw { (a, b, c) } else { (c, a, b) };
-        if !serves(channels) {
+        if !serves(channels) || !batched && info.input.layout.is_none() && channels.is_none() {
             return Err(format!(
                 "it has {} channels as {}, and must have 1 or 3",
-                channels.unwrap_or(0),
+                channels.map_or_else(|| "any number of".to_owned(), |channels| channels.to_string()),
                 nick(layout)
             ));
         }
@@ -131,6 +139,7 @@ impl ImageInput {
             name: desc.name.clone(),
             ty: desc.ty,
             layout,
+            batched,
             batch,
             channels: channels.unwrap_or(if gray == Some(true) { 1 } else { 3 }),
             width,

@@ -256,6 +256,7 @@ mod tests {
     fn shape(size: usize) -> RunShape {
         let tensors = FrameTensors {
             image: TensorDesc::fixed("image", TensorType::UInt8, &[1, 3, size, size]),
+            batched: true,
             given: TensorType::UInt8,
             constants: Vec::new(),
             outputs: Vec::new(),

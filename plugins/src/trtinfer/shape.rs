@@ -53,6 +53,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
         .collect::<Result<_, _>>()?;
     let tensors = FrameTensors {
         image: TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &wanted.dims(width, height)),
+        batched: wanted.batched,
         given: given.unwrap_or(wanted.ty),
         constants,
         outputs: outputs(engine)?,

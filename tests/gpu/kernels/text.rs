@@ -15,6 +15,25 @@ fn scores(random: &mut Random, count: usize) -> Vec<f32> {
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn a_line_whose_steps_come_first_is_that_of_the_twin() {
+    let stream = stream();
+    let values = scores(&mut Random::new(8), 40 * 97);
+    let data: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let desc = TensorDesc::fixed("text", TensorType::Float32, &[40, 1, 97]);
+    let memory = upload(&stream, &data);
+    let tensor = DeviceTensor::new("text", TensorType::Float32, &[40, 1, 97], memory.slice()).unwrap();
+    let mut gpu = CudaReader::new(&desc, Activation::None, &stream).unwrap();
+    gpu.start(&stream, &tensor, 1).unwrap();
+    let view = TensorView::new("text", TensorType::Float32, &[40, 1, 97], &data).unwrap();
+    let (wanted, outcome) = Reader::new(&desc, Activation::None).unwrap().run(&view).unwrap();
+    assert!(!wanted.symbols.is_empty());
+    let found = gpu.finish(&stream).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((&found[0].0, found[0].1.non_finite), (&wanted, outcome.non_finite));
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn lines_of_a_batch_are_those_of_the_twin() {
     let stream = stream();
     let mut random = Random::new(7);

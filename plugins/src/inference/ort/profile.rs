@@ -38,7 +38,8 @@ fn dims(input: &TensorDesc, info: &ModelInfo, batch: usize) -> Option<Vec<usize>
         _ => [2, 3],
     };
     let told = |index: usize| match index {
-        0 => Some(batch),
+        // Three dimensions are an image without a batch, or nobody knows what.
+        0 if input.dims.len() != 3 => Some(batch),
         _ if input.dims.len() != 4 => None,
         _ if index == sides[0] => info.input.height.and_then(|side| usize::try_from(side).ok()),
         _ if index == sides[1] => info.input.width.and_then(|side| usize::try_from(side).ok()),
@@ -68,5 +69,6 @@ mod tests {
         assert_eq!(of(&["images:float32:4x3x640x640"], 4), None);
         assert_eq!(of(&["images:float32:?x3x?x?"], 4), None);
         assert_eq!(of(&["images:float32:?x3x8x8", "more:float32:1x?"], 4), None);
+        assert_eq!(of(&["image:float32:?x8x3"], 1), None);
     }
 }

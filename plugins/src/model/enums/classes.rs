@@ -15,7 +15,7 @@ pub enum Mode {
     #[enum_value(name = "[1,C]: the classes of an object", nick = "classes")]
     Classes,
     #[enum_value(
-        name = "[1,T,C]: the characters of a line of text, from the left to the right (CTC)",
+        name = "[1,T,C] or [T,1,C]: the characters of a line of text, from the left to the right (CTC)",
         nick = "text"
     )]
     Text,
