@@ -30,7 +30,7 @@ struct Decode {
     float min_size[2];
     uint32_t first_row;  // of this launch
     uint32_t capacity;   // of candidates
-    uint32_t padding;
+    uint32_t clip_before_nms;
     Layout layout;
     Row rows[MOST_ROWS];
 };
@@ -240,9 +240,11 @@ __device__ void collect_class(const Decode& p, const Source& s, uint32_t cell, S
                       : in_frame(row, corners(p.layout, s, source_of(p, 1), cell, distances));
         counted = is_finite(box.x) && is_finite(box.y) && is_finite(box.z - box.x) && is_finite(box.w - box.y);
         bad = !counted;
-        float w = clamp(box.z, row.frame.x) - clamp(box.x, row.frame.x);
-        float h = clamp(box.w, row.frame.y) - clamp(box.y, row.frame.y);
+        float4 inside = {clamp(box.x, row.frame.x), clamp(box.y, row.frame.y), clamp(box.z, row.frame.x),
+                         clamp(box.w, row.frame.y)};
+        float w = inside.z - inside.x, h = inside.w - inside.y;
         kept = counted && w > 0.0f && h > 0.0f && w >= p.min_size[0] && h >= p.min_size[1];
+        if (p.clip_before_nms) box = inside;
     }
     uint32_t all_kept = __ballot_sync(ALL, kept), all_counted = __ballot_sync(ALL, counted);
     uint32_t all_bad = __ballot_sync(ALL, bad), lane = threadIdx.x % 32, slot = 0;

@@ -34,7 +34,7 @@ struct Counts {
 // In the order in which blocks happened to append them: their keys give the order that counts.
 struct Candidates {
     uint64_t* keys;
-    float4* boxes;  // left, top, right, bottom in frame pixels, not clamped
+    float4* boxes;  // left, top, right, bottom in frame pixels, clamped only with clip_before_nms
     uint32_t* classes;
 };
 

@@ -113,6 +113,26 @@ fn every_class_of_an_anchor_becomes_an_object_if_the_sidecar_says_so_and_the_pro
 }
 
 #[test]
+fn boxes_are_clipped_before_they_are_compared_if_the_sidecar_says_so_and_the_property_overrides_it() {
+    let inside = Rect { x: 0.0, y: 16.0, w: 64.0, h: 32.0 };
+    for (property, confidences) in
+        [("", &[0.75][..]), ("clip-before-nms=true", &[0.75]), ("clip-before-nms=false", &[0.75, 0.5])]
+    {
+        let line = line("black", "beyond-frame")
+            .replace("fusedpreproc", "fusedpreproc resize=stretch")
+            .replace("gpunms", &format!("gpunms {property}"));
+        let [frame, _] = &buffers(&line)[..] else { panic!("two frames") };
+        let found: Vec<_> = objects(frame).into_iter().filter_map(|o| o.detection).collect();
+        assert!(found.iter().all(|d| d.rect == inside), "{property}: {found:?}");
+        assert_eq!(found.iter().map(|d| d.confidence).collect::<Vec<_>>(), confidences, "{property}");
+    }
+    let refused = run(&line("black", "lists-yolov7").replace("gpunms", "gpunms clip-before-nms=true"));
+    refused.fails_with(&[
+        "'clip-before-nms' does not apply to decoder end-to-end, whose boxes are suppressed already: drop it",
+    ]);
+}
+
+#[test]
 fn a_number_of_boxes_that_cannot_be_is_counted_and_warned_about() {
     let (frames, _, stats) = found("black", "lists-efficient-negative");
     assert!(frames.iter().all(Vec::is_empty) && frames.len() == 2);

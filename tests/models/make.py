@@ -631,6 +631,12 @@ def lists() -> None:
     graph.output("detections", F32, [1, 6, 84])
     graph.save("two-labels", RED_AND_BLUE + "multi-label = true\n")
 
+    # Two boxes that reach out of the picture, of which the same is left inside.
+    graph = start()
+    fixed(graph, "boxes", [[[-1, 0.25, 0.5, 0.75], [0, 0.25, 0.5, 0.75]]])
+    fixed(graph, "scores", [[[0.75, 0.125], [0.5, 0.125]]])
+    graph.save("beyond-frame", RED_AND_BLUE + "clip-before-nms = true\n")
+
     # PaddleDetection: boxes in pixels of a picture of this size, before it was scaled by these factors.
     rows = np.c_[LISTED_CLASSES, LISTED_SCORES, LISTED].astype(np.float32)
     graph = start()

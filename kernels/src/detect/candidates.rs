@@ -16,7 +16,7 @@ pub(super) struct Candidate {
     pub class: u32,
     /// That class's confidence.
     pub confidence: f32,
-    /// x1, y1, x2, y2 in frame pixels, not clamped to the frame.
+    /// x1, y1, x2, y2 in frame pixels, clamped to the frame only with [`Params::clip_before_nms`].
     pub corners: [f32; 4],
 }
 
@@ -133,6 +133,7 @@ pub(super) struct Collector<'a> {
     frame: [f32; 2],
     min_size: [f32; 2],
     multi_label: bool,
+    clip_before_nms: bool,
     /// Whether boxes without a size, and those outside of the frame, are kept, too.
     of_any_size: bool,
     kept: &'a mut Vec<Candidate>,
@@ -148,13 +149,14 @@ impl<'a> Collector<'a> {
         params: &Params,
         kept: &'a mut Vec<Candidate>,
     ) -> Self {
-        let Params { min_size, multi_label, .. } = *params;
+        let Params { min_size, multi_label, clip_before_nms, .. } = *params;
         Self {
             gate,
             map,
             frame,
             min_size,
             multi_label,
+            clip_before_nms,
             of_any_size: false,
             kept,
             outcome: Outcome::default(),
@@ -206,10 +208,12 @@ impl<'a> Collector<'a> {
         }
         self.outcome.candidates += 1;
         let candidate = Candidate { anchor, class, confidence, corners };
-        let [x1, y1, x2, y2] = candidate.clamped(self.frame);
+        let clamped = candidate.clamped(self.frame);
+        let [x1, y1, x2, y2] = clamped;
         let (w, h) = (x2 - x1, y2 - y1);
         if self.of_any_size || w > 0.0 && h > 0.0 && w >= self.min_size[0] && h >= self.min_size[1] {
-            self.kept.push(candidate);
+            let corners = if self.clip_before_nms { clamped } else { corners };
+            self.kept.push(Candidate { corners, ..candidate });
         }
     }
 

@@ -104,6 +104,11 @@ impl Decoder {
                 format!("does not apply to decoder {kind}, whose boxes have one class each: drop it");
             return Err(DetectError::Hint { hint: "multi-label", wanted });
         }
+        if params.clip_before_nms && (self.is_suppressed() || self.is_rotated()) {
+            let boxes = if self.is_rotated() { "are rotated" } else { "are suppressed already" };
+            let wanted = format!("does not apply to decoder {}, whose boxes {boxes}: drop it", self.kind);
+            return Err(DetectError::Hint { hint: "clip-before-nms", wanted });
+        }
         Ok(())
     }
 

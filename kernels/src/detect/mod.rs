@@ -17,7 +17,8 @@
 //! - Where the model has chosen class and boxes itself, a label that no class has, and a number of boxes that there is
 //!   no room for, count likewise.
 //! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
-//!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping.
+//!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping. With
+//!   [`Params::clip_before_nms`] it compares what is left of them in the frame.
 //! - Rotated boxes are compared as the model writes them ([`DecoderKind::YoloObb`]); threshold, clamping and sizes are those
 //!   of the upright boxes around them.
 //! - Equal confidences are ordered by anchor, then by class, so the same tensors always give the same boxes in the same order.

@@ -25,6 +25,8 @@ pub struct Params {
     /// Whether every class of an anchor that passes is a candidate, and not the best one only, as the YOLO family's tools
     /// do for measuring mAP.
     pub multi_label: bool,
+    /// Whether boxes are clamped to the frame before the suppression compares them, as libreyolo does, and not after it.
+    pub clip_before_nms: bool,
     /// Boxes narrower or lower than this (frame pixels, after clamping) are dropped; they suppress nothing.
     pub min_size: [f32; 2],
 }
@@ -41,6 +43,7 @@ impl Default for Params {
             top_k_after: 300,
             classes: Vec::new(),
             multi_label: false,
+            clip_before_nms: false,
             min_size: [0.0; 2],
         }
     }

@@ -23,6 +23,7 @@ pub(super) struct Settings {
     class_iou: String,
     classes: String,
     multi_label: Option<bool>,
+    clip_before_nms: Option<bool>,
     sigma: Option<f32>,
     top_k_before: Option<u32>,
     top_k_after: Option<u32>,
@@ -88,6 +89,15 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Multi-label",
             "Whether every class of an anchor above the threshold is a candidate, not only the best. If not set: the sidecar's, \
              else the decoder's, which is true for queries without softmax",
+        ),
+        property!(
+            Settings,
+            clip_before_nms?,
+            (),
+            false,
+            "Clip before NMS",
+            "Whether boxes are clamped to the frame before the suppression compares them, not after it. If not set: the \
+             sidecar's, else the default",
         ),
         property!(
             Settings,
@@ -245,6 +255,10 @@ impl Settings {
                 .multi_label
                 .or(info.output.multi_label)
                 .unwrap_or_else(|| decoder.usual_multi_label()),
+            clip_before_nms: self
+                .clip_before_nms
+                .or(info.output.clip_before_nms)
+                .unwrap_or(defaults.clip_before_nms),
             min_size: [self.min_width, self.min_height],
         })
     }

@@ -119,7 +119,7 @@ impl Group {
                 let Output { decoder, nms, strides, box_format, normalized, .. } = output;
                 let Output { activation, background, size_unit, axis_order, row_format, multi_label, .. } =
                     output;
-                let Output { map_threshold, unclip_ratio, .. } = output;
+                let Output { map_threshold, unclip_ratio, clip_before_nms, .. } = output;
                 decoder.is_some()
                     || nms.is_some()
                     || strides.is_some()
@@ -131,6 +131,7 @@ impl Group {
                     || axis_order.is_some()
                     || row_format.is_some()
                     || multi_label.is_some()
+                    || clip_before_nms.is_some()
                     || map_threshold.is_some()
                     || unclip_ratio.is_some()
             }
@@ -175,6 +176,7 @@ impl Group {
                 output.axis_order = from.output.axis_order;
                 output.row_format = from.output.row_format;
                 output.multi_label = from.output.multi_label;
+                output.clip_before_nms = from.output.clip_before_nms;
                 output.map_threshold = from.output.map_threshold;
                 output.unclip_ratio = from.output.unclip_ratio;
             }

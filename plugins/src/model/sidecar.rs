@@ -117,6 +117,8 @@ pub struct Output {
     pub nms: Option<NmsMode>,
     /// Whether every class of an anchor that passes becomes a box, not only the best.
     pub multi_label: Option<bool>,
+    /// Whether boxes are clamped to the frame before overlapping ones are suppressed.
+    pub clip_before_nms: Option<bool>,
     /// Strides of the grids, in the order in which the model writes them.
     pub strides: Option<Vec<usize>>,
     /// Format of the boxes, instead of the decoder's own.

@@ -182,7 +182,7 @@ impl CudaDetector {
                 min_size: self.params.min_size,
                 first_row,
                 capacity: size(candidates)?,
-                padding: 0,
+                clip_before_nms: u32::from(self.params.clip_before_nms),
                 layout,
                 rows: params::Row::all(rows),
             };

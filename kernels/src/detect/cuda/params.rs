@@ -68,7 +68,8 @@ pub struct Decode {
     pub min_size: [f32; 2],
     pub first_row: u32,
     pub capacity: u32,
-    pub padding: u32,
+    /// [`super::super::Params::clip_before_nms`], 0 or 1.
+    pub clip_before_nms: u32,
     pub layout: Layout,
     pub rows: [Row; MOST_ROWS],
 }

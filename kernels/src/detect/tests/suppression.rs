@@ -159,6 +159,18 @@ proptest! {
     }
 
     #[test]
+    fn clipped_before_boxes_are_found_as_if_the_model_had_clipped_them(rows in rows(), nms in 0..4usize) {
+        let nms = [Nms::ClassWise, Nms::Agnostic, Nms::SoftLinear, Nms::SoftGaussian { sigma: 0.5 }][nms];
+        // They then begin up to 25 pixels outside of the frame, and end up to 32 beyond it.
+        let moved = |b: [f32; 4]| b.map(|v| v * 1.5 - 25.0);
+        let outside: Vec<Row> = rows.iter().map(|(b, confidence, class)| (moved(*b), *confidence, *class)).collect();
+        let clip = |b: [f32; 4]| b.map(|v| v.clamp(0.0, 100.0));
+        let inside: Vec<Row> = outside.iter().map(|(b, confidence, class)| (clip(*b), *confidence, *class)).collect();
+        let clipped = Params { clip_before_nms: true, ..params(nms, 0.4) };
+        prop_assert_eq!(detect(&outside, &clipped), detect(&inside, &params(nms, 0.4)));
+    }
+
+    #[test]
     fn soft_suppression_equals_the_papers_pseudo_code(mut rows in rows(), gaussian: bool) {
         // Confidences to 1e-5: up to 90 roundings of float32. What is nearer than that to a neighbour or to the
         // threshold could change places between f32 and f64, and is not judged.
@@ -203,6 +215,23 @@ fn boxes_are_compared_before_they_are_clamped() {
     let found = detect(&rows, &params(Nms::ClassWise, 0.5));
     assert_eq!(found.len(), 2);
     assert!(found.iter().all(|d| d.rect == Rect { x: 95.0, y: 0.0, w: 5.0, h: 10.0 }));
+    // With clip-before-nms they are the same box.
+    let clipped = Params { clip_before_nms: true, ..params(Nms::ClassWise, 0.5) };
+    assert_eq!(detect(&rows, &clipped), found[..1]);
+}
+
+#[test]
+fn what_suppresses_nothing_in_upright_boxes_refuses_to_clip_them_before() {
+    for (text, kind) in [
+        ("o:float32:1x300x6", DecoderKind::EndToEnd),
+        ("o:float32:1x20x8400", DecoderKind::YoloObb),
+        ("map:float32:1x1x640x640", DecoderKind::Db),
+    ] {
+        let decoder = choose(&[text.parse().unwrap()], [640, 640], Some(kind), &Hints::default()).unwrap();
+        let clipped = Params { clip_before_nms: true, ..Params::default() };
+        let error = Detector::new(decoder, clipped).unwrap_err().to_string();
+        assert!(error.contains("'clip-before-nms' does not apply to decoder"), "{error}");
+    }
 }
 
 #[test]

@@ -34,12 +34,13 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
                 (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
             normalize(input, 1.0, None, None);
             // Its exporter puts the decoding into the file.
-            output.decoder = Some(Decoder::Yolov5);
+            (output.decoder, output.clip_before_nms) = (Some(Decoder::Yolov5), Some(true));
         }
         "yolo9" => {
             (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(114));
             normalize(input, 1.0 / 255.0, None, None);
             (output.decoder, output.box_format) = (Some(Decoder::Yolov8), Some(BoxFormat::Corners));
+            (output.multi_label, output.clip_before_nms) = (Some(true), Some(true));
         }
         "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "deim" | "deimv2" | "rfdetr" | "lwdetr" | "detr"
         | "deformable_detr" | "dinodetr" => {
@@ -106,6 +107,8 @@ mod tests {
             (yolo9.output.decoder, yolo9.output.box_format),
             (Some(Decoder::Yolov8), Some(BoxFormat::Corners))
         );
+        assert_eq!((yolo9.output.multi_label, yolo9.output.clip_before_nms), (Some(true), Some(true)));
+        assert_eq!((yolox.output.multi_label, yolox.output.clip_before_nms), (None, Some(true)));
         let rfdetr = declared("rfdetr", "detect", "{}").unwrap().words;
         assert_eq!(
             (rfdetr.input.resize, rfdetr.input.mean),

@@ -1,9 +1,9 @@
 //! Greedy NMS of many boxes, of awkward ones, and against a reference.
 
-use cudainfer_kernels::detect::{CudaDetector, DecoderKind, Hints, Nms, Params};
+use cudainfer_kernels::detect::{CudaDetector, DecoderKind, Detector, Hints, Nms, Params};
 use cudainfer_kernels::geometry::{Affine, Row};
 
-use super::{Case, Random, Scene, alone, device, single, stream};
+use super::{Case, MODES, Random, Scene, alone, cases, device, single, stream};
 
 #[test]
 #[ignore = "needs a CUDA device"]
@@ -41,6 +41,33 @@ fn boxes_that_do_not_overlap_are_all_kept_over_several_windows() {
     let case = single(DecoderKind::Yolov8, scene.yolov8());
     let params = Params { top_k_before: n, top_k_after: n, ..Params::default() };
     assert_eq!(case.check(&stream, &params).0.len(), n);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn boxes_that_are_clipped_before_equal_the_cpu_in_every_decoder_and_mode() {
+    let stream = stream();
+    // A frame so small that most boxes reach out of it.
+    let row = Row { to_frame: Affine::upright([1.0, 1.0], [-250.0, -200.0]), frame: [150, 120] };
+    let (mut compared, mut differ) = (0, 0);
+    for case in cases(41).into_iter().filter(|case| case.exact) {
+        for nms in MODES {
+            let params = Params { nms, iou: 0.3, ..Params::default() };
+            let clipped = Params { clip_before_nms: true, ..params.clone() };
+            if Detector::new(case.decoder.clone(), clipped.clone()).is_err() {
+                continue;
+            }
+            let after = case.cpu(&params, &row).0;
+            let before = case.cpu(&clipped, &row);
+            let memories: Vec<_> = case.tensors.iter().map(|t| t.upload(&stream)).collect();
+            let mut gpu = CudaDetector::new(case.decoder.clone(), clipped, &stream).unwrap();
+            let found = alone(&mut gpu, &stream, &device(&case.tensors, &memories), &row).unwrap();
+            case.compare(&found, &before, &params);
+            compared += usize::from(!before.0.is_empty());
+            differ += usize::from(before.0 != after);
+        }
+    }
+    assert!(compared > 20 && differ > 5, "{compared} compared, {differ} differ");
 }
 
 #[test]
