@@ -71,6 +71,17 @@ pub(crate) struct About<'a> {
     flags: glib::ParamFlags,
 }
 
+impl About<'_> {
+    /// The specification of a set of words, as in `frames+events`.
+    pub fn flags<T>(&self, default: T) -> glib::ParamSpec
+    where
+        T: StaticType + FromGlib<u32> + IntoGlib<GlibType = u32>,
+    {
+        let builder = glib::ParamSpecFlags::builder::<T>(self.name).nick(self.nick).blurb(self.blurb);
+        builder.flags(self.flags).default_value(default).build()
+    }
+}
+
 impl<S: Default + 'static> Property<S> {
     /// A property whose field always has a value; see [`property!`].
     pub fn of<T: Field>(

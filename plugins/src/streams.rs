@@ -97,6 +97,12 @@ impl<T: PerStream> Streams<T> {
         &mut self.current.memory
     }
 
+    /// All streams, with their `stream-id`.
+    pub fn named_mut(&mut self) -> impl Iterator<Item = (Option<&str>, &mut T)> {
+        let all = std::iter::once(&mut self.current).chain(&mut self.others);
+        all.map(|stream| (stream.id.as_deref(), &mut stream.memory))
+    }
+
     /// All streams.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         std::iter::once(&mut self.current).chain(&mut self.others).map(|stream| &mut stream.memory)

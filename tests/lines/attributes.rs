@@ -7,7 +7,7 @@ use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object, objects};
 use gstcudainfer::meta::tensor::TensorSet;
 
-use crate::lines;
+use crate::{lines, violations};
 
 const SIDE: usize = 32;
 
@@ -201,8 +201,6 @@ fn labels_that_do_not_fit_a_head_are_warned_about_and_unknown_outputs_named() {
 #[test]
 fn records_have_each_classification_and_embeddings_only_if_asked_for() {
     let folder = scratch("attributes");
-    let schema = std::fs::read_to_string(cudainfer_tests::root().join("docs/schema.json")).unwrap();
-    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     for asked in [false, true] {
         let path = folder.join(format!("{asked}.jsonl"));
         found(&format!(
@@ -212,7 +210,7 @@ fn records_have_each_classification_and_embeddings_only_if_asked_for() {
             path.display()
         ));
         let record = lines(&path).remove(0);
-        let errors: Vec<_> = validator.iter_errors(&record).map(|e| e.to_string()).collect();
+        let errors = violations(&record);
         assert!(errors.is_empty(), "{errors:?} in {record}");
         let object = &record["objects"][0];
         assert_eq!(object["classification"][0]["label"], "red");

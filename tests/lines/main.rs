@@ -13,6 +13,7 @@ mod inspect;
 mod inspect_model;
 mod instances;
 mod keypoints;
+mod kinds;
 mod launch;
 mod lists;
 mod maps;
@@ -75,6 +76,26 @@ fn video() -> String {
 fn lines(path: &std::path::Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+}
+
+/// Lines of inferpublish without what is another one at each start: the messages' ids and the times.
+fn steady(text: &str) -> String {
+    let mut text = text.to_owned();
+    for key in ["\"id\":\"", "\"time\":\""] {
+        let mut parts = text.split(key);
+        let first = parts.next().unwrap_or_default().to_owned();
+        text = parts.fold(first, |all, part| all + key + &part[part.find('"').unwrap()..]);
+    }
+    text
+}
+
+/// What is wrong with a line by docs/schema.json; nothing, if nothing is.
+fn violations(record: &Value) -> Vec<String> {
+    static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+        let text = std::fs::read_to_string(cudainfer_tests::root().join("docs/schema.json")).unwrap();
+        jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
+    });
+    SCHEMA.iter_errors(record).map(|e| format!("{}: {e}", e.instance_path())).collect()
 }
 
 /// x, y, w, h of a box in a line.

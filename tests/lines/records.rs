@@ -2,18 +2,15 @@
 
 use std::path::Path;
 
-use cudainfer_tests::{Line, end, fetched, filled, model, push, root, run, scratch, until};
+use cudainfer_tests::{Line, end, fetched, filled, model, push, run, scratch, until};
 use gst::prelude::*;
 
-use crate::{lines, video};
+use crate::{lines, steady, video, violations};
 
 #[test]
 fn every_kind_of_line_is_valid_by_the_schema() {
-    let text =
-        std::fs::read_to_string(root().join("docs/schema.json")).expect("docs/schema.json is the schema");
-    let schema = serde_json::from_str(&text).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
     let folder = scratch("schema");
+    let mut kinds = std::collections::BTreeSet::new();
     let (nanodet, posenet) = (fetched("models/nanodet.onnx"), fetched("models/posenet.onnx"));
     let (detector, heat_maps) = (model("detector"), model("heat-maps"));
     let film = format!("filesrc location={} ! matroskademux ! videoconvert ! fusedpreproc", video());
@@ -32,19 +29,28 @@ fn every_kind_of_line_is_valid_by_the_schema() {
     .enumerate()
     {
         let path = folder.join(format!("{i}.jsonl"));
-        run(&format!("{line} ! inferpublish location={} ! fakesink", path.display())).succeeds();
+        let send = "send=frames+events+tracks+changes";
+        run(&format!("{line} ! inferpublish location={} {send} ! fakesink", path.display())).succeeds();
         let records = lines(&path);
         assert!(records.len() >= 2, "{line}");
         for record in &records {
-            let errors: Vec<_> = validator.iter_errors(record).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            let errors = violations(record);
             assert!(errors.is_empty(), "{line}: {errors:?} in {record}");
+            kinds.insert(record["schema"].as_str().unwrap().to_owned());
         }
     }
+    assert_eq!(Vec::from_iter(kinds), ["cudainfer.event/1", "cudainfer.frame/4", "cudainfer.track/1"]);
     // The schema is no rubber stamp.
     let mut record = lines(&folder.join("0.jsonl")).remove(0);
-    assert!(validator.is_valid(&record));
-    record["frame"] = (-1).into();
-    assert!(!validator.is_valid(&record));
+    assert!(violations(&record).is_empty());
+    for (field, value) in [("frame", (-1).into()), ("time", "yesterday".into()), ("colour", "red".into())] {
+        let right = record[field].take();
+        record[field] = value;
+        assert!(!violations(&record).is_empty(), "{field}");
+        record[field] = right;
+        record.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    }
+    assert!(violations(&record).is_empty(), "{record}");
 }
 
 #[test]
@@ -53,7 +59,7 @@ fn a_line_looks_like_this() {
     run(&format!(
         "videotestsrc num-buffers=2 pattern=red ! video/x-raw,format=RGB,width=640,height=333,framerate=25/1 \
          ! fusedpreproc ! trtinfer model={} ! gpunms ! tracker ! fusedpreproc ! trtinfer model={} ! peakfind \
-         ! inferpublish location={} ! fakesink",
+         ! inferpublish source=gate location={} ! fakesink",
         model("detector"),
         model("heat-maps"),
         path.display()
@@ -62,7 +68,7 @@ fn a_line_looks_like_this() {
     let text = std::fs::read_to_string(&path).unwrap();
     // Calculated by hand: the box is that of numbers.rs stretched to 640x333, the points lie in a letterbox of 128x67
     // with bars of 14.
-    insta::assert_snapshot!(text.lines().last().unwrap(), @r#"{"schema":"cudainfer.frame/3","frame":1,"pts":40000000,"width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"hits":2,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"velocity":{"x":0.0,"y":0.0}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
+    insta::assert_snapshot!(steady(text.lines().last().unwrap()), @r#"{"schema":"cudainfer.frame/4","id":"","source":"gate","frame":1,"pts":40000000,"time":"","clock":"arrival","width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"hits":2,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"velocity":{"x":0.0,"y":0.0}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
 }
 
 #[test]
@@ -97,12 +103,12 @@ fn streams_behind_a_funnel_are_counted_apart_and_can_be_told_apart() {
 /// What is published of `elements` on the film; `source` is what stands before it.
 fn published(path: &Path, elements: &str) -> String {
     run(&format!(
-        "filesrc location={} ! matroskademux ! videoconvert ! {elements} ! inferpublish location={} ! fakesink",
+        "filesrc location={} ! matroskademux ! videoconvert ! {elements} ! inferpublish source=film location={} ! fakesink",
         video(),
         path.display()
     ))
     .succeeds();
-    std::fs::read_to_string(path).unwrap()
+    steady(&std::fs::read_to_string(path).unwrap())
 }
 
 #[test]
@@ -139,7 +145,7 @@ fn two_streams_in_one_process_do_not_mix() {
     let alone = published(&folder.join("alone"), &elements);
     let branch = |name: &str| {
         format!(
-            "filesrc location={} ! matroskademux ! videoconvert ! {elements} ! inferpublish location={} ! fakesink ",
+            "filesrc location={} ! matroskademux ! videoconvert ! {elements} ! inferpublish source=film location={} ! fakesink ",
             video(),
             folder.join(name).display()
         )
@@ -153,7 +159,10 @@ fn two_streams_in_one_process_do_not_mix() {
     ))
     .succeeds();
     for name in ["a", "b"] {
-        assert!(std::fs::read_to_string(folder.join(name)).unwrap() == alone, "stream {name} differs");
+        assert!(
+            steady(&std::fs::read_to_string(folder.join(name)).unwrap()) == alone,
+            "stream {name} differs"
+        );
     }
     assert_eq!(lines(&folder.join("c")).len(), 60);
 }

@@ -14,6 +14,7 @@ mod models;
 mod negotiation;
 mod outputs;
 mod properties;
+mod publish;
 mod sidecars;
 mod strings;
 mod suspicions;

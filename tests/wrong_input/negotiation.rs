@@ -233,6 +233,8 @@ fn a_property_out_of_range_is_refused_where_the_line_is_built() {
         "segmask smoothing=1",
         "segmask opening=33",
         "tensormap range-min=1e31",
+        "inferpublish min-confidence=1.5",
+        "inferpublish send=frames+pictures",
     ] {
         // GStreamer's parser either refuses a value or sets the nearest that is allowed; neither may pass unnoticed
         // as the value itself.

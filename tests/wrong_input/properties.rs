@@ -23,6 +23,9 @@ fn another(spec: &ParamSpec, present: &glib::Value) -> glib::Value {
     } else if let Some(spec) = spec.downcast_ref::<glib::ParamSpecEnum>() {
         let class = spec.enum_class();
         class.values().iter().map(|value| value.to_value(&class)).collect()
+    } else if let Some(spec) = spec.downcast_ref::<glib::ParamSpecFlags>() {
+        let class = spec.flags_class();
+        class.values().iter().map(|value| value.to_value(&class)).collect()
     } else if spec.is::<glib::ParamSpecString>() {
         vec!["another".to_value()]
     } else if spec.value_type() == gst::Array::static_type() {

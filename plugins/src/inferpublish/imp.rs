@@ -1,6 +1,6 @@
 use std::io;
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cudainfer_kernels::device::{Counter, Counters};
 use gst::glib;
@@ -10,55 +10,25 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::settings::{self, Settings};
-use crate::meta::object::objects;
-use crate::meta::zone;
+use crate::meta::object::{Object, objects};
+use crate::model::ModelInfo;
 use crate::nick::nick;
 use crate::publish::sink::FileSink;
-use crate::publish::{Drained, FrameRecord, Message, ObjectRecord, Queue, SCHEMA, Tally};
-use crate::streams::{PerStream, Streams};
+use crate::publish::{Composer, Details, Drained, End, Messages, Queue, Tally};
 use crate::sync::lock;
 use crate::{caps, stats};
 
 /// How long the destination may accept nothing before the end of the stream, or stopping, no longer waits for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-#[derive(Default)]
 struct State {
-    frames: Streams<FrameCount>,
-    size: (u32, u32),
+    composer: Composer,
+    /// Messages that could not be handed over because of a flush, or have had no turn: they go before the next.
+    unsent: Messages,
+    /// The model upstream, until its classes have been compared with those that are wanted.
+    model: Option<ModelInfo>,
     /// Records whose loss has been warned of, of those that the queue has dropped.
     told: u64,
-    /// The messages that have been made.
-    ids: Ids,
-}
-
-/// Names messages: a word of this start of the element, which no other has, and how many there were before.
-#[derive(Default)]
-struct Ids {
-    start: String,
-    made: u64,
-}
-
-impl Ids {
-    fn new() -> Self {
-        Self { start: glib::uuid_string_random().to_string(), made: 0 }
-    }
-
-    fn next(&mut self) -> String {
-        let id = format!("{}-{}", self.start, self.made);
-        self.made += 1;
-        id
-    }
-}
-
-/// How many frames a stream has had, which is the number of the next.
-#[derive(Default)]
-struct FrameCount(u64);
-
-impl PerStream for FrameCount {
-    fn for_new_stream(&self) -> Self {
-        Self::default()
-    }
 }
 
 #[derive(Default)]
@@ -68,7 +38,9 @@ pub struct InferPublish {
     /// Apart from the state: it is needed while a frame waits for room.
     queue: Mutex<Option<Arc<Queue>>>,
     counters: Counters,
-    /// Objects in the records that were taken over.
+    /// Records that were made.
+    records: Counter,
+    /// Objects in the records of frames that were taken over.
     objects: Counter,
     tally: Arc<Tally>,
 }
@@ -76,6 +48,7 @@ pub struct InferPublish {
 impl InferPublish {
     fn stats(&self) -> gst::Structure {
         let mut stats = stats::structure(&self.counters);
+        stats.set("records", self.records.get());
         stats.set("objects", self.objects.get());
         stats.set("written", self.tally.written.get());
         stats.set("failed", self.tally.failed.get());
@@ -120,27 +93,119 @@ impl InferPublish {
         )
     }
 
-    /// The message about the frame that comes now, and how many objects it has. Its number is counted when it has been taken over.
-    fn record(&self, buffer: &gst::BufferRef) -> Result<(Message, usize), gst::FlowError> {
-        let (stream_ids, embeddings) = {
-            let settings = lock(&self.settings);
-            (settings.stream_ids, settings.embeddings)
-        };
+    /// The messages that have had no turn and those about the frame that comes now, and how many objects it has.
+    fn compose(&self, buffer: &gst::BufferRef) -> Result<(Messages, usize), gst::FlowError> {
+        let details = lock(&self.settings).details();
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let record = FrameRecord {
-            schema: SCHEMA,
-            stream: state.frames.id().filter(|_| stream_ids),
-            frame: state.frames.current().0,
-            pts: buffer.pts().map(gst::ClockTime::nseconds),
-            width: state.size.0,
-            height: state.size.1,
-            objects: objects(buffer).into_iter().map(|object| ObjectRecord::of(object, embeddings)).collect(),
-            zones: zone::zones(buffer).map(Into::into),
+        let composed = state.composer.compose(buffer, SystemTime::now(), details);
+        let (messages, objects) = composed.map_err(|_| gst::FlowError::Error)?;
+        self.records.add_size(messages.len());
+        let mut all = std::mem::take(&mut state.unsent);
+        all.extend(messages);
+        Ok((all, objects))
+    }
+
+    /// Keeps what `say` has to say about something that is no frame until there is a turn for it.
+    fn remember(&self, say: impl FnOnce(&mut Composer, Details) -> serde_json::Result<Messages>) {
+        let details = lock(&self.settings).details();
+        if let Some(state) = lock(&self.state).as_mut()
+            && let Ok(messages) = say(&mut state.composer, details)
+        {
+            self.records.add_size(messages.len());
+            state.unsent.extend(messages);
+        }
+    }
+
+    /// Hands messages over to the queue, without a lock: it may be full. What a flush interrupts is kept, but for what is about the
+    /// frame, which does not pass either. Returns whether a record was dropped.
+    fn send(&self, messages: Messages) -> Result<bool, gst::FlowError> {
+        let queue = self.queue().ok_or(gst::FlowError::Flushing)?;
+        let mut dropped = false;
+        let mut messages = messages.into_iter();
+        while let Some((kind, message)) = messages.next() {
+            let again = (!kind.is_of_frame()).then(|| message.clone());
+            match queue.push(message) {
+                Ok(one) => dropped |= one,
+                Err(gst::FlowError::Flushing) => {
+                    let rest = messages.filter(|(kind, _)| !kind.is_of_frame());
+                    if let Some(state) = lock(&self.state).as_mut() {
+                        state.unsent = again.map(|message| (kind, message)).into_iter().chain(rest).collect();
+                    }
+                    return Err(gst::FlowError::Flushing);
+                }
+                Err(e) => {
+                    self.tally.failed.add_size(messages.len());
+                    return Err(e);
+                }
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Hands over what has had no turn.
+    fn send_rest(&self) {
+        let rest = lock(&self.state).as_mut().map(|state| std::mem::take(&mut state.unsent));
+        if let Ok(true) = self.send(rest.unwrap_or_default()) {
+            self.note_drop();
+        }
+    }
+
+    /// Warns once if records were dropped.
+    fn note_drop(&self) {
+        let first = lock(&self.state).as_mut().is_some_and(|state| {
+            let first = state.told == 0;
+            state.told += u64::from(first);
+            first
+        });
+        if first {
+            self.warn_of_first_drop();
+        }
+    }
+
+    /// Warns of classes that the model upstream has not, when it is clear that the objects are its own.
+    fn compare_classes(&self, buffer: &gst::BufferRef) {
+        let warnings = {
+            let mut state = lock(&self.state);
+            let Some(state) = state.as_mut().filter(|state| state.model.is_some()) else { return };
+            let found = objects(buffer);
+            let detected = |object: &Object| object.detection.is_some();
+            if !found.iter().any(detected) {
+                return;
+            }
+            let labels = state.model.take().map(|info| info.output.labels.clone()).unwrap_or_default();
+            // A second model, whose classes are others, may stand between this element and the one that made the objects.
+            if !found.iter().any(|object| labels.contains(&object.label)) {
+                return;
+            }
+            let unknown = state.composer.selection().unknown(&labels);
+            unknown
+                .map(|class| {
+                    format!("the model has no class '{class}' of classes; it has {}", labels.join(", "))
+                })
+                .collect::<Vec<_>>()
         };
-        let objects = record.objects.len();
-        let payload = record.encode().map_err(|_| gst::FlowError::Error)?;
-        Ok((Message { topic: String::new(), id: state.ids.next(), payload }, objects))
+        for warning in warnings {
+            let name = self.obj().name();
+            gst::element_imp_warning!(self, gst::ResourceError::Settings, ("{name}: {warning}"));
+        }
+    }
+
+    /// Warns if tracks or events were to be written and cannot have been.
+    fn warn_of_missing_elements(&self) {
+        let missing = lock(&self.state)
+            .as_ref()
+            .map(|state| (state.composer.misses_identities(), state.composer.misses_zones()));
+        let (identities, zones) = missing.unwrap_or_default();
+        let tracker =
+            "no object has had an identity, so no track was written. Put tracker before this element";
+        let zonecount = "no frame has had zones, so no event was written. Put zonecount before this element";
+        for (missing, text) in [(identities, tracker), (zones, zonecount)] {
+            if missing {
+                let name = self.obj().name();
+                gst::element_imp_warning!(self, gst::StreamError::Failed, ("{name}: {text}"));
+            }
+        }
     }
 
     /// Warns of the first record that the queue drops.
@@ -268,7 +333,11 @@ impl BaseTransformImpl for InferPublish {
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         let settings = lock(&self.settings).clone();
+        let plan = settings
+            .plan()
+            .map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", self.obj().name())))?;
         self.counters.reset();
+        self.records.reset();
         self.objects.reset();
         self.tally.reset();
         let queue = self.open(&settings).map_err(|e| {
@@ -283,13 +352,18 @@ impl BaseTransformImpl for InferPublish {
             )
         })?;
         *lock(&self.queue) = Some(Arc::new(queue));
-        *lock(&self.state) = Some(State { ids: Ids::new(), ..State::default() });
+        let composer = Composer::new(plan);
+        *lock(&self.state) = Some(State { composer, unsent: Messages::new(), model: None, told: 0 });
         Ok(())
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        self.remember(|composer, details| composer.end(End::Stopped, details));
+        self.send_rest();
+        let unsent = lock(&self.state).as_ref().map_or(0, |state| state.unsent.len());
+        self.tally.failed.add_size(unsent);
         let queue = lock(&self.queue).take();
-        let lost = queue.map_or(0, |queue| queue.close());
+        let lost = unsent + queue.map_or(0, |queue| queue.close());
         if lost > 0 {
             let location = self.location();
             gst::element_imp_warning!(
@@ -313,46 +387,48 @@ impl BaseTransformImpl for InferPublish {
             let size = incaps.structure(0).and_then(|s| s.get::<i32>(field).ok());
             size.and_then(|v| u32::try_from(v).ok()).unwrap_or(0)
         };
+        let model = self.obj().static_pad("sink").map(|sink| ModelInfo::ask(&sink, incaps));
         if let Some(state) = lock(&self.state).as_mut() {
-            state.size = (size("width"), size("height"));
+            state.composer.set_size((size("width"), size("height")));
+            state.model = model.filter(|_| !state.composer.selection().classes.is_empty());
         }
         Ok(())
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
         match event.type_() {
-            gst::EventType::StreamStart => {
-                // A seek does not set the frames' numbers back.
-                if let Some(state) = lock(&self.state).as_mut() {
-                    state.frames.see(&event);
-                }
-            }
+            // A seek does not set the frames' numbers back.
+            gst::EventType::StreamStart => self.remember(|composer, details| composer.start(&event, details)),
             gst::EventType::FlushStart => self.set_flushing(true),
-            gst::EventType::FlushStop => self.set_flushing(false),
+            gst::EventType::FlushStop => {
+                self.remember(|composer, details| composer.end(End::Flush, details));
+                self.set_flushing(false);
+            }
             // Whoever reads the file after the end finds all of it.
-            gst::EventType::Eos => self.drain(),
+            gst::EventType::Eos => {
+                self.remember(|composer, details| composer.end(End::Eos, details));
+                self.send_rest();
+                self.warn_of_missing_elements();
+                self.drain();
+            }
             _ => (),
         }
         self.parent_sink_event(event)
     }
 
     fn transform_ip_passthrough(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let (message, objects) = {
+        self.compare_classes(buffer);
+        let (messages, objects) = {
             let _frame = stats::frame(&*self.obj(), &self.counters);
-            self.record(buffer)?
+            self.compose(buffer)?
         };
-        // No lock is held while the frame waits for room.
-        let queue = self.queue().ok_or(gst::FlowError::Flushing)?;
-        let dropped = queue.push(message)?;
+        let dropped = self.send(messages)?;
         self.objects.add_size(objects);
-        let first = lock(&self.state).as_mut().is_some_and(|state| {
-            state.frames.current_mut().0 += 1;
-            let first = dropped && state.told == 0;
-            state.told += u64::from(first);
-            first
-        });
-        if first {
-            self.warn_of_first_drop();
+        if let Some(state) = lock(&self.state).as_mut() {
+            state.composer.passed();
+        }
+        if dropped {
+            self.note_drop();
         }
         Ok(gst::FlowSuccess::Ok)
     }

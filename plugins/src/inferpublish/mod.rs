@@ -1,7 +1,7 @@
 //! SECTION:element-inferpublish
 //!
-//! Writes the results of each frame as one line of JSON to a file, a FIFO or the standard output, and passes the frame on.
-//! docs/schema.md describes the lines, docs/schema.json is their JSON Schema.
+//! Writes records of frames, events and tracks, a line of JSON each, to a file, a FIFO or the standard output, and passes the
+//! frames on. docs/schema.md describes the lines, docs/schema.json is their JSON Schema.
 //!
 //! A thread of the element writes the lines. Frames wait for the destination only while `queue-size` lines are queued; with
 //! `leaky`, a line is dropped and counted instead. EOS is passed on when all lines are written.
@@ -16,7 +16,7 @@ use gst::prelude::*;
 mod imp;
 mod settings;
 
-pub use crate::publish::Leaky;
+pub use crate::publish::{Format, Kinds, Leaky};
 
 glib::wrapper! {
     /// The element.

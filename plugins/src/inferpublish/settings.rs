@@ -3,14 +3,32 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use super::Leaky;
-use crate::property::{Table, Words, property};
+use gst::glib;
+use gst::glib::prelude::*;
+
+use super::{Format, Kinds, Leaky};
+use crate::nick::nick;
+use crate::property::{About, Field, Table, Words, property};
 use crate::publish::sink::STDOUT;
+use crate::publish::{Details, Plan, Selection, Topic};
 use crate::stats;
+
+/// In ns.
+const SECOND: u64 = 1_000_000_000;
+/// How long `interval` and `track-patience` may be.
+const HOUR: u64 = 3600 * SECOND;
 
 #[derive(Clone)]
 pub(super) struct Settings {
     pub location: PathBuf,
+    pub source: String,
+    pub send: Kinds,
+    pub format: Format,
+    pub topic: String,
+    pub classes: String,
+    pub min_confidence: f32,
+    pub interval: u64,
+    pub track_patience: u64,
     pub stream_ids: bool,
     pub embeddings: bool,
     pub queue_size: u32,
@@ -21,6 +39,14 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             location: STDOUT.into(),
+            source: String::new(),
+            send: Kinds::FRAMES,
+            format: Format::default(),
+            topic: String::new(),
+            classes: String::new(),
+            min_confidence: 0.0,
+            interval: 0,
+            track_patience: 3 * SECOND,
             stream_ids: false,
             embeddings: false,
             queue_size: 1000,
@@ -29,7 +55,67 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// What messages are made.
+    ///
+    /// # Errors
+    /// Which property is wrong, and what it may be, without the element's name.
+    pub fn plan(&self) -> Result<Plan, String> {
+        let of_frames = Kinds::FRAMES | Kinds::CHANGES;
+        let Self { send, format, topic, .. } = self;
+        if send.is_empty() {
+            return Err("send names no kind of records. Set it to frames, events, tracks or changes, or to several of \
+                        them, as in frames+events"
+                .to_owned());
+        }
+        if *format != Format::Json && !of_frames.contains(*send) {
+            let format = nick(*format);
+            return Err(format!(
+                "format={format} has no records of events and tracks. Set send=frames or send=changes, or format=json"
+            ));
+        }
+        if format.is_for_files() && self.location.to_string_lossy().contains("://") {
+            let (format, location) = (nick(*format), self.location.display());
+            return Err(format!(
+                "format={format} is for files, and the location is '{location}'. Set location to the path of a file, or \
+                 format=json"
+            ));
+        }
+        Ok(Plan {
+            kinds: *send,
+            format: *format,
+            topic: Topic::parse(topic).map_err(|e| format!("topic '{topic}' {e}"))?,
+            source: Some(self.source.clone()).filter(|source| !source.is_empty()),
+            selection: Selection::new(&self.classes, self.min_confidence),
+            interval: self.interval,
+            patience: self.track_patience,
+        })
+    }
+
+    /// What may change while frames flow.
+    pub fn details(&self) -> Details {
+        Details { stream_ids: self.stream_ids, embeddings: self.embeddings }
+    }
+}
+
 impl Words for Leaky {}
+impl Words for Format {}
+
+impl Field for Kinds {
+    type Range = ();
+
+    fn spec(about: &About<'_>, (): &(), default: &Self) -> glib::ParamSpec {
+        about.flags(*default)
+    }
+
+    fn get(&self) -> glib::Value {
+        self.to_value()
+    }
+
+    fn read(value: &glib::Value) -> Option<Self> {
+        value.get().ok()
+    }
+}
 
 /// All properties of the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
@@ -40,6 +126,58 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             (),
             "Location",
             format!("Path of the output file or FIFO, which is overwritten at each start; {STDOUT} is the standard output"),
+        ),
+        property!(
+            Settings,
+            source,
+            (),
+            "Source",
+            "Name of the camera, for the field \"source\" and for topic. If not set: the stream-id of the frames",
+        ),
+        property!(
+            Settings,
+            send,
+            (),
+            "Kinds of records",
+            "Which records to write; several are joined by +, as in frames+events",
+        ),
+        property!(Settings, format, (), "Format", "How to write frames; events and tracks are always JSON"),
+        property!(
+            Settings,
+            topic,
+            (),
+            "Topic",
+            "Topic of messages to a broker, as in cams/{source}/{kind}; {source}, {kind} (frames, events, tracks or changes) and \
+             {stream} (the stream-id) are replaced. If not set: that of the location",
+        ),
+        property!(
+            Settings,
+            classes,
+            (),
+            "Classes",
+            "Labels or numbers of the classes whose objects to write, separated by commas; all if not set",
+        ),
+        property!(
+            Settings,
+            min_confidence,
+            0.0..=1.0,
+            "Minimum confidence",
+            "Minimum confidence of the objects to write, and of the best detection of a track",
+        ),
+        property!(
+            Settings,
+            interval,
+            0..=HOUR,
+            "Interval",
+            "With send=frames: nanoseconds of the stream in which one frame has a record, the first; 0 for all frames",
+        ),
+        property!(
+            Settings,
+            track_patience,
+            0..=HOUR,
+            "Patience with tracks",
+            "With send=tracks: nanoseconds after which a track that is in no frame has ended. Set it longer than tracker remembers \
+             lost objects, or a track may have two records",
         ),
         property!(
             Settings,
@@ -67,7 +205,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(Settings, leaky, (), "Leaky", "Which record to drop when queue-size is reached"),
     ])
     .with([stats::param_spec(
-        "; objects (in the records), written (records that the destination has accepted), failed (records that could not be \
+        "; records (that were made), objects (in the records of frames), written (records that the destination has accepted), failed (records that could not be \
          written), dropped (records that were dropped because of queue-size)",
     )])
 });

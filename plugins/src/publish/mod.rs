@@ -1,13 +1,30 @@
-//! How results leave the pipeline: the record of a frame, the queue of messages with one record each, and their destination.
+//! How results leave the pipeline: the records of frames, events and tracks, the queue of messages with one record each, and
+//! their destination.
 //!
 //! Another destination is another file in [`sink`]; nothing else has to change for it but the property that selects it.
 
+mod changes;
+mod clock;
+mod composer;
+mod format;
+mod ids;
+mod kind;
 mod message;
+mod moment;
 mod queue;
 mod record;
+mod selection;
 pub(crate) mod sink;
+mod topic;
+mod tracks;
+mod writer;
 
+pub(crate) use composer::{Composer, Details, Messages, Plan};
+pub use format::Format;
+pub use kind::Kinds;
 pub use message::Message;
 pub use queue::Leaky;
 pub(crate) use queue::{Drained, Queue, Tally};
-pub(crate) use record::{FrameRecord, ObjectRecord, SCHEMA};
+pub(crate) use selection::Selection;
+pub(crate) use topic::Topic;
+pub(crate) use tracks::End;

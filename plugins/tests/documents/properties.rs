@@ -104,6 +104,11 @@ fn kind(property: &glib::ParamSpec) -> (String, String, String) {
         let (_, default) = glib::EnumValue::from_value(property.default_value()).unwrap();
         return ("enum".into(), nicks.join(", "), shown(code(default.nick())));
     }
+    if glib::FlagsClass::with_type(property.value_type()).is_some() {
+        let (_, values) = glib::FlagsValue::from_value(property.default_value()).unwrap();
+        let nicks: Vec<_> = values.iter().map(|value| value.nick()).collect();
+        return ("flags".into(), "see below".into(), shown(code(&nicks.join("+"))));
+    }
     if let Some(p) = property.downcast_ref::<gst::ParamSpecArray>() {
         let (of, limits, _) = p.element_spec().map(kind).unwrap_or_default();
         return (format!("array of {of}"), limits, "not set".into());
@@ -153,6 +158,12 @@ fn table(element: &gst::Element) -> String {
         let range = if ty == "enum" { "see below".to_owned() } else { range };
         let range = if ty == "enum" && class.is_none() { String::new() } else { range };
         text += &format!("| `{name}` | {ty} | {range} | {default} | {when} | {blurb} |\n");
+        if let Some(class) = glib::FlagsClass::with_type(property.value_type()) {
+            values += &format!("\n| `{name}`, several joined by `+` | meaning |\n|---|---|\n");
+            for value in class.values() {
+                values += &format!("| `{}` | {} |\n", value.nick(), escaped(value.name()));
+            }
+        }
         if let Some(class) = class {
             values += &format!("\n| `{name}` | meaning |\n|---|---|\n");
             for value in class.values() {
@@ -246,6 +257,7 @@ fn types_ranges_defaults_and_states_are_told_as_gobject_has_them() {
         told("fusedpreproc", "roi"),
         "enum; `frame`, `objects`, `tiles`, `list`; `frame`; NULL, READY"
     );
+    assert_eq!(told("inferpublish", "send"), "flags; see below; `frames`; NULL, READY");
     assert_eq!(told("trtinfer", "model"), "string; ; not set; any state");
     assert_eq!(told("trtinfer", "priority"), "int; -2147483648 to 2147483647; 0; any state");
     assert_eq!(told("trtinfer", "cuda-graphs"), "boolean; ; true; NULL, READY");

@@ -1,44 +1,35 @@
-//! The record of a frame, as docs/schema.md describes it. A change here is a new version of the schema.
+//! The records, as docs/schema.md describes them. A change here is a new version of the schema.
 
 use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
+mod event;
+mod head;
 mod rounding;
+mod track;
 mod zones;
 
+pub(crate) use event::EventRecord;
+pub(crate) use head::Head;
 use rounding::{pixels, score};
-use zones::{StayRecord, ZoneRecords, stays};
+pub(crate) use track::TrackEndRecord;
+use zones::{StayRecord, stays};
+pub(crate) use zones::{ZoneEventRecord, ZoneRecords};
 
+use super::changes::Change;
 use crate::meta::object::{ClassificationParam, EmbeddingParam, KeypointsParam, Object};
-
-/// The schema's name and version.
-pub(crate) const SCHEMA: &str = "cudainfer.frame/3";
 
 /// What is written of a frame.
 #[derive(Serialize)]
 pub(crate) struct FrameRecord<'a> {
-    pub schema: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream: Option<&'a str>,
-    /// Counts from 0 since the stream's start.
-    pub frame: u64,
-    /// Presentation time in ns.
-    pub pts: Option<u64>,
-    pub width: u32,
-    pub height: u32,
-    pub objects: Vec<ObjectRecord>,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub zones: Option<ZoneRecords>,
-}
-
-impl FrameRecord<'_> {
-    /// As JSON, without a newline.
-    ///
-    /// # Errors
-    /// None that these types can make.
-    pub fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(self)
-    }
+    #[serde(flatten)]
+    pub head: &'a Head<'a>,
+    /// What has changed since the frame before, where only such frames are written.
+    #[serde(skip_serializing_if = "<[Change]>::is_empty")]
+    pub changes: &'a [Change],
+    pub objects: &'a [ObjectRecord],
+    #[serde(flatten)]
+    pub zones: Option<&'a ZoneRecords>,
 }
 
 #[derive(Serialize)]
@@ -79,7 +70,7 @@ pub(crate) struct DetectedRecord {
     pub angle: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 pub(crate) struct BoxRecord {
     pub x: f64,
     pub y: f64,
@@ -132,6 +123,23 @@ pub(crate) struct ClassRecord {
     pub label: String,
     pub label_id: u32,
     pub confidence: f64,
+}
+
+impl DetectedRecord {
+    /// The upright box around it.
+    pub fn outline(&self) -> BoxRecord {
+        let BoxRecord { x, y, w, h } = self.rect;
+        let (sin, cos) = self.angle.unwrap_or(0.0).sin_cos();
+        let [wide, high] = [w * cos.abs() + h * sin.abs(), w * sin.abs() + h * cos.abs()];
+        let [x, y] = [x + (w - wide) / 2.0, y + (h - high) / 2.0].map(pixels);
+        BoxRecord { x, y, w: pixels(wide), h: pixels(high) }
+    }
+
+    fn new(rect: &Rect, angle: f32) -> Self {
+        // None where it is not a number, which JSON has no word for.
+        let angle = Some(score(angle)).filter(|angle| *angle != 0.0 && angle.is_finite());
+        Self { rect: rect.into(), angle }
+    }
 }
 
 impl From<&Rect> for BoxRecord {
@@ -202,11 +210,7 @@ impl From<Object> for ObjectRecord {
             id: object.id,
             label_id: detection.map(|d| d.label_id),
             confidence: detection.map(|d| score(d.confidence)),
-            rect: detection.map(|d| {
-                // None where it is not a number, which JSON has no word for.
-                let angle = Some(score(object.angle)).filter(|angle| *angle != 0.0 && angle.is_finite());
-                DetectedRecord { rect: (&d.rect).into(), angle }
-            }),
+            rect: detection.map(|d| DetectedRecord::new(&d.rect, object.angle)),
             track: object.tracking.map(|t| TrackRecord {
                 id: t.id,
                 age: t.age,

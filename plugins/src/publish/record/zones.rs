@@ -9,7 +9,7 @@ use crate::meta::zone::{Zone, ZoneEvent, ZonesParam, dwell_of, kind_name, words}
 #[derive(Serialize)]
 pub(crate) struct ZoneRecords {
     zones: Vec<ZoneRecord>,
-    events: Vec<EventRecord>,
+    pub events: Vec<ZoneEventRecord>,
 }
 
 #[derive(Serialize)]
@@ -50,12 +50,12 @@ enum CountsRecord {
 }
 
 #[derive(Serialize)]
-struct EventRecord {
+pub(crate) struct ZoneEventRecord {
     zone: String,
     event: &'static str,
-    /// The object's `id` in this frame.
+    /// The `id` that the object's record has in this frame.
     #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<i32>,
+    pub object: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     track: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ impl From<(Vec<Zone>, Vec<ZoneEvent>)> for ZoneRecords {
         };
         let event = |event: ZoneEvent| {
             let (name, cause, direction) = words(&event.what);
-            EventRecord {
+            ZoneEventRecord {
                 event: name,
                 object: event.object,
                 track: event.track,

@@ -1,0 +1,246 @@
+//! What is said about frames: the messages of each, and those about tracks that end.
+
+use std::time::SystemTime;
+
+use super::changes::Changes;
+use super::clock::WallTime;
+use super::format::Format;
+use super::kind::{Kind, Kinds};
+use super::message::Message;
+use super::moment::Moment;
+use super::record::{ObjectRecord, ZoneRecords};
+use super::selection::Selection;
+use super::topic::Topic;
+use super::tracks::{End, Track, Tracks};
+use super::writer::{Frame, Names, UNKNOWN, Writer};
+use crate::meta::object::{Object, objects};
+use crate::meta::zone;
+use crate::streams::{PerStream, Streams};
+
+/// What messages are made.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Which.
+    pub kinds: Kinds,
+    /// How frames are written.
+    pub format: Format,
+    /// Under which topic.
+    pub topic: Topic,
+    /// The camera's name; that of the stream, if there is none.
+    pub source: Option<String>,
+    /// Which objects.
+    pub selection: Selection,
+    /// At most one record of frames in so many ns; 0 for all.
+    pub interval: u64,
+    /// For how many ns a track that is not seen goes on.
+    pub patience: u64,
+}
+
+impl Plan {
+    fn has(&self, kind: Kinds) -> bool {
+        self.kinds.contains(kind)
+    }
+
+    pub fn source<'a>(&'a self, stream: Option<&'a str>) -> &'a str {
+        self.source.as_deref().or(stream).unwrap_or(UNKNOWN)
+    }
+}
+
+/// What may change while frames flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Details {
+    /// Records have the stream-id.
+    pub stream_ids: bool,
+    /// Objects have their embeddings.
+    pub embeddings: bool,
+}
+
+/// What is to be sent, in this order.
+pub(crate) type Messages = Vec<(Kind, Message)>;
+
+/// Makes messages of frames.
+#[derive(Debug)]
+pub(crate) struct Composer {
+    plan: Plan,
+    writer: Writer,
+    streams: Streams<Stream>,
+    /// Objects have been seen, and whether one had an identity.
+    identities: Option<bool>,
+    /// Frames have been seen, and whether one had zones.
+    zones: Option<bool>,
+}
+
+/// What is remembered of a stream.
+#[derive(Debug, Default)]
+struct Stream {
+    size: (u32, u32),
+    /// Frames that have passed.
+    frames: u64,
+    /// The interval that had its record last, and the one that has it with the frame that is about to pass.
+    shown: [Option<u64>; 2],
+    changes: Changes,
+    tracks: Tracks,
+    /// Tracks that have ended with a start that has been forgotten.
+    ended: Vec<Track>,
+}
+
+impl PerStream for Stream {
+    fn for_new_stream(&self) -> Self {
+        Self { size: self.size, ..Self::default() }
+    }
+
+    fn forget(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.extend(self.tracks.end());
+        *self = Self { ended, ..self.for_new_stream() };
+    }
+}
+
+impl Composer {
+    /// Of a start of the element.
+    pub fn new(plan: Plan) -> Self {
+        Self { plan, writer: Writer::default(), streams: Streams::default(), identities: None, zones: None }
+    }
+
+    /// The size of the frames that come now.
+    pub fn set_size(&mut self, size: (u32, u32)) {
+        self.streams.current_mut().size = size;
+    }
+
+    /// Takes in the start of a stream. Returns the messages about the tracks that have ended by it.
+    ///
+    /// # Errors
+    /// None that these types can make.
+    pub fn start(&mut self, event: &gst::EventRef, details: Details) -> serde_json::Result<Messages> {
+        self.streams.see(event);
+        let ended = std::mem::take(&mut self.streams.current_mut().ended);
+        self.tracks_of_current(&ended, End::Eos, details)
+    }
+
+    /// Ends all tracks of all streams. What follows does not continue what was before.
+    ///
+    /// # Errors
+    /// None that these types can make.
+    pub fn end(&mut self, end: End, details: Details) -> serde_json::Result<Messages> {
+        let Self { plan, writer, streams, .. } = self;
+        let mut messages = Messages::new();
+        for (id, stream) in streams.named_mut() {
+            (stream.shown, stream.changes) = ([None; 2], Changes::default());
+            let names = Names { plan, stream: id, size: stream.size, details };
+            for track in stream.tracks.end() {
+                messages.extend(writer.track(names, &track, end)?);
+            }
+        }
+        Ok(messages)
+    }
+
+    /// The messages about a frame, and how many objects its records have.
+    ///
+    /// # Errors
+    /// None that these types can make.
+    pub fn compose(
+        &mut self,
+        buffer: &gst::BufferRef,
+        now: SystemTime,
+        details: Details,
+    ) -> serde_json::Result<(Messages, usize)> {
+        let mut all = objects(buffer);
+        if !all.is_empty() && self.identities != Some(true) {
+            self.identities = Some(all.iter().any(|object| object.tracking.is_some()));
+        }
+        let stream = self.streams.current_mut();
+        let pts = buffer.pts().map(gst::ClockTime::nseconds);
+        let moment = Moment { frame: stream.frames, pts, wall: WallTime::of(buffer, now) };
+        let ended = if self.plan.has(Kinds::TRACKS) {
+            stream.tracks.see(&all, moment, self.plan.patience)
+        } else {
+            Vec::new()
+        };
+        all.retain(|object| self.plan.selection.has(object));
+        let zones = zone::zones(buffer).map(|(zones, events)| (zones, self.wanted(events, &all)));
+        self.zones = Some(self.zones == Some(true) || zones.is_some());
+        let changes = if self.plan.has(Kinds::CHANGES) {
+            let events = zones.as_ref().is_some_and(|(_, events)| !events.is_empty());
+            self.streams.current_mut().changes.see(all.iter(), events)
+        } else {
+            Vec::new()
+        };
+        let due = self.plan.has(Kinds::FRAMES) && self.is_due(pts);
+        let mut messages = self.tracks_of_current(&ended, End::Vanished, details)?;
+        let records: Vec<_> =
+            all.into_iter().map(|object| ObjectRecord::of(object, details.embeddings)).collect();
+        let frame = Frame { moment, objects: &records, zones: zones.map(ZoneRecords::from) };
+        let Self { plan, writer, streams, .. } = self;
+        let names = Names { plan, stream: streams.id(), size: streams.current().size, details };
+        if plan.has(Kinds::EVENTS) {
+            messages.extend(writer.events(names, &frame)?);
+        }
+        let mut count = 0;
+        for (kind, wanted) in [(Kind::Frames, due), (Kind::Changes, !changes.is_empty())] {
+            if wanted {
+                let changes = if kind == Kind::Changes { &changes[..] } else { &[] };
+                messages.extend(writer.frame(names, kind, &frame, changes)?);
+                count += records.len();
+            }
+        }
+        Ok((messages, count))
+    }
+
+    /// The frame of the last messages has passed.
+    pub fn passed(&mut self) {
+        let stream = self.streams.current_mut();
+        stream.frames += 1;
+        stream.shown[0] = stream.shown[1];
+    }
+
+    /// Whether objects have come, but none with an identity, and there is nothing to be said about others.
+    pub fn misses_identities(&self) -> bool {
+        self.identities == Some(false) && (self.plan.has(Kinds::TRACKS) || self.plan.format == Format::Mot)
+    }
+
+    /// Whether frames have come, but none with zones, whose events are to be written.
+    pub fn misses_zones(&self) -> bool {
+        self.zones == Some(false) && self.plan.has(Kinds::EVENTS)
+    }
+
+    /// The objects that are written.
+    pub fn selection(&self) -> &Selection {
+        &self.plan.selection
+    }
+
+    fn tracks_of_current(
+        &mut self,
+        tracks: &[Track],
+        end: End,
+        details: Details,
+    ) -> serde_json::Result<Messages> {
+        let Self { plan, writer, streams, .. } = self;
+        let names = Names { plan, stream: streams.id(), size: streams.current().size, details };
+        let messages = tracks.iter().map(|track| writer.track(names, track, end));
+        messages.filter_map(Result::transpose).collect()
+    }
+
+    /// Whether the frame is the first of its interval.
+    fn is_due(&mut self, pts: Option<u64>) -> bool {
+        let stream = self.streams.current_mut();
+        let interval = pts.and_then(|pts| pts.checked_div(self.plan.interval));
+        stream.shown[1] = interval.or(stream.shown[0]);
+        interval.is_none() || stream.shown[0] != interval
+    }
+
+    /// Events of the classes that are wanted; they name only objects that are.
+    fn wanted(&self, mut events: Vec<zone::ZoneEvent>, objects: &[Object]) -> Vec<zone::ZoneEvent> {
+        let id = |event: &zone::ZoneEvent| objects.iter().find(|object| Some(object.id) == event.object);
+        events.retain(|event| {
+            let label_id = id(event).and_then(|object| object.detection.as_ref()).map(|d| d.label_id);
+            event.track.is_none() || self.plan.selection.has_class(&event.label, label_id)
+        });
+        for event in &mut events {
+            event.object = id(event).map(|object| object.id);
+        }
+        events
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! MOTChallenge's text: a row for each tracked object, `frame,id,left,top,width,height,confidence,-1,-1,-1`.
+
+use crate::publish::record::ObjectRecord;
+
+/// The state of a track that is in the frame.
+const TRACKED: &str = "tracked";
+
+/// The rows of a frame, whose number is from 0 and in the rows from 1; none, where no object has an identity and was detected.
+/// The box is the tracker's.
+pub(crate) fn mot(frame: u64, objects: &[ObjectRecord]) -> Option<Vec<u8>> {
+    let row = |object: &ObjectRecord| {
+        let track = object.track.as_ref().filter(|track| track.state == TRACKED)?;
+        let confidence = object.confidence?;
+        let r = &track.rect;
+        Some(format!(
+            "{},{},{:.2},{:.2},{:.2},{:.2},{confidence:.4},-1,-1,-1",
+            frame + 1,
+            track.id,
+            r.x,
+            r.y,
+            r.w,
+            r.h
+        ))
+    };
+    let rows: Vec<_> = objects.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| rows.join("\n").into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::geometry::Rect;
+
+    use super::*;
+    use crate::meta::object::{DetectionParam, Object, TrackingParam};
+
+    #[test]
+    fn a_frame_is_a_row_for_each_object_that_is_detected_and_tracked() {
+        let rect = Rect { x: 1.5, y: -2.0, w: 30.126, h: 4.0 };
+        let detection = Some(DetectionParam { rect: Rect::default(), confidence: 0.5, label_id: 0 });
+        let tracking =
+            |id| Some(TrackingParam { id, rect, state: TRACKED.into(), ..TrackingParam::default() });
+        let weak = Object { detection: detection.clone(), ..Object::default() };
+        let lost = Object { tracking: tracking(3), ..Object::default() };
+        let both = |id| Object { detection: detection.clone(), tracking: tracking(id), ..Object::default() };
+        let all: Vec<_> = [weak.clone(), both(1), lost.clone(), both(2)].map(ObjectRecord::from).into();
+        assert_eq!(
+            String::from_utf8(mot(0, &all).unwrap()).unwrap(),
+            "1,1,1.50,-2.00,30.13,4.00,0.5000,-1,-1,-1\n1,2,1.50,-2.00,30.13,4.00,0.5000,-1,-1,-1"
+        );
+        assert_eq!(mot(7, &[weak, lost].map(ObjectRecord::from)), None);
+    }
+}

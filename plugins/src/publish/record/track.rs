@@ -1,0 +1,95 @@
+//! The record of a track that has ended.
+
+use serde::Serialize;
+
+use super::{DetectedRecord, Head, pixels, score};
+use crate::publish::clock::Clock;
+use crate::publish::moment::Moment;
+use crate::publish::tracks::{Best, End, Place, Track};
+
+/// All of a track.
+#[derive(Serialize)]
+pub(crate) struct TrackEndRecord<'a> {
+    /// Of the frame in which it was seen last.
+    #[serde(flatten)]
+    head: &'a Head<'a>,
+    track: u64,
+    label: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_id: Option<u32>,
+    end: End,
+    /// Frames in which it was seen.
+    frames: u64,
+    first: MomentRecord,
+    last: MomentRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<BestRecord>,
+    path: Vec<PlaceRecord>,
+}
+
+#[derive(Serialize)]
+struct MomentRecord {
+    frame: u64,
+    pts: Option<u64>,
+    time: String,
+    clock: Clock,
+}
+
+#[derive(Serialize)]
+struct BestRecord {
+    #[serde(flatten)]
+    moment: MomentRecord,
+    confidence: f64,
+    #[serde(rename = "box")]
+    rect: DetectedRecord,
+}
+
+#[derive(Serialize)]
+struct PlaceRecord {
+    frame: u64,
+    pts: Option<u64>,
+    x: f64,
+    y: f64,
+}
+
+impl From<&Moment> for MomentRecord {
+    fn from(moment: &Moment) -> Self {
+        let Moment { frame, pts, wall } = *moment;
+        Self { frame, pts, time: wall.microseconds(), clock: wall.clock }
+    }
+}
+
+impl From<&Best> for BestRecord {
+    fn from(best: &Best) -> Self {
+        Self {
+            moment: (&best.moment).into(),
+            confidence: score(best.confidence),
+            rect: DetectedRecord::new(&best.rect, best.angle),
+        }
+    }
+}
+
+impl From<&Place> for PlaceRecord {
+    fn from(place: &Place) -> Self {
+        let (Moment { frame, pts, .. }, [x, y]) = (place.moment, place.centre.map(pixels));
+        Self { frame, pts, x, y }
+    }
+}
+
+impl<'a> TrackEndRecord<'a> {
+    /// `head` is that of the track's last frame.
+    pub fn new(head: &'a Head<'a>, track: &'a Track, end: End) -> Self {
+        Self {
+            head,
+            track: track.id,
+            label: &track.label,
+            label_id: track.best.as_ref().map(|best| best.label_id),
+            end,
+            frames: track.frames,
+            first: (&track.first).into(),
+            last: (&track.last).into(),
+            best: track.best.as_ref().map(Into::into),
+            path: track.path.places().map(Into::into).collect(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Messages as they are written.
+
+use super::changes::Change;
+use super::composer::{Details, Messages, Plan};
+use super::format::{Format, deepstream, mot};
+use super::ids::Ids;
+use super::kind::Kind;
+use super::message::Message;
+use super::moment::Moment;
+use super::record::{
+    EventRecord, FrameRecord, Head, ObjectRecord, TrackEndRecord, ZoneEventRecord, ZoneRecords,
+};
+use super::tracks::{End, Track};
+
+/// The name of a source or stream that has none.
+pub(super) const UNKNOWN: &str = "unknown";
+
+/// A frame that is written.
+pub(super) struct Frame<'a> {
+    pub moment: Moment,
+    pub objects: &'a [ObjectRecord],
+    pub zones: Option<ZoneRecords>,
+}
+
+/// What messages about a stream are called.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    pub plan: &'a Plan,
+    /// The `stream-id`.
+    pub stream: Option<&'a str>,
+    /// Width and height of its frames.
+    pub size: (u32, u32),
+    pub details: Details,
+}
+
+impl<'a> Names<'a> {
+    fn head(self, schema: &'static str, id: String, moment: &Moment) -> Head<'a> {
+        let Moment { frame, pts, wall } = *moment;
+        Head {
+            schema,
+            id,
+            source: self.plan.source(self.stream),
+            stream: self.stream.filter(|_| self.details.stream_ids),
+            frame,
+            pts,
+            time: wall.microseconds(),
+            clock: wall.clock,
+            width: self.size.0,
+            height: self.size.1,
+        }
+    }
+
+    fn message(self, kind: Kind, id: String, payload: Vec<u8>) -> (Kind, Message) {
+        let topic = self.plan.topic.fill(self.plan.source(self.stream), kind, self.stream.unwrap_or(UNKNOWN));
+        (kind, Message { topic, id, payload })
+    }
+}
+
+/// Writes messages.
+#[derive(Debug, Default)]
+pub(super) struct Writer(Ids);
+
+impl Writer {
+    /// None, where the format has nothing to say.
+    pub fn frame(
+        &mut self,
+        names: Names<'_>,
+        kind: Kind,
+        frame: &Frame<'_>,
+        changes: &[Change],
+    ) -> serde_json::Result<Option<(Kind, Message)>> {
+        let head = names.head(Head::FRAME, self.0.next(), &frame.moment);
+        let Frame { moment, objects, zones } = frame;
+        let payload = match names.plan.format {
+            Format::Json => {
+                let record = FrameRecord { head: &head, changes, objects, zones: zones.as_ref() };
+                Some(serde_json::to_vec(&record)?)
+            }
+            Format::Deepstream => Some(deepstream(&head, moment.wall, objects)?),
+            Format::Mot => mot(moment.frame, objects),
+        };
+        Ok(payload.map(|payload| names.message(kind, head.id, payload)))
+    }
+
+    pub fn events(&mut self, names: Names<'_>, frame: &Frame<'_>) -> serde_json::Result<Messages> {
+        let events = frame.zones.iter().flat_map(|zones| &zones.events);
+        let message = |event: &ZoneEventRecord| {
+            let head = names.head(Head::EVENT, self.0.next(), &frame.moment);
+            let object = frame.objects.iter().find(|object| Some(object.id) == event.object);
+            let payload = serde_json::to_vec(&EventRecord { head: &head, event, object })?;
+            Ok(names.message(Kind::Events, head.id, payload))
+        };
+        events.map(message).collect()
+    }
+
+    /// None, where the track is not wanted.
+    pub fn track(
+        &mut self,
+        names: Names<'_>,
+        track: &Track,
+        end: End,
+    ) -> serde_json::Result<Option<(Kind, Message)>> {
+        let selection = &names.plan.selection;
+        let best = track.best.as_ref();
+        if !selection.has_class(&track.label, best.map(|best| best.label_id))
+            || !selection.is_sure(best.map(|best| best.confidence))
+        {
+            return Ok(None);
+        }
+        let head = names.head(Head::TRACK, self.0.next(), &track.last);
+        let payload = serde_json::to_vec(&TrackEndRecord::new(&head, track, end))?;
+        Ok(Some(names.message(Kind::Tracks, head.id, payload)))
+    }
+}

@@ -1,0 +1,24 @@
+//! Properties of inferpublish that cannot be.
+
+use cudainfer_tests::run;
+
+#[test]
+fn what_cannot_be_published_is_a_sentence_that_names_the_property() {
+    for (properties, parts) in [
+        ("topic=cams/{sorce}", ["topic 'cams/{sorce}'", "'{sorce}'", "Write {source}, {kind} or {stream}"]),
+        ("topic=cams/{kind", ["topic 'cams/{kind'", "brace without the other", "Write {source}"]),
+        ("send=0", ["send names no kind", "frames, events, tracks or changes", "frames+events"]),
+        ("format=mot send=tracks", ["format=mot", "events and tracks", "format=json"]),
+        ("format=deepstream send=frames+events", ["format=deepstream", "events and tracks", "format=json"]),
+        (
+            "format=mot location=mqtt://host/topic",
+            ["format=mot is for files", "mqtt://host/topic", "format=json"],
+        ),
+    ] {
+        let error =
+            run(&format!("videotestsrc num-buffers=2 ! inferpublish name=it {properties} ! fakesink"));
+        let text = error.fails_with(&parts);
+        assert!(text.starts_with("it: "), "{text}");
+        assert!(text.matches(". ").count() <= 2, "{text}");
+    }
+}
