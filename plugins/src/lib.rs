@@ -30,6 +30,7 @@ pub mod embed;
 mod files;
 pub mod fusedpreproc;
 pub mod gpunms;
+mod histogram;
 pub mod inference;
 pub mod inferoverlay;
 pub mod inferpublish;

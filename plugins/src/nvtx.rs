@@ -29,6 +29,11 @@ pub fn range_of<E: IsA<gst::Element>>(element: &glib::WeakRef<E>) -> Option<Rang
     ATTACHED.then(|| element.upgrade()).flatten().and_then(|element| range(&element))
 }
 
+/// Whether a profiler is attached: then ranges are worth their while.
+pub fn attached() -> bool {
+    *ATTACHED
+}
+
 static ATTACHED: LazyLock<bool> =
     LazyLock::new(|| std::env::var_os("NVTX_INJECTION64_PATH").is_some_and(|path| !path.is_empty()));
 

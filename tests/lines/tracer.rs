@@ -202,7 +202,11 @@ fn buffers_in_lists_are_counted_one_by_one() {
 fn an_unknown_option_or_a_second_tracer_is_told() {
     let line = "videotestsrc num-buffers=1 ! fakesink";
     let output = launch(line, &[("GST_TRACERS", "cudainfer(jsn=x)")]);
-    assert!(text(&output.stderr).contains("json=FILE and trace=FILE, not 'jsn=x'"), "{output:?}");
+    assert!(
+        text(&output.stderr)
+            .contains("json=FILE, trace=FILE, metrics=ADDRESS:PORT and stall=SECONDS, not 'jsn=x'"),
+        "{output:?}"
+    );
     let output = launch(line, &[("GST_TRACERS", "cudainfer;cudainfer")]);
     assert!(text(&output.stderr).contains("works once"), "{output:?}");
     let output = launch(line, &[("GST_TRACERS", "cudainfer(trace=/nowhere/a,json=/nowhere/b)")]);

@@ -1,96 +1,76 @@
-use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use rustix::time::{ClockId, clock_gettime};
 
+use super::calls::{self, Call, Cpu};
 use super::chrome::{self, Trace};
+use super::observe::{DropReason, Observer};
+use super::params::Params;
 use super::report::Report;
+use super::serve;
 use super::table::{End, Table};
 use crate::nvtx;
 use crate::sync::lock;
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("cudainfer-tracer", gst::DebugColorFlags::empty(), Some("CPU time by element"))
+pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new(
+        "cudainfer-tracer",
+        gst::DebugColorFlags::empty(),
+        Some("CPU time by element, and metrics"),
+    )
 });
-
-/// A chain function that is running.
-struct Call {
-    /// The pad's address.
-    pad: usize,
-    buffers: u64,
-    pts: Option<gst::ClockTime>,
-    /// ns since GStreamer was started.
-    began: u64,
-    started: Duration,
-    /// What the elements behind took of it.
-    behind: Duration,
-    _range: Option<nvtx::Range>,
-}
-
-thread_local! {
-    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
-}
-
-/// CPU time of this thread.
-fn now() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let (seconds, nanos) =
-        (u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0));
-    Duration::new(seconds, nanos)
-}
 
 #[derive(Default)]
 pub struct CudaInferTracer {
+    /// Whether a table is made at a pipeline's end, and what will be in it.
+    accounts: AtomicBool,
     table: Mutex<Table>,
     json: Mutex<Option<String>>,
     trace: Mutex<Option<Trace>>,
+    /// Where metrics were asked for.
+    observer: OnceLock<Arc<Observer>>,
 }
 
 impl CudaInferTracer {
-    /// Before an element's chain function.
-    fn enter(&self, began: u64, pad: &gst::Pad, buffers: u64, pts: Option<gst::ClockTime>) {
-        let call = Call {
+    /// Before an element's chain function; `buffer` is the first of its `buffers`.
+    fn enter(&self, began: u64, pad: &gst::Pad, buffers: u64, buffer: Option<&gst::BufferRef>) {
+        let series = self.observer.get().and_then(|observer| observer.arrive(began, pad, buffer));
+        calls::enter(Call {
             pad: pad.as_ptr().addr(),
             buffers,
-            pts,
+            pts: buffer.and_then(gst::BufferRef::pts),
             began,
-            _range: pad.parent_element().and_then(|element| nvtx::range(&element)),
-            started: now(),
-            behind: Duration::ZERO,
-        };
-        CALLS.with_borrow_mut(|calls| calls.push(call));
+            behind: 0,
+            cpu: self.accounts.load(Ordering::Relaxed).then(Cpu::start),
+            series,
+            _range: nvtx::attached().then(|| pad.parent_element()).flatten().and_then(|e| nvtx::range(&e)),
+        });
     }
 
     /// After it.
-    fn leave(&self, ended: u64, pad: &gst::Pad) {
-        let ended_call = CALLS.with_borrow_mut(|calls| {
-            let call = calls.pop()?;
-            let whole = now().saturating_sub(call.started);
-            if let Some(before) = calls.last_mut() {
-                before.behind += whole;
-                // An element without a function for lists gets the buffers of one by one, inside of it.
-                if before.pad == call.pad {
-                    before.buffers = 0;
-                }
-            }
-            let own = whole.saturating_sub(call.behind);
-            Some((call, own))
-        });
+    fn leave(&self, now: u64, pad: &gst::Pad) {
+        let Some(ended) = calls::leave(now) else { return };
+        let call = &ended.call;
+        if let Some(series) = call.series.as_ref().filter(|_| call.buffers > 0) {
+            series.handled(call.buffers, ended.own);
+        }
+        if !self.accounts.load(Ordering::Relaxed) {
+            return;
+        }
         // Proxy pads inside ghost pads have no element, and those of bins hand on only; what they call has been counted.
         let element = pad.parent_element().filter(|element| !element.is::<gst::Bin>());
-        let (Some((call, own)), Some(element)) = (ended_call, element) else { return };
-        let frame = lock(&self.table).add(&element, call.began, call.buffers, own);
+        let Some(element) = element else { return };
+        let frame = lock(&self.table).add(&element, call.began, call.buffers, ended.own_cpu);
         if call.buffers > 0 {
             self.trace(|trace| {
                 trace.add(&chrome::Call {
                     element: &element.name(),
                     began: call.began,
-                    took: ended.saturating_sub(call.began),
+                    took: now.saturating_sub(call.began),
                     frame,
                     buffers: call.buffers,
                     pts: call.pts.map(gst::ClockTime::nseconds),
@@ -110,11 +90,30 @@ impl CudaInferTracer {
 
     /// Prints what is wrong with the tracer: it has no bus to post it on.
     fn complain(&self, what: &str) {
-        gst::error!(CAT, imp = self, "{what}");
-        eprintln!("cudainfer: {what}");
+        gst::warning!(CAT, imp = self, "{what}");
+        eprintln!("cudainfer: WARNING: {what}");
+    }
+
+    /// Begins to count, and to answer whoever asks.
+    fn serve(&self, address: &str, stall: Duration) {
+        let observer = Arc::<Observer>::default();
+        match serve::start(address, stall, Arc::clone(&observer)) {
+            Ok(bound) => {
+                gst::info!(CAT, imp = self, "metrics are at http://{bound}/metrics");
+                let _ = self.observer.set(observer);
+                self.register_hook(TracerHook::PadPushEventPre);
+            }
+            Err(e) => self.complain(&format!(
+                "there are no metrics, because nothing can listen at '{address}': {e}. Set metrics=ADDRESS:PORT, such as \
+                 metrics=127.0.0.1:9464, to a port that no other process has; with port 0 the system chooses one"
+            )),
+        }
     }
 
     fn report(&self, now: u64, pipeline: &gst::Element, end: End) {
+        if !self.accounts.load(Ordering::Relaxed) {
+            return;
+        }
         self.trace(Trace::flush);
         // Not under the lock: other threads that need it may hold what the elements' properties wait for.
         let closed = lock(&self.table).close(pipeline, now, end);
@@ -145,17 +144,18 @@ impl ObjectImpl for CudaInferTracer {
         self.parent_constructed();
         if ONE.swap(true, Ordering::Relaxed) {
             self.complain(
-                "the tracer works once: give it both options together, as in cudainfer(json=A,trace=B)",
+                "the tracer works once: give it all options together, as in cudainfer(json=A,trace=B)",
             );
             return;
         }
         let params = self.obj().property::<Option<String>>("params").unwrap_or_default();
-        for param in params.split(',').map(str::trim).filter(|param| !param.is_empty()) {
-            match param.split_once('=') {
-                Some(("json", path)) => *lock(&self.json) = Some(path.to_owned()),
-                Some(("trace", path)) => *lock(&self.trace) = Some(Trace::new(path)),
-                _ => self.complain(&format!("the tracer knows json=FILE and trace=FILE, not '{param}'")),
-            }
+        let (params, wrong) = Params::read(&params);
+        wrong.iter().for_each(|what| self.complain(what));
+        self.accounts.store(params.table(), Ordering::Relaxed);
+        *lock(&self.trace) = params.trace.as_deref().map(Trace::new);
+        *lock(&self.json) = params.json;
+        if let Some(address) = &params.metrics {
+            self.serve(address, params.stall);
         }
         for hook in [
             TracerHook::PadChainPre,
@@ -175,7 +175,7 @@ impl GstObjectImpl for CudaInferTracer {}
 
 impl TracerImpl for CudaInferTracer {
     fn pad_chain_pre(&self, ts: u64, pad: &gst::Pad, buffer: &gst::Buffer) {
-        self.enter(ts, pad, 1, buffer.pts());
+        self.enter(ts, pad, 1, Some(buffer.as_ref()));
     }
 
     fn pad_chain_post(&self, ts: u64, pad: &gst::Pad, _result: Result<gst::FlowSuccess, gst::FlowError>) {
@@ -184,7 +184,7 @@ impl TracerImpl for CudaInferTracer {
 
     fn pad_chain_list_pre(&self, ts: u64, pad: &gst::Pad, list: &gst::BufferList) {
         let buffers = u64::try_from(list.len()).unwrap_or(u64::MAX);
-        self.enter(ts, pad, buffers, list.get(0).and_then(|buffer| buffer.pts()));
+        self.enter(ts, pad, buffers, list.get(0));
     }
 
     fn pad_chain_list_post(&self, ts: u64, pad: &gst::Pad, _: Result<gst::FlowSuccess, gst::FlowError>) {
@@ -200,11 +200,27 @@ impl TracerImpl for CudaInferTracer {
                 self.report(ts, element, End::Eos);
             }
             gst::MessageType::Error => self.report(ts, element, End::Error),
+            gst::MessageType::Qos => {
+                let from = message.src().and_then(|src| src.downcast_ref::<gst::Element>());
+                if let (Some(observer), Some(from)) = (self.observer.get(), from) {
+                    let infers = from.factory().is_some_and(|factory| factory.name() == "trtinfer");
+                    observer.dropped(from, if infers { DropReason::Leaky } else { DropReason::Late });
+                }
+            }
             _ => (),
         }
     }
 
-    fn element_change_state_pre(&self, _ts: u64, element: &gst::Element, change: gst::StateChange) {
+    fn pad_push_event_pre(&self, ts: u64, pad: &gst::Pad, event: &gst::Event) {
+        if let Some(observer) = self.observer.get() {
+            observer.event(ts, pad, event);
+        }
+    }
+
+    fn element_change_state_pre(&self, ts: u64, element: &gst::Element, change: gst::StateChange) {
+        if let Some(observer) = self.observer.get() {
+            observer.state(ts, element, change);
+        }
         if change == gst::StateChange::ReadyToPaused && element.parent().is_none() {
             lock(&self.table).start(element);
         }

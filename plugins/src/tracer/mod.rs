@@ -12,6 +12,8 @@
 //! |---|---|
 //! | `json=FILE` | the same and the elements' counts, when a pipeline ends; with several pipelines those of the last one |
 //! | `trace=FILE` | every call of an element's chain function, for chrome://tracing or ui.perfetto.dev |
+//! | `metrics=ADDRESS:PORT` | nothing: answers there by HTTP while pipelines run, with [`metrics`] for Prometheus, `/healthz` and `/status`. Port 0 is one that the system chooses, which is logged at INFO in `cudainfer-tracer`. Alone, it makes no table |
+//! | `stall=SECONDS` | nothing: after how long without a frame `/healthz` calls a stream stalled; 10 |
 //!
 //! Milliseconds are CPU time of the thread that calls an element's chain function, without the elements downstream;
 //! waiting does not count. Time in an element's own threads is not seen, except that of trtinfer's workers: the time that
@@ -22,9 +24,15 @@
 
 use gst::prelude::*;
 
+mod calls;
 mod chrome;
 mod imp;
+pub mod metrics;
+mod observe;
+mod params;
 mod report;
+mod serve;
+mod stats;
 mod table;
 
 glib::wrapper! {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use gst::prelude::*;
 use serde::Serialize;
 
+use super::stats::{Stat, stats};
 use super::table::{Account, Closed, End};
 
 /// No line of the table is longer, as long as the elements' names can be shortened.
@@ -42,7 +43,7 @@ struct Row {
     /// Time on the GPU, of the frames that were sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_us_per_frame: Option<f64>,
-    /// The property `stats`, as it is.
+    /// The numbers of the property `stats`, as they are.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     stats: BTreeMap<String, u64>,
 }
@@ -131,7 +132,7 @@ impl Report {
 
 impl Row {
     fn new(account: &Account, element: &gst::Element) -> Self {
-        let stats = stats(element);
+        let stats = numbers(element);
         let count = |field| stats.get(field).copied().unwrap_or(0);
         let milliseconds = |ns: u64, frames: u64| ns as f64 / 1e6 / frames.max(1) as f64;
         let worker = stats.contains_key(WORKERS).then(|| milliseconds(count(WORKERS), count("frames")));
@@ -170,16 +171,13 @@ impl Row {
     }
 }
 
-/// The property `stats` of one of our elements. Those of others may wait for locks that are held during an error.
-fn stats(element: &gst::Element) -> BTreeMap<String, u64> {
-    let own =
-        element.factory().and_then(|factory| factory.plugin_name()).is_some_and(|name| name == "cudainfer");
-    if !own || element.find_property("stats").is_none_or(|p| p.value_type() != gst::Structure::static_type())
-    {
-        return BTreeMap::new();
-    }
-    let Some(structure) = element.property::<Option<gst::Structure>>("stats") else { return BTreeMap::new() };
-    structure.iter().filter_map(|(name, value)| Some((name.to_string(), value.get().ok()?))).collect()
+/// The numbers in `stats`.
+fn numbers(element: &gst::Element) -> BTreeMap<String, u64> {
+    let number = |(name, stat)| match stat {
+        Stat::Number(number) => Some((name, number)),
+        Stat::Histogram(_) => None,
+    };
+    stats(element).into_iter().filter_map(number).collect()
 }
 
 /// A column: its title, and what each row shows in it.

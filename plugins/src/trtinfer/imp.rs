@@ -108,6 +108,9 @@ impl TrtInfer {
         for (name, count) in counts {
             stats.set(name, count.load(Ordering::Relaxed));
         }
+        for (name, histogram) in self.tally.histograms() {
+            stats.set(name, histogram.snapshot().to_structure());
+        }
         // Whoever holds it may be waiting for this.
         if let Some(instance) = self.instance.try_lock().ok().and_then(|instance| instance.clone()) {
             stats.set("batch-limit", instance.batcher.size() as u64);

@@ -78,6 +78,13 @@ pub(super) struct Entry {
     waited: Duration,
 }
 
+impl Entry {
+    /// How long the frame has been in.
+    pub fn waited_until(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.at)
+    }
+}
+
 impl Delays {
     /// Starts anew, in PAUSED.
     pub fn reset(&self, now: Instant) {

@@ -9,6 +9,7 @@ use gst::glib;
 
 use super::lane::Lane;
 use super::latency::Delays;
+use crate::histogram::Histogram;
 use crate::sync::lock;
 
 /// An element, as the model's workers see it.
@@ -36,7 +37,7 @@ impl Owner {
 }
 
 /// What an element counts besides.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tally {
     /// Time in ONNX Runtime.
     pub busy_ns: AtomicU64,
@@ -46,8 +47,28 @@ pub(super) struct Tally {
     pub batched: AtomicU64,
     /// Frames that were left out because they came too fast.
     pub dropped: AtomicU64,
+    /// How many frames the runs had that had one of this element, and how long they took.
+    pub batch_sizes: Histogram,
+    pub runs: Histogram,
+    /// How long this element's frames waited for their batch.
+    pub queueing: Histogram,
     /// How long frames took.
     pub delays: Delays,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            busy_ns: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+            batched: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            batch_sizes: Histogram::of_sizes(),
+            runs: Histogram::of_times(),
+            queueing: Histogram::of_times(),
+            delays: Delays::default(),
+        }
+    }
 }
 
 impl Tally {
@@ -55,6 +76,12 @@ impl Tally {
     pub fn reset(&self) {
         let all = [&self.busy_ns, &self.batches, &self.batched, &self.dropped];
         all.into_iter().for_each(|c| c.store(0, Ordering::Relaxed));
+        self.histograms().into_iter().for_each(|(_, histogram)| histogram.reset());
         self.delays.reset(Instant::now());
+    }
+
+    /// The distributions, by their names in `stats`.
+    pub fn histograms(&self) -> [(&'static str, &Histogram); 3] {
+        [("batch-size", &self.batch_sizes), ("queue-time", &self.queueing), ("run-time", &self.runs)]
     }
 }

@@ -37,6 +37,10 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, cores: usi
         // A flush may have passed since they came.
         batch.retain(|request| request.owner.lane.wants(request.ticket));
         let Some(first) = batch.first() else { continue };
+        let taken = Instant::now();
+        for Request { owner, entry, .. } in &batch {
+            owner.tally.queueing.add_time(entry.waited_until(taken));
+        }
         let instance = Arc::clone(&first.instance);
         let (frames, mut rows) = prepare(batch);
         let mut runner = OnSession { instance: &instance, session, cores, frames };
@@ -226,6 +230,8 @@ impl Runner<Image> for OnSession<'_> {
             if !self.frames(batch).take(index).any(mine) {
                 tally.batches.fetch_add(1, Ordering::Relaxed);
                 tally.batched.fetch_add(count, Ordering::Relaxed);
+                tally.batch_sizes.add(count);
+                tally.runs.add(took);
             }
             tally.busy_ns.fetch_add(took / count, Ordering::Relaxed);
             request.owner.counters.host_ns.add(took / count);

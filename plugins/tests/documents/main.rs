@@ -5,6 +5,7 @@
 
 mod examples;
 mod links;
+mod metrics;
 mod pages;
 mod pipelines;
 mod properties;

@@ -9,7 +9,7 @@ use crate::{init, page, root};
 
 const BEGIN: &str = "<!-- properties -->";
 const END: &str = "<!-- /properties -->";
-const NOTE: &str =
+pub(crate) const NOTE: &str =
     "<!-- Written from the code by `UPDATE_DOCS=1 cargo test -p gst-plugin-cudainfer --test documents`. -->";
 /// The properties of the tracker whose defaults depend on its algorithm.
 const ALGORITHMS: [&str; 2] = ["<!-- algorithms -->", "<!-- /algorithms -->"];
@@ -208,7 +208,7 @@ fn by_algorithm() -> String {
 }
 
 /// Puts `made` where a page has its markers, or asserts that it stands there.
-fn compare(name: &str, [begin, end]: [&str; 2], made: &str) {
+pub(crate) fn compare(name: &str, [begin, end]: [&str; 2], made: &str) {
     // Two tests write the tracker's page.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,0 +1,94 @@
+//! The chain functions that are running in a thread: each inside the one that pushed to it.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::observe::Series;
+use crate::nvtx;
+
+/// A chain function that is running.
+pub(super) struct Call {
+    /// The pad's address.
+    pub pad: usize,
+    pub buffers: u64,
+    /// Of the first of them.
+    pub pts: Option<gst::ClockTime>,
+    /// ns since GStreamer was started.
+    pub began: u64,
+    /// What the elements behind took of it, in ns by the clock.
+    pub behind: u64,
+    /// The same in CPU time, where that is taken.
+    pub cpu: Option<Cpu>,
+    /// Where it is counted, if it is.
+    pub series: Option<Arc<Series>>,
+    pub _range: Option<nvtx::Range>,
+}
+
+/// CPU time of the thread.
+pub(super) struct Cpu {
+    started: Duration,
+    behind: Duration,
+}
+
+impl Cpu {
+    /// From now on.
+    pub fn start() -> Self {
+        Self { started: thread_time(), behind: Duration::ZERO }
+    }
+}
+
+/// A call that has ended, and what it took without the elements behind.
+pub(super) struct Ended {
+    pub call: Call,
+    /// ns by the clock.
+    pub own: u64,
+    /// CPU time, where that was taken.
+    pub own_cpu: Duration,
+}
+
+thread_local! {
+    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
+}
+
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let (seconds, nanos) =
+        (u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0));
+    Duration::new(seconds, nanos)
+}
+
+/// A call begins.
+pub(super) fn enter(call: Call) {
+    CALLS.with_borrow_mut(|calls| calls.push(call));
+}
+
+/// The innermost call has ended.
+pub(super) fn leave(now: u64) -> Option<Ended> {
+    CALLS.with_borrow_mut(|calls| {
+        let call = calls.pop()?;
+        let whole = now.saturating_sub(call.began);
+        let whole_cpu = call.cpu.as_ref().map(|cpu| thread_time().saturating_sub(cpu.started));
+        if let Some(before) = calls.last_mut() {
+            before.behind += whole;
+            if let (Some(cpu), Some(whole)) = (&mut before.cpu, whole_cpu) {
+                cpu.behind += whole;
+            }
+            // An element without a function for lists gets the buffers of one by one, inside of it.
+            if before.pad == call.pad {
+                before.buffers = 0;
+            }
+        }
+        let own = whole.saturating_sub(call.behind);
+        let behind = call.cpu.as_ref().map_or(Duration::ZERO, |cpu| cpu.behind);
+        let own_cpu = whole_cpu.map_or(Duration::ZERO, |whole| whole.saturating_sub(behind));
+        Some(Ended { call, own, own_cpu })
+    })
+}
+
+/// Where the innermost call is counted.
+pub(super) fn series() -> Option<Arc<Series>> {
+    CALLS.with_borrow(|calls| calls.last()?.series.clone())
+}

@@ -1,0 +1,88 @@
+//! What the tracer knows of frames while they move: counted by element and stream, in atomic numbers.
+//!
+//! Everything hangs on GStreamer's own objects and goes with them: a [`Slot`] on each sink pad holds the [`Series`] of the
+//! streams that pass there, a token on the source pad where a [`Stream`] began says when it is gone. The [`Registry`] only
+//! points to them.
+
+mod attached;
+mod births;
+mod pipeline;
+mod registry;
+mod series;
+mod slot;
+mod stream;
+mod topology;
+
+use std::sync::{Arc, OnceLock};
+
+use gst::prelude::*;
+
+pub(super) use pipeline::Pipeline;
+pub(super) use registry::Registry;
+pub(super) use series::{DropReason, Series};
+use slot::Slot;
+use stream::Stream;
+
+/// Told by the hooks what happens.
+#[derive(Debug, Default)]
+pub(super) struct Observer {
+    pub registry: Registry,
+    /// What [`gst::get_timestamp`] was when the hooks' time was 0.
+    origin: OnceLock<u64>,
+}
+
+impl Observer {
+    /// The hooks' time, in ns.
+    pub fn now(&self) -> u64 {
+        let origin = self.origin.get().copied();
+        let now = gst::get_timestamp().nseconds();
+        origin.map_or(0, |origin| now.saturating_sub(origin))
+    }
+
+    /// A buffer, or the first of a list, reaches a pad. Returns where its call is counted.
+    pub fn arrive(&self, now: u64, pad: &gst::Pad, buffer: Option<&gst::BufferRef>) -> Option<Arc<Series>> {
+        let slot = Slot::of(pad)?;
+        let start = pad.sticky_event::<gst::event::StreamStart>(0);
+        slot.arrive(&self.registry, now, pad, start.as_deref(), buffer)
+    }
+
+    /// An event leaves a source pad.
+    pub fn event(&self, now: u64, pad: &gst::Pad, event: &gst::Event) {
+        match event.view() {
+            // Proxy pads inside of ghost pads have no element; the pad before them has told of it.
+            gst::EventView::StreamStart(start) => {
+                if let Some(element) = topology::element(pad) {
+                    self.registry.stream(now, &element, pad, start);
+                }
+            }
+            gst::EventView::Eos(_) => stream::origin(pad, |stream| stream.end()),
+            gst::EventView::FlushStop(_) => stream::origin(pad, |stream| stream.go_on(now)),
+            _ => (),
+        }
+    }
+
+    /// An element changes its state.
+    pub fn state(&self, now: u64, element: &gst::Element, change: gst::StateChange) {
+        self.origin.get_or_init(|| gst::get_timestamp().nseconds().saturating_sub(now));
+        if change == gst::StateChange::ReadyToPaused {
+            self.registry.know(element);
+        }
+        if change == gst::StateChange::PausedToReady {
+            // Also of a source that is stopped alone, to be removed from a pipeline that plays on.
+            element.src_pads().iter().for_each(|pad| stream::origin(pad, Stream::go));
+        }
+        if element.parent().is_none() {
+            let pipeline = Pipeline::of(element);
+            pipeline.changed(now);
+            if change == gst::StateChange::PausedToReady {
+                self.registry.stopped(&pipeline);
+            }
+        }
+    }
+
+    /// An element has dropped a frame: it says so in a QOS message, in the thread that brought the frame.
+    pub fn dropped(&self, element: &gst::Element, reason: DropReason) {
+        let here = super::calls::series().filter(|series| element.name() == series.element.as_str());
+        here.unwrap_or_else(|| self.registry.without_stream(element)).drop_frame(reason);
+    }
+}

@@ -1,0 +1,77 @@
+//! How pads hang together, with bins left out.
+
+use gst::prelude::*;
+
+/// Elements upstream among which the source is looked for: not for ever, where they are linked in a circle.
+const MOST_ELEMENTS: usize = 100;
+
+/// The element of a pad; `None` for pads of bins, and for those inside of ghost pads, which hand on only.
+pub(super) fn element(pad: &gst::Pad) -> Option<gst::Element> {
+    pad.parent_element().filter(|element| !element.is::<gst::Bin>())
+}
+
+/// The pad of a real element that pushes to `pad`.
+pub(super) fn pusher(pad: &gst::Pad) -> Option<gst::Pad> {
+    let mut from = pad.peer()?;
+    for _ in 0..MOST_ELEMENTS {
+        if element(&from).is_some() {
+            return Some(from);
+        }
+        from = if let Some(ghost) = from.downcast_ref::<gst::GhostPad>() {
+            // Out of a bin: what its source pad shows.
+            ghost.target()?
+        } else {
+            // Into a bin: what its sink pad is linked to.
+            from.parent().and_downcast::<gst::Pad>()?.peer()?
+        };
+    }
+    None
+}
+
+/// The element and its source pad where the stream with this start begins, which `pad` of `own` pushes. Demuxers tell of it on
+/// pads that have no element yet: then an element behind them is the first to be seen.
+pub(super) fn beginning(own: &gst::Element, pad: &gst::Pad, start: gst::Seqnum) -> (gst::Element, gst::Pad) {
+    let (mut own, mut pad) = (own.clone(), pad.clone());
+    for _ in 0..MOST_ELEMENTS {
+        // What is pushed is kept on the source pad before it is on the sink pad.
+        let has = |pad: &gst::Pad| {
+            pad.sticky_event::<gst::event::StreamStart>(0).is_some_and(|s| s.seqnum() == start)
+        };
+        let before = own.sink_pads().iter().filter_map(pusher).find(has);
+        let Some((element, source)) = before.and_then(|pad| Some((element(&pad)?, pad))) else { break };
+        (own, pad) = (element, source);
+    }
+    (own, pad)
+}
+
+/// What people call a stream of this id that begins on `pad` of `own`: after the source, named as it is in the pipeline, and,
+/// where something else begins it, after the end of its id or after that element.
+pub(super) fn label(own: &gst::Element, pad: &gst::Pad, id: &str) -> String {
+    let mut source = own.clone();
+    for _ in 0..MOST_ELEMENTS {
+        // What has several inputs makes something new of them.
+        let inputs = source.sink_pads();
+        let [input] = inputs.as_slice() else { break };
+        let Some(before) = pusher(input).and_then(|pad| element(&pad)) else { break };
+        source = before;
+    }
+    let name = outermost(&source).name();
+    match id.rsplit_once('/') {
+        Some((_, part)) if source != *own => format!("{name}/{}", part.chars().take(64).collect::<String>()),
+        _ if source != *own => format!("{name}/{}", own.name()),
+        _ if source.num_src_pads() > 1 => format!("{name}/{}", pad.name()),
+        _ => name.into(),
+    }
+}
+
+/// What holds the element directly in the pipeline: itself, or a bin.
+fn outermost(element: &gst::Element) -> gst::Element {
+    let mut outer = element.clone();
+    while let Some(parent) = outer.parent().and_downcast::<gst::Element>() {
+        if parent.parent().is_none() {
+            break;
+        }
+        outer = parent;
+    }
+    outer
+}

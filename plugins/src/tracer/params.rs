@@ -1,0 +1,76 @@
+//! The tracer's options, as they stand between the brackets of GST_TRACERS.
+
+use std::time::Duration;
+
+/// After how long without a frame a stream counts as stalled.
+const STALL: Duration = Duration::from_secs(10);
+
+/// What the user asked for.
+#[derive(Debug, PartialEq)]
+pub(super) struct Params {
+    /// `json=FILE`.
+    pub json: Option<String>,
+    /// `trace=FILE`.
+    pub trace: Option<String>,
+    /// `metrics=ADDRESS:PORT`.
+    pub metrics: Option<String>,
+    /// `stall=SECONDS`.
+    pub stall: Duration,
+}
+
+impl Params {
+    /// Reads them; also returns a sentence for each that is wrong and has no effect.
+    pub fn read(text: &str) -> (Self, Vec<String>) {
+        let mut params = Self { json: None, trace: None, metrics: None, stall: STALL };
+        let mut wrong = Vec::new();
+        for option in text.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+            match option.split_once('=') {
+                Some(("json", file)) => params.json = Some(file.to_owned()),
+                Some(("trace", file)) => params.trace = Some(file.to_owned()),
+                Some(("metrics", address)) => params.metrics = Some(address.to_owned()),
+                Some(("stall", seconds)) => match seconds.parse().map(Duration::try_from_secs_f64) {
+                    Ok(Ok(stall)) if !stall.is_zero() => params.stall = stall,
+                    _ => wrong.push(format!("stall={seconds} is no number of seconds above 0, such as stall=10")),
+                },
+                _ => wrong.push(format!(
+                    "the tracer knows json=FILE, trace=FILE, metrics=ADDRESS:PORT and stall=SECONDS, not '{option}'"
+                )),
+            }
+        }
+        (params, wrong)
+    }
+
+    /// Whether the table is made at a pipeline's end: not where only what happens meanwhile was asked for, because taking each
+    /// thread's CPU time at each call is what costs most.
+    pub fn table(&self) -> bool {
+        self.json.is_some() || self.trace.is_some() || self.metrics.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_wrong_ones_are_told() {
+        let (all, wrong) = Params::read("json=a.json, trace=b ,metrics=[::1]:9464,stall=2.5");
+        assert!(wrong.is_empty(), "{wrong:?}");
+        assert_eq!((all.json.as_deref(), all.trace.as_deref()), (Some("a.json"), Some("b")));
+        assert_eq!((all.metrics.as_deref(), all.stall), (Some("[::1]:9464"), Duration::from_millis(2500)));
+        assert_eq!(Params::read("").0, Params { json: None, trace: None, metrics: None, stall: STALL });
+        for text in ["jsn=x", "metrics", "stall=0", "stall=-1", "stall=nan", "stall=soon"] {
+            let (params, wrong) = Params::read(text);
+            assert_eq!((params.stall, wrong.len()), (STALL, 1), "{text}");
+            assert!(wrong[0].contains(text), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_left_out_only_where_nothing_but_metrics_is_wanted() {
+        for (text, table) in
+            [("", true), ("json=a", true), ("metrics=:0", false), ("metrics=:0,trace=b", true)]
+        {
+            assert_eq!(Params::read(text).0.table(), table, "{text}");
+        }
+    }
+}
