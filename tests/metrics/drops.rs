@@ -1,0 +1,49 @@
+//! Frames that are dropped.
+
+use cudainfer_tests::{Line, end, model, push, until};
+use gst::prelude::*;
+
+use crate::client::{page, sample, samples};
+use crate::server;
+
+#[test]
+fn a_frame_that_comes_too_late_counts_in_the_sink_that_drops_it() {
+    server();
+    let line = Line::new(
+        "appsrc name=camera is-live=true format=time caps=video/x-raw,format=GRAY8,width=4,height=4,framerate=100/1 \
+         ! fakesink name=sink sync=true qos=true max-lateness=0",
+    );
+    line.pipeline.set_property("name", "late");
+    let _ = line.pipeline.set_state(gst::State::Playing);
+    let labels = ["pipeline=\"late\"", "element=\"sink\"", "stream=\"camera\"", "reason=\"late\""];
+    // Each is as old as the pipeline.
+    until("a frame is late", || {
+        push(&line.element("camera"), cudainfer_tests::filled(16, 0, 0));
+        !samples(&page(server()), "cudainfer_frames_dropped_total", &labels).is_empty()
+    });
+    end(&line.element("camera"));
+    line.wait().succeeds();
+    let dropped = line.element("sink").property::<gst::Structure>("stats").get::<u64>("dropped").unwrap();
+    assert_eq!(sample(&page(server()), "cudainfer_frames_dropped_total", &labels), dropped as f64);
+}
+
+#[test]
+fn a_frame_that_a_leaky_trtinfer_drops_counts_there_and_in_its_stream() {
+    server();
+    let caps = "video/x-raw,format=RGB,width=64,height=64,framerate=100/1";
+    // The frames wait for a batch that gets full at the end only.
+    let line = Line::new(&format!(
+        "appsrc name=camera format=time caps={caps} ! fusedpreproc device=cpu ! trtinfer name=infer model={} device=cpu \
+         batch-size=8 batch-timeout=3600000 max-in-flight=2 leaky=upstream ! gpunms ! fakesink async=false",
+        model("detector-batch")
+    ));
+    line.pipeline.set_property("name", "leaky");
+    let _ = line.pipeline.set_state(gst::State::Playing);
+    (0..10).for_each(|frame| push(&line.element("camera"), cudainfer_tests::filled(64 * 64 * 3, 0, frame)));
+    end(&line.element("camera"));
+    line.wait().succeeds();
+    let dropped = line.element("infer").property::<gst::Structure>("stats").get::<u64>("dropped").unwrap();
+    assert!(dropped > 0);
+    let labels = ["pipeline=\"leaky\"", "element=\"infer\"", "stream=\"camera\"", "reason=\"leaky\""];
+    assert_eq!(sample(&page(server()), "cudainfer_frames_dropped_total", &labels), dropped as f64);
+}

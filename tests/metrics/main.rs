@@ -1,0 +1,47 @@
+//! What the tracer tells while pipelines run. It is made in this process, once for all tests, which tell their pipelines apart
+//! by name; what is set up by variables runs in processes of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
+
+mod client;
+mod dashboard;
+mod drops;
+mod health;
+mod page;
+mod processes;
+mod scraped;
+mod server;
+mod streams;
+mod watch;
+
+use std::net::SocketAddr;
+use std::sync::{LazyLock, Mutex};
+
+use gst::glib;
+
+/// Where the tracer of this process answers; it calls a stream stalled after a fifth of a second.
+fn server() -> SocketAddr {
+    static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
+        cudainfer_tests::init();
+        let said = std::sync::Arc::new(Mutex::new(String::new()));
+        let heard = said.clone();
+        gst::log::set_threshold_for_name("cudainfer-tracer", gst::DebugLevel::Info);
+        let log = gst::log::add_log_function(move |category, _, _, _, _, _, message| {
+            if category.name() == "cudainfer-tracer" {
+                *heard.lock().unwrap() += &message.get().unwrap();
+            }
+        });
+        let tracer: gst::Tracer = glib::Object::builder::<gstcudainfer::tracer::CudaInferTracer>()
+            .property("params", "metrics=127.0.0.1:0,stall=0.2")
+            .build()
+            .into();
+        // For as long as the process runs.
+        std::mem::forget(tracer);
+        gst::log::remove_log_function(log);
+        gst::log::unset_threshold_for_name("cudainfer-tracer");
+        let said = said.lock().unwrap().clone();
+        let address =
+            said.strip_prefix("metrics are at http://").and_then(|rest| rest.strip_suffix("/metrics"));
+        address.unwrap_or_else(|| panic!("{said}")).parse().unwrap()
+    });
+    *SERVER
+}
