@@ -3,6 +3,8 @@
 scripts/run                         lists the pipelines
 scripts/run NAME KEY=VALUE...       runs one
 scripts/run --print NAME KEY=...    only prints it
+scripts/run --watch NAME KEY=...    runs it and shows a line for each stream: frames per second, time from source to sink,
+                                    frames dropped, objects a frame
 scripts/run --help NAME             explains its keys
 """
 
@@ -10,6 +12,7 @@ import os
 import sys
 
 import pipeline
+import watch
 
 
 def main(words: list[str]) -> None:
@@ -17,7 +20,9 @@ def main(words: list[str]) -> None:
         for name in pipeline.names():
             print(f"{name:<16}{pipeline.read(name).summary}")
         return
-    option = words.pop(0) if words[0] in ("--print", "--help") else ""
+    options = [word for word in words if word in ("--print", "--help", "--watch")]
+    words = [word for word in words if word not in options]
+    option = options[0] if options else ""
     if not words:
         print(__doc__, end="")
         return
@@ -33,6 +38,8 @@ def main(words: list[str]) -> None:
     arguments = chosen.arguments(dict(word.split("=", 1) for word in words[1:]))
     command = pipeline.command(arguments, "-e")
     print(pipeline.printable(command), flush=True)
+    if option == "--watch":
+        sys.exit(watch.run(command, pipeline.environment()))
     if option != "--print":
         os.execvpe(command[0], command, pipeline.environment())
 
