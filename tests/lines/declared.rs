@@ -121,6 +121,29 @@ fn a_model_without_a_sidecar_is_read_by_its_metadata_and_that_is_said_once() {
 }
 
 #[test]
+fn modules_in_the_graph_tell_torchvisions_background_and_rf_detrs_input() {
+    let found = outcome(model("says-torchvision"), "gpunms");
+    assert!(found.errors.is_empty() && found.warnings.is_empty(), "{found:?}");
+    // Labels 3 and 1 of a list that counts from 1.
+    assert_eq!(found.labels(), ["2", "0"]);
+    let reading = found.reading("decode");
+    assert!(
+        reading.starts_with("decoder detections from the modules in its graph (torchvision)"),
+        "{reading}"
+    );
+
+    let found = outcome(model("says-rfdetr"), "gpunms");
+    assert!(found.errors.is_empty() && found.warnings.is_empty(), "{found:?}");
+    assert_eq!(found.labels(), ["2", "0"]);
+    let wanted = "scale 1/255, mean 0.485 0.456 0.406, std 0.229 0.224 0.225, stretch from the modules in its graph (RF-DETR)";
+    assert!(found.reading("infer").contains(wanted), "{found:?}");
+
+    let sidecar = "[output]\ndecoder = \"detections\"\nlabels = [\"none\", \"a\", \"b\", \"c\"]\n";
+    let found = outcome(copied("says-torchvision", &[("model.toml", sidecar)]), "gpunms");
+    assert_eq!(found.labels(), ["c", "a"], "the sidecar's decoding replaces the graph's");
+}
+
+#[test]
 fn keypoints_of_the_metadata_tell_a_pose_from_classes() {
     let outcome = outcome(model("says-pose"), "gpunms");
     assert!(outcome.errors.is_empty() && outcome.warnings.is_empty(), "{outcome:?}");

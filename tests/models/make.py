@@ -63,11 +63,17 @@ class Graph:
         self.constant("zero", np.float32(0))
         return self.node("Mul", ["mean_all", "zero"], "nothing")
 
-    def save(self, name: str, sidecar: str = "", metadata: dict[str, str] | None = None) -> None:
+    def scoped(self, modules: list[str]) -> None:
+        """Names the first nodes as PyTorch's exporter does: after the modules that they are in."""
+        for module, node in zip(modules, self.nodes):
+            node.name = f"/{module}/{node.op_type}"
+
+    def save(self, name: str, sidecar: str = "", metadata: dict[str, str] | None = None, producer: str = "") -> None:
         """Writes the model, and its sidecar where it has one. `metadata` goes into the model's file."""
         graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
         helper.set_model_props(model, metadata or {})
+        model.producer_name = producer
         onnx.checker.check_model(model)
         onnx.save(model, FOLDER / f"{name}.onnx")
         if sidecar:
@@ -559,6 +565,25 @@ def lists() -> None:
         fixed(graph, "labels", LISTED_CLASSES + 1, I64)
         fixed(graph, "scores", LISTED_SCORES)
         graph.save(name, labels + 'background = "first"\n')
+
+    # What only the names in the graph say: torchvision's detectors, and RF-DETR, whose queries are sure of the same objects.
+    graph = start()
+    fixed(graph, "boxes", LISTED)
+    fixed(graph, "labels", LISTED_CLASSES + 1, I64)
+    fixed(graph, "scores", LISTED_SCORES)
+    graph.scoped(["transform", "backbone", "rpn", "roi_heads"])
+    graph.save("says-torchvision", producer="pytorch")
+    graph = start()
+    corners = LISTED / np.float32(64)
+    fixed(graph, "dets", [np.c_[(corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]]])
+    logits = np.full((1, 2, 3), -5, np.float32)
+    logits[0, [0, 1], LISTED_CLASSES] = [0, np.log(3)]
+    fixed(graph, "labels", logits)
+    graph.constant("one", np.float32(1))
+    for i in range(2):
+        graph.node("Mul", ["nothing", "one"], f"idle{i}")
+    graph.scoped(["backbone", "transformer", "class_embed", "bbox_embed"])
+    graph.save("says-rfdetr", producer="pytorch")
 
     # The same with a mask in each box, as Mask R-CNN writes them: growing to the right, and growing upwards. Between the two
     # is a box that is nothing.

@@ -17,6 +17,8 @@ pub enum Source {
     Metadata,
     /// A file beside the model, by whoever made the model.
     FileBeside,
+    /// The names of modules in the model's graph.
+    Graph,
     /// Nobody: it is what the shapes suggest, or the default.
     #[default]
     Assumed,
@@ -39,7 +41,7 @@ impl Origin {
 
     /// Whether the model's maker says it, not the user.
     pub fn is_declared(&self) -> bool {
-        matches!(self.source, Source::Metadata | Source::FileBeside)
+        matches!(self.source, Source::Metadata | Source::FileBeside | Source::Graph)
     }
 }
 
@@ -50,6 +52,7 @@ impl fmt::Display for Origin {
             Source::Sidecar => write!(f, "the sidecar"),
             Source::Metadata => write!(f, "the file's metadata ({})", self.maker),
             Source::FileBeside => write!(f, "a file beside it ({})", self.maker),
+            Source::Graph => write!(f, "the modules in its graph ({})", self.maker),
             Source::Assumed => write!(f, "an assumption"),
         }
     }

@@ -1,4 +1,5 @@
-//! What a model says about itself: the metadata that exporters write into the ONNX file, and the files that they put beside it.
+//! What a model says about itself: the metadata that exporters write into the ONNX file, the files that they put beside it, and
+//! the modules that its graph's names show.
 //! One file a source; each turns the source's words into those of the sidecar.
 //!
 //! Nothing here is an error: words that make no sense are left out, and words that contradict the model's shapes lose against
@@ -6,6 +7,7 @@
 
 mod huggingface;
 mod libreyolo;
+mod modules;
 mod paddle;
 mod ppocr;
 mod python;
@@ -51,6 +53,7 @@ pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
         let names = text(&folder.join("class_names.txt"), &mut notes);
         found.extend(roboflow::read(environment.as_ref(), names.as_deref()));
     }
+    found.extend(modules::read(&onnx::scopes(model)));
     found.retain(|declared| !declared.is_silent());
     (found, notes)
 }
