@@ -256,6 +256,42 @@ fn read_text_finds_lines_and_reads_them() {
     is_watchable(&output);
 }
 
+/// How much two lists of samples rise and fall together: Pearson's coefficient.
+fn correlation(a: &[u8], b: &[u8]) -> f64 {
+    let count = a.len() as f64;
+    let mean = |values: &[u8]| values.iter().map(|v| f64::from(*v)).sum::<f64>() / count;
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a) - mean_a, f64::from(*b) - mean_b));
+    let square = |of: fn((f64, f64)) -> f64| pairs().map(of).sum::<f64>();
+    square(|(a, b)| a * b) / (square(|(a, _)| a * a) * square(|(_, b)| b * b)).sqrt()
+}
+
+#[test]
+fn depth_paints_what_the_model_says_of_each_place() {
+    let output = scratch("depth").join("out.mp4").display().to_string();
+    // The tests' own model, which takes ten times the red for metres.
+    let (video, model) = (video(), model("map-depth"));
+    run(&launch("depth", &[("video", &video), ("model", &model), ("output", &output)])).succeeds();
+    is_watchable(Path::new(&output));
+    let small = |file: &str, format: &str| -> Vec<Vec<u8>> {
+        let line = format!(
+            "filesrc location={file} ! decodebin ! videoconvertscale ! video/x-raw,format={format},width=24,height=16 \
+             ! fakesink name=out"
+        );
+        let bytes = |frame: &gst::Buffer| frame.map_readable().unwrap().to_vec();
+        buffers(&line).iter().take(30).map(bytes).collect()
+    };
+    let (depths, pictures) = (small(&output, "GRAY8"), small(&video, "RGB"));
+    for (depth, picture) in depths.iter().zip(&pictures) {
+        let red: Vec<_> = picture.iter().step_by(3).copied().collect();
+        let alike = correlation(depth, &red);
+        // Not 1: the model sees other samples of a picture with fine detail.
+        assert!(alike > 0.8, "the painted depth follows the red: {alike}");
+        let (least, most) = (depth.iter().min().unwrap(), depth.iter().max().unwrap());
+        assert!(most - least > 100, "from the nearest to the farthest: {least} to {most}");
+    }
+}
+
 #[test]
 fn every_launch_file_has_a_test_here() {
     let mut names: Vec<_> = std::fs::read_dir(root().join("pipelines"))
@@ -269,6 +305,7 @@ fn every_launch_file_has_a_test_here() {
         names,
         [
             "count",
+            "depth",
             "detect",
             "detect-tiles",
             "detect-track",
