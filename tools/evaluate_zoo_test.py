@@ -13,7 +13,7 @@ def box(x=0.0, score=0.5, kind=0, **more):
     return {"class": kind, "score": score, "box": [x, 10.0, x + 20, 30.0], **more}
 
 
-CASE = {"pixels": 0.05, "scores": 1e-3}
+CASE = {"pixels": 0.05, "scores": 1e-3, "overlap": 0.99}
 
 
 class Results(unittest.TestCase):
@@ -87,6 +87,25 @@ class Compare(unittest.TestCase):
         self.assertEqual((verdict.unmatched, verdict.ties, verdict.holds(CASE)), (1, 0, False))
 
 
+    def test_samples_may_be_apart_by_rounding_only(self):
+        wanted = np.array([[0.0, 100.4], [254.6, 7.0]])
+        near = evaluate_zoo.compare_samples(wanted, np.float32([0, 100, 255, 7]), 255)
+        self.assertLess(near.scores, 0.5 / 255)
+        self.assertAlmostEqual(evaluate_zoo.compare_samples(wanted, np.float32([3, 100, 255, 7]), 255).scores, 3 / 255)
+
+    def test_embeddings_are_compared_number_by_number(self):
+        ours, theirs = ({"class": 0, "score": 0.0, "embedding": values} for values in ([0.6, 0.8], [0.6, 0.79]))
+        verdict = evaluate_zoo.compare([[theirs]], [[ours]])
+        self.assertAlmostEqual(verdict.scores, 0.01)
+        self.assertGreater(evaluate_zoo.compare([[theirs]], [[{**ours, "embedding": [1.0]}]]).unmatched, 0)
+
+    def test_masks_that_overlap_less_do_not_hold(self):
+        verdict = evaluate_zoo.compare([[box()]], [[box()]])
+        self.assertTrue(verdict.holds(CASE))
+        verdict.see(evaluate_zoo.Masks(lowest=0.98, other=2, samples=100, compared=1))
+        self.assertFalse(verdict.holds(CASE))
+
+
 class Page(unittest.TestCase):
     maxDiff = None
 
@@ -117,7 +136,7 @@ class Page(unittest.TestCase):
         self.assertEqual([(row["case"], row["n"]) for row in rows], [("a", 1), ("c", 2), ("b", 2)])
 
     def test_a_verdict_says_how_loose_it_is(self):
-        row = {"holds": True, "unread": "", "error": "", "ties": 2, "allowed": {"pixels": 0.05, "scores": 1e-3}}
+        row = {"holds": True, "unread": "", "error": "", "ties": 2, "kind": "results", "allowed": {"pixels": 0.05, "scores": 1e-3}}
         self.assertEqual(evaluate_zoo.verdict(row), "equal but for 2 ties")
         self.assertEqual(evaluate_zoo.verdict(row | {"ties": 0, "allowed": {"pixels": 2.5, "scores": 0.1}}), "within 2.5 px and 0.1")
         self.assertEqual(evaluate_zoo.verdict(row | {"holds": False}), "**differs**")

@@ -17,6 +17,7 @@ LIBRARIES = {
     "ultralytics_cases": "ultralytics",
     "torchvision_cases": "torchvision",
     "transformers_cases": "transformers",
+    "transformers_maps_cases": "transformers",
     "timm_cases": "timm",
     "rfdetr_cases": "rfdetr",
     "libreyolo_cases": "libreyolo",

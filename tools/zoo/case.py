@@ -14,7 +14,7 @@ import onnxruntime
 @dataclass
 class Case:
     """What `scripts/evaluate zoo` compares. A result is a dict with `class` and `score`, and with `box` (x1, y1, x2, y2),
-    `corners` (four points of a rotated box), `keypoints` ([[x, y, score], ...]) or `text`, in pixels of the frame."""
+    `corners` (four points of a rotated box), `keypoints` ([[x, y, score], ...]), `text` or `embedding`, in pixels of the frame."""
 
     library: str
     # The elements behind trtinfer.
@@ -27,6 +27,8 @@ class Case:
     # How far boxes and points may be apart, in pixels, and scores.
     pixels: float = 0.05
     scores: float = 1e-3
+    # The least overlap of an object's mask with the library's.
+    overlap: float = 0.99
     # What a reader of the table should know.
     note: str = ""
     # The sidecar that the model needs, as TOML.
@@ -38,6 +40,8 @@ class Case:
     # Who else says how the model is read: its metadata, files beside it.
     told: str = ""
     size: list[int] = field(default_factory=list)
+    # The greatest of the samples in samples.npz, which are compared instead of results: 255 for bytes, 65535 for GRAY16.
+    greatest: int = 0
     # Classes of the masks in masks.npz, which are compared instead of results.
     mask_classes: int = 0
 
@@ -57,6 +61,13 @@ class Case:
         second, first = np.partition(logits, -2, axis=1)[:, -2:].swapaxes(0, 1)
         np.savez(folder / "masks.npz", masks=masks.astype(np.uint8), tied=first - second < 1e-5 * np.abs(first))
         self.mask_classes = logits.shape[1]
+        self.write(folder, frames)
+
+    def write_samples(self, folder: Path, frames: np.ndarray, samples: np.ndarray, greatest: int) -> None:
+        """`samples` are those of the frames that the elements should make, not rounded: a frame after the other."""
+        np.savez_compressed(folder / "samples.npz", samples=samples.astype(np.float32))
+        # Rounding to the nearest, on both sides of a half, and that of float32 in the model.
+        self.greatest, self.scores = greatest, max(0.6 / greatest, 1e-4)
         self.write(folder, frames)
 
 

@@ -16,7 +16,7 @@ from zoo.case import Case
 
 LIBRARY = f"ddddocr {version('ddddocr')}"
 SIZE = 416
-UNREAD = "scores of `[T,1,C]`, where classify reads `[1,T,C]`"
+NOTE = "ddddocr gives no score with a text: none is compared. characters.txt has its character set, a line each, without the first, which is empty."
 
 
 def captcha(number: int) -> np.ndarray:
@@ -67,10 +67,13 @@ def recogniser(folder: Path, _: np.ndarray) -> None:
         file = io.BytesIO()
         Image.fromarray(frame).save(file, "PNG")
         expected.append([{"text": engine.classification(file.getvalue()), "score": 1.0, "class": 0}])
-    sidecar = '[classify]\nmode = "text"\n'
-    Case(LIBRARY, "classify", expected, sidecar=sidecar, weights=True, unread=UNREAD).write(
-        folder, np.stack(frames)
+    # The first is the blank.
+    (folder / "characters.txt").write_text("\n".join(engine.get_charset()[1:]) + "\n", encoding="utf-8")
+    sidecar = (
+        '[input]\nwidth = 160\nheight = 64\nchannels = "gray"\ninterpolation = "pil-bilinear"\n\n'
+        '[output]\nlabels-file = "characters.txt"\n\n[classify]\nmode = "text"\n'
     )
+    Case(LIBRARY, "classify", expected, sidecar=sidecar, weights=True, scores=1.0, note=NOTE).write(folder, np.stack(frames))
 
 
 CASES = {"ddddocr-det": detector, "ddddocr-rec": recogniser}

@@ -12,15 +12,15 @@ import rfdetr
 import torch
 from rfdetr.models.postprocess import PostProcess
 
+from zoo import objects
 from zoo.case import Case, planes, resized, session, spread
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 CONFIDENCE = 0.3
-INPUT = f'[input]\nresize = "stretch"\nmean = {list(MEAN)}\nstd = {list(STD)}\n'
 
 
 def queries(folder: Path, frames: np.ndarray, kind: str) -> None:
-    """Boxes of the strongest pairs of query and class."""
+    """Boxes of the strongest pairs of query and class, and their masks where the model has any."""
     torch.manual_seed(2)
     model = getattr(rfdetr, kind)(pretrain_weights=None, num_classes=20, device="cpu")
     net, size = model.model.model.eval(), model.model.resolution
@@ -32,15 +32,28 @@ def queries(folder: Path, frames: np.ndarray, kind: str) -> None:
     exported = model.export(output_dir=str(folder / "export"), verbose=False, shape=(size, size))
     shutil.move(next(Path(folder / "export").glob("*.onnx"), exported), folder / "model.onnx")
     run, finish = session(folder), PostProcess(num_select=model.model_config.num_select)
-    expected = []
+    names = {"dets": "pred_boxes", "labels": "pred_logits", "masks": "pred_masks"}
+    has_masks = len(run.get_outputs()) > 2
+    expected, masks, tied = [], [], []
     for image in inputs:
-        boxes, logits = run.run(["dets", "labels"], {run.get_inputs()[0].name: image})
-        outputs = {"pred_boxes": torch.from_numpy(boxes), "pred_logits": torch.from_numpy(logits)}
+        wanted = list(names)[: 3 if has_masks else 2]
+        values = run.run(wanted, {run.get_inputs()[0].name: image})
+        outputs = {names[name]: torch.from_numpy(value) for name, value in zip(wanted, values, strict=True)}
         found = finish(outputs, torch.tensor([[size, size]]))[0]
+        if has_masks:
+            kept = found["scores"] > CONFIDENCE
+            masks.append(found["masks"].reshape(-1, size, size)[kept].numpy())
+            # The same of the numbers that it compares with 0.
+            query = (outputs["pred_logits"].sigmoid().flatten(1).argsort(1, descending=True, stable=True)[0] // values[1].shape[2])
+            fine = outputs["pred_masks"][:, query[: len(kept)][kept]]
+            tied.append(objects.near(torch.nn.functional.interpolate(fine, (size, size), mode="bilinear")[0].numpy()))
         rows = zip(found["boxes"].clamp(0, size).tolist(), found["scores"].tolist(), found["labels"].tolist(), strict=True)
         expected.append([{"box": box, "score": score, "class": label} for box, score, label in rows if score > CONFIDENCE])
     elements = f"gpunms confidence={CONFIDENCE} top-k-after={model.model_config.num_select}"
-    Case(f"rfdetr {version('rfdetr')}", elements, expected, sidecar=INPUT).write(folder, frames)
+    if has_masks:
+        objects.write(folder, masks, tied)
+    told = "the modules in its graph"
+    Case(f"rfdetr {version('rfdetr')}", elements + (" ! segmask upsample=true" if has_masks else ""), expected, told=told).write(folder, frames)
 
 
-CASES = {"rf-detr-nano": partial(queries, kind="RFDETRNano")}
+CASES = {"rf-detr-nano": partial(queries, kind="RFDETRNano"), "rf-detr-seg-nano": partial(queries, kind="RFDETRSegNano")}

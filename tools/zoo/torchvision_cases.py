@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import torchvision
 
+from zoo import objects
 from zoo.case import Case, enliven, planes, resized, session, spread, top
 
 LIBRARY = f"torchvision {torchvision.__version__.partition('+')[0]}"
@@ -28,11 +29,14 @@ def scoring(model: torch.nn.Module) -> list:
     return [module if isinstance(module, torch.nn.Conv2d) else module[-1] for module in head.module_list]
 
 
-def detector(folder: Path, frames: np.ndarray, name: str, size: int, **options: object) -> None:
-    """Boxes, labels (0 is the background) and scores, as the model returns them."""
+TENSOR = "Exported with a tensor `[1,3,H,W]` instead of a list of pictures."
+
+
+def detector(folder: Path, frames: np.ndarray, name: str, size: int, note: str = TENSOR, documented: bool = False, **options: object) -> None:
+    """Boxes, labels (0 is the background) and scores, as the model returns them, with masks or keypoints where it has any."""
     frames = resized(frames, size, size)
     torch.manual_seed(0)
-    model = torchvision.models.get_model(name, weights=None, weights_backbone=None, num_classes=21, **options)
+    model = torchvision.models.get_model(name, weights=None, weights_backbone=None, **{"num_classes": 21, **options})
     images = [torch.from_numpy(planes(frame)[0]) for frame in frames]
     enliven(model.backbone, lambda: model.backbone(torch.stack(images[::4])))
     model.eval()
@@ -41,21 +45,35 @@ def detector(folder: Path, frames: np.ndarray, name: str, size: int, **options: 
         torch.nn.init.constant_(model.head.regression_head.bbox_reg.bias, 3.0)
     sigmoid = name.startswith(("retinanet", "fcos"))
     spread(scoring(model), lambda: model(images[::4]), *((-1.1, 3.0, 1e-4) if sigmoid else (1.0, 4.0, 0.05)))
+    example = ([images[0]],) if documented else images[0][None]
     torch.onnx.export(
-        model, images[0][None], folder / "model.onnx", dynamo=False, opset_version=17,
+        model, example, folder / "model.onnx", dynamo=False, opset_version=17,
         input_names=["image"], output_names=list(model(images[:1])[0]),
     )  # fmt: skip
     net = session(folder)
-    expected = []
+    names = [output.name for output in net.get_outputs()]
+    expected, masks, tied = [], [], []
     for image in images:
-        boxes, scores, labels = net.run(["boxes", "scores", "labels"], {"image": image.numpy()[None]})
-        rows = zip(boxes, scores, labels, strict=True)
+        outputs = dict(zip(names, net.run(names, {"image": image.numpy() if documented else image.numpy()[None]}), strict=True))
+        boxes, labels = outputs["boxes"], outputs["labels"].astype(int) - 1
         # Label 0 is the background, which RetinaNet and FCOS find without training, and boxes that were clipped to nothing.
-        found = [{"box": box, "score": score, "class": int(label) - 1} for box, score, label in rows if score >= CONFIDENCE]
-        expected.append([one for one in found if one["class"] >= 0 and (one["box"][2:] > one["box"][:2]).all()])
+        kept = (outputs["scores"] >= CONFIDENCE) & (labels >= 0) & (boxes[:, 2:] > boxes[:, :2]).all(1)
+        found = [{"box": boxes[i], "score": outputs["scores"][i], "class": labels[i]} for i in np.flatnonzero(kept)]
+        for one, i in zip(found, np.flatnonzero(kept), strict=True):
+            if "keypoints" in outputs:
+                # The third number of each is that it is there.
+                one["keypoints"] = outputs["keypoints"][i]
+        expected.append(found)
+        if "masks" in outputs:
+            values = outputs["masks"][kept, 0]
+            masks.append(values > 0.5)
+            tied.append(objects.near(values, 0.5))
     elements = f"gpunms confidence={CONFIDENCE} top-k-after=1000"
-    note = "Exported with a tensor `[1,3,H,W]`: a list of pictures would have three dimensions."
-    Case(LIBRARY, elements, expected, sidecar='[output]\nbackground = "first"\n', note=note).write(folder, frames)
+    sidecar = ""
+    if masks:
+        objects.write(folder, masks, tied)
+        elements, sidecar = elements + " ! segmask upsample=true", '[segment]\nactivation = "none"\n'
+    Case(LIBRARY, elements, expected, sidecar=sidecar, note=note, told="the modules in its graph").write(folder, frames)
 
 
 def classes(folder: Path, frames: np.ndarray, name: str, size: int = 224) -> None:
@@ -92,6 +110,14 @@ def segments(folder: Path, frames: np.ndarray, name: str, size: int = 256) -> No
 
 CASES = {
     "fasterrcnn": partial(detector, name="fasterrcnn_mobilenet_v3_large_320_fpn", size=320, min_size=320, max_size=320),
+    "fasterrcnn-documented": partial(
+        detector, name="fasterrcnn_mobilenet_v3_large_320_fpn", size=320, min_size=320, max_size=320, documented=True,
+        note="Exported with a list of one picture, as torchvision documents it: the input is `[3,H,W]`.",
+    ),
+    "maskrcnn": partial(detector, name="maskrcnn_resnet50_fpn", size=320, min_size=320, max_size=320, box_detections_per_img=10),
+    "keypointrcnn": partial(
+        detector, name="keypointrcnn_resnet50_fpn", size=320, min_size=320, max_size=320, num_classes=2, box_detections_per_img=10
+    ),
     "ssd300": partial(detector, name="ssd300_vgg16", size=300),
     "ssdlite320": partial(detector, name="ssdlite320_mobilenet_v3_large", size=320),
     "retinanet": partial(detector, name="retinanet_resnet50_fpn", size=320, min_size=320, max_size=320),
@@ -99,4 +125,4 @@ CASES = {
     **{name.replace("_", "-"): partial(classes, name=name) for name in ("resnet18", "mobilenet_v3_small", "efficientnet_b0")},
     "deeplabv3": partial(segments, name="deeplabv3_mobilenet_v3_large"),
     "lraspp": partial(segments, name="lraspp_mobilenet_v3_large"),
-}
+}  # fmt: skip

@@ -29,9 +29,9 @@ class Outputs(torch.nn.Module):
         return tuple(found[name] for name in self.names)
 
 
-def export(folder: Path, model: torch.nn.Module, processor: object, size: int, names: list[str], opset: int = 17) -> None:
+def export(folder: Path, model: torch.nn.Module, processor: object, size: int, names: list[str], opset: int = 17, height: int = 0) -> None:
     torch.onnx.export(
-        Outputs(model, names), torch.zeros(1, 3, size, size), folder / "model.onnx", dynamo=False, opset_version=opset,
+        Outputs(model, names), torch.zeros(1, 3, height or size, size), folder / "model.onnx", dynamo=False, opset_version=opset,
         input_names=["pixel_values"], output_names=names,
     )  # fmt: skip
     processor.save_pretrained(folder)

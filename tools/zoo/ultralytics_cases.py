@@ -13,6 +13,7 @@ import ultralytics
 from ultralytics import RTDETR, YOLO
 from ultralytics.utils import nms, ops
 
+from zoo import objects
 from zoo.case import Case, enliven, planes, resized, session, spread, top
 
 LIBRARY = f"ultralytics {ultralytics.__version__}"
@@ -47,11 +48,24 @@ def export(folder: Path, frames: np.ndarray, config: str, kind: type = YOLO, **o
     return model
 
 
-def kept(outputs: np.ndarray, model: YOLO, suppressed: bool, size: int) -> list[dict]:
-    """What Ultralytics makes of the first output, in the type that this has."""
-    rows = nms.non_max_suppression(
+def masks(outputs: list[np.ndarray], rows: torch.Tensor, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The masks of the rows as Ultralytics' predictor makes them, and which of their pixels rounding decides."""
+    protos = torch.from_numpy(outputs[1][0])
+    values = (rows[:, 6:].float() @ protos.flatten(1)).reshape(-1, *protos.shape[1:])
+    fine = torch.nn.functional.interpolate(values[None], (size, size), mode="bilinear")[0] if len(rows) else torch.zeros(0, size, size)
+    found = ops.process_mask(protos, rows[:, 6:].float(), rows[:, :4].float(), (size, size), upsample=True)
+    return found.numpy().astype(bool), objects.near(fine.numpy())
+
+
+def suppress(outputs: np.ndarray, model: YOLO, suppressed: bool) -> torch.Tensor:
+    """The rows of the first output that Ultralytics keeps, in the type that this has."""
+    return nms.non_max_suppression(
         torch.from_numpy(outputs), CONFIDENCE, IOU, nc=len(model.names), max_det=MOST, rotated=model.task == "obb", end2end=suppressed
     )[0]
+
+
+def kept(rows: torch.Tensor, model: YOLO, size: int) -> list[dict]:
+    """These rows as results."""
     found = []
     for row in rows:
         one = {"score": float(row[4]), "class": int(row[5])}
@@ -71,13 +85,18 @@ def boxes(folder: Path, frames: np.ndarray, config: str, imgsz: int = 320, **opt
     model = export(folder, frames, config, **options)
     net = session(folder)
     suppressed = "nms" in options
-    expected, exact = [], []
+    expected, exact, shapes = [], [], []
     for frame in frames:
-        outputs = net.run(None, {net.get_inputs()[0].name: planes(frame)})[0]
-        expected.append(kept(outputs, model, suppressed, imgsz))
+        outputs = net.run(None, {net.get_inputs()[0].name: planes(frame)})
+        rows = suppress(outputs[0], model, suppressed)
+        expected.append(kept(rows, model, imgsz))
         if not suppressed:
-            exact.append(kept(outputs.astype(np.float64), model, suppressed, imgsz))
-    Case(LIBRARY, NMS + (" ! segmask" if model.task == "segment" else ""), expected, exact=exact).write(folder, frames)
+            exact.append(kept(suppress(outputs[0].astype(np.float64), model, suppressed), model, imgsz))
+        if model.task == "segment":
+            shapes.append(masks(outputs, rows, imgsz))
+    if shapes:
+        objects.write(folder, *zip(*shapes, strict=True))
+    Case(LIBRARY, NMS + (" ! segmask upsample=true" if shapes else ""), expected, exact=exact).write(folder, frames)
 
 
 def queries(folder: Path, frames: np.ndarray, config: str, imgsz: int = 320) -> None:
