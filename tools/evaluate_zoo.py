@@ -296,7 +296,7 @@ library reads them. *Masks* are the least overlap of an object's mask with the l
 masks are in one of the two only; pixels whose value is the threshold but for rounding are not counted.
 
 *Needs* is what has to be written into the [sidecar](model-sidecar.md); where it is nothing, the metadata in the file, a file
-beside it or the shapes of its tensors tell everything. *Ties* are results that rounding in float32 decides: those that the
+beside it, the modules in its graph or the shapes of its tensors tell everything. *Ties* are results that rounding in float32 decides: those that the
 library itself finds when it computes in float64, and cells of masks whose best two classes are equal. *Samples* are those of the
 frames that tensormap makes, compared with the library's numbers before they are rounded: *equal* is at most 0.6 of a step of
 8 bits, or of 16 bits 0.0001 of the range. Embeddings are compared number by number, as scores are.

@@ -44,7 +44,8 @@ def queries(folder: Path, frames: np.ndarray, kind: str) -> None:
             kept = found["scores"] > CONFIDENCE
             masks.append(found["masks"].reshape(-1, size, size)[kept].numpy())
             # The same of the numbers that it compares with 0.
-            query = (outputs["pred_logits"].sigmoid().flatten(1).argsort(1, descending=True, stable=True)[0] // values[1].shape[2])
+            order = torch.argsort(outputs["pred_logits"].sigmoid().flatten(1), dim=1, descending=True, stable=True)[0]
+            query = order // values[1].shape[2]
             fine = outputs["pred_masks"][:, query[: len(kept)][kept]]
             tied.append(objects.near(torch.nn.functional.interpolate(fine, (size, size), mode="bilinear")[0].numpy()))
         rows = zip(found["boxes"].clamp(0, size).tolist(), found["scores"].tolist(), found["labels"].tolist(), strict=True)
