@@ -302,6 +302,31 @@ def peaks(results: Path) -> list[str]:
     ]
 
 
+def metrics(results: Path) -> list[str]:
+    found = sorted(results.glob("cpu-metrics-20*.json"))
+    if not found:
+        # Not measured on a quiet machine yet.
+        return []
+    told = json.loads(found[-1].read_text())
+    lost = told["seconds"] / (1 + told["seconds"])
+    rows = [
+        ["frames per second lost, detect and track", f"{lost:.2%}"],
+        ["more CPU time, detect and track", f"{told['cpu']:.2%}"],
+        ["CPU time of each call of an element", f"{told['call_ns']:.0f} ns"],
+    ]
+    return [
+        "### Metrics",
+        "",
+        "What `GST_TRACERS=cudainfer(metrics=...)` costs while it is scraped every second, measured in turns with a pipeline",
+        f"without it. {told['processor']}, {told['cores']} cores.",
+        "",
+        *table(["what", "figure"], rows),
+        "",
+        source(found[-1], script="scripts/bench --metrics"),
+        "",
+    ]
+
+
 # --- Speed on the GPU --------------------------------------------------------------------------------------------
 
 
@@ -459,6 +484,7 @@ def page(results: Path) -> str:
         "",
         *peaks(results),
         "",
+        *metrics(results),
         *gpu(results),
         "",
         "## Figures without raw output",

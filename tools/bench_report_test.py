@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import json
 import tempfile
 import unittest
 from pathlib import Path
@@ -52,6 +53,15 @@ class Report(unittest.TestCase):
             file.write_text(f"{told}{row}no frames\n")
             with self.assertRaisesRegex(ValueError, "not as scripts/evaluate tiles writes it"):
                 bench_report.tiles(Path(folder))
+
+    def test_metrics_have_a_table_once_they_were_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(bench_report.metrics(Path(folder)), [])
+            told = {"seconds": 0.25, "cpu": 0.004, "call_ns": 312.4, "processor": "a CPU", "cores": 2}
+            (Path(folder) / "cpu-metrics-2026-01-01.json").write_text(json.dumps(told))
+            lines = bench_report.metrics(Path(folder))
+            self.assertIn("| frames per second lost, detect and track | 20.00% |", lines)
+            self.assertIn("| CPU time of each call of an element | 312 ns |", lines)
 
     def test_a_figure_that_was_only_cited_is_left_out(self):
         self.assertFalse(bench_report.measured_here({"row": "poses", "who": "somebody's", "fps": 23.3}))
