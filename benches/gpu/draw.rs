@@ -10,9 +10,9 @@ use cudainfer_kernels::geometry::Rect;
 
 use crate::measure::{Times, measure, row};
 
-const SIZE: [usize; 2] = [1920, 1080];
+pub(super) const SIZE: [usize; 2] = [1920, 1080];
 /// Frames drawn on by turns: 3 MB each, so that they do not stay in the 50 MB of L2 cache.
-const FRAMES: usize = 32;
+pub(super) const FRAMES: usize = 32;
 
 pub fn run(stream: &CudaStream) {
     let scale = default_scale(SIZE[1]);
@@ -46,30 +46,42 @@ pub fn run(stream: &CudaStream) {
     }
 }
 
+/// The planes of all frames.
+pub(super) fn memories(stream: &CudaStream, sizes: &[(usize, usize)]) -> Vec<Vec<Memory>> {
+    let planes = |_| sizes.iter().map(|(row, rows)| stream.allocate(row * rows).unwrap()).collect();
+    (0..FRAMES).map(planes).collect()
+}
+
+/// Grey frames in that memory.
+pub(super) fn frames<'a>(
+    stream: &CudaStream,
+    format: &FrameFormat,
+    sizes: &[(usize, usize)],
+    memories: &'a [Vec<Memory>],
+) -> Vec<DeviceFrame<'a>> {
+    let frame = |planes: &'a Vec<Memory>| {
+        let planes: Vec<_> = planes
+            .iter()
+            .zip(sizes)
+            .map(|(memory, (stride, _))| DevicePlane::new(memory.slice(), *stride))
+            .collect();
+        planes.iter().for_each(|plane| {
+            // SAFETY: the plane's own bytes.
+            let bytes = unsafe { DeviceSlice::from_raw(plane.pointer(), plane.bytes()) };
+            stream.fill(bytes, 90).unwrap();
+        });
+        DeviceFrame::new(format, &planes).unwrap()
+    };
+    memories.iter().map(frame).collect()
+}
+
 fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, primitives: &[Primitive<'_>]) {
     let [width, height] = SIZE;
     let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
     let sizes: Vec<_> =
         (0..pixels.planes()).map(|i| (pixels.row_bytes(i, width), pixels.rows(i, height))).collect();
-    let memories: Vec<Vec<Memory>> = (0..FRAMES)
-        .map(|_| sizes.iter().map(|(row, rows)| stream.allocate(row * rows).unwrap()).collect())
-        .collect();
-    let frames: Vec<DeviceFrame<'_>> = memories
-        .iter()
-        .map(|planes| {
-            let planes: Vec<_> = planes
-                .iter()
-                .zip(&sizes)
-                .map(|(memory, (stride, _))| DevicePlane::new(memory.slice(), *stride))
-                .collect();
-            planes.iter().for_each(|plane| {
-                // SAFETY: the plane's own bytes.
-                let bytes = unsafe { DeviceSlice::from_raw(plane.pointer(), plane.bytes()) };
-                stream.fill(bytes, 90).unwrap();
-            });
-            DeviceFrame::new(&format, &planes).unwrap()
-        })
-        .collect();
+    let memories = memories(stream, &sizes);
+    let frames = frames(stream, &format, &sizes, &memories);
 
     // The CPU twin on the same primitives, for the bytes that are drawn and for its time.
     let mut planes: Vec<Vec<u8>> = sizes.iter().map(|(row, rows)| vec![90; row * rows]).collect();

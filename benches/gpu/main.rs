@@ -4,6 +4,7 @@
 
 mod appearance;
 mod associate;
+mod blur;
 mod detect;
 mod draw;
 mod floor;
@@ -27,7 +28,7 @@ fn main() {
     let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Run = fn(&CudaStream);
-    let operations: [(&str, Run); 10] = [
+    let operations: [(&str, Run); 11] = [
         ("floor", floor::run),
         ("preproc", preproc::run),
         ("detect", detect::run),
@@ -37,6 +38,7 @@ fn main() {
         ("associate", associate::run),
         ("appearance", appearance::run),
         ("draw", draw::run),
+        ("blur", blur::run),
         ("upload", upload::run),
     ];
     for (name, run) in operations {

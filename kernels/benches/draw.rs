@@ -1,9 +1,10 @@
-//! What an overlay draws on a frame: twenty labelled boxes, and twenty skeletons of 17 points. What must move is what
+//! What an overlay draws on a frame: twenty labelled boxes, and twenty skeletons of 17 points; and twenty boxes hidden. What must move is what
 //! is drawn: about 20 x (4 x 2 x 500 + 200 x 30) bytes of luma and half of that of chroma, some 300 kB.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use cudainfer_kernels::draw::blur::{BlurMode, blur};
 use cudainfer_kernels::draw::{Primitive, color_of, default_scale, draw};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
@@ -48,6 +49,15 @@ fn overlay(criterion: &mut Criterion) {
         group.bench_function(format!("20 labelled boxes, {pixels:?}"), |b| {
             b.iter(|| draw(&format, &mut frame, black_box(&labelled)).is_ok());
         });
+        let hidden: Vec<_> = labelled
+            .iter()
+            .filter_map(|p| if let Primitive::Rect { rect, .. } = p { Some(*rect) } else { None })
+            .collect();
+        for mode in [BlurMode::Pixelate, BlurMode::Gaussian, BlurMode::Fill] {
+            group.bench_function(format!("20 boxes hidden by {mode:?}, {pixels:?}"), |b| {
+                b.iter(|| blur(&format, &mut frame, mode, 8, black_box(&hidden)).is_ok());
+            });
+        }
         group.bench_function(format!("20 skeletons, {pixels:?}"), |b| {
             b.iter(|| draw(&format, &mut frame, black_box(&skeletons)).is_ok());
         });

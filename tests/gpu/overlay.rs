@@ -167,6 +167,58 @@ fn frames_in_cuda_memory_get_the_pixels_that_frames_in_system_memory_get() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn objects_are_hidden_on_the_gpu_as_on_the_cpu_also_while_they_are_missing_and_in_shared_frames() {
+    init();
+    let stream = stream();
+    for format in video::DRAWABLE {
+        for (width, height) in [(640, 480), (321, 241), (2, 2)] {
+            let info =
+                VideoInfo::builder(format, width, height).fps(gst::Fraction::new(25, 1)).build().unwrap();
+            let system = info.to_caps().unwrap();
+            let cuda = caps::to_cuda(&system);
+            for mode in ["pixelate", "gaussian", "fill"] {
+                let mut on_cpu = harness("inferoverlay", &system, &system);
+                let mut upload = harness("cudainferupload", &system, &cuda);
+                let mut on_gpu = harness("inferoverlay", &cuda, &cuda);
+                for overlay in [&on_cpu, &on_gpu] {
+                    let element = overlay.element().unwrap();
+                    element.set_property("blur", "bicycle,person");
+                    element.set_property_from_str("blur-mode", mode);
+                    element.set_property("blur-hold", 1_u32);
+                    element.set_property("trail-length", 0_u32);
+                }
+                // With objects, then without for as long as they stay hidden, and a frame longer.
+                for (number, shared) in [(0, true), (1, true), (2, false)] {
+                    let mut frame = frame(&info);
+                    if number > 0 {
+                        let bytes = frame.map_readable().unwrap().to_vec();
+                        frame = gst::Buffer::from_mut_slice(bytes);
+                    }
+                    let up = upload.push_and_pull(frame.copy()).unwrap();
+                    let kept = shared.then(|| (up.clone(), device_pixels(&stream, &up, &info)));
+                    let wanted = on_cpu.push_and_pull(frame.copy()).unwrap();
+                    let got = on_gpu.push_and_pull(up).unwrap();
+                    let what = format!("{format} {width}x{height} {mode}, frame {number}");
+                    assert!(device_pixels(&stream, &got, &info) == pixels(&wanted, &info), "{what}");
+                    assert_eq!(pixels(&wanted, &info) == pixels(&frame, &info), number == 2, "{what}");
+                    if let Some((other, before)) = kept {
+                        assert!(
+                            device_pixels(&stream, &other, &info) == before,
+                            "{what}: the other holder's frame"
+                        );
+                    }
+                }
+                for name in ["blurred", "blur-held"] {
+                    assert_eq!(count(&on_gpu, name), count(&on_cpu, name), "{name}");
+                }
+                assert!(count(&on_gpu, "blurred") > 0);
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn a_frame_without_objects_is_passed_on_as_it_is() {
     init();
     let info = VideoInfo::builder(VideoFormat::Nv12, 64, 48).fps(gst::Fraction::new(25, 1)).build().unwrap();

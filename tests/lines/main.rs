@@ -26,6 +26,7 @@ mod overlay;
 mod plugin;
 mod poses;
 mod prebuild;
+mod privacy;
 mod publish;
 mod queries;
 mod raw_heads;

@@ -13,6 +13,7 @@ mod messages;
 mod models;
 mod negotiation;
 mod outputs;
+mod overlay;
 mod properties;
 mod publish;
 mod sidecars;

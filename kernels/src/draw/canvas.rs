@@ -23,6 +23,18 @@ pub(super) enum Samples {
     I420,
 }
 
+impl Samples {
+    /// What the kernels call it.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Packed3 => 0,
+            Self::Packed4 => 1,
+            Self::Nv12 => 2,
+            Self::I420 => 3,
+        }
+    }
+}
+
 /// A format that can be drawn on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {

@@ -1,6 +1,6 @@
 //! Drawing on frames in CUDA memory.
 
-use super::canvas::{Layout, Samples};
+use super::canvas::Layout;
 use super::mask::{Mask, MaskData, Piece, palette};
 use super::record::{MOST, Recorded, Recorder};
 use super::{DrawError, Primitive, paint};
@@ -12,7 +12,7 @@ const ROOM: usize = 32 << 10;
 /// Pixels that a block draws.
 const TILE: [i32; 2] = [64, 16];
 /// Threads of a block, each of which draws two by two pixels.
-const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 256;
 
 /// The kernels' `Params`.
 #[repr(C)]
@@ -153,7 +153,7 @@ impl CudaCanvas {
 }
 
 /// How the frame is drawn on.
-fn checked(format: &FrameFormat, frame: &DeviceFrame<'_>) -> Result<Layout, DrawError> {
+pub(super) fn checked(format: &FrameFormat, frame: &DeviceFrame<'_>) -> Result<Layout, DrawError> {
     let layout = Layout::new(format)?;
     frame.check(format)?;
     let FrameFormat { width, height, .. } = *format;
@@ -181,19 +181,14 @@ impl Params {
             size: [side(layout.format.width), side(layout.format.height)],
             origin,
             count: u32::try_from(count).unwrap_or(u32::MAX),
-            samples: match layout.samples {
-                Samples::Packed3 => 0,
-                Samples::Packed4 => 1,
-                Samples::Nv12 => 2,
-                Samples::I420 => 3,
-            },
+            samples: layout.samples.number(),
         }
     }
 }
 
 /// Where the first tile that the rectangles (left, top, right, bottom) meet begins, and how many there are on each axis;
 /// `None` without rectangles.
-fn tiles(bounds: impl Iterator<Item = [i32; 4]>) -> Option<([i32; 2], [u32; 3])> {
+pub(super) fn tiles(bounds: impl Iterator<Item = [i32; 4]>) -> Option<([i32; 2], [u32; 3])> {
     let [left, top, right, bottom] =
         bounds.reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])])?;
     let [x, y] = [left / TILE[0] * TILE[0], top / TILE[1] * TILE[1]];

@@ -22,6 +22,12 @@ pub enum DrawError {
     )]
     #[allow(missing_docs)]
     TooLarge { width: usize, height: usize, most: usize },
+    /// A frame that the coordinates of what is made unrecognisable have no room for.
+    #[error(
+        "cannot blur frames of {width}x{height}: a side may have at most {most} pixels. Use smaller frames"
+    )]
+    #[allow(missing_docs)]
+    BlurTooLarge { width: usize, height: usize, most: usize },
     /// A mask's data are not what its sizes say.
     #[error("a mask of {width}x{height} has {bytes} bytes, and needs one for each sample")]
     #[allow(missing_docs)]

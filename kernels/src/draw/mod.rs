@@ -1,4 +1,4 @@
-//! Boxes, text, lines and discs, drawn on a frame in place, and masks painted on it.
+//! Boxes, text, lines and discs, drawn on a frame in place, masks painted on it, and parts of it made unrecognisable.
 //!
 //! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Primitives are drawn in order, opaque,
 //! without antialiasing: a pixel is drawn or it is not, so that every device draws the same. What lies outside the
@@ -10,6 +10,7 @@
 //! it where they cover the top-left one, so that they do not eat up the background between them; labels lie on even
 //! pixels, so at an even scale letters are exact.
 
+pub mod blur;
 mod canvas;
 mod color;
 mod cuda;

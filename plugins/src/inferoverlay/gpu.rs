@@ -1,10 +1,12 @@
 //! Drawing on frames in CUDA memory.
 
+use cudainfer_kernels::draw::blur::CudaBlur;
 use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, MaskData, Primitive};
 use cudainfer_kernels::frame::FrameFormat;
 use gst::prelude::*;
 use gst_video::VideoInfo;
 
+use super::privacy::Cover;
 use crate::memory::tensor::{DeviceMemory, device_memory};
 use crate::memory::{GpuSession, MappedCudaFrame, order};
 use crate::video;
@@ -13,6 +15,8 @@ use crate::video;
 pub(crate) struct Artist {
     session: GpuSession,
     canvas: CudaCanvas,
+    /// Made when the first frame needs it.
+    blur: Option<Box<CudaBlur>>,
     /// For copies of frames that others hold, too.
     pool: gst::BufferPool,
     /// Whether the elements downstream order by events.
@@ -29,7 +33,7 @@ impl Artist {
         pool.set_active(true).map_err(|e| e.to_string())?;
         let stream = session.stream();
         let canvas = CudaCanvas::new(stream).map_err(|e| e.to_string())?;
-        Ok(Self { session, canvas, pool, promised: false })
+        Ok(Self { session, canvas, blur: None, pool, promised: false })
     }
 
     /// A frame with the same pixels, without the metadata, that has no other owner.
@@ -62,6 +66,28 @@ impl Artist {
             return Ok(());
         }
         order::wait_written(frame, self.session.stream()).map_err(|e| e.to_string())
+    }
+
+    /// Makes parts of a frame that nobody else holds unrecognisable. Returns how many boxes were on the frame.
+    ///
+    /// # Errors
+    /// What cannot be mapped, or what the GPU refuses. The frame must not go on then.
+    pub(super) fn cover(
+        &mut self,
+        info: &VideoInfo,
+        format: &FrameFormat,
+        frame: &mut gst::BufferRef,
+        cover: &Cover,
+    ) -> Result<usize, String> {
+        let stream = self.session.stream();
+        let blur = match &mut self.blur {
+            Some(blur) => blur,
+            none => none.insert(Box::new(CudaBlur::new(stream).map_err(|e| e.to_string())?)),
+        };
+        let mapped = MappedCudaFrame::write(frame, info, stream).map_err(|e| e.to_string())?;
+        let target = video::device_frame(format, &mapped).map_err(|e| e.to_string())?;
+        let Cover { mode, cells, ref boxes, .. } = *cover;
+        stream.sampled(|| blur.blur(stream, format, &target, mode, cells, boxes)).map_err(|e| e.to_string())
     }
 
     /// Paints masks on a frame that nobody else holds, and draws over them. It is finished when this returns, unless who is

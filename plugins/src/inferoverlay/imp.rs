@@ -1,6 +1,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 
-use cudainfer_kernels::device::Counters;
+use cudainfer_kernels::device::{Counter, Counters};
+use cudainfer_kernels::draw::blur::blur;
 use cudainfer_kernels::draw::{draw, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
 use gst::glib;
@@ -9,9 +10,13 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
+use super::captions::captions;
 use super::gpu::Artist;
-use super::picture::{Settings, Trails, captions, limbs, masks, primitives, rings, sizes};
+use super::memory::Memory;
+use super::picture::{limbs, masks, primitives, rings, sizes};
+use super::privacy::{Choice, Cover, Labels};
 use super::properties::PROPERTIES;
+use super::settings::Settings;
 use super::zones;
 use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
@@ -19,6 +24,7 @@ use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
 use crate::meta::object::objects;
 use crate::meta::zone;
+use crate::model::ModelInfo;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};
@@ -38,9 +44,12 @@ struct State {
 pub struct InferOverlay {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
-    trails: Mutex<Streams<Trails>>,
+    memory: Mutex<Streams<Memory>>,
+    labels: Mutex<Labels>,
     gpu: Gpu,
     counters: Arc<Counters>,
+    blurred: Counter,
+    blur_held: Counter,
 }
 
 impl InferOverlay {
@@ -68,7 +77,7 @@ impl InferOverlay {
         };
         let state = lock(&self.state);
         let Some(State { info, artist: Some(artist), .. }) = state.as_ref() else { return Ok(None) };
-        let nothing = lock(&self.trails).current().is_empty()
+        let nothing = lock(&self.memory).current().is_empty()
             && objects(frame).is_empty()
             && !mask::any(frame)
             && !zone::any(frame);
@@ -86,11 +95,24 @@ impl InferOverlay {
         gst::FlowError::Error
     }
 
-    fn draw(&self, state: &mut State, buffer: &mut gst::BufferRef) -> Result<(), String> {
+    /// Draws on a frame; what is to be warned of is added to `warnings`.
+    fn draw(
+        &self,
+        state: &mut State,
+        buffer: &mut gst::BufferRef,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), String> {
         let objects = objects(buffer);
         let settings = lock(&self.settings).clone();
-        let mut trails = lock(&self.trails);
-        let trails = trails.current_mut();
+        let choice = Choice::parse(&settings.blur)?;
+        let found_masks = mask::masks(buffer);
+        warnings.extend(lock(&self.labels).examine(choice.as_ref(), &objects, &found_masks));
+        let mut memory = lock(&self.memory);
+        let Memory { trails, covered } = memory.current_mut();
+        let cover = Cover::of(choice.as_ref(), &objects, covered, &settings);
+        self.cover(state, buffer, &cover).map_err(|why| {
+            format!("the objects that blur names cannot be hidden, so the frame is not passed on: {why}")
+        })?;
         trails.update(&objects, settings.trail_length);
         let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
         let rings = rings(&objects, &settings);
@@ -102,8 +124,7 @@ impl InferOverlay {
         all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, state.format.height));
         all.extend(zones::captions(&figures, scale));
         let primitives = all;
-        let found = mask::masks(buffer);
-        let masks = masks(&found, &objects, &settings);
+        let masks = masks(&found_masks, &objects, &settings);
         if primitives.is_empty() && masks.is_empty() {
             return state.artist.as_ref().map_or(Ok(()), |artist| artist.settle(buffer));
         }
@@ -118,6 +139,30 @@ impl InferOverlay {
         let mut frame = video::frame_mut(&state.format, &mut mapped).map_err(|e| e.to_string())?;
         paint_masks(&state.format, &mut frame, &masks).map_err(|e| e.to_string())?;
         draw(&state.format, &mut frame, &primitives).map_err(|e| e.to_string())
+    }
+
+    /// Makes what `cover` says unrecognisable, before anything else is done with the frame.
+    fn cover(&self, state: &mut State, buffer: &mut gst::BufferRef, cover: &Cover) -> Result<(), String> {
+        if cover.boxes.is_empty() {
+            return Ok(());
+        }
+        let blurred = if let Some(artist) = &mut state.artist {
+            artist.cover(&state.info, &state.format, buffer, cover)?
+        } else {
+            let mut mapped = MappedHostFrameMut::write(buffer, &state.info).map_err(|e| e.to_string())?;
+            let mut frame = video::frame_mut(&state.format, &mut mapped).map_err(|e| e.to_string())?;
+            let Cover { mode, cells, ref boxes, .. } = *cover;
+            blur(&state.format, &mut frame, mode, cells, boxes).map_err(|e| e.to_string())?
+        };
+        self.blurred.add_size(blurred);
+        self.blur_held.add_size(cover.held);
+        Ok(())
+    }
+
+    fn warn(&self, warnings: Vec<String>) {
+        for why in warnings {
+            gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
+        }
     }
 }
 
@@ -144,7 +189,10 @@ impl ObjectImpl for InferOverlay {
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         if pspec.name() == "stats" {
-            return stats::structure(&self.counters).to_value();
+            let mut stats = stats::structure(&self.counters);
+            stats.set("blurred", self.blurred.get());
+            stats.set("blur-held", self.blur_held.get());
+            return stats.to_value();
         }
         let value = PROPERTIES.get(&lock(&self.settings), pspec);
         value.unwrap_or_else(|| pspec.default_value().clone())
@@ -189,6 +237,8 @@ impl ElementImpl for InferOverlay {
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         if transition == gst::StateChange::ReadyToPaused {
             self.counters.reset();
+            self.blurred.reset();
+            self.blur_held.reset();
         }
         let success = self.parent_change_state(transition)?;
         self.gpu.after(transition);
@@ -201,9 +251,16 @@ impl BaseTransformImpl for InferOverlay {
     const PASSTHROUGH_ON_SAME_CAPS: bool = false;
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let wrong =
+            |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
+        Choice::parse(&lock(&self.settings).blur).map(drop).map_err(wrong)
+    }
+
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.state) = None;
-        *lock(&self.trails) = Streams::default();
+        *lock(&self.memory) = Streams::default();
+        *lock(&self.labels) = Labels::default();
         Ok(())
     }
 
@@ -213,6 +270,9 @@ impl BaseTransformImpl for InferOverlay {
             gst::loggable_error!(CAT, "{why}")
         })?;
         *lock(&self.state) = Some(state);
+        // Not under a lock: elements upstream answer, and handlers of messages may run.
+        let models = self.obj().static_pad("sink").map(|sink| ModelInfo::ask_labels(&sink));
+        lock(&self.labels).set_models(models.unwrap_or_default());
         Ok(())
     }
 
@@ -223,7 +283,11 @@ impl BaseTransformImpl for InferOverlay {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         if streams::concerns(&event) {
-            lock(&self.trails).see(&event);
+            lock(&self.memory).see(&event);
+        }
+        if event.type_() == gst::EventType::Eos {
+            let warnings = lock(&self.labels).end();
+            self.warn(warnings);
         }
         self.parent_sink_event(event)
     }
@@ -265,12 +329,14 @@ impl BaseTransformImpl for InferOverlay {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
+        let mut warnings = Vec::new();
         let drawn = {
             let mut state = lock(&self.state);
             let state = state.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-            self.draw(state, buffer)
+            self.draw(state, buffer, &mut warnings)
         };
         // Messages run handlers, which may stop us: no lock is held here.
+        self.warn(warnings);
         drawn.map_err(|why| self.failed(&why))?;
         Ok(gst::FlowSuccess::Ok)
     }

@@ -10,12 +10,19 @@
 
 use gst::prelude::*;
 
+mod captions;
+mod enums;
 mod gpu;
 mod imp;
+mod memory;
 mod picture;
+mod privacy;
 mod properties;
+mod settings;
+mod trails;
 mod zones;
 
+pub use enums::BlurMode;
 pub(crate) use gpu::Artist;
 
 glib::wrapper! {

@@ -1,102 +1,15 @@
-//! What is drawn of a frame's objects: the list of primitives, and the trails that outlive a frame.
+//! What is drawn of a frame's objects: the list of primitives.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cudainfer_kernels::associate::Oriented;
 use cudainfer_kernels::draw::{self, MaskInk, Primitive, Rgb, color_of, default_scale};
 
+use super::captions::caption_at;
+use super::settings::Settings;
+use super::trails::Trails;
 use crate::meta::mask::{Kind, Mask};
 use crate::meta::object::{KeypointsParam, Object};
-use crate::streams::PerStream;
-
-/// What to draw, and how large.
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub boxes: bool,
-    pub labels: bool,
-    pub confidences: bool,
-    pub ids: bool,
-    pub points: bool,
-    pub skeleton: bool,
-    pub masks: bool,
-    pub zones: bool,
-    /// How much of the frame a mask hides, 0..1.
-    pub mask_opacity: f32,
-    /// Draw only objects that belong to a track.
-    pub tracked_only: bool,
-    /// Frames that a trail shows; 0 draws none.
-    pub trail_length: u32,
-    /// Pixels; 0 chooses by the frame's height.
-    pub thickness: u32,
-    /// Multiple of the font's size; 0 chooses by the frame's height.
-    pub text_scale: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            boxes: true,
-            labels: true,
-            confidences: true,
-            ids: true,
-            points: true,
-            skeleton: true,
-            masks: true,
-            zones: true,
-            mask_opacity: 0.5,
-            tracked_only: false,
-            trail_length: 30,
-            thickness: 0,
-            text_scale: 0,
-        }
-    }
-}
-
-/// The way of a track's foot point.
-#[derive(Debug, Default)]
-struct Trail {
-    points: Vec<(f32, f32)>,
-    seen: u64,
-}
-
-/// The trails of a stream.
-#[derive(Debug, Default)]
-pub(super) struct Trails {
-    frame: u64,
-    trails: HashMap<u64, Trail>,
-}
-
-impl PerStream for Trails {
-    fn for_new_stream(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl Trails {
-    /// Whether there is nothing to draw of them until a track comes.
-    pub fn is_empty(&self) -> bool {
-        self.trails.is_empty()
-    }
-
-    /// Takes in a frame's tracks and forgets those that have been gone for as long as a trail lasts.
-    pub fn update(&mut self, objects: &[Object], length: u32) {
-        let length = u64::from(length);
-        self.frame += 1;
-        for object in objects {
-            let Some(track) = &object.tracking else { continue };
-            // What was seen, where a detector saw it; of points alone the tracker knows a box.
-            let rect = object.detected_outline().unwrap_or(track.rect);
-            let trail = self.trails.entry(track.id).or_default();
-            trail.points.push((rect.x + rect.w / 2.0, rect.bottom()));
-            // More than one where the length was lowered meanwhile.
-            let excess = trail.points.len().saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
-            trail.points.drain(..excess);
-            trail.seen = self.frame;
-        }
-        self.trails.retain(|_, trail| self.frame - trail.seen <= length && length > 0);
-    }
-}
 
 /// The colour of an object: its track's, else its class's, else its place's.
 fn color(object: &Object) -> Rgb {
@@ -116,7 +29,7 @@ pub(super) fn color_of_name(name: &str) -> Rgb {
 }
 
 /// Where a point lies; nothing, if that is no place.
-fn position(points: &KeypointsParam, index: u32) -> Option<(f32, f32)> {
+pub(super) fn position(points: &KeypointsParam, index: u32) -> Option<(f32, f32)> {
     let index = usize::try_from(index).ok()?;
     let (x, y) = (*points.x.get(index)? as f32, *points.y.get(index)? as f32);
     (x.is_finite() && y.is_finite()).then_some((x, y))
@@ -152,38 +65,6 @@ pub(super) fn rings(objects: &[Object], settings: &Settings) -> Vec<Option<Ring>
         Some([a, b, c, d, a])
     };
     objects.iter().map(ring).collect()
-}
-
-/// Where an object's caption goes: its box's corner (of a rotated box, that of the upright one around it), else, where there is something to write, its highest point.
-fn caption_at(object: &Object) -> Option<(f32, f32)> {
-    if let Some(outline) = object.detected_outline() {
-        return Some((outline.x, outline.y));
-    }
-    let points = object.keypoints.as_ref()?;
-    let count = u32::try_from(points.y.len()).ok()?;
-    (0..count).filter_map(|i| position(points, i)).min_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-/// What is written on each object; empty where nothing is.
-pub(super) fn captions(objects: &[Object], settings: &Settings) -> Vec<String> {
-    objects.iter().map(|object| caption(object, settings)).collect()
-}
-
-fn caption(object: &Object, settings: &Settings) -> String {
-    let mut words = Vec::new();
-    if let Some(track) = object.tracking.as_ref().filter(|_| settings.ids) {
-        words.push(format!("#{}", track.id));
-    }
-    if settings.labels && object.detection.is_some() {
-        words.push(object.label.clone());
-    }
-    if let Some(detection) = object.detection.as_ref().filter(|_| settings.confidences) {
-        words.push(format!("{:.0}%", detection.confidence * 100.0));
-    }
-    if settings.labels {
-        words.extend(object.classifications.iter().filter_map(|classes| classes.labels.first().cloned()));
-    }
-    words.join(" ")
 }
 
 /// How a frame's masks are painted, in their order: classes and probabilities in colours of their own, those of objects in the
@@ -236,10 +117,8 @@ pub(super) fn primitives<'a>(
 ) -> Vec<Primitive<'a>> {
     let (thickness, scale) = sizes(settings, height);
     let mut primitives = Vec::new();
-    let mut ways: Vec<_> = trails.trails.iter().collect();
-    ways.sort_unstable_by_key(|(id, _)| **id);
-    for (id, trail) in ways {
-        primitives.push(Primitive::Polyline { points: &trail.points, thickness, color: color_of(*id) });
+    for (id, trail) in trails.in_order() {
+        primitives.push(Primitive::Polyline { points: &trail.points, thickness, color: color_of(id) });
     }
     // Where there are several with points, and no tracks, colours tell whose is what.
     let several = objects.iter().filter(|object| object.keypoints.is_some()).count() > 1;
@@ -289,32 +168,8 @@ mod tests {
     use cudainfer_kernels::geometry::Rect;
 
     use super::*;
+    use crate::inferoverlay::captions::captions;
     use crate::meta::object::{ClassificationParam, DetectionParam, TrackingParam};
-
-    #[test]
-    fn a_trail_is_as_long_as_the_length_says_also_when_that_is_lowered() {
-        let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
-        let object = Object {
-            detection: Some(DetectionParam { rect, confidence: 0.5, label_id: 0 }),
-            tracking: Some(TrackingParam {
-                id: 7,
-                age: 1,
-                state: "tracked".into(),
-                rect,
-                ..TrackingParam::default()
-            }),
-            ..Object::default()
-        };
-        let mut trails = Trails::default();
-        for (length, points) in [(10, 10), (3, 3), (5, 5)] {
-            for _ in 0..20 {
-                trails.update(std::slice::from_ref(&object), length);
-            }
-            assert_eq!(trails.trails[&7].points.len(), points);
-        }
-        trails.update(&[object], 0);
-        assert!(trails.trails.is_empty());
-    }
 
     fn fly(tracked: bool) -> Object {
         let rect = Rect { x: 0.0, y: 0.0, w: 40.0, h: 40.0 };

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use super::picture::Settings;
+use cudainfer_kernels::draw::blur::MOST_CELLS;
+
+use super::settings::Settings;
 use crate::property::{Property, Table, property};
 use crate::stats;
 
@@ -10,6 +12,35 @@ use crate::stats;
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     Table::new(
         [
+            property!(
+                Settings,
+                blur,
+                (),
+                "Blur",
+                "Labels of the objects that are made unrecognisable before anything is drawn, as in face,plate; * for all objects",
+            ),
+            property!(Settings, blur_mode, (), "Blur mode", "What is shown instead of objects that are made unrecognisable"),
+            property!(
+                Settings,
+                blur_cells,
+                1..=MOST_CELLS,
+                "Blur cells",
+                "With pixelate and gaussian: number of mean values that are kept along the longer side of an object; fewer hide more",
+            ),
+            property!(
+                Settings,
+                blur_margin,
+                0.0..=2.0,
+                "Blur margin",
+                "How much more than an object's box is covered on each side, as a fraction of the box's width and height",
+            ),
+            property!(
+                Settings,
+                blur_hold,
+                0..=1000,
+                "Blur hold",
+                "Number of frames for which an object that is not found any more stays covered",
+            ),
             property!(Settings, boxes, (), "Boxes", "Draw the boxes of objects"),
             property!(Settings, labels, (), "Labels", "Draw the labels of objects"),
             property!(Settings, confidences, (), "Confidences", "Draw the confidences in percent"),
@@ -56,5 +87,5 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ]
         .map(Property::playing),
     )
-    .with([stats::param_spec("")])
+    .with([stats::param_spec("; blurred (boxes of objects made unrecognisable), blur-held (those of them whose object was missing in the frame)")])
 });

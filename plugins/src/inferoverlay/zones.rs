@@ -3,7 +3,8 @@
 use cudainfer_kernels::draw::{Primitive, Rgb};
 use cudainfer_kernels::zones::Kind;
 
-use super::picture::{Settings, color_of_name};
+use super::picture::color_of_name;
+use super::settings::Settings;
 use crate::meta::zone::Zone;
 
 /// A zone's strokes and its caption.

@@ -46,6 +46,9 @@ const SKELETON: &str = "skeleton";
 /// The query's field for the element that removes the model's tensors from the frames, which sets it on the query's way.
 const TAKER: &str = "taken-by";
 
+/// The query's field that asks every model for its labels, a list each.
+const LABELS: &str = "labels";
+
 impl ModelInfo {
     /// Asks upstream of `sink` about the model that made the outputs in `caps`; an empty sidecar if no element answers.
     pub fn ask(sink: &gst::Pad, caps: &gst::CapsRef) -> Self {
@@ -76,6 +79,24 @@ impl ModelInfo {
         }
     }
 
+    /// The labels of every model upstream of `sink`, the nearest first, those of its classifiers included; an empty list of a model
+    /// that names none.
+    pub fn ask_labels(sink: &gst::Pad) -> Vec<Vec<String>> {
+        let question = gst::Structure::builder(QUERY).field(LABELS, gst::List::default()).build();
+        let mut query = gst::query::Custom::new(question);
+        // Nobody says that all have answered.
+        let _ = sink.peer_query(&mut query);
+        let lists = query.structure().and_then(|s| s.get::<gst::List>(LABELS).ok()).unwrap_or_default();
+        let words = |list: &gst::List| list.iter().filter_map(|label| label.get().ok()).collect();
+        lists.iter().filter_map(|list| Some(words(&list.get().ok()?))).collect()
+    }
+
+    /// All classes that the model or one of its classifiers has a name for.
+    fn all_labels(&self) -> gst::List {
+        let heads = self.classify.heads.values().map(|head| &head.labels);
+        gst::List::new(std::iter::once(&self.output.labels).chain(heads).flatten())
+    }
+
     fn asked(sink: &gst::Pad, question: gst::Structure) -> Self {
         let mut query = gst::query::Custom::new(question);
         let answered = sink.peer_query(&mut query);
@@ -89,6 +110,12 @@ impl ModelInfo {
         let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return false };
         let s = custom.structure_mut();
         if s.name() != QUERY {
+            return false;
+        }
+        if let Ok(lists) = s.get::<gst::List>(LABELS) {
+            let ours = find(None).map(|info| info.all_labels().to_send_value());
+            s.set(LABELS, gst::List::from_values(lists.iter().cloned().chain(ours)));
+            // Those before it have labels as well.
             return false;
         }
         // A model without a skeleton leaves the question to those before it.

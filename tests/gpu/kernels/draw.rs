@@ -1,6 +1,7 @@
 //! The operation `draw`: the same bytes as the CPU's, padding included.
 
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Memory};
+use cudainfer_kernels::draw::blur::{BlurMode, blur};
 use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, Primitive, Rgb, draw, paint_masks};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
@@ -51,14 +52,18 @@ impl Picture {
         self.with_frame(|format, frame| paint_masks(format, frame, masks).unwrap());
     }
 
-    fn with_frame(&mut self, work: impl FnOnce(&FrameFormat, &mut FrameMut<'_>)) {
+    pub fn blur(&mut self, mode: BlurMode, cells: u32, boxes: &[Rect]) -> usize {
+        self.with_frame(|format, frame| blur(format, frame, mode, cells, boxes).unwrap())
+    }
+
+    fn with_frame<T>(&mut self, work: impl FnOnce(&FrameFormat, &mut FrameMut<'_>) -> T) -> T {
         let (mut rest, mut taken, mut planes) = (&mut self.bytes[..], 0, Vec::new());
         for &(start, stride, length) in &self.planes {
             let (plane, behind) = rest.split_at_mut(start - taken).1.split_at_mut(length);
             planes.push((plane, stride));
             (rest, taken) = (behind, start + length);
         }
-        work(&self.format, &mut FrameMut::new(&self.format, planes).unwrap());
+        work(&self.format, &mut FrameMut::new(&self.format, planes).unwrap())
     }
 
     pub fn frame<'a>(&self, memory: &'a Memory) -> DeviceFrame<'a> {

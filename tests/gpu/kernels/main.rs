@@ -4,6 +4,7 @@
 
 mod appearance;
 mod associate;
+mod blur;
 mod camera;
 mod classify;
 mod convert;

@@ -1,0 +1,37 @@
+//! What is written on an object, and where.
+
+use super::picture::position;
+use super::settings::Settings;
+use crate::meta::object::Object;
+
+/// Where an object's caption goes: its box's corner (of a rotated box, that of the upright one around it), else, where there is something to write, its highest point.
+pub(super) fn caption_at(object: &Object) -> Option<(f32, f32)> {
+    if let Some(outline) = object.detected_outline() {
+        return Some((outline.x, outline.y));
+    }
+    let points = object.keypoints.as_ref()?;
+    let count = u32::try_from(points.y.len()).ok()?;
+    (0..count).filter_map(|i| position(points, i)).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// What is written on each object; empty where nothing is.
+pub(super) fn captions(objects: &[Object], settings: &Settings) -> Vec<String> {
+    objects.iter().map(|object| caption(object, settings)).collect()
+}
+
+fn caption(object: &Object, settings: &Settings) -> String {
+    let mut words = Vec::new();
+    if let Some(track) = object.tracking.as_ref().filter(|_| settings.ids) {
+        words.push(format!("#{}", track.id));
+    }
+    if settings.labels && object.detection.is_some() {
+        words.push(object.label.clone());
+    }
+    if let Some(detection) = object.detection.as_ref().filter(|_| settings.confidences) {
+        words.push(format!("{:.0}%", detection.confidence * 100.0));
+    }
+    if settings.labels {
+        words.extend(object.classifications.iter().filter_map(|classes| classes.labels.first().cloned()));
+    }
+    words.join(" ")
+}

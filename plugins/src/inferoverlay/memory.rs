@@ -1,0 +1,24 @@
+//! What is remembered of a stream.
+
+use super::privacy::Covered;
+use super::trails::Trails;
+use crate::streams::PerStream;
+
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    pub trails: Trails,
+    pub covered: Covered,
+}
+
+impl PerStream for Memory {
+    fn for_new_stream(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Memory {
+    /// Whether a frame without results is left as it is.
+    pub fn is_empty(&self) -> bool {
+        self.trails.is_empty() && self.covered.is_empty()
+    }
+}

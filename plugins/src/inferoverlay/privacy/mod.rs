@@ -1,0 +1,48 @@
+//! Which parts of a frame are made unrecognisable: the boxes of the objects that `blur` names, a little larger, and for some frames
+//! those of objects that are not found any more.
+
+mod choice;
+mod covered;
+mod labels;
+
+use cudainfer_kernels::draw::blur::BlurMode;
+use cudainfer_kernels::geometry::Rect;
+
+pub(super) use choice::Choice;
+pub(super) use covered::Covered;
+pub(super) use labels::Labels;
+
+use super::settings::Settings;
+use crate::meta::object::Object;
+
+/// What is made unrecognisable in a frame, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Cover {
+    pub mode: BlurMode,
+    pub cells: u32,
+    /// Frame pixels.
+    pub boxes: Vec<Rect>,
+    /// How many of the boxes are of objects that are not on this frame.
+    pub held: usize,
+}
+
+impl Cover {
+    /// Of a frame with these objects; `covered` is what its stream had covered before.
+    pub fn of(
+        choice: Option<&Choice>,
+        objects: &[Object],
+        covered: &mut Covered,
+        settings: &Settings,
+    ) -> Self {
+        let sights: Vec<_> = choice.map(|choice| choice.sights(objects)).unwrap_or_default();
+        let (boxes, held) = covered.update(&sights, settings.blur_hold);
+        let boxes = boxes.iter().map(|rect| grown(rect, settings.blur_margin)).collect();
+        Self { mode: settings.blur_mode.into(), cells: settings.blur_cells, boxes, held }
+    }
+}
+
+/// The box with a margin on each side, which is this fraction of the side.
+fn grown(rect: &Rect, margin: f32) -> Rect {
+    let (x, y) = (rect.w * margin, rect.h * margin);
+    Rect { x: rect.x - x, y: rect.y - y, w: rect.w + 2.0 * x, h: rect.h + 2.0 * y }
+}

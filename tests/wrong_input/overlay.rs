@@ -1,0 +1,30 @@
+//! What is set wrong of the overlay.
+
+use cudainfer_tests::{init, run};
+
+const SOURCE: &str = "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=64,height=64";
+
+#[test]
+fn a_list_of_labels_without_labels_hides_nothing_and_is_an_error() {
+    for blur in ["\",\"", "\" \"", "\" , ,\""] {
+        run(&format!("{SOURCE} ! inferoverlay name=view blur={blur} ! fakesink")).fails_with(&[
+            "view: blur=",
+            "names no label",
+            "blur=face,plate",
+            "blur=*",
+        ]);
+    }
+}
+
+#[test]
+fn modes_and_numbers_that_are_none_are_refused_where_the_line_is_built() {
+    init();
+    for (setting, named) in [
+        ("blur-mode=mosaic", "mosaic"),
+        ("blur-cells=many", "blur-cells"),
+        ("blur-margin=wide", "blur-margin"),
+    ] {
+        let error = gst::parse::launch(&format!("inferoverlay {setting}")).unwrap_err().to_string();
+        assert!(error.contains(named) && error.contains("inferoverlay"), "{setting}: {error}");
+    }
+}
