@@ -56,6 +56,7 @@ fn frame(info: &VideoInfo) -> gst::Buffer {
                 age: 1,
                 state: "tracked".into(),
                 rect,
+                velocity: [90.0, -40.0],
                 ..TrackingParam::default()
             }),
             ..Object::default()
@@ -141,6 +142,11 @@ fn frames_in_cuda_memory_get_the_pixels_that_frames_in_system_memory_get() {
             let mut on_cpu = harness("inferoverlay", &system, &system);
             let mut upload = harness("cudainferupload", &system, &cuda);
             let mut on_gpu = harness("inferoverlay", &cuda, &cuda);
+            for overlay in [&on_cpu, &on_gpu] {
+                let element = overlay.element().unwrap();
+                element.set_property("heatmap", true);
+                element.set_property("arrows", true);
+            }
             for shared in [false, true, false] {
                 let wanted = on_cpu.push_and_pull(frame(&info)).unwrap();
                 let up = upload.push_and_pull(frame(&info)).unwrap();

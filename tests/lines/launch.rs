@@ -97,6 +97,44 @@ fn detect_tiles_finds_each_of_the_people_once() {
 }
 
 #[test]
+fn tiled_shows_four_videos_each_in_its_place() {
+    // One that is black stands for one of the four.
+    let (folder, video) = (scratch("tiled"), video());
+    let (black, output) = (folder.join("black.mkv").display().to_string(), folder.join("out.mp4"));
+    run(&format!(
+        "videotestsrc num-buffers=30 pattern=black ! video/x-raw,format=I420,width=320,height=240,framerate=10/1 \
+         ! matroskamux ! filesink location={black}"
+    ))
+    .succeeds();
+    let output_text = output.display().to_string();
+    let values = [
+        ("video1", video.as_str()),
+        ("video2", &black),
+        ("video3", &video),
+        ("video4", &video),
+        ("output", &output_text),
+    ];
+    run(&launch("tiled", &values)).succeeds();
+    let frames = buffers(&format!(
+        "filesrc location={output_text} ! decodebin ! videoconvert ! video/x-raw,format=GRAY8,width=1280,height=960 \
+         ! fakesink name=out"
+    ));
+    assert!(frames.len() >= 29, "{}", frames.len());
+    let picture = frames[10].map_readable().unwrap();
+    let tile = |x: usize, y: usize| -> Vec<u8> {
+        (y..y + 480).flat_map(|row| picture[row * 1280 + x..][..640].to_vec()).collect()
+    };
+    let apart = |a: &[u8], b: &[u8]| {
+        a.iter().zip(b).map(|(a, b)| f64::from(a.abs_diff(*b))).sum::<f64>() / a.len() as f64
+    };
+    let tiles = [tile(0, 0), tile(640, 0), tile(0, 480), tile(640, 480)];
+    // x264 changes pixels by a few steps.
+    assert!(apart(&tiles[0], &tiles[2]) < 6.0 && apart(&tiles[0], &tiles[3]) < 6.0);
+    assert!(apart(&tiles[0], &tiles[1]) > 40.0);
+    assert!(tiles[1].iter().filter(|luma| **luma < 40).count() > 600 * 440);
+}
+
+#[test]
 fn detect_track_keeps_each_persons_identity() {
     let (records, output) = publish("detect-track", &[]);
     assert_eq!(records.len(), 30);

@@ -87,6 +87,57 @@ fn the_other_branch_of_a_tee_keeps_its_own_picture() {
 }
 
 #[test]
+fn arrows_and_the_heat_map_show_where_tracks_go_and_where_they_were() {
+    const CAPS: &str = "video/x-raw,format=NV12,width=96,height=96,framerate=10/1";
+    let drawn = |settings: &str| {
+        let line = Line::new(&format!(
+            "appsrc name=in format=time caps={CAPS} ! inferoverlay boxes=false labels=false ids=false confidences=false \
+             trail-length=0 thickness=1 {settings} ! fakesink name=out async=false sync=false"
+        ));
+        let seen = line.collect("out");
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        // The frame with the object, and one 10 ms later without it.
+        for n in 0..2 {
+            let rect = Rect { x: 10.0, y: 10.0, w: 20.0, h: 40.0 };
+            let velocity = [100.0, 0.0];
+            let tracking = Some(TrackingParam {
+                id: 1,
+                state: "tracked".into(),
+                rect,
+                velocity,
+                ..TrackingParam::default()
+            });
+            let mut frame = filled(96 * 144, 0, n);
+            if n == 0 {
+                let object = Object { label: "person".into(), tracking, ..Object::default() };
+                object.put(frame.get_mut().unwrap(), &rect);
+            }
+            push(&line.element("in"), frame);
+            until("the frame", || seen.lock().unwrap().len() as u64 == n + 1);
+        }
+        line.stop();
+        let changed = |frame: &gst::Buffer| -> Vec<(usize, usize)> {
+            let pixels = frame.map_readable().unwrap();
+            (0..96 * 96).filter(|i| pixels[*i] != 0).map(|i| (i % 96, i / 96)).collect()
+        };
+        let seen = seen.lock().unwrap();
+        [changed(&seen[0]), changed(&seen[1])]
+    };
+    // From the middle, 20, 30, as far as 100 pixels a second lead in 5 tenths of a second.
+    let [arrow, after] = drawn("arrows=true arrow-frames=5");
+    assert!((20..70).all(|x| arrow.iter().any(|at| at.0 == x)), "{arrow:?}");
+    assert!(arrow.iter().all(|(x, y)| (19..=70).contains(x) && y.abs_diff(30) <= 4), "{arrow:?}");
+    assert!(after.is_empty());
+    // Around the feet, 20, 50; the map stays.
+    let [heat, after] = drawn("heatmap=true");
+    assert!(heat.contains(&(20, 50)) && heat.iter().all(|(x, y)| x.abs_diff(20) < 13 && y.abs_diff(50) < 8));
+    assert_eq!(heat, after);
+    let [others, _] = drawn("heatmap=true heatmap-classes=car");
+    assert!(others.is_empty());
+    assert_eq!(drawn("heatmap=true heatmap-classes=car,person")[0], heat);
+}
+
+#[test]
 fn trails_of_streams_behind_a_funnel_go_on_at_each_turn_and_do_not_mix() {
     const CAPS: &str = "video/x-raw,format=NV12,width=64,height=64,framerate=30/1";
     let line = Line::new(&format!(

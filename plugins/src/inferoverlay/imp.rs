@@ -10,11 +10,14 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
+use super::arrows::{self, arrows};
 use super::captions::captions;
+use super::choice::Choice;
 use super::gpu::Artist;
+use super::heat::{self, Heat};
 use super::memory::Memory;
 use super::picture::{limbs, masks, primitives, rings, sizes};
-use super::privacy::{Choice, Cover, Labels};
+use super::privacy::{Cover, Labels};
 use super::properties::PROPERTIES;
 use super::settings::Settings;
 use super::zones;
@@ -22,7 +25,7 @@ use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
 use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
-use crate::meta::object::objects;
+use crate::meta::object::{Object, objects};
 use crate::meta::zone;
 use crate::model::ModelInfo;
 use crate::streams::{self, Streams};
@@ -33,9 +36,14 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("inferoverlay", gst::DebugColorFlags::empty(), Some("results drawn on frames"))
 });
 
+/// Seconds from frame to frame where the caps leave the rate open.
+const USUAL_FRAME: f64 = 1.0 / 30.0;
+
 struct State {
     info: gst_video::VideoInfo,
     format: FrameFormat,
+    /// Seconds from frame to frame.
+    frame: f64,
     /// For frames in CUDA memory.
     artist: Option<Artist>,
 }
@@ -65,7 +73,10 @@ impl InferOverlay {
         } else {
             None
         };
-        Ok(State { info, format, artist })
+        let rate = info.fps();
+        let known = rate.numer() > 0 && rate.denom() > 0;
+        let frame = if known { f64::from(rate.denom()) / f64::from(rate.numer()) } else { USUAL_FRAME };
+        Ok(State { info, format, frame, artist })
     }
 
     /// A copy of a frame in CUDA memory that will be drawn on and that others hold, too. Of frames in system memory
@@ -104,15 +115,16 @@ impl InferOverlay {
     ) -> Result<(), String> {
         let objects = objects(buffer);
         let settings = lock(&self.settings).clone();
-        let choice = Choice::parse(&settings.blur)?;
+        let choice = Choice::parse("blur", &settings.blur)?;
         let found_masks = mask::masks(buffer);
         warnings.extend(lock(&self.labels).examine(choice.as_ref(), &objects, &found_masks));
         let mut memory = lock(&self.memory);
-        let Memory { trails, covered } = memory.current_mut();
+        let Memory { trails, covered, heat } = memory.current_mut();
         let cover = Cover::of(choice.as_ref(), &objects, covered, &settings);
         self.cover(state, buffer, &cover).map_err(|why| {
             format!("the objects that blur names cannot be hidden, so the frame is not passed on: {why}")
         })?;
+        see_heat(heat, state, buffer.pts(), &objects, &settings)?;
         trails.update(&objects, settings.trail_length);
         let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
         let rings = rings(&objects, &settings);
@@ -122,9 +134,14 @@ impl InferOverlay {
         // Zones lie on the ground, below the objects; what they have counted can be read above these.
         let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
         all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, state.format.height));
+        let arrows = arrows(&objects, &settings, state.frame, thickness);
+        all.extend(arrows::strokes(&arrows, thickness));
         all.extend(zones::captions(&figures, scale));
         let primitives = all;
-        let masks = masks(&found_masks, &objects, &settings);
+        let heat = heat.layers();
+        let mut below: Vec<_> = heat::masks(&heat, settings.heatmap_opacity).collect();
+        below.extend(masks(&found_masks, &objects, &settings));
+        let masks = below;
         if primitives.is_empty() && masks.is_empty() {
             return state.artist.as_ref().map_or(Ok(()), |artist| artist.settle(buffer));
         }
@@ -164,6 +181,27 @@ impl InferOverlay {
             gst::element_imp_warning!(self, gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         }
     }
+}
+
+/// Takes a frame's objects into the map of where they were.
+fn see_heat(
+    heat: &mut Heat,
+    state: &State,
+    pts: Option<gst::ClockTime>,
+    objects: &[Object],
+    settings: &Settings,
+) -> Result<(), String> {
+    if !settings.heatmap {
+        *heat = Heat::default();
+        return Ok(());
+    }
+    let choice = Choice::parse("heatmap-classes", &settings.heatmap_classes)?.unwrap_or(Choice::All);
+    let counted = objects.iter().filter(|object| choice.names(object));
+    let boxes = counted
+        .filter_map(|object| object.detected_outline().or_else(|| Some(object.tracking.as_ref()?.rect)));
+    let elapsed = heat.elapsed(pts, state.frame);
+    heat.update([state.format.width, state.format.height], elapsed, settings.heatmap_decay, boxes);
+    Ok(())
 }
 
 #[glib::object_subclass]
@@ -254,7 +292,11 @@ impl BaseTransformImpl for InferOverlay {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         let wrong =
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
-        Choice::parse(&lock(&self.settings).blur).map(drop).map_err(wrong)
+        let settings = lock(&self.settings).clone();
+        [("blur", &settings.blur), ("heatmap-classes", &settings.heatmap_classes)]
+            .into_iter()
+            .try_for_each(|(property, text)| Choice::parse(property, text).map(drop))
+            .map_err(wrong)
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {

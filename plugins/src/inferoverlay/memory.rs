@@ -1,5 +1,6 @@
 //! What is remembered of a stream.
 
+use super::heat::Heat;
 use super::privacy::Covered;
 use super::trails::Trails;
 use crate::streams::PerStream;
@@ -8,6 +9,7 @@ use crate::streams::PerStream;
 pub(super) struct Memory {
     pub trails: Trails,
     pub covered: Covered,
+    pub heat: Heat,
 }
 
 impl PerStream for Memory {
@@ -19,6 +21,6 @@ impl PerStream for Memory {
 impl Memory {
     /// Whether a frame without results is left as it is.
     pub fn is_empty(&self) -> bool {
-        self.trails.is_empty() && self.covered.is_empty()
+        self.trails.is_empty() && self.covered.is_empty() && self.heat.is_empty()
     }
 }

@@ -10,9 +10,12 @@
 
 use gst::prelude::*;
 
+mod arrows;
 mod captions;
+mod choice;
 mod enums;
 mod gpu;
+mod heat;
 mod imp;
 mod memory;
 mod picture;

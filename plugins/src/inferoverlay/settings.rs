@@ -28,6 +28,18 @@ pub(super) struct Settings {
     pub tracked_only: bool,
     /// Frames that a trail shows; 0 draws none.
     pub trail_length: u32,
+    /// Draw where tracks will be.
+    pub arrows: bool,
+    /// In so many frames.
+    pub arrow_frames: u32,
+    /// Show where objects were.
+    pub heatmap: bool,
+    /// Seconds after which what was seen counts half; 0 never fades.
+    pub heatmap_decay: f64,
+    /// Labels of the objects that count, separated by commas; empty for all.
+    pub heatmap_classes: String,
+    /// How much of the frame the map hides where it is strongest, 0..1.
+    pub heatmap_opacity: f32,
     /// Pixels; 0 chooses by the frame's height.
     pub thickness: u32,
     /// Multiple of the font's size; 0 chooses by the frame's height.
@@ -53,6 +65,12 @@ impl Default for Settings {
             mask_opacity: 0.5,
             tracked_only: false,
             trail_length: 30,
+            arrows: false,
+            arrow_frames: 15,
+            heatmap: false,
+            heatmap_decay: 60.0,
+            heatmap_classes: String::new(),
+            heatmap_opacity: 0.5,
             thickness: 0,
             text_scale: 0,
         }

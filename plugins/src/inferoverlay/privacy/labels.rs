@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Choice;
+use crate::inferoverlay::choice::Choice;
 use crate::meta::mask::{Kind, Mask};
 use crate::meta::object::Object;
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn choice(text: &str) -> Option<Choice> {
-        Choice::parse(text).unwrap()
+        Choice::parse("blur", text).unwrap()
     }
 
     #[test]

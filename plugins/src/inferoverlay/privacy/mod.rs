@@ -1,17 +1,17 @@
 //! Which parts of a frame are made unrecognisable: the boxes of the objects that `blur` names, a little larger, and for some frames
 //! those of objects that are not found any more.
 
-mod choice;
 mod covered;
 mod labels;
+mod sights;
 
 use cudainfer_kernels::draw::blur::BlurMode;
 use cudainfer_kernels::geometry::Rect;
 
-pub(super) use choice::Choice;
 pub(super) use covered::Covered;
 pub(super) use labels::Labels;
 
+use super::choice::Choice;
 use super::settings::Settings;
 use crate::meta::object::Object;
 
@@ -34,7 +34,7 @@ impl Cover {
         covered: &mut Covered,
         settings: &Settings,
     ) -> Self {
-        let sights: Vec<_> = choice.map(|choice| choice.sights(objects)).unwrap_or_default();
+        let sights: Vec<_> = choice.map(|choice| sights::sights(choice, objects)).unwrap_or_default();
         let (boxes, held) = covered.update(&sights, settings.blur_hold);
         let boxes = boxes.iter().map(|rect| grown(rect, settings.blur_margin)).collect();
         Self { mode: settings.blur_mode.into(), cells: settings.blur_cells, boxes, held }
