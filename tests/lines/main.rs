@@ -7,6 +7,7 @@ mod classes;
 mod declared;
 mod exit;
 mod faces;
+mod files;
 mod grouping;
 mod heads;
 mod inspect;

@@ -51,6 +51,7 @@ fn a_handler_may_read_and_set_properties_of_the_element_whose_message_it_gets() 
     let prepared = format!("{small} ! fusedpreproc");
     for text in [
         format!("{small} ! inferpublish name=it location=/dev/full ! fakesink"),
+        format!("{small} ! inferpublish name=it disk-full=stop location=/dev/full ! fakesink"),
         format!("{small} ! inferpublish name=it location=/nowhere/out ! fakesink"),
         format!(
             "{small} ! capssetter caps=video/x-raw,format=RGB,width=640,height=640 ! fusedpreproc name=it ! fakesink"
@@ -98,7 +99,7 @@ fn a_handler_may_stop_the_element_that_fails() {
     for elements in [
         "inferoverlay name=it",
         "tracker name=it embedding-output=none",
-        "inferpublish name=it location=/dev/full",
+        "inferpublish name=it disk-full=stop location=/dev/full",
     ] {
         let line = Line::new(&format!(
             "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 \

@@ -275,7 +275,7 @@ fn a_place_that_cannot_be_written_is_named() {
         "Set location",
     ]);
     // Full while it runs.
-    run(&format!("{SOURCE} ! inferpublish location=/dev/full ! fakesink")).fails_with(&[
+    run(&format!("{SOURCE} ! inferpublish disk-full=stop location=/dev/full ! fakesink")).fails_with(&[
         "/dev/full",
         "cannot be written",
         "No space left",

@@ -10,6 +10,14 @@ fn what_cannot_be_published_is_a_sentence_that_names_the_property() {
         ("send=0", ["send names no kind", "frames, events, tracks or changes", "frames+events"]),
         ("format=mot send=tracks", ["format=mot", "events and tracks", "format=json"]),
         ("format=deepstream send=frames+events", ["format=deepstream", "events and tracks", "format=json"]),
+        ("format=coco append=true location=/tmp/out", ["format=coco", "is not continued", "append=false"]),
+        (
+            "format=coco location=redis://host/topic",
+            ["format=coco is for files", "redis://host/topic", "format=json"],
+        ),
+        ("format=coco location=/dev/null", ["'/dev/null' cannot be written", "format=coco", "regular files"]),
+        ("max-size=9 location=/dev/null", ["'/dev/null' cannot be written", "max-size", "regular files"]),
+        ("max-age=9", ["'-' cannot be written", "max-age", "regular files"]),
         (
             "format=mot location=mqtt://host/topic",
             ["format=mot is for files", "mqtt://host/topic", "format=json"],

@@ -13,7 +13,7 @@ use super::settings::{self, Settings};
 use crate::meta::object::{Object, objects};
 use crate::model::ModelInfo;
 use crate::nick::nick;
-use crate::publish::sink::FileSink;
+use crate::publish::sink::{FileCounts, FileSink};
 use crate::publish::{Composer, Details, Drained, End, Messages, Queue, Tally};
 use crate::sync::lock;
 use crate::{caps, stats};
@@ -29,6 +29,8 @@ struct State {
     model: Option<ModelInfo>,
     /// Records whose loss has been warned of, of those that the queue has dropped.
     told: u64,
+    /// The same of those that could not be written.
+    failed: u64,
 }
 
 #[derive(Default)]
@@ -43,6 +45,7 @@ pub struct InferPublish {
     /// Objects in the records of frames that were taken over.
     objects: Counter,
     tally: Arc<Tally>,
+    files: Arc<FileCounts>,
 }
 
 impl InferPublish {
@@ -53,6 +56,8 @@ impl InferPublish {
         stats.set("written", self.tally.written.get());
         stats.set("failed", self.tally.failed.get());
         stats.set("dropped", self.tally.dropped.get());
+        stats.set("torn", self.files.torn.get());
+        stats.set("rotated", self.files.rotated.get());
         stats
     }
 
@@ -74,8 +79,13 @@ impl InferPublish {
     fn open(&self, settings: &Settings) -> io::Result<Queue> {
         let element = self.obj().downgrade();
         let location = settings.location.display().to_string();
+        let weak = element.clone();
+        let warn = Box::new(move |text: &str| {
+            let Some(element) = weak.upgrade() else { return };
+            gst::element_warning!(element, gst::ResourceError::Write, ("{}: {text}", element.name()));
+        });
         Queue::start(
-            Box::new(FileSink::new(&settings.location)),
+            Box::new(FileSink::new(&settings.location, settings.file(), &self.files, warn)),
             (usize::try_from(settings.queue_size).unwrap_or(usize::MAX), settings.leaky),
             PATIENCE,
             &self.tally,
@@ -242,6 +252,21 @@ impl InferPublish {
         }
     }
 
+    /// Warns of the records that could not be written since the last time.
+    fn warn_of_failures(&self) {
+        let failed = self.tally.failed.get();
+        let told =
+            lock(&self.state).as_mut().map_or(failed, |state| std::mem::replace(&mut state.failed, failed));
+        if failed > told {
+            let (name, location, records) = (self.obj().name(), self.location(), self.records.get());
+            gst::element_imp_warning!(
+                self,
+                gst::ResourceError::Write,
+                ("{name}: {failed} of {records} records could not be written to '{location}', and are lost")
+            );
+        }
+    }
+
     /// For the end of the stream: waits until everything is written.
     fn drain(&self) {
         if let Some(Drained::Stalled(left)) = self.queue().map(|queue| queue.drain()) {
@@ -257,6 +282,7 @@ impl InferPublish {
                 )
             );
         }
+        self.warn_of_failures();
         self.warn_of_drops();
     }
 }
@@ -340,6 +366,7 @@ impl BaseTransformImpl for InferPublish {
         self.records.reset();
         self.objects.reset();
         self.tally.reset();
+        self.files.reset();
         let queue = self.open(&settings).map_err(|e| {
             gst::error_msg!(
                 gst::ResourceError::OpenWrite,
@@ -353,13 +380,15 @@ impl BaseTransformImpl for InferPublish {
         })?;
         *lock(&self.queue) = Some(Arc::new(queue));
         let composer = Composer::new(plan);
-        *lock(&self.state) = Some(State { composer, unsent: Messages::new(), model: None, told: 0 });
+        *lock(&self.state) =
+            Some(State { composer, unsent: Messages::new(), model: None, told: 0, failed: 0 });
         Ok(())
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         self.remember(|composer, details| composer.end(End::Stopped, details));
         self.send_rest();
+        self.warn_of_failures();
         let unsent = lock(&self.state).as_ref().map_or(0, |state| state.unsent.len());
         self.tally.failed.add_size(unsent);
         let queue = lock(&self.queue).take();

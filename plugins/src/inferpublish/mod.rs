@@ -16,7 +16,7 @@ use gst::prelude::*;
 mod imp;
 mod settings;
 
-pub use crate::publish::{Format, Kinds, Leaky};
+pub use crate::publish::{DiskFull, Flush, Format, Kinds, Leaky};
 
 glib::wrapper! {
     /// The element.

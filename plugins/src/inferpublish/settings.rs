@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use gst::glib;
 use gst::glib::prelude::*;
 
-use super::{Format, Kinds, Leaky};
+use super::{DiskFull, Flush, Format, Kinds, Leaky};
 use crate::nick::nick;
 use crate::property::{About, Field, Table, Words, property};
-use crate::publish::sink::STDOUT;
+use crate::publish::sink::{FileOptions, Layout, Limits, STDOUT};
 use crate::publish::{Details, Plan, Selection, Topic};
 use crate::stats;
 
@@ -29,6 +30,12 @@ pub(super) struct Settings {
     pub min_confidence: f32,
     pub interval: u64,
     pub track_patience: u64,
+    pub append: bool,
+    pub flush: Flush,
+    pub max_size: u64,
+    pub max_age: u64,
+    pub max_files: u32,
+    pub disk_full: DiskFull,
     pub stream_ids: bool,
     pub embeddings: bool,
     pub queue_size: u32,
@@ -47,6 +54,12 @@ impl Default for Settings {
             min_confidence: 0.0,
             interval: 0,
             track_patience: 3 * SECOND,
+            append: false,
+            flush: Flush::default(),
+            max_size: 0,
+            max_age: 0,
+            max_files: 0,
+            disk_full: DiskFull::default(),
             stream_ids: false,
             embeddings: false,
             queue_size: 1000,
@@ -81,6 +94,9 @@ impl Settings {
                  format=json"
             ));
         }
+        if *format == Format::Coco && self.append {
+            return Err("format=coco writes one array a file, which is not continued. Set append=false, or format=json".to_owned());
+        }
         Ok(Plan {
             kinds: *send,
             format: *format,
@@ -92,6 +108,21 @@ impl Settings {
         })
     }
 
+    /// How a file is written.
+    pub fn file(&self) -> FileOptions {
+        FileOptions {
+            append: self.append,
+            flush: self.flush,
+            limits: Limits {
+                size: self.max_size,
+                age: Duration::from_nanos(self.max_age),
+                files: self.max_files,
+            },
+            layout: if self.format == Format::Coco { Layout::Array } else { Layout::Lines },
+            disk_full: self.disk_full,
+        }
+    }
+
     /// What may change while frames flow.
     pub fn details(&self) -> Details {
         Details { stream_ids: self.stream_ids, embeddings: self.embeddings }
@@ -100,6 +131,8 @@ impl Settings {
 
 impl Words for Leaky {}
 impl Words for Format {}
+impl Words for Flush {}
+impl Words for DiskFull {}
 
 impl Field for Kinds {
     type Range = ();
@@ -181,6 +214,36 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
+            append,
+            (),
+            "Append",
+            "Write behind what is in the file, which is otherwise overwritten at each start",
+        ),
+        property!(Settings, flush, (), "Flush", "When to write records to the file"),
+        property!(
+            Settings,
+            max_size,
+            0..=u64::MAX,
+            "Maximum size",
+            "Bytes after which a file gets a number, as in out.000001.jsonl, and another one is begun; 0 is unlimited",
+        ),
+        property!(
+            Settings,
+            max_age,
+            0..=u64::MAX,
+            "Maximum age",
+            "Nanoseconds after which a file gets a number and another one is begun; 0 is unlimited",
+        ),
+        property!(
+            Settings,
+            max_files,
+            0..=1_000_000,
+            "Maximum number of files",
+            "Numbered files to keep, of which the oldest are removed; 0 keeps all",
+        ),
+        property!(Settings, disk_full, (), "Disk full", "What happens to records when the disk is full"),
+        property!(
+            Settings,
             stream_ids,
             (),
             "Stream IDs",
@@ -206,6 +269,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     ])
     .with([stats::param_spec(
         "; records (that were made), objects (in the records of frames), written (records that the destination has accepted), failed (records that could not be \
-         written), dropped (records that were dropped because of queue-size)",
+         written), dropped (records that were dropped because of queue-size), torn (lines that had been cut off, behind \
+         which records were appended), rotated (files that were full or too old)",
     )])
 });

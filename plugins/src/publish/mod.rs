@@ -26,5 +26,6 @@ pub use message::Message;
 pub use queue::Leaky;
 pub(crate) use queue::{Drained, Queue, Tally};
 pub(crate) use selection::Selection;
+pub use sink::{DiskFull, Flush};
 pub(crate) use topic::Topic;
 pub(crate) use tracks::End;

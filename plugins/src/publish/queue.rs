@@ -14,7 +14,7 @@ use super::sink::Sink;
 use crate::sync::lock;
 
 /// Records that are written at once.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 /// How long the thread waits before it opens again a destination that is not there.
 const REOPEN: Duration = Duration::from_millis(20);
 /// How long a thread that has been told to end is waited for: longer than any call of a sink should take.
@@ -273,12 +273,14 @@ impl Shared {
         }
         let mut batch = Vec::new();
         while self.take(&mut batch) {
-            let mut rest = batch.as_slice();
-            while !rest.is_empty() {
-                let accepted = sink.write(rest)?;
-                rest = rest.get(accepted..).unwrap_or_default();
-                if !self.accepted(accepted) {
+            while !batch.is_empty() {
+                let accepted = sink.write(&batch)?.min(batch.len());
+                batch.drain(..accepted);
+                if !self.accepted(accepted, sink.lost()) {
                     return Ok(());
+                }
+                if accepted == 0 && sink.gathers_records() {
+                    self.add(&mut batch);
                 }
             }
         }
@@ -302,15 +304,28 @@ impl Shared {
         count > 0
     }
 
-    /// Records have been accepted, or none. Returns whether to go on.
-    fn accepted(&self, count: usize) -> bool {
+    /// Takes out what has come meanwhile, as far as it is written at once.
+    fn add(&self, batch: &mut Vec<Message>) {
+        let mut state = lock(&self.state);
+        let count = state.waiting.len().min(BATCH.saturating_sub(batch.len()));
+        if count > 0 {
+            batch.extend(state.waiting.drain(..count));
+            state.taken += count;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Records have been accepted, of which some may be lost, or none. Returns whether to go on.
+    fn accepted(&self, count: usize, lost: usize) -> bool {
         let mut state = lock(&self.state);
         // None, if nobody has waited for them and they have been counted as lost.
         let count = count.min(state.taken);
         if count > 0 {
             state.taken -= count;
             state.moved = Instant::now();
-            self.tally.written.add_size(count);
+            let lost = lost.min(count);
+            self.tally.written.add_size(count - lost);
+            self.tally.failed.add_size(lost);
             self.changed.notify_all();
         }
         !state.abandoned

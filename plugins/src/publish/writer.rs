@@ -2,7 +2,7 @@
 
 use super::changes::Change;
 use super::composer::{Details, Messages, Plan};
-use super::format::{Format, deepstream, mot};
+use super::format::{Format, coco, deepstream, mot};
 use super::ids::Ids;
 use super::kind::Kind;
 use super::message::Message;
@@ -78,6 +78,7 @@ impl Writer {
             }
             Format::Deepstream => Some(deepstream(&head, moment.wall, objects)?),
             Format::Mot => mot(moment.frame, objects),
+            Format::Coco => coco(moment.frame, objects)?,
         };
         Ok(payload.map(|payload| names.message(kind, head.id, payload)))
     }

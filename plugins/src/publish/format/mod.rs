@@ -1,10 +1,12 @@
 //! How a frame is written, if not as a record of ours.
 
+mod coco;
 mod deepstream;
 mod mot;
 
 use gst::glib;
 
+pub(crate) use coco::coco;
 pub(crate) use deepstream::deepstream;
 pub(crate) use mot::mot;
 
@@ -22,11 +24,14 @@ pub enum Format {
     /// Text rows of tracks.
     #[enum_value(name = "MOTChallenge: a row of text for each tracked object, to a file", nick = "mot")]
     Mot,
+    /// An array of detections.
+    #[enum_value(name = "COCO's results: one JSON array of detections, to a file", nick = "coco")]
+    Coco,
 }
 
 impl Format {
     /// Whether it only makes sense as a file.
     pub fn is_for_files(self) -> bool {
-        self == Self::Mot
+        matches!(self, Self::Mot | Self::Coco)
     }
 }

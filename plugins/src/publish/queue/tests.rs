@@ -32,6 +32,41 @@ impl Sink for Told {
     }
 }
 
+/// A destination that cannot be opened.
+struct Absent;
+
+impl Sink for Absent {
+    fn open(&mut self) -> io::Result<bool> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn write(&mut self, _: &[Message]) -> io::Result<usize> {
+        Ok(0)
+    }
+}
+
+/// A destination that waits until it is offered so many records, of which it loses the first.
+struct Gathering(usize);
+
+impl Sink for Gathering {
+    fn open(&mut self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn write(&mut self, messages: &[Message]) -> io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(if messages.len() < self.0 { 0 } else { messages.len() })
+    }
+
+    fn lost(&self) -> usize {
+        1
+    }
+
+    fn gathers_records(&self) -> bool {
+        true
+    }
+}
+
 fn message(number: u8) -> Message {
     Message { topic: String::new(), id: number.to_string(), payload: vec![number] }
 }
@@ -181,16 +216,7 @@ fn a_failure_is_told_before_anybody_is_refused_and_counts_all_that_is_lost() {
 
 #[test]
 fn a_sink_that_cannot_be_opened_is_refused() {
-    assert!(
-        Queue::start(
-            Box::new(crate::publish::sink::FileSink::new(std::path::Path::new("/nowhere/x"))),
-            (1, Leaky::No),
-            LONG,
-            &Arc::default(),
-            |_| (),
-        )
-        .is_err()
-    );
+    assert!(Queue::start(Box::new(Absent), (1, Leaky::No), LONG, &Arc::default(), |_| (),).is_err());
 }
 
 #[test]
@@ -209,4 +235,17 @@ fn the_thread_itself_can_close_the_queue() {
     started.push(message(0)).unwrap();
     tell.send(Err(io::ErrorKind::Other.into())).unwrap();
     assert_eq!(wait.recv_timeout(Duration::from_secs(5)), Ok(1));
+}
+
+#[test]
+fn a_destination_that_gathers_records_is_offered_those_that_come_and_says_which_are_lost() {
+    let tally = Arc::new(Tally::default());
+    let queue = Queue::start(Box::new(Gathering(50)), (1, Leaky::No), LONG, &tally, |_| ()).unwrap();
+    for record in 0..50 {
+        assert_eq!(queue.push(message(record)), Ok(false), "there is room, because they are taken out");
+    }
+    assert_eq!(queue.drain(), Drained::Done);
+    assert_eq!(queue.close(), 0);
+    // `lost` is asked after each call, but counts only with records that were accepted.
+    assert_eq!([&tally.written, &tally.failed].map(Counter::get), [49, 1]);
 }

@@ -6,7 +6,8 @@ use super::message::Message;
 
 mod file;
 
-pub(crate) use file::{FileSink, STDOUT};
+pub use file::{DiskFull, Flush};
+pub(crate) use file::{FileCounts, FileOptions, FileSink, Layout, Limits, STDOUT};
 
 /// A destination of records.
 ///
@@ -30,6 +31,16 @@ pub(crate) trait Sink: Send {
     /// # Errors
     /// Why it can write no more.
     fn write(&mut self, messages: &[Message]) -> io::Result<usize>;
+
+    /// Of the messages that the last [`Sink::write`] has accepted, those that are lost, of which the destination warns itself.
+    fn lost(&self) -> usize {
+        0
+    }
+
+    /// Whether it leaves messages to be offered again so that more come, and are written with them.
+    fn gathers_records(&self) -> bool {
+        false
+    }
 }
 
 /// How long a call may take, in ms.

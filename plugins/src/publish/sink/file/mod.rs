@@ -1,0 +1,249 @@
+//! A file, a FIFO or the standard output.
+
+mod layout;
+mod losses;
+mod regular;
+mod rotation;
+mod stream;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cudainfer_kernels::device::Counter;
+use gst::glib;
+
+use super::{CALL_LIMIT_MS, Sink};
+use crate::publish::Message;
+use crate::publish::queue::BATCH;
+pub(crate) use layout::Layout;
+use losses::Losses;
+use regular::RegularFile;
+pub(crate) use rotation::Limits;
+use stream::Stream;
+
+/// The location that means the standard output.
+pub(crate) const STDOUT: &str = "-";
+/// The same, as a path. Opened by this path, a file would be cut off under others that write to it, and a socket refuses.
+const STDOUT_PATH: &str = "/dev/stdout";
+/// How long records are gathered.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// When records are written to the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferPublishFlush")]
+pub enum Flush {
+    /// At once.
+    #[default]
+    #[enum_value(
+        name = "At once: a process that is killed loses what still waits in the queue",
+        nick = "frame"
+    )]
+    Frame,
+    /// Once a second.
+    #[enum_value(
+        name = "Once a second, or as soon as there are 64 records: fewer and larger writes, but a process that is killed \
+                loses the last second",
+        nick = "second"
+    )]
+    Second,
+}
+
+/// What happens to records when the disk is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferPublishDiskFull")]
+pub enum DiskFull {
+    /// They are lost.
+    #[default]
+    #[enum_value(
+        name = "Go on: records are lost, counted as failed, and warned about once a minute",
+        nick = "drop"
+    )]
+    Drop,
+    /// The stream ends.
+    #[enum_value(name = "End the stream with an ERROR", nick = "stop")]
+    Stop,
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FileOptions {
+    /// Goes on behind what is there.
+    pub append: bool,
+    pub flush: Flush,
+    pub limits: Limits,
+    pub layout: Layout,
+    pub disk_full: DiskFull,
+}
+
+/// What is counted of files.
+#[derive(Debug, Default)]
+pub(crate) struct FileCounts {
+    /// Lines that had been cut in the middle, behind which records were appended.
+    pub torn: Counter,
+    /// Files that were full or too old, and got another name.
+    pub rotated: Counter,
+}
+
+impl FileCounts {
+    pub fn reset(&self) {
+        [&self.torn, &self.rotated].into_iter().for_each(Counter::reset);
+    }
+}
+
+/// Whom sentences for a WARNING go to, without the element's name.
+pub(crate) type Warn = Box<dyn Fn(&str) + Send>;
+
+/// Writes records to a file.
+pub(crate) struct FileSink {
+    location: PathBuf,
+    options: FileOptions,
+    counts: Arc<FileCounts>,
+    warn: Warn,
+    target: Option<Target>,
+    losses: Losses,
+    /// Of the records that were accepted last, those that are lost.
+    lost: usize,
+    /// When the records that are offered now were offered first.
+    offered: Option<Instant>,
+}
+
+enum Target {
+    Regular(RegularFile),
+    Stream(Stream),
+}
+
+impl FileSink {
+    pub fn new(location: &Path, options: FileOptions, counts: &Arc<FileCounts>, warn: Warn) -> Self {
+        Self {
+            location: location.to_owned(),
+            options,
+            counts: Arc::clone(counts),
+            warn,
+            target: None,
+            losses: Losses::default(),
+            lost: 0,
+            offered: None,
+        }
+    }
+
+    /// Whether the records that are offered have to wait for others. If so, some time has passed.
+    fn gathers(&mut self, count: usize) -> bool {
+        if self.options.flush == Flush::Frame || count >= BATCH {
+            return false;
+        }
+        let waited = self.offered.get_or_insert_with(Instant::now).elapsed();
+        let Some(left) = SECOND.checked_sub(waited).filter(|left| !left.is_zero()) else { return false };
+        std::thread::sleep(left.min(Duration::from_millis(CALL_LIMIT_MS.unsigned_abs())));
+        true
+    }
+
+    /// Counts records that are lost because the disk is full, and warns of them.
+    fn lose(&mut self, count: usize, why: &io::Error) {
+        self.lost = count;
+        if let Some(text) = self.losses.add(count, Instant::now()) {
+            (self.warn)(&format!(
+                "'{}' is full ({why}): {text}. Make room, or set disk-full=stop to end the stream instead",
+                self.location.display()
+            ));
+        }
+    }
+}
+
+impl Sink for FileSink {
+    fn open(&mut self) -> io::Result<bool> {
+        let stdout = [STDOUT, STDOUT_PATH].iter().any(|name| self.location == Path::new(name));
+        // Of what is not there, a regular file is made.
+        let regular = !stdout && self.location.metadata().map_or(true, |found| found.is_file());
+        let target = if regular {
+            let file = RegularFile::open(&self.location, &self.options)?;
+            if file.torn {
+                self.counts.torn.add(1);
+                (self.warn)(&format!(
+                    "'{}' ended in the middle of a line, which is left as it is: records begin on a new one",
+                    self.location.display()
+                ));
+            }
+            Target::Regular(file)
+        } else {
+            if let Some(need) = self.options.needs_regular_file() {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, need));
+            }
+            let opened = if stdout { Stream::stdout().map(Some) } else { Stream::open(&self.location) };
+            let Some(stream) = opened? else { return Ok(false) };
+            Target::Stream(stream)
+        };
+        self.target = Some(target);
+        Ok(true)
+    }
+
+    fn write(&mut self, messages: &[Message]) -> io::Result<usize> {
+        self.lost = 0;
+        if self.target.is_none() || self.gathers(messages.len()) {
+            return Ok(0);
+        }
+        self.offered = None;
+        let result = match &mut self.target {
+            Some(Target::Regular(file)) => file.write(messages, &self.counts),
+            Some(Target::Stream(stream)) => {
+                stream.write(messages).map_err(|error| Failure { written: 0, error })
+            }
+            None => return Ok(0),
+        };
+        match result {
+            Ok(accepted) => Ok(accepted),
+            Err(Failure { written, error })
+                if is_full(&error) && self.options.disk_full == DiskFull::Drop =>
+            {
+                self.lose(messages.len() - written, &error);
+                Ok(messages.len())
+            }
+            Err(Failure { written: 0, error }) => Err(error),
+            // The others are offered again, and fail then.
+            Err(Failure { written, .. }) => Ok(written),
+        }
+    }
+
+    fn lost(&self) -> usize {
+        self.lost
+    }
+
+    fn gathers_records(&self) -> bool {
+        self.options.flush == Flush::Second
+    }
+}
+
+/// Records that were written before it failed, from the first, and why it failed.
+struct Failure {
+    written: usize,
+    error: io::Error,
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self { written: 0, error }
+    }
+}
+
+/// Whether there is no room for what is written, on the disk, in a quota or by a limit of the process.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+impl FileOptions {
+    /// What a FIFO and the standard output cannot do.
+    fn needs_regular_file(&self) -> Option<&'static str> {
+        if self.limits.any() {
+            Some("max-size and max-age are for regular files, and it is none")
+        } else if self.layout == Layout::Array {
+            Some("format=coco is for regular files, and it is none")
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
