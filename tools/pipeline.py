@@ -70,8 +70,9 @@ class Pipeline:
 
 
 def names() -> list[str]:
-    """The pipelines there are."""
-    return sorted(path.stem for path in PIPELINES.glob("*.launch"))
+    """The pipelines there are: in folders, with the folder's name."""
+    found = (path.relative_to(PIPELINES).with_suffix("").as_posix() for path in PIPELINES.rglob("*.launch"))
+    return sorted(found, key=lambda name: ("/" in name, name))
 
 
 def read(name: str) -> Pipeline:

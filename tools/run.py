@@ -18,7 +18,7 @@ import watch
 def main(words: list[str]) -> None:
     if not words:
         for name in pipeline.names():
-            print(f"{name:<16}{pipeline.read(name).summary}")
+            print(f"{name:<26}{pipeline.read(name).summary}")
         return
     options = [word for word in words if word in ("--print", "--help", "--watch")]
     words = [word for word in words if word not in options]

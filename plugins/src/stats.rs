@@ -11,6 +11,7 @@ use gst::glib;
 use gst::glib::prelude::*;
 
 use crate::nvtx;
+use crate::tracer::spans;
 
 /// The property. `more` says what this element counts besides, and how.
 pub fn param_spec(more: &str) -> glib::ParamSpec {
@@ -41,6 +42,7 @@ pub struct FrameSpan<'a> {
     counters: &'a Counters,
     started: Instant,
     _range: Option<nvtx::Range>,
+    _working: Option<spans::Working>,
 }
 
 /// Begins `element`'s work on a frame in this thread: counts it in `frames`, whether it will succeed or not, and the time
@@ -49,7 +51,8 @@ pub struct FrameSpan<'a> {
 /// The guard is for the element's own work: drop it before the frame is pushed on.
 pub fn frame<'a>(element: &impl IsA<gst::Element>, counters: &'a Counters) -> FrameSpan<'a> {
     counters.frames.add(1);
-    FrameSpan { counters, started: Instant::now(), _range: nvtx::range(element) }
+    let working = spans::is_on().then(|| spans::Working::of(element));
+    FrameSpan { counters, started: Instant::now(), _range: nvtx::range(element), _working: working }
 }
 
 impl Drop for FrameSpan<'_> {

@@ -1,4 +1,4 @@
-//! What the tracer tells while pipelines run. It is made in this process, once for all tests, which tell their pipelines apart
+//! What the tracer tells while pipelines run, and what scripts/profile makes of its files. It is made in this process, once for all tests, which tell their pipelines apart
 //! by name; what is set up by variables runs in processes of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
@@ -8,6 +8,7 @@ mod drops;
 mod health;
 mod page;
 mod processes;
+mod profile;
 mod scraped;
 mod server;
 mod streams;

@@ -45,7 +45,7 @@ pub use memory::{Memory, Pinned};
 pub use order::Order;
 pub use planes::{Download, Upload};
 pub use probe::{Device, probe};
-pub use sample::SAMPLE_EVERY;
+pub use sample::{DeviceSpan, SAMPLE_EVERY, Timeline, draw_timeline};
 pub use shared::SharedMemory;
 pub use stream::CudaStream;
 pub(crate) use uploads::Uploads;

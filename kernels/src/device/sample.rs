@@ -1,54 +1,140 @@
-//! Time on the device, taken now and then and never waited for.
+//! Time on the device, taken now and then and never waited for; of all calls where a [`Timeline`] wants them.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use super::{Context, Counters, DeviceError, Event};
 
 /// One call in so many is timed.
 pub const SAMPLE_EVERY: u64 = 16;
 
-/// A pair of time stamps, and whether they are on their way.
+/// Samples of one stream that may be on their way: more than the calls that are in flight.
+const PENDING: usize = 8;
+
+/// How long a time of the host stands for one of the device: their clocks drift apart.
+const ALIGNED: Duration = Duration::from_secs(10);
+
+/// Work that a stream did on the device.
+#[derive(Clone, Debug)]
+pub struct DeviceSpan {
+    /// A number that no other stream of this process has.
+    pub stream: usize,
+    /// For whom, as [`Timeline::name`] said when it was enqueued.
+    pub name: Arc<str>,
+    /// When it began, on the host's clock; within some 50 µs.
+    pub began: Instant,
+    /// Time from its first kernel or copy to the end of the last one.
+    pub took: Duration,
+}
+
+/// Somebody who draws what the device does: every call is timed then, not one in [`SAMPLE_EVERY`].
+#[derive(Clone, Copy, Debug)]
+pub struct Timeline {
+    /// For whom the calling thread works; none if nobody wants to know.
+    pub name: fn() -> Option<Arc<str>>,
+    /// Takes what was done, some calls later, in the thread of one of them.
+    pub report: fn(DeviceSpan),
+}
+
+static TIMELINE: OnceLock<Timeline> = OnceLock::new();
+
+/// Begins to draw; the first one stays until the process ends.
+pub fn draw_timeline(timeline: Timeline) {
+    let _ = TIMELINE.set(timeline);
+}
+
+/// The marks before and behind a call, and for whom it was.
+#[derive(Debug)]
+struct Sample {
+    events: [Event; 2],
+    name: Option<Arc<str>>,
+}
+
+/// The time stamps of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Sampler {
     calls: u64,
-    events: Option<[Event; 2]>,
-    pending: bool,
+    free: Vec<[Event; 2]>,
+    /// What is between its marks now.
+    open: Option<Sample>,
+    pending: VecDeque<Sample>,
+    /// A mark, and when the host saw it.
+    aligned: Option<(Event, Instant)>,
 }
 
 impl Sampler {
-    /// Collects what the last sample came to, if that is known by now, and begins a new one when it is time, with a mark that
-    /// `record` puts into the stream.
+    /// Collects what earlier samples came to, if that is known by now, and begins a new one when it is time, with a mark that
+    /// `record` puts into the stream, which has the number `stream`.
     pub fn begin(
         &mut self,
         context: &Arc<Context>,
         counters: &Counters,
-        record: impl FnOnce(&Event) -> Result<(), DeviceError>,
+        stream: usize,
+        record: impl Fn(&Event) -> Result<(), DeviceError>,
     ) -> Result<bool, DeviceError> {
-        let turn = self.calls.is_multiple_of(SAMPLE_EVERY);
+        let timeline = TIMELINE.get();
+        let (every, most) = timeline.map_or((SAMPLE_EVERY, 1), |_| (1, PENDING));
+        let turn = self.calls.is_multiple_of(every);
         self.calls += 1;
         if !turn {
             return Ok(false);
         }
-        let [start, end] = match &self.events {
-            Some(events) => events,
-            None => self.events.insert([Event::with_time(context)?, Event::with_time(context)?]),
-        };
-        if self.pending {
-            if !end.done()? {
-                return Ok(false);
-            }
-            counters.gpu_ns.add(end.nanoseconds_since(start)?);
-            counters.gpu_samples.add(1);
-            self.pending = false;
+        self.collect(counters, stream, timeline)?;
+        if self.open.is_some() || self.pending.len() >= most {
+            return Ok(false);
         }
-        record(start).map(|()| true)
+        if timeline.is_some() && self.aligned.as_ref().is_none_or(|(_, at)| at.elapsed() > ALIGNED) {
+            let mark = Event::with_time(context)?;
+            record(&mark)?;
+            mark.synchronize()?;
+            self.aligned = Some((mark, Instant::now()));
+        }
+        let events = match self.free.pop() {
+            Some(events) => events,
+            None => [Event::with_time(context)?, Event::with_time(context)?],
+        };
+        let [start, _] = &events;
+        record(start)?;
+        self.open = Some(Sample { events, name: timeline.and_then(|timeline| (timeline.name)()) });
+        Ok(true)
+    }
+
+    /// Counts the samples that are done.
+    fn collect(
+        &mut self,
+        counters: &Counters,
+        stream: usize,
+        timeline: Option<&Timeline>,
+    ) -> Result<(), DeviceError> {
+        while let Some(Sample { events: [start, end], .. }) = self.pending.front() {
+            if !end.done()? {
+                break;
+            }
+            let took = end.nanoseconds_since(start)?;
+            counters.gpu_ns.add(took);
+            counters.gpu_samples.add(1);
+            let Some(Sample { events, name }) = self.pending.pop_front() else { break };
+            if let (Some(timeline), Some(name), Some((mark, at))) = (timeline, name, &self.aligned) {
+                let [start, _] = &events;
+                // None where the mark was renewed since it began.
+                let since = start.nanoseconds_since(mark)?;
+                if since > 0 {
+                    let (began, took) = (*at + Duration::from_nanos(since), Duration::from_nanos(took));
+                    (timeline.report)(DeviceSpan { stream, name, began, took });
+                }
+            }
+            self.free.push(events);
+        }
+        Ok(())
     }
 
     /// Ends what [`Sampler::begin`] began.
-    pub fn end(&mut self, record: impl FnOnce(&Event) -> Result<(), DeviceError>) -> Result<(), DeviceError> {
-        if let Some([_, end]) = &self.events {
+    pub fn end(&mut self, record: impl Fn(&Event) -> Result<(), DeviceError>) -> Result<(), DeviceError> {
+        if let Some(sample) = self.open.take() {
+            let [_, end] = &sample.events;
             record(end)?;
-            self.pending = true;
+            self.pending.push_back(sample);
         }
         Ok(())
     }

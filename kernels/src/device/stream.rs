@@ -299,19 +299,22 @@ impl CudaStream {
         self.synchronize()
     }
 
-    /// Does `work`, which enqueues, and takes the time that it takes on the device, of every
-    /// [`super::SAMPLE_EVERY`]th call.
+    /// Does `work`, which enqueues, and takes the time that it takes on the device: of every
+    /// [`super::SAMPLE_EVERY`]th call, or of all where a [`super::Timeline`] wants them.
     ///
     /// # Errors
     /// What `work` says, or [`DeviceError::Call`].
     pub fn sampled<T, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let sampler = || self.sampler.lock().unwrap_or_else(PoisonError::into_inner);
-        let started = sampler().begin(&self.context, &self.counters, |start| self.record(start))?;
-        let done = work()?;
+        let started = sampler().begin(&self.context, &self.counters, self.id, |start| self.record(start))?;
+        let done = work();
         if started {
-            sampler().end(|end| self.record(end))?;
+            let ended = sampler().end(|end| self.record(end));
+            if done.is_ok() {
+                ended?;
+            }
         }
-        Ok(done)
+        done
     }
 
     /// Waits until everything that was enqueued is done.

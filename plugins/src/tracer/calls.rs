@@ -45,7 +45,9 @@ pub(super) struct Ended {
     pub call: Call,
     /// ns by the clock.
     pub own: u64,
-    /// CPU time, where that was taken.
+    /// CPU time with the elements behind, where that was taken.
+    pub cpu: Duration,
+    /// The same without them.
     pub own_cpu: Duration,
 }
 
@@ -84,7 +86,7 @@ pub(super) fn leave(now: u64) -> Option<Ended> {
         let own = whole.saturating_sub(call.behind);
         let behind = call.cpu.as_ref().map_or(Duration::ZERO, |cpu| cpu.behind);
         let own_cpu = whole_cpu.map_or(Duration::ZERO, |whole| whole.saturating_sub(behind));
-        Some(Ended { call, own, own_cpu })
+        Some(Ended { call, own, cpu: whole_cpu.unwrap_or_default(), own_cpu })
     })
 }
 

@@ -10,8 +10,9 @@ use super::calls::{self, Call, Cpu};
 use super::chrome::{self, Trace};
 use super::observe::{DropReason, Observer};
 use super::params::Params;
-use super::report::Report;
+use super::report::{Report, memory_used};
 use super::serve;
+use super::spans;
 use super::table::{End, Table};
 use crate::nvtx;
 use crate::sync::lock;
@@ -38,6 +39,7 @@ pub struct CudaInferTracer {
 impl CudaInferTracer {
     /// Before an element's chain function; `buffer` is the first of its `buffers`.
     fn enter(&self, began: u64, pad: &gst::Pad, buffers: u64, buffer: Option<&gst::BufferRef>) {
+        spans::align(began);
         let series = self.observer.get().and_then(|observer| observer.arrive(began, pad, buffer));
         calls::enter(Call {
             pad: pad.as_ptr().addr(),
@@ -67,10 +69,15 @@ impl CudaInferTracer {
         let frame = lock(&self.table).add(&element, call.began, call.buffers, ended.own_cpu);
         if call.buffers > 0 {
             self.trace(|trace| {
+                spans::take().iter().try_for_each(|span| trace.add_span(span))?;
+                if let Some(used) = trace.memory_is_due(now).then(|| memory_used(&element)).flatten() {
+                    trace.add_memory(&element.name(), now, used)?;
+                }
                 trace.add(&chrome::Call {
                     element: &element.name(),
                     began: call.began,
                     took: now.saturating_sub(call.began),
+                    cpu: u64::try_from(ended.cpu.as_nanos()).unwrap_or(u64::MAX),
                     frame,
                     buffers: call.buffers,
                     pts: call.pts.map(gst::ClockTime::nseconds),
@@ -152,7 +159,10 @@ impl ObjectImpl for CudaInferTracer {
         let (params, wrong) = Params::read(&params);
         wrong.iter().for_each(|what| self.complain(what));
         self.accounts.store(params.table(), Ordering::Relaxed);
-        *lock(&self.trace) = params.trace.as_deref().map(Trace::new);
+        if let Some(path) = &params.trace {
+            *lock(&self.trace) = Some(Trace::new(path));
+            spans::begin();
+        }
         *lock(&self.json) = params.json;
         if let Some(address) = &params.metrics {
             self.serve(address, params.stall);

@@ -27,11 +27,13 @@ use gst::prelude::*;
 mod calls;
 mod chrome;
 mod imp;
+mod links;
 pub mod metrics;
 mod observe;
 mod params;
 mod report;
 mod serve;
+pub(crate) mod spans;
 mod stats;
 mod table;
 

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use gst::prelude::*;
 use serde::Serialize;
 
+use super::links;
 use super::stats::{Stat, stats};
 use super::table::{Account, Closed, End};
 
@@ -46,6 +47,8 @@ struct Row {
     /// The numbers of the property `stats`, as they are.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     stats: BTreeMap<String, u64>,
+    /// The names of the elements that it is linked to, downstream.
+    feeds: Vec<String>,
 }
 
 /// What is written at the end.
@@ -146,6 +149,7 @@ impl Row {
             worker_ms_per_frame: worker,
             gpu_us_per_frame: (samples > 0).then(|| count("gpu-ns") as f64 / 1e3 / samples as f64),
             stats,
+            feeds: links::fed_by(element),
         }
     }
 
@@ -169,6 +173,11 @@ impl Row {
             _ => format!("{value:.3}"),
         })
     }
+}
+
+/// How much of the device's memory is used, in bytes, where this is an element that knows it.
+pub(super) fn memory_used(element: &gst::Element) -> Option<u64> {
+    numbers(element).get("device-memory-used").copied().filter(|used| *used > 0)
 }
 
 /// The numbers in `stats`.
@@ -212,6 +221,7 @@ mod tests {
             worker_ms_per_frame: None,
             gpu_us_per_frame: None,
             stats: stats.iter().map(|(field, count)| ((*field).to_owned(), *count)).collect(),
+            feeds: Vec::new(),
         }
     }
 

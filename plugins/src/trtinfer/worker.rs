@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cudainfer_kernels::geometry::Row;
 use gst::prelude::*;
@@ -19,6 +19,7 @@ use crate::meta::tensor::{Tensor, TensorSet};
 use crate::nvtx;
 use crate::stats::nanoseconds;
 use crate::sync::lock;
+use crate::tracer::spans;
 
 /// Batches that must have run before larger ones are tried again, times how often that was in vain.
 const PATIENCE: u64 = 256;
@@ -215,6 +216,7 @@ impl Runner<Image> for OnSession<'_> {
             self.frames(batch).next().ok_or_else(|| InferenceError::Run("there is no frame".into()))?;
         let busy = (self.cores > 0).then(|| cores::take(self.cores));
         let _range = nvtx::range_of(&first.request.owner.element);
+        let _working = spans::working_of(&first.request.owner.element);
         let started = Instant::now();
         // A panic must not take the frames with it: their lanes would wait for them for ever.
         let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.request, batch)))
@@ -224,6 +226,7 @@ impl Runner<Image> for OnSession<'_> {
         let took = nanoseconds(started.elapsed());
         drop(busy);
         let count = batch.len() as u64;
+        spans::ran(started, Duration::from_nanos(took), count);
         for (index, PendingFrame { request, .. }) in self.frames(batch).enumerate() {
             let tally = &request.owner.tally;
             let mine = |other: &PendingFrame| Arc::ptr_eq(&other.request.owner, &request.owner);

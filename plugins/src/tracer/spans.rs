@@ -1,0 +1,134 @@
+//! What the tracer's hooks do not see, for the trace: runs of networks in their workers, and work on the GPU.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use cudainfer_kernels::device::{DeviceSpan, Timeline, draw_timeline};
+use glib::prelude::*;
+use gst::prelude::*;
+
+use super::chrome::{Lane, Span};
+use crate::sync::lock;
+
+/// Whether a trace is written.
+static ON: AtomicBool = AtomicBool::new(false);
+/// Spans that are not written yet: the next call of a chain function takes them.
+static SPANS: Mutex<Vec<Span>> = Mutex::new(Vec::new());
+/// An instant, and the ns since GStreamer was started that it stands for.
+static EPOCH: OnceLock<(Instant, u64)> = OnceLock::new();
+
+thread_local! {
+    /// For which element this thread works.
+    static WORKER: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
+}
+
+/// A trace begins; `now` is a hook's time, in ns since GStreamer was started.
+pub(super) fn begin() {
+    draw_timeline(Timeline { name: || WORKER.with_borrow(Clone::clone), report: worked });
+    ON.store(true, Ordering::Relaxed);
+}
+
+/// What a hook says the time is, in ns since GStreamer was started: the first one counts.
+pub(super) fn align(now: u64) {
+    if ON.load(Ordering::Relaxed) {
+        EPOCH.get_or_init(|| (Instant::now(), now));
+    }
+}
+
+/// Whether somebody draws a trace.
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// For whom this thread works, until what is returned is dropped; none without a trace, or where the element is gone.
+pub(crate) fn working_of<E: IsA<gst::Element>>(element: &glib::WeakRef<E>) -> Option<Working> {
+    is_on().then(|| element.upgrade()).flatten().map(|element| Working::of(&element))
+}
+
+/// The spans since the last call.
+pub(super) fn take() -> Vec<Span> {
+    std::mem::take(&mut *lock(&SPANS))
+}
+
+/// For whom this thread works, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Working {
+    before: Option<Arc<str>>,
+}
+
+impl Working {
+    /// For `element`, from now on.
+    pub fn of(element: &impl IsA<gst::Element>) -> Self {
+        let name = Arc::from(element.upcast_ref::<gst::Element>().name().as_str());
+        Self { before: WORKER.replace(Some(name)) }
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        WORKER.replace(self.before.take());
+    }
+}
+
+/// ns since GStreamer was started.
+fn time(at: Instant) -> Option<u64> {
+    let (instant, ns) = EPOCH.get()?;
+    let since = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    Some(match at.checked_duration_since(*instant) {
+        Some(later) => ns.saturating_add(since(later)),
+        None => ns.saturating_sub(since(instant.saturating_duration_since(at))),
+    })
+}
+
+fn add(name: Arc<str>, lane: Lane, began: Instant, took: Duration, frames: Option<u64>) {
+    let Some(began) = time(began) else { return };
+    let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    lock(&SPANS).push(Span { name, lane, began, took, frames });
+}
+
+/// This thread ran the network of the element that it works for.
+pub(crate) fn ran(began: Instant, took: Duration, frames: u64) {
+    if let Some(name) = is_on().then(|| WORKER.with_borrow(Clone::clone)).flatten() {
+        add(name, Lane::Thread(super::chrome::thread()), began, took, Some(frames));
+    }
+}
+
+/// A stream of the GPU worked.
+fn worked(span: DeviceSpan) {
+    add(span.name, Lane::Stream(span.stream), span.began, span.took, None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_with_the_element_that_its_thread_works_for_and_none_without() {
+        gst::init().unwrap();
+        begin();
+        align(5_000_000_000);
+        let element = gst::ElementFactory::make("identity").name("infer").build().unwrap();
+        let (began, ms) = (Instant::now(), Duration::from_millis);
+        ran(began, ms(1), 3);
+        assert!(take().is_empty());
+        {
+            let _working = Working::of(&element);
+            ran(began, ms(2), 4);
+            assert!(
+                (Timeline { name: || WORKER.with_borrow(Clone::clone), report: worked }.name)().is_some()
+            );
+        }
+        worked(DeviceSpan { stream: 7, name: "preproc".into(), began, took: ms(1) });
+        let spans = take();
+        let [run, gpu] = &spans[..] else { panic!("{spans:?}") };
+        assert_eq!((&*run.name, run.took, run.frames), ("infer", 2_000_000, Some(4)));
+        assert!(
+            matches!(run.lane, Lane::Thread(_)) && run.began >= 5_000_000_000 && run.began < 60_000_000_000
+        );
+        assert_eq!((&*gpu.name, gpu.frames), ("preproc", None));
+        assert!(matches!(gpu.lane, Lane::Stream(7)));
+        assert!(WORKER.with_borrow(Option::is_none));
+    }
+}

@@ -1,0 +1,111 @@
+"""Runs a pipeline under the tracer, and notes beside it what the process and the GPU did."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import machine
+import pipeline
+
+# Of nvidia-smi, every tenth of a second.
+GPU_COLUMNS = ("utilization.gpu", "memory.used", "power.draw")
+PATIENCE_S = 20.0
+
+
+def tracers(folder: Path) -> str:
+    """The value of GST_TRACERS that writes into `folder`."""
+    path = folder.absolute()
+    return f"cudainfer(json={path / 'elements.json'},trace={path / 'trace.json'})"
+
+
+def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
+    """Runs a launch line to its end, or for so many seconds; its exit status. What it prints goes to log.txt."""
+    command = pipeline.command(arguments, "-e")
+    environment = pipeline.environment() | {"GST_TRACERS": tracers(folder), "LC_ALL": "C.UTF-8"}
+    # Ctrl-C reaches gst-launch too, which ends its streams (-e).
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    load = os.getloadavg()[0]
+    sampler = Sampler()
+    began = time.monotonic()
+    with (folder / "log.txt").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+        timers = []
+        if seconds is not None:
+            timers = [
+                threading.Timer(seconds, process.send_signal, [signal.SIGINT]),
+                threading.Timer(seconds + PATIENCE_S, process.kill),
+            ]
+        for timer in timers:
+            timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        for timer in timers:
+            timer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    samples = sampler.stop()
+    signal.signal(signal.SIGINT, before)
+    run = {
+        "command": pipeline.printable(command),
+        "words": arguments,
+        "status": process.returncode,
+        "wall_seconds": time.monotonic() - began,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "memory_bytes": usage.ru_maxrss * 1024,
+        "cores": len(os.sched_getaffinity(0)),
+        "load_before": load,
+        "processor": machine.processor(),
+        "gpu": sampler.name,
+        "gpu_columns": ["seconds", *GPU_COLUMNS],
+        "gpu_samples": samples,
+    }
+    (folder / "run.json").write_text(json.dumps(run, indent=1))
+    return process.returncode
+
+
+class Sampler:
+    """Asks nvidia-smi about the first GPU while something runs; without it there are no samples."""
+
+    def __init__(self):
+        self.samples: list[list[float | None]] = []
+        self.name: str | None = None
+        self.process: subprocess.Popen | None = None
+        program = shutil.which("nvidia-smi")
+        if program is None:
+            return
+        asked = subprocess.run(
+            [program, "--query-gpu=name", "--format=csv,noheader", "-i", "0"], capture_output=True, text=True, check=False
+        )
+        if asked.returncode != 0:
+            return
+        self.name = asked.stdout.strip()
+        words = [program, f"--query-gpu={','.join(GPU_COLUMNS)}", "--format=csv,noheader,nounits", "-i", "0", "-lms", "100"]
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self) -> None:
+        for line in self.process.stdout:
+            self.samples.append([time.monotonic() - self.began, *map(number, line.split(","))])
+
+    def stop(self) -> list[list[float | None]]:
+        """Ends it: seconds since the start, and the columns."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait()
+            self.reader.join()
+        return self.samples
+
+
+def number(text: str) -> float | None:
+    """What nvidia-smi says; "[N/A]" is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
