@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_tests::root;
 
-const CRATES: [&str; 4] = ["kernels", "plugins", "tests", "tests/interleavings"];
+const CRATES: [&str; 5] = ["brokers", "kernels", "plugins", "tests", "tests/interleavings"];
 
 /// All `.rs` files below `folder`.
 fn files(folder: &Path, found: &mut BTreeSet<PathBuf>) {

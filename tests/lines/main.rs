@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 mod attributes;
+mod brokers;
 mod cache;
 mod classes;
 mod declared;

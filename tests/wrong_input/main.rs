@@ -16,6 +16,7 @@ mod outputs;
 mod overlay;
 mod properties;
 mod publish;
+mod publishing;
 mod sidecars;
 mod strings;
 mod suspicions;

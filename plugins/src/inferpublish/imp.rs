@@ -1,7 +1,7 @@
-use std::io;
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
+use cudainfer_brokers::Counts;
 use cudainfer_kernels::device::{Counter, Counters};
 use gst::glib;
 use gst::prelude::*;
@@ -9,17 +9,20 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
+use super::destination;
 use super::settings::{self, Settings};
 use crate::meta::object::{Object, objects};
 use crate::model::ModelInfo;
 use crate::nick::nick;
-use crate::publish::sink::{FileCounts, FileSink};
+use crate::publish::sink::FileCounts;
 use crate::publish::{Composer, Details, Drained, End, Messages, Queue, Tally};
 use crate::sync::lock;
 use crate::{caps, stats};
 
 /// How long the destination may accept nothing before the end of the stream, or stopping, no longer waits for it.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often records that are dropped are warned of.
+const REMIND: Duration = Duration::from_secs(60);
 
 struct State {
     composer: Composer,
@@ -31,6 +34,8 @@ struct State {
     told: u64,
     /// The same of those that could not be written.
     failed: u64,
+    /// When that was.
+    warned: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -46,6 +51,8 @@ pub struct InferPublish {
     objects: Counter,
     tally: Arc<Tally>,
     files: Arc<FileCounts>,
+    /// What became of the messages behind the queue, for a broker.
+    counts: Arc<Counts>,
 }
 
 impl InferPublish {
@@ -58,6 +65,18 @@ impl InferPublish {
         stats.set("dropped", self.tally.dropped.get());
         stats.set("torn", self.files.torn.get());
         stats.set("rotated", self.files.rotated.get());
+        let Counts { spooled, sent, acknowledged, refused, reconnects, waiting, damaged } = &*self.counts;
+        for (name, count) in [
+            ("spooled", spooled),
+            ("sent", sent),
+            ("acknowledged", acknowledged),
+            ("refused", refused),
+            ("reconnects", reconnects),
+            ("waiting", waiting),
+            ("damaged", damaged),
+        ] {
+            stats.set(name, count.get());
+        }
         stats
     }
 
@@ -67,40 +86,13 @@ impl InferPublish {
 
     /// For messages.
     fn location(&self) -> String {
-        lock(&self.settings).location.display().to_string()
+        lock(&self.settings).location.to_string()
     }
 
     fn set_flushing(&self, flushing: bool) {
         if let Some(queue) = self.queue() {
             queue.set_flushing(flushing);
         }
-    }
-
-    fn open(&self, settings: &Settings) -> io::Result<Queue> {
-        let element = self.obj().downgrade();
-        let location = settings.location.display().to_string();
-        let weak = element.clone();
-        let warn = Box::new(move |text: &str| {
-            let Some(element) = weak.upgrade() else { return };
-            gst::element_warning!(element, gst::ResourceError::Write, ("{}: {text}", element.name()));
-        });
-        Queue::start(
-            Box::new(FileSink::new(&settings.location, settings.file(), &self.files, warn)),
-            (usize::try_from(settings.queue_size).unwrap_or(usize::MAX), settings.leaky),
-            PATIENCE,
-            &self.tally,
-            move |e| {
-                let Some(element) = element.upgrade() else { return };
-                gst::element_error!(
-                    element,
-                    gst::ResourceError::Write,
-                    (
-                        "{}: '{location}' cannot be written: {e}. The property stats counts the frames whose record is lost as failed",
-                        element.name()
-                    )
-                );
-            },
-        )
     }
 
     /// The messages that have had no turn and those about the frame that comes now, and how many objects it has.
@@ -161,15 +153,21 @@ impl InferPublish {
         }
     }
 
-    /// Warns once if records were dropped.
+    /// Warns if records were dropped: of the first, and then not more often than [`REMIND`].
     fn note_drop(&self) {
-        let first = lock(&self.state).as_mut().is_some_and(|state| {
+        let (first, again) = lock(&self.state).as_mut().map_or((false, false), |state| {
             let first = state.told == 0;
+            let again = !first && state.warned.is_none_or(|warned| warned.elapsed() >= REMIND);
             state.told += u64::from(first);
-            first
+            if first || again {
+                state.warned = Some(Instant::now());
+            }
+            (first, again)
         });
         if first {
             self.warn_of_first_drop();
+        } else if again {
+            self.warn_of_drops();
         }
     }
 
@@ -228,8 +226,8 @@ impl InferPublish {
                 "{}: a record was dropped, because {queue_size} are waiting for '{}' (leaky={}). The property stats counts \
                  them as dropped. Set leaky=no to lose none, or a larger queue-size",
                 self.obj().name(),
-                location.display(),
-                nick(leaky)
+                location,
+                nick(leaky.resolved(location.uri().is_some()))
             )
         );
     }
@@ -367,21 +365,13 @@ impl BaseTransformImpl for InferPublish {
         self.objects.reset();
         self.tally.reset();
         self.files.reset();
-        let queue = self.open(&settings).map_err(|e| {
-            gst::error_msg!(
-                gst::ResourceError::OpenWrite,
-                (
-                    "{}: '{}' cannot be written: {e}. Set location to a file in a folder that exists and can be written, to a \
-                     FIFO, or to - for the standard output",
-                    self.obj().name(),
-                    settings.location.display()
-                )
-            )
-        })?;
+        self.counts.reset();
+        let queue =
+            destination::open(&self.obj(), &settings, PATIENCE, (&self.tally, &self.counts, &self.files))?;
         *lock(&self.queue) = Some(Arc::new(queue));
         let composer = Composer::new(plan);
         *lock(&self.state) =
-            Some(State { composer, unsent: Messages::new(), model: None, told: 0, failed: 0 });
+            Some(State { composer, unsent: Messages::new(), model: None, told: 0, failed: 0, warned: None });
         Ok(())
     }
 

@@ -13,6 +13,7 @@
 
 use gst::prelude::*;
 
+mod destination;
 mod imp;
 mod settings;
 

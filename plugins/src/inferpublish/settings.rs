@@ -11,7 +11,7 @@ use super::{DiskFull, Flush, Format, Kinds, Leaky};
 use crate::nick::nick;
 use crate::property::{About, Field, Table, Words, property};
 use crate::publish::sink::{FileOptions, Layout, Limits, STDOUT};
-use crate::publish::{Details, Plan, Selection, Topic};
+use crate::publish::{Details, Location, Plan, Selection, Topic};
 use crate::stats;
 
 /// In ns.
@@ -21,7 +21,7 @@ const HOUR: u64 = 3600 * SECOND;
 
 #[derive(Clone)]
 pub(super) struct Settings {
-    pub location: PathBuf,
+    pub location: Location,
     pub source: String,
     pub send: Kinds,
     pub format: Format,
@@ -40,12 +40,18 @@ pub(super) struct Settings {
     pub embeddings: bool,
     pub queue_size: u32,
     pub leaky: Leaky,
+    pub spool: Option<PathBuf>,
+    pub max_spool: u64,
+    pub tls_ca: Option<PathBuf>,
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    pub credentials: Option<PathBuf>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            location: STDOUT.into(),
+            location: Location::default(),
             source: String::new(),
             send: Kinds::FRAMES,
             format: Format::default(),
@@ -64,6 +70,12 @@ impl Default for Settings {
             embeddings: false,
             queue_size: 1000,
             leaky: Leaky::default(),
+            spool: None,
+            max_spool: 1 << 30,
+            tls_ca: None,
+            tls_cert: None,
+            tls_key: None,
+            credentials: None,
         }
     }
 }
@@ -87,8 +99,8 @@ impl Settings {
                 "format={format} has no records of events and tracks. Set send=frames or send=changes, or format=json"
             ));
         }
-        if format.is_for_files() && self.location.to_string_lossy().contains("://") {
-            let (format, location) = (nick(*format), self.location.display());
+        if format.is_for_files() && self.location.uri().is_some() {
+            let (format, location) = (nick(*format), &self.location);
             return Err(format!(
                 "format={format} is for files, and the location is '{location}'. Set location to the path of a file, or \
                  format=json"
@@ -158,7 +170,11 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             location,
             (),
             "Location",
-            format!("Path of the output file or FIFO, which is overwritten at each start; {STDOUT} is the standard output"),
+            format!(
+                "Path of the output file or FIFO, which is overwritten at each start; {STDOUT} is the standard output; or the \
+                 URI of a broker: mqtt://HOST[:PORT]/TOPIC, nats:, redis:, kafka:, http:, https:, unix:PATH, and with TLS \
+                 mqtts:, natss:, rediss:, kafkas:"
+            ),
         ),
         property!(
             Settings,
@@ -266,10 +282,45 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Maximum number of records that wait to be written",
         ),
         property!(Settings, leaky, (), "Leaky", "Which record to drop when queue-size is reached"),
+        property!(
+            Settings,
+            spool,
+            (),
+            "Spool",
+            "Folder on the disk in which messages wait until the broker has acknowledged them, also across restarts",
+        ),
+        property!(
+            Settings,
+            max_spool,
+            65_536..=u64::MAX,
+            "Max spool",
+            "Maximum size of the spool in bytes; what it has no room for waits in the queue",
+        ),
+        property!(
+            Settings,
+            tls_ca,
+            (),
+            "TLS CA",
+            "File with the certificates, as PEM, of the authorities that the broker's certificate may be from, instead of the \
+             system's",
+        ),
+        property!(Settings, tls_cert, (), "TLS certificate", "File with the client's certificate, as PEM"),
+        property!(Settings, tls_key, (), "TLS key", "File with the key of the client's certificate, as PEM"),
+        property!(
+            Settings,
+            credentials,
+            (),
+            "Credentials",
+            "File with the user for the broker on its first line and the password on its second; without it, those in the \
+             environment variables CUDAINFER_PUBLISH_USER and CUDAINFER_PUBLISH_PASSWORD",
+        ),
     ])
     .with([stats::param_spec(
-        "; records (that were made), objects (in the records of frames), written (records that the destination has accepted), failed (records that could not be \
-         written), dropped (records that were dropped because of queue-size), torn (lines that had been cut off, behind \
-         which records were appended), rotated (files that were full or too old)",
+        "; records (that were made), objects (in the records of frames), written (records that the destination, or the spool, has \
+         accepted), failed (records that could not be written), dropped (records that were dropped because of queue-size); of a \
+         file: torn (lines that had been cut off, behind which records were appended), rotated (files that were full or too \
+         old); of a broker: spooled (messages written to the spool), sent (those sent again included), acknowledged, refused \
+         (messages that the broker never takes, which are dropped), reconnects, waiting (messages not acknowledged yet, in the \
+         spool or on their way), damaged (damaged places in the spool)",
     )])
 });

@@ -2,11 +2,11 @@
 
 use std::time::SystemTime;
 
+use super::Message;
 use super::changes::Changes;
 use super::clock::WallTime;
 use super::format::Format;
 use super::kind::{Kind, Kinds};
-use super::message::Message;
 use super::moment::Moment;
 use super::record::{ObjectRecord, ZoneRecords};
 use super::selection::Selection;

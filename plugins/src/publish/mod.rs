@@ -9,7 +9,7 @@ mod composer;
 mod format;
 mod ids;
 mod kind;
-mod message;
+mod location;
 mod moment;
 mod queue;
 mod record;
@@ -19,10 +19,12 @@ mod topic;
 mod tracks;
 mod writer;
 
+pub use cudainfer_brokers::Message;
+
 pub(crate) use composer::{Composer, Details, Messages, Plan};
 pub use format::Format;
 pub use kind::Kinds;
-pub use message::Message;
+pub(crate) use location::Location;
 pub use queue::Leaky;
 pub(crate) use queue::{Drained, Queue, Tally};
 pub(crate) use selection::Selection;

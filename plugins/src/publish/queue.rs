@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cudainfer_kernels::device::Counter;
 use gst::glib;
 
-use super::message::Message;
+use super::Message;
 use super::sink::Sink;
 use crate::sync::lock;
 
@@ -24,8 +24,14 @@ const END: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPublishLeaky")]
 pub enum Leaky {
-    /// The frame waits with it.
+    /// As `No` for a file, as `Downstream` for a broker.
     #[default]
+    #[enum_value(
+        name = "As no for a file, a FIFO and the standard output, as downstream for a URI",
+        nick = "auto"
+    )]
+    Auto,
+    /// The frame waits with it.
     #[enum_value(name = "Lose nothing: frames wait until there is room", nick = "no")]
     No,
     /// It is dropped.
@@ -34,6 +40,17 @@ pub enum Leaky {
     /// It takes the place of the oldest.
     #[enum_value(name = "Drop the oldest record that waits", nick = "downstream")]
     Downstream,
+}
+
+impl Leaky {
+    /// What `Auto` means, for a destination on this machine or a broker.
+    pub(crate) fn resolved(self, broker: bool) -> Self {
+        match self {
+            Self::Auto if broker => Self::Downstream,
+            Self::Auto => Self::No,
+            other => other,
+        }
+    }
 }
 
 /// What became of the records.
@@ -166,8 +183,8 @@ impl Queue {
                 break;
             }
             match self.leaky {
-                Leaky::No if state.flushing => return Err(gst::FlowError::Flushing),
-                Leaky::No => state = self.shared.wait(state, None),
+                Leaky::No | Leaky::Auto if state.flushing => return Err(gst::FlowError::Flushing),
+                Leaky::No | Leaky::Auto => state = self.shared.wait(state, None),
                 Leaky::Upstream => {
                     tally.dropped.add(1);
                     return Ok(true);

@@ -1,11 +1,11 @@
 //! Messages as they are written.
 
+use super::Message;
 use super::changes::Change;
 use super::composer::{Details, Messages, Plan};
 use super::format::{Format, coco, deepstream, mot};
 use super::ids::Ids;
 use super::kind::Kind;
-use super::message::Message;
 use super::moment::Moment;
 use super::record::{
     EventRecord, FrameRecord, Head, ObjectRecord, TrackEndRecord, ZoneEventRecord, ZoneRecords,

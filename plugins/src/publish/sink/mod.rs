@@ -2,10 +2,12 @@
 
 use std::io;
 
-use super::message::Message;
+use super::Message;
 
+mod broker;
 mod file;
 
+pub(crate) use broker::BrokerSink;
 pub use file::{DiskFull, Flush};
 pub(crate) use file::{FileCounts, FileOptions, FileSink, Layout, Limits, STDOUT};
 

@@ -1,0 +1,113 @@
+//! A webhook: messages are posted as a JSON array, and any status from 200 to 299 acknowledges all of them.
+
+use std::sync::Arc;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use ureq::Agent;
+use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsProvider, parse_pem};
+
+use super::{Access, Client, Failure, Sent, TIMEOUT, explain};
+use crate::Message;
+use crate::tls::Tls;
+
+pub(super) struct Http {
+    agent: Agent,
+    access: Access,
+    authorization: Option<String>,
+}
+
+impl Http {
+    /// Nothing is connected until something is posted.
+    pub fn new(access: &Access) -> Result<Self, Failure> {
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_global(Some(TIMEOUT))
+            .user_agent(concat!("cudainfer/", env!("CARGO_PKG_VERSION")));
+        if let Some(tls) = &access.tls {
+            config = config.tls_config(tls_config(tls)?);
+        }
+        let login = access.credentials.as_ref();
+        let authorization = login.map(|login| {
+            format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", login.user, login.password)))
+        });
+        Ok(Self { agent: config.build().new_agent(), access: access.clone(), authorization })
+    }
+
+    /// Posts messages. Returns the status.
+    fn post(&self, messages: &[Message]) -> Result<u16, Failure> {
+        let mut body = vec![b'['];
+        for (place, message) in messages.iter().enumerate() {
+            body.extend(if place > 0 { &b","[..] } else { &b""[..] });
+            body.extend(&message.payload);
+        }
+        body.push(b']');
+        let mut request = self.agent.post(&self.access.destination.url).content_type("application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        match request.send(&body) {
+            Ok(mut response) => {
+                // Read to its end, the connection can be used again.
+                let _ = response.body_mut().read_to_vec();
+                Ok(response.status().as_u16())
+            }
+            // Its own error hides what is behind it.
+            Err(ureq::Error::Io(e)) => Err(explain(&e)),
+            Err(ureq::Error::Rustls(e)) => Err(explain(&e)),
+            Err(e) => Err(explain(&e)),
+        }
+    }
+}
+
+impl Client for Http {
+    fn send(&mut self, messages: &[Message]) -> Sent {
+        let status = match self.post(messages) {
+            Ok(200..=299) => return Sent::all(messages),
+            Ok(status) => status,
+            Err(failure) => return Sent::up_to(0, failure),
+        };
+        let said = format!("it answers with the status {status}");
+        match status {
+            400 | 413 | 415 | 422 if messages.len() > 1 => {
+                // Which of them it was is found out by posting them one at a time.
+                self.send(messages.get(..1).unwrap_or_default())
+            }
+            400 | 413 | 415 | 422 => Sent::up_to(0, Failure::Unsendable(said)),
+            300..=399 | 401 | 403 | 404 | 405 | 407 | 410 => Sent::up_to(0, Failure::Denied(said)),
+            _ => Sent::up_to(0, Failure::Lost(said)),
+        }
+    }
+}
+
+fn tls_config(tls: &Tls) -> Result<TlsConfig, Failure> {
+    let denied = |e: ureq::Error| Failure::Denied(e.to_string());
+    let certificates = |pem: &[u8]| -> Result<Vec<Certificate<'static>>, Failure> {
+        let items = parse_pem(pem).map(|item| match item {
+            Ok(ureq::tls::PemItem::Certificate(certificate)) => Ok(Some(certificate)),
+            Ok(_) => Ok(None),
+            Err(e) => Err(denied(e)),
+        });
+        items.filter_map(Result::transpose).collect()
+    };
+    let roots = match &tls.ca {
+        Some(ca) => RootCerts::new_with_certs(&certificates(ca)?),
+        None => {
+            let system = rustls_native_certs::load_native_certs().certs;
+            RootCerts::new_with_certs(
+                &system.iter().map(|cert| Certificate::from_der(cert).to_owned()).collect::<Vec<_>>(),
+            )
+        }
+    };
+    let client = match &tls.client {
+        Some((cert, key)) => {
+            let key = PrivateKey::from_pem(key).map_err(denied)?;
+            Some(ClientCert::new_with_certs(&certificates(cert)?, key))
+        }
+        None => None,
+    };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        TlsConfig::builder().provider(TlsProvider::Rustls).unversioned_rustls_crypto_provider(provider);
+    Ok(config.root_certs(roots).client_cert(client).build())
+}

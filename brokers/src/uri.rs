@@ -1,0 +1,333 @@
+//! Where to: the URI of a destination, checked.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use url::Url;
+
+use crate::topic::forbidden;
+
+/// The kinds of destinations that have a URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An MQTT 3.1.1 broker.
+    Mqtt,
+    /// A NATS server; JetStream where the subject has a stream.
+    Nats,
+    /// A stream of a Redis server.
+    Redis,
+    /// A topic of a Kafka cluster.
+    Kafka,
+    /// A webhook.
+    Http,
+    /// A Unix socket.
+    Unix,
+}
+
+/// Scheme, kind, whether it is encrypted, port.
+const SCHEMES: [(&str, Kind, bool, u16); 11] = [
+    ("mqtt", Kind::Mqtt, false, 1883),
+    ("mqtts", Kind::Mqtt, true, 8883),
+    ("nats", Kind::Nats, false, 4222),
+    ("natss", Kind::Nats, true, 4222),
+    ("redis", Kind::Redis, false, 6379),
+    ("rediss", Kind::Redis, true, 6379),
+    ("kafka", Kind::Kafka, false, 9092),
+    ("kafkas", Kind::Kafka, true, 9093),
+    ("http", Kind::Http, false, 80),
+    ("https", Kind::Http, true, 443),
+    ("unix", Kind::Unix, false, 0),
+];
+
+/// Parameters behind the `?` of a URI, and the kind that knows them.
+const PARAMETERS: [(&str, Kind); 2] = [("maxlen", Kind::Redis), ("partition", Kind::Kafka)];
+
+/// Why a text is no destination; each a sentence or two.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum UriError {
+    #[error(
+        "'{0}' is no kind of destination. Write a file's path, or a URI with mqtt, nats, redis, kafka (or mqtts, natss, rediss, kafkas), http, https or unix"
+    )]
+    Scheme(String),
+    #[error("'{0}' has no host. Write SCHEME://HOST[:PORT]/TOPIC")]
+    Host(String),
+    #[error("'{uri}' is no URI: {reason}")]
+    Syntax { uri: String, reason: String },
+    #[error(
+        "the URI has an @: user and password are not taken from it, because others may read it. Put them in a file and set credentials to its path, or set CUDAINFER_PUBLISH_USER and CUDAINFER_PUBLISH_PASSWORD; an @ of a topic is written %40"
+    )]
+    Login,
+    #[error("'{0}' has no topic. Write it behind the host, as in SCHEME://HOST/TOPIC")]
+    NoTopic(String),
+    #[error("the topic '{topic}' {reason}. Set another topic")]
+    Topic { topic: String, reason: &'static str },
+    #[error("'{0}' has no path. Write unix:/PATH/OF/THE/SOCKET")]
+    NoPath(String),
+    #[error("the parameter '{name}' of '{uri}' is not known. Redis takes maxlen, Kafka takes partition")]
+    Parameter { uri: String, name: String },
+    #[error("the parameter '{name}' of '{uri}' must be a number from 0 to {most}")]
+    Number { uri: String, name: String, most: u64 },
+    #[error("this plugin was built without {0:?}: build it with the feature of that name")]
+    NotBuilt(Kind),
+}
+
+/// A destination.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// What is there.
+    pub kind: Kind,
+    /// Whether the connection is encrypted.
+    pub tls: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// The path, as the topic of messages that have none.
+    pub(crate) topic: String,
+    /// Of a socket.
+    pub(crate) path: PathBuf,
+    /// The whole URI, for a webhook.
+    pub(crate) url: String,
+    /// How many entries a Redis stream keeps, about.
+    pub(crate) maxlen: Option<u64>,
+    /// The partition of a Kafka topic.
+    pub(crate) partition: i32,
+}
+
+/// For messages: what comes behind a `?` may be a secret of a webhook.
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.url.split('?').next().unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {self}", self.kind)
+    }
+}
+
+/// Whether a location is meant as a URI, and not as the path of a file.
+pub fn is_uri(location: &str) -> bool {
+    let scheme = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    location.starts_with("unix:") || location.split_once("://").is_some_and(|(name, _)| scheme(name))
+}
+
+/// A location without user and password, where it is a URI with an `@`; `None` where it has none.
+pub fn without_login(location: &str) -> Option<String> {
+    let (scheme, rest) = location.split_once("://").filter(|_| is_uri(location))?;
+    // The last @, because a password may have everything in it, even one that should be encoded.
+    let (_, host) = rest.rsplit_once('@')?;
+    Some(format!("{scheme}://***@{host}"))
+}
+
+impl Destination {
+    /// Reads a URI.
+    ///
+    /// # Errors
+    /// What is wrong with it, without a user or password that it may have.
+    pub fn parse(uri: &str) -> Result<Self, UriError> {
+        let scheme = uri.split(':').next().unwrap_or_default();
+        let Some((_, kind, tls, port)) = SCHEMES.into_iter().find(|(name, ..)| *name == scheme) else {
+            return Err(UriError::Scheme(scheme.to_owned()));
+        };
+        if without_login(uri).is_some() {
+            return Err(UriError::Login);
+        }
+        if !kind.is_built() {
+            return Err(UriError::NotBuilt(kind));
+        }
+        let mut destination = Self {
+            kind,
+            tls,
+            host: String::new(),
+            port,
+            topic: String::new(),
+            path: PathBuf::new(),
+            url: uri.to_owned(),
+            maxlen: None,
+            partition: 0,
+        };
+        if kind == Kind::Unix {
+            let path = uri.trim_start_matches("unix:");
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if path.is_empty() {
+                return Err(UriError::NoPath(uri.to_owned()));
+            }
+            destination.path = path.into();
+            return Ok(destination);
+        }
+        if !uri.get(scheme.len()..).is_some_and(|rest| rest.starts_with("://")) {
+            return Err(UriError::Host(destination.to_string()));
+        }
+        let url = match Url::parse(uri) {
+            Ok(url) => url,
+            Err(url::ParseError::EmptyHost) => return Err(UriError::Host(destination.to_string())),
+            Err(e) => return Err(UriError::Syntax { uri: destination.to_string(), reason: e.to_string() }),
+        };
+        destination.host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        if destination.host.is_empty() {
+            return Err(UriError::Host(destination.to_string()));
+        }
+        destination.port = url.port().unwrap_or(port);
+        if kind != Kind::Http {
+            destination.read_topic(&url)?;
+            destination.read_parameters(&url)?;
+        }
+        Ok(destination)
+    }
+
+    /// `HOST:PORT`.
+    #[cfg(any(feature = "nats", feature = "kafka"))]
+    pub(crate) fn address(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
+    fn read_topic(&mut self, url: &Url) -> Result<(), UriError> {
+        let path = url.path().strip_prefix('/').unwrap_or_default();
+        let Some(topic) = decoded(path) else {
+            let reason = "its path is not UTF-8".to_owned();
+            return Err(UriError::Syntax { uri: self.to_string(), reason });
+        };
+        // What looks like the beginning of a fragment is a wildcard.
+        self.topic = url.fragment().map_or(topic.clone(), |fragment| format!("{topic}#{fragment}"));
+        if self.topic.is_empty() {
+            return Ok(());
+        }
+        self.check_topic(&self.topic)
+    }
+
+    /// Says why messages under `topic`, or under the URI's if that is empty, cannot be sent there.
+    ///
+    /// # Errors
+    /// There is no topic, or the broker's protocol forbids it.
+    pub fn check_topic(&self, topic: &str) -> Result<(), UriError> {
+        let topic = if topic.is_empty() { &self.topic } else { topic };
+        match forbidden(self.kind, topic) {
+            Some(_) if topic.is_empty() => Err(UriError::NoTopic(self.to_string())),
+            Some(reason) => Err(UriError::Topic { topic: topic.to_owned(), reason }),
+            None => Ok(()),
+        }
+    }
+
+    fn read_parameters(&mut self, url: &Url) -> Result<(), UriError> {
+        for (name, value) in url.query_pairs() {
+            let [uri, name] = [self.to_string(), name.into_owned()];
+            match name.as_str() {
+                known if !PARAMETERS.contains(&(known, self.kind)) => {
+                    return Err(UriError::Parameter { uri, name });
+                }
+                "maxlen" => match value.parse() {
+                    Ok(number) => self.maxlen = Some(number),
+                    Err(_) => return Err(UriError::Number { uri, name, most: u64::MAX }),
+                },
+                _ => match value.parse() {
+                    Ok(number @ 0..) => self.partition = number,
+                    _ => return Err(UriError::Number { uri, name, most: 2_147_483_647 }),
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Text in which %XX stands for a byte.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let hex = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let mut ahead = rest.clone();
+        match (byte, ahead.next().and_then(hex), ahead.next().and_then(hex)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(high * 16 + low);
+                rest = ahead;
+            }
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_says_where_to() {
+        let mqtt = Destination::parse("mqtt://broker/cams/front%20door").unwrap();
+        assert_eq!((mqtt.kind, mqtt.tls, mqtt.host.as_str(), mqtt.port), (Kind::Mqtt, false, "broker", 1883));
+        assert_eq!(mqtt.topic, "cams/front door");
+        let redis = Destination::parse("rediss://[::1]:7000/cams?maxlen=100").unwrap();
+        assert_eq!(
+            (redis.tls, redis.host.as_str(), redis.port, redis.maxlen),
+            (true, "::1", 7000, Some(100))
+        );
+        assert_eq!(Destination::parse("kafka://k/a?partition=3").unwrap().partition, 3);
+        let hook = Destination::parse("https://h/hook?token=secret").unwrap();
+        assert_eq!((hook.port, hook.to_string().as_str()), (443, "https://h/hook"));
+        assert!(hook.url.contains("secret") && !format!("{hook:?}").contains("secret"));
+        for (uri, path) in [("unix:/run/x", "/run/x"), ("unix:///run/x", "/run/x"), ("unix:x.sock", "x.sock")]
+        {
+            assert_eq!(Destination::parse(uri).unwrap().path, PathBuf::from(path));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_uri_is_a_sentence() {
+        for (uri, parts) in [
+            ("amqp://host/x", &["'amqp'", "mqtt"][..]),
+            ("mqtt://", &["no host"]),
+            ("mqtt:///x", &["no host"]),
+            ("mqtt:x", &["no host"]),
+            ("mqtt://host:99999/x", &["no URI", "port"]),
+            ("mqtt://host/a/+/b", &["'a/+/b'", "wildcard", "topic"]),
+            ("mqtt://host/a/#", &["'a/#'", "wildcard"]),
+            ("nats://host/a%20b", &["'a b'", "space"]),
+            ("kafka://host/a/b", &["'a/b'", "Kafka"]),
+            ("redis://host/x?maxlen=many", &["maxlen", "number"]),
+            ("kafka://host/x?partition=-1", &["partition", "number"]),
+            ("mqtt://host/x?qos=2", &["'qos'", "not known"]),
+            ("unix:", &["no path"]),
+        ] {
+            let said = Destination::parse(uri).unwrap_err().to_string();
+            assert!(parts.iter().all(|part| said.contains(part)), "{uri}: {said}");
+            assert!(said.matches(". ").count() < 3, "{said}");
+        }
+        let bare = Destination::parse("mqtt://host").unwrap();
+        assert!(bare.check_topic("").unwrap_err().to_string().contains("no topic"));
+        assert_eq!(bare.check_topic("a"), Ok(()));
+    }
+
+    #[test]
+    fn user_and_password_are_refused_and_never_said() {
+        for uri in [
+            "mqtt://me:secret@host/x",
+            "mqtt://me:se/secret@host/x",
+            "mqtt://secret@host",
+            "https://me:secret@host/x?y",
+            "nats://me:secret@",
+        ] {
+            let said = Destination::parse(uri).unwrap_err();
+            assert_eq!(said, UriError::Login, "{uri}");
+            let masked = without_login(uri).unwrap();
+            assert!(!masked.contains("secret") && masked.contains("***@"), "{masked}");
+        }
+        for location in ["mqtt://host/x", "a@b.jsonl", "/tmp/x@y://z", "-"] {
+            assert_eq!(without_login(location), None);
+        }
+    }
+
+    #[test]
+    fn files_are_no_uris() {
+        for file in ["-", "out.jsonl", "/tmp/a:b", "C:/x", "1a://b", "://x"] {
+            assert!(!is_uri(file), "{file}");
+        }
+        for uri in ["mqtt://h/x", "amqp://h", "unix:/x"] {
+            assert!(is_uri(uri), "{uri}");
+        }
+    }
+}

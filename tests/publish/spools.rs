@@ -1,0 +1,82 @@
+//! What is on the disk when a process ends, however it does.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::brokers::{Broker, Kind};
+use crate::feeding::{Feed, first_of_each, spooled, until};
+
+const FOLDER: &str = "CUDAINFER_TEST_SPOOL";
+const LOCATION: &str = "CUDAINFER_TEST_LOCATION";
+
+/// The process that is killed; the test below starts it.
+#[test]
+#[ignore = "another test starts it"]
+fn fills_a_spool_until_it_is_killed() {
+    let (folder, location) = (std::env::var(FOLDER).unwrap(), std::env::var(LOCATION).unwrap());
+    let mut feed = Feed::start(&spooled(&location, Path::new(&folder), 64 << 20));
+    for end in 1.. {
+        feed.feed(end);
+        if end % 50 == 0 {
+            std::fs::write(Path::new(&folder).join("written"), feed.accepted().to_string()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_process_has_spooled_the_next_one_sends() {
+    let mut broker = Broker::new(Kind::Redis, Default::default());
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "spools::fills_a_spool_until_it_is_killed", "--ignored"])
+        .env(FOLDER, folder.path())
+        .env(LOCATION, broker.location())
+        .spawn()
+        .unwrap();
+    let written = || {
+        std::fs::read_to_string(folder.path().join("written"))
+            .ok()
+            .and_then(|text| text.parse::<usize>().ok())
+    };
+    until("some messages", || written().is_some_and(|count| count >= 500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let written = written().unwrap();
+    broker.start();
+    let feed = Feed::start(&spooled(&broker.location(), folder.path(), 64 << 20));
+    feed.settle();
+    let stored = first_of_each(broker.stored());
+    assert!(stored.len() >= written, "{} of {written}", stored.len());
+    assert_eq!(stored, (0..stored.len()).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_full_spool_takes_no_more_and_sends_what_it_has() {
+    let mut broker = Broker::new(Kind::Redis, Default::default());
+    let folder = tempfile::tempdir().unwrap();
+    let mut feed = Feed::start(&spooled(&broker.location(), folder.path(), 64 << 10));
+    while feed.offer(10_000).unwrap() > 0 {}
+    let full = feed.accepted();
+    assert!(full > 100 && feed.offer(10_000).unwrap() == 0);
+    let bytes: u64 =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    assert!(bytes < 65 << 10, "{bytes}");
+    broker.start();
+    feed.feed(full + 300);
+    feed.settle();
+    assert_eq!(first_of_each(broker.stored()), (0..full + 300).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_end_lets_the_broker_take_what_is_in_the_spool_and_frees_it() {
+    let broker = Broker::started(Kind::Redis);
+    let folder = tempfile::tempdir().unwrap();
+    let how = spooled(&broker.location(), folder.path(), 1 << 20);
+    let mut feed = Feed::start(&how);
+    feed.feed(1);
+    feed.settle();
+    feed.feed(1000);
+    drop(feed);
+    assert_eq!(first_of_each(broker.stored()), (0..1000).collect::<Vec<_>>());
+    assert_eq!(Feed::start(&how).counts.waiting.get(), 0);
+}
