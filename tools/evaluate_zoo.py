@@ -307,14 +307,14 @@ frames that tensormap makes, compared with the library's numbers before they are
 TAIL = """\
 ## Families that are not compared
 
-No package in [tools/zoo/requirements.txt](../tools/zoo/requirements.txt) ships their weights or is asked to export them: most
-have their models on servers of their own (rtmlib and insightface download them from there). A small network of
+No package in [tools/zoo/requirements.txt](../tools/zoo/requirements.txt) ships their weights or is asked to export them in
+this form: most have their models on servers of their own (rtmlib and insightface download them from there). A small network of
 [tests/models/make.py](../tests/models/make.py) with the same outputs stands for each; the tests compare it with values
 calculated by hand or with the code of the model's makers.
 
 | family | network | test |
 |---|---|---|
-| YOLOv6 and YOLOX, their makers' exporters (`[N,5+C]`); RTMDet, PicoDet (`[N,4+C]`) | tables in the test | kernels/src/detect/tests/decoders.rs |
+| YOLOv6 and YOLOX, their makers' exporters (`[N,5+C]`) | tables in the test | kernels/src/detect/tests/decoders.rs |
 | YOLOv3, v4, v5 and v7, raw heads with anchors | `anchors-planes`, `anchors-rows` | tests/lines/raw_heads.rs |
 | YOLOv7 with suppression inside (`[N,7]`) | `lists-yolov7` | tests/lines/lists.rs |
 | PaddleDetection (`[N,6]`) | `lists-paddle` | tests/lines/lists.rs |

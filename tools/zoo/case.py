@@ -123,13 +123,21 @@ def enliven(model, forward) -> None:
     model.eval()
 
 
-def spread(layers: list, forward, low: float, high: float, share: float = 3e-4) -> None:
+def spread(layers: list, forward, low: float, high: float, share: float = 3e-4, rows: list | slice = slice(None)) -> None:
     """Moves and scales what the layers that write the scores write while `forward` runs: the greatest becomes `high`, and
-    this share of all is above `low`. Random weights alone make all scores alike, or some of them 1."""
+    this share of all is above `low`. Random weights alone make all scores alike, or some of them 1. `rows` are the channels
+    that are scores, of convolutions that write other numbers as well."""
     import torch
 
+    if not layers:
+        return
+    part = rows != slice(None)
     written = {layer: [] for layer in layers}
-    hooks = [layer.register_forward_hook(lambda layer, _, out: written[layer].append(out.detach())) for layer in layers]
+
+    def keep(layer, _, output):
+        written[layer].append((output[:, rows] if part else output).detach())
+
+    hooks = [layer.register_forward_hook(keep) for layer in layers]
     with torch.no_grad():
         forward()
         for hook in hooks:
@@ -140,9 +148,9 @@ def spread(layers: list, forward, low: float, high: float, share: float = 3e-4) 
             values = torch.cat([output.flatten() for output in outputs])
             best = values.topk(max(round(share * len(values)), 2)).values
             factor = (high - low) / float((best[0] - best[-1]).clamp(min=1e-6))
-            layer.weight.mul_(factor)
+            layer.weight[rows] *= factor
             if layer.bias is not None:
-                layer.bias.copy_((layer.bias - float(best[-1])) * factor + low)
+                layer.bias[rows] = (layer.bias[rows] - float(best[-1])) * factor + low
 
 
 def wake(model) -> None:

@@ -20,6 +20,26 @@ from zoo.case import Case, enliven, planes, resized, spread
 CLASSES = 23
 CONFIDENCE = 0.35
 
+# Of YOLOv3, v4 and v7: box, objectness and classes of three anchors a cell. Of PicoDet: classes, and 8 bins for each side.
+RAW = 3 * (5 + CLASSES)
+ANCHORS = [range(first, first + 5 + CLASSES) for first in range(0, RAW, 5 + CLASSES)]
+ROWS = {
+    CLASSES: slice(None),
+    CLASSES + 32: list(range(CLASSES)),
+    RAW: [row for anchor in ANCHORS for row in anchor[5:]],
+}
+# How a family's pixels are normalised.
+PLANES = {
+    "LibreYOLOX": {"scale": 1.0},
+    "LibreRTMDet": {"scale": 1.0, "mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)},
+    "LibrePICODET": {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
+}
+
+
+def outputs(layer: torch.nn.Module) -> int:
+    """How many numbers a layer with weights writes."""
+    return (getattr(layer, "out_channels", 0) or getattr(layer, "out_features", 0)) if hasattr(layer, "weight") else 0
+
 
 def boxes(folder: Path, frames: np.ndarray, kind: str, size: str, elements: str, share: float, side: int = 320) -> None:
     family = getattr(libreyolo, kind)
@@ -29,20 +49,28 @@ def boxes(folder: Path, frames: np.ndarray, kind: str, size: str, elements: str,
     torch.manual_seed(1)
     model = family(None, size=size, nb_classes=CLASSES, device="cpu")
     net = model.model.to("cpu")
-    scoring = [
-        layer for name, layer in net.named_modules()
-        if getattr(layer, "out_channels", 0) == CLASSES or getattr(layer, "out_features", 0) in (CLASSES, CLASSES + 1)
-    ]  # fmt: skip
-    # YOLOX takes pixels as they are.
-    some = torch.from_numpy(np.concatenate([planes(frame, 1.0 if kind == "LibreYOLOX" else 1 / 255) for frame in frames]))
-    for name, layer in net.named_modules():
+    some = torch.from_numpy(np.concatenate([planes(frame, **PLANES.get(kind, {})) for frame in frames]))
+    layers = dict(net.named_modules())
+    for name, layer in layers.items():
+        # Some begin with weights that say nothing.
+        if isinstance(layer, torch.nn.Conv2d) and not layer.weight.any():
+            torch.nn.init.normal_(layer.weight, std=0.05)
         # Boxes should not be as large as the frame, nor logits of distances so far apart that rounding decides.
-        if "reg_preds." in name or re.search(r"head\.cv2\.\d\.2$", name):
+        if re.search(r"reg_preds\.|head\.cv2\.\d\.2$|pred_reg|reg_pred$|gfl_reg", name) and outputs(layer):
             layer.weight.data.mul_(0.2)
+        elif outputs(layer) == RAW:
+            layer.weight.data[[row for anchor in ANCHORS for row in anchor[:4]]] *= 0.2
+        elif outputs(layer) == CLASSES + 32:
+            layer.weight.data[CLASSES:] *= 0.2
     net.eval()
     enliven(net, lambda: net(some[::5]))
-    spread(scoring, lambda: net(some), -0.85, 3.0, share)
-    spread([layer for name, layer in net.named_modules() if "obj_preds." in name], lambda: net(some), 1.0, 4.0, 0.5)
+    for count, rows in ROWS.items():
+        spread([layer for layer in layers.values() if outputs(layer) == count], lambda: net(some), -0.85, 3.0, share, rows)
+    raw = [layer for layer in layers.values() if outputs(layer) == RAW]
+    spread(raw, lambda: net(some), 1.0, 4.0, 0.5, [anchor[4] for anchor in ANCHORS])
+    spread([layer for name, layer in layers.items() if "obj_preds." in name], lambda: net(some), 1.0, 4.0, 0.5)
+    # Distances from a cell, not all of which would be positive.
+    spread([layer for name, layer in layers.items() if "rtm_reg." in name], lambda: net(some), 1.0, 4.0, 0.5)
     shutil.move(model.export(format="onnx", imgsz=side, simplify=False, output_path=str(folder / "exported.onnx")), folder / "model.onnx")
     backend = OnnxBackend(str(folder / "model.onnx"), nb_classes=CLASSES, device="cpu")
     expected = []
@@ -63,6 +91,11 @@ def queries(kind: str, size: str, side: int = 320) -> partial:
 CASES = {
     "libreyolo-yolox": partial(boxes, kind="LibreYOLOX", size="n", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-yolo9": partial(boxes, kind="LibreYOLO9", size="t", elements="gpunms iou=0.45", share=3e-4),
+    "libreyolo-rtmdet": partial(boxes, kind="LibreRTMDet", size="t", elements="gpunms iou=0.45", share=3e-4),
+    "libreyolo-picodet": partial(boxes, kind="LibrePICODET", size="s", elements="gpunms iou=0.45", share=3e-4),
+    "libreyolo-yolov4-tiny": partial(boxes, kind="LibreYOLO4", size="t", elements="gpunms iou=0.45", share=3e-4),
+    "libreyolo-yolov3-tiny": partial(boxes, kind="LibreYOLO3", size="t", elements="gpunms iou=0.45", share=3e-4),
+    "libreyolo-yolov7": partial(boxes, kind="LibreYOLO7", size="b", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-rtdetr": queries("LibreRTDETR", "r18"),
     "libreyolo-dfine": queries("LibreDFINE", "n"),
     "libreyolo-deim": queries("LibreDEIM", "n"),

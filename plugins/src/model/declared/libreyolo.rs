@@ -3,11 +3,16 @@
 
 use super::source::Declared;
 use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, height_and_width, names, normalize};
-use crate::model::enums::detection::Decoder;
+use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
 use crate::model::onnx::Metadata;
 use crate::model::origin::Source;
+use crate::model::sidecar::Output;
 use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
+
+/// ImageNet's mean and standard deviation in 0..255, blue first, as mmdetection writes them.
+const RTMDET_MEAN: [f32; 3] = [103.53, 116.28, 123.675];
+const RTMDET_STD: [f32; 3] = [57.375, 57.12, 58.395];
 
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let family = metadata.get("model_family")?;
@@ -42,6 +47,26 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             (output.decoder, output.box_format) = (Some(Decoder::Yolov8), Some(BoxFormat::Corners));
             (output.multi_label, output.clip_before_nms) = (Some(true), Some(true));
         }
+        "rtmdet" => {
+            (input.channels, input.resize, input.padding) =
+                (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
+            input.interpolation = Some(Interpolation::PilBilinear);
+            normalize(input, 1.0, Some(RTMDET_MEAN.to_vec()), Some(RTMDET_STD.to_vec()));
+            corners_of_any_class(output);
+        }
+        "picodet" => {
+            normalize(input, 1.0 / 255.0, Some(IMAGENET_MEAN.to_vec()), Some(IMAGENET_STD.to_vec()));
+            corners_of_any_class(output);
+        }
+        // Its exporter puts the anchors of these into the file.
+        "yolo2" | "yolo3" | "yolo4" | "yolo7" => {
+            let grey = if family == "yolo7" { 114 } else { 128 };
+            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(grey));
+            input.interpolation = Some(Interpolation::PilBilinear);
+            normalize(input, 1.0 / 255.0, None, None);
+            corners_of_any_class(output);
+            output.nms = Some(NmsMode::Agnostic);
+        }
         "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "deim" | "deimv2" | "rfdetr" | "lwdetr" | "detr"
         | "deformable_detr" | "dinodetr" => {
             // OpenCV resizes for the first three, Pillow for the others.
@@ -71,6 +96,12 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         }
     }
     Some(declared)
+}
+
+/// Decoded corners in pixels with a score for each class, of which all count that are above the threshold.
+fn corners_of_any_class(output: &mut Output) {
+    (output.decoder, output.box_format) = (Some(Decoder::Yolov8), Some(BoxFormat::Corners));
+    (output.multi_label, output.clip_before_nms) = (Some(true), Some(true));
 }
 
 #[cfg(test)]
@@ -139,8 +170,29 @@ mod tests {
     }
 
     #[test]
+    fn boxes_that_are_decoded_already_are_corners_in_pixels() {
+        let (top_left, agnostic) = (Resize::LetterboxTopLeft, Some(NmsMode::Agnostic));
+        for (family, nms, resize, padding, mean) in [
+            ("rtmdet", None, top_left, Some(114), Some(RTMDET_MEAN.to_vec())),
+            ("picodet", None, Resize::Stretch, None, Some(IMAGENET_MEAN.to_vec())),
+            ("yolo3", agnostic, top_left, Some(128), None),
+            ("yolo4", agnostic, top_left, Some(128), None),
+            ("yolo7", agnostic, top_left, Some(114), None),
+        ] {
+            let words = declared(family, "detect", "{}").unwrap().words;
+            let (input, output) = (words.input, words.output);
+            assert_eq!((output.decoder, output.nms), (Some(Decoder::Yolov8), nms), "{family}");
+            assert_eq!(output.box_format, Some(BoxFormat::Corners), "{family}");
+            assert_eq!((output.multi_label, output.clip_before_nms), (Some(true), Some(true)), "{family}");
+            assert_eq!((input.resize, input.padding, input.mean), (Some(resize), padding, mean), "{family}");
+        }
+        let rtmdet = declared("rtmdet", "detect", "{}").unwrap().words.input;
+        assert_eq!((rtmdet.channels, rtmdet.scale), (Some(ChannelOrder::Bgr), Some(1.0)));
+    }
+
+    #[test]
     fn what_is_not_known_is_kept_as_a_word() {
-        for (family, task) in [("yolo9", "pose"), ("picodet", "detect"), ("\u{7}", "detect")] {
+        for (family, task) in [("yolo9", "pose"), ("fomo", "detect"), ("\u{7}", "detect")] {
             let other = declared(family, task, "[1, 2").unwrap();
             assert!(other.unsupported.is_some() && other.words.output.decoder.is_none(), "{family}");
             assert!(other.words.output.labels.is_empty());
