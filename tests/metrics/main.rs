@@ -12,6 +12,7 @@ mod profile;
 mod scraped;
 mod server;
 mod streams;
+mod traces;
 mod watch;
 
 use std::net::SocketAddr;

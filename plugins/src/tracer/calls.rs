@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::observe::Series;
+use super::otlp::{Frame, OpenCall};
 use crate::nvtx;
 
 /// A chain function that is running.
@@ -24,6 +25,8 @@ pub(super) struct Call {
     pub cpu: Option<Cpu>,
     /// Where it is counted, if it is.
     pub series: Option<Arc<Series>>,
+    /// Of a sampled frame.
+    pub open: Option<OpenCall>,
     pub _range: Option<nvtx::Range>,
 }
 
@@ -93,4 +96,19 @@ pub(super) fn leave(now: u64) -> Option<Ended> {
 /// Where the innermost call is counted.
 pub(super) fn series() -> Option<Arc<Series>> {
     CALLS.with_borrow(|calls| calls.last()?.series.clone())
+}
+
+/// The call of a chain function at `pad` with a sampled frame, made in the innermost one that has the same frame: a list's
+/// function at the same pad, which hands its buffers on one by one, is none.
+pub(super) fn open(frame: Arc<Frame>, pad: usize, end: bool) -> OpenCall {
+    CALLS.with_borrow(|calls| {
+        let callers = calls.iter().rev().filter(|call| call.pad != pad).filter_map(|call| call.open.as_ref());
+        let caller = callers.into_iter().find(|caller| Arc::ptr_eq(caller.frame(), &frame));
+        OpenCall::new(frame, caller, end)
+    })
+}
+
+/// The sampled frame that the innermost call has, if it has one.
+pub(crate) fn sampled() -> Option<Arc<Frame>> {
+    CALLS.with_borrow(|calls| Some(Arc::clone(calls.last()?.open.as_ref()?.frame())))
 }

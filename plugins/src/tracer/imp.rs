@@ -9,6 +9,7 @@ use gst::subclass::prelude::*;
 use super::calls::{self, Call, Cpu};
 use super::chrome::{self, Trace};
 use super::observe::{DropReason, Observer};
+use super::otlp::Sampler;
 use super::params::Params;
 use super::report::{Report, memory_used};
 use super::serve;
@@ -25,6 +26,12 @@ pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
+/// Prints what is wrong with the tracer: it has no bus to post it on.
+pub(super) fn complain(what: &str) {
+    gst::warning!(CAT, "{what}");
+    eprintln!("cudainfer: WARNING: {what}");
+}
+
 #[derive(Default)]
 pub struct CudaInferTracer {
     /// Whether a table is made at a pipeline's end, and what will be in it.
@@ -40,15 +47,20 @@ impl CudaInferTracer {
     /// Before an element's chain function; `buffer` is the first of its `buffers`.
     fn enter(&self, began: u64, pad: &gst::Pad, buffers: u64, buffer: Option<&gst::BufferRef>) {
         spans::align(began);
-        let series = self.observer.get().and_then(|observer| observer.arrive(began, pad, buffer));
+        let arrival = self.observer.get().and_then(|observer| observer.arrive(began, pad, buffer));
+        let (series, sampled) = arrival.map_or((None, None), |arrival| {
+            (Some(arrival.series), arrival.frame.map(|frame| (frame, arrival.end)))
+        });
+        let address = pad.as_ptr().addr();
         calls::enter(Call {
-            pad: pad.as_ptr().addr(),
+            pad: address,
             buffers,
             pts: buffer.and_then(gst::BufferRef::pts),
             began,
             behind: 0,
             cpu: self.accounts.load(Ordering::Relaxed).then(Cpu::start),
             series,
+            open: sampled.map(|(frame, end)| calls::open(frame, address, end)),
             _range: nvtx::attached().then(|| pad.parent_element()).flatten().and_then(|e| nvtx::range(&e)),
         });
     }
@@ -59,6 +71,9 @@ impl CudaInferTracer {
         let call = &ended.call;
         if let Some(series) = call.series.as_ref().filter(|_| call.buffers > 0) {
             series.handled(call.buffers, ended.own);
+            if let Some(open) = &call.open {
+                open.close(&series.element, call.began, now, ended.own);
+            }
         }
         if !self.accounts.load(Ordering::Relaxed) {
             return;
@@ -91,14 +106,16 @@ impl CudaInferTracer {
         let mut place = lock(&self.trace);
         if let Some(Err(e)) = place.as_mut().map(work) {
             let path = place.take().map(|trace| trace.path().to_owned()).unwrap_or_default();
-            self.complain(&format!("'{path}' cannot be written: {e}"));
+            complain(&format!("'{path}' cannot be written: {e}"));
         }
     }
 
-    /// Prints what is wrong with the tracer: it has no bus to post it on.
-    fn complain(&self, what: &str) {
-        gst::warning!(CAT, imp = self, "{what}");
-        eprintln!("cudainfer: WARNING: {what}");
+    /// The observer, which sees everything from now on.
+    fn observe(&self) -> &Arc<Observer> {
+        self.observer.get_or_init(|| {
+            self.register_hook(TracerHook::PadPushEventPre);
+            Arc::default()
+        })
     }
 
     /// Begins to count, and to answer whoever asks.
@@ -110,10 +127,18 @@ impl CudaInferTracer {
                 let _ = self.observer.set(observer);
                 self.register_hook(TracerHook::PadPushEventPre);
             }
-            Err(e) => self.complain(&format!(
+            Err(e) => complain(&format!(
                 "there are no metrics, because nothing can listen at '{address}': {e}. Set metrics=ADDRESS:PORT, such as \
                  metrics=127.0.0.1:9464, to a port that no other process has; with port 0 the system chooses one"
             )),
+        }
+    }
+
+    /// Begins to follow one frame in `every`.
+    fn sample(&self, url: &str, every: u64) {
+        match Sampler::start(url, every) {
+            Ok(sampler) => drop(self.observe().sampler.set(sampler)),
+            Err(e) => complain(&e),
         }
     }
 
@@ -131,7 +156,7 @@ impl CudaInferTracer {
                 .map_err(std::io::Error::from)
                 .and_then(|json| std::fs::write(path, json));
             if let Err(e) = written {
-                self.complain(&format!("'{path}' cannot be written: {e}"));
+                complain(&format!("'{path}' cannot be written: {e}"));
             }
         }
     }
@@ -150,14 +175,12 @@ impl ObjectImpl for CudaInferTracer {
         static ONE: AtomicBool = AtomicBool::new(false);
         self.parent_constructed();
         if ONE.swap(true, Ordering::Relaxed) {
-            self.complain(
-                "the tracer works once: give it all options together, as in cudainfer(json=A,trace=B)",
-            );
+            complain("the tracer works once: give it all options together, as in cudainfer(json=A,trace=B)");
             return;
         }
         let params = self.obj().property::<Option<String>>("params").unwrap_or_default();
         let (params, wrong) = Params::read(&params);
-        wrong.iter().for_each(|what| self.complain(what));
+        wrong.iter().for_each(|what| complain(what));
         self.accounts.store(params.table(), Ordering::Relaxed);
         if let Some(path) = &params.trace {
             *lock(&self.trace) = Some(Trace::new(path));
@@ -166,6 +189,9 @@ impl ObjectImpl for CudaInferTracer {
         *lock(&self.json) = params.json;
         if let Some(address) = &params.metrics {
             self.serve(address, params.stall);
+        }
+        if let Some(url) = &params.otlp {
+            self.sample(url, params.sample);
         }
         for hook in [
             TracerHook::PadChainPre,
@@ -247,6 +273,9 @@ impl TracerImpl for CudaInferTracer {
         let down = matches!(change, gst::StateChange::PausedToReady | gst::StateChange::ReadyToNull);
         if down && element.parent().is_none() {
             self.report(ts, element, End::Stopped);
+            if let Some(observer) = self.observer.get() {
+                observer.stopped(element);
+            }
         }
     }
 }

@@ -14,6 +14,8 @@
 //! | `trace=FILE` | every call of an element's chain function, for chrome://tracing or ui.perfetto.dev |
 //! | `metrics=ADDRESS:PORT` | nothing: answers there by HTTP while pipelines run, with [`metrics`] for Prometheus, `/healthz` and `/status`. Port 0 is one that the system chooses, which is logged at INFO in `cudainfer-tracer`. Alone, it makes no table |
 //! | `stall=SECONDS` | nothing: after how long without a frame `/healthz` calls a stream stalled; 10 |
+//! | `otlp=URL` | nothing: sends spans of sampled frames to an OpenTelemetry collector. Alone, it makes no table |
+//! | `sample=N` | nothing: of how many frames of a stream one is sampled; 100 |
 //!
 //! Milliseconds are CPU time of the thread that calls an element's chain function, without the elements downstream;
 //! waiting does not count. Time in an element's own threads is not seen, except that of trtinfer's workers: the time that
@@ -24,12 +26,14 @@
 
 use gst::prelude::*;
 
-mod calls;
+pub(crate) mod calls;
 mod chrome;
 mod imp;
 mod links;
 pub mod metrics;
 mod observe;
+#[cfg_attr(not(feature = "otlp"), allow(dead_code))]
+pub(crate) mod otlp;
 mod params;
 mod report;
 mod serve;

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// After how long without a frame a stream counts as stalled.
 const STALL: Duration = Duration::from_secs(10);
 
+/// Of how many frames of a stream one is sampled.
+const SAMPLE: u64 = 100;
+
 /// What the user asked for.
 #[derive(Debug, PartialEq)]
 pub(super) struct Params {
@@ -16,12 +19,22 @@ pub(super) struct Params {
     pub metrics: Option<String>,
     /// `stall=SECONDS`.
     pub stall: Duration,
+    /// `otlp=URL`.
+    pub otlp: Option<String>,
+    /// `sample=N`.
+    pub sample: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { json: None, trace: None, metrics: None, stall: STALL, otlp: None, sample: SAMPLE }
+    }
 }
 
 impl Params {
     /// Reads them; also returns a sentence for each that is wrong and has no effect.
     pub fn read(text: &str) -> (Self, Vec<String>) {
-        let mut params = Self { json: None, trace: None, metrics: None, stall: STALL };
+        let mut params = Self::default();
         let mut wrong = Vec::new();
         for option in text.split(',').map(str::trim).filter(|option| !option.is_empty()) {
             match option.split_once('=') {
@@ -32,8 +45,14 @@ impl Params {
                     Ok(Ok(stall)) if !stall.is_zero() => params.stall = stall,
                     _ => wrong.push(format!("stall={seconds} is no number of seconds above 0, such as stall=10")),
                 },
+                Some(("otlp", url)) => params.otlp = Some(url.to_owned()),
+                Some(("sample", frames)) => match frames.parse() {
+                    Ok(number) if number > 0 => params.sample = number,
+                    _ => wrong.push(format!("sample={frames} is no number of frames above 0, such as sample=100")),
+                },
                 _ => wrong.push(format!(
-                    "the tracer knows json=FILE, trace=FILE, metrics=ADDRESS:PORT and stall=SECONDS, not '{option}'"
+                    "the tracer knows json=FILE, trace=FILE, metrics=ADDRESS:PORT, stall=SECONDS, otlp=URL and sample=N, not \
+                     '{option}'"
                 )),
             }
         }
@@ -43,7 +62,7 @@ impl Params {
     /// Whether the table is made at a pipeline's end: not where only what happens meanwhile was asked for, because taking each
     /// thread's CPU time at each call is what costs most.
     pub fn table(&self) -> bool {
-        self.json.is_some() || self.trace.is_some() || self.metrics.is_none()
+        self.json.is_some() || self.trace.is_some() || (self.metrics.is_none() && self.otlp.is_none())
     }
 }
 
@@ -57,19 +76,28 @@ mod tests {
         assert!(wrong.is_empty(), "{wrong:?}");
         assert_eq!((all.json.as_deref(), all.trace.as_deref()), (Some("a.json"), Some("b")));
         assert_eq!((all.metrics.as_deref(), all.stall), (Some("[::1]:9464"), Duration::from_millis(2500)));
-        assert_eq!(Params::read("").0, Params { json: None, trace: None, metrics: None, stall: STALL });
-        for text in ["jsn=x", "metrics", "stall=0", "stall=-1", "stall=nan", "stall=soon"] {
+        assert_eq!(Params::read("").0, Params::default());
+        let (spans, wrong) = Params::read("otlp=http://[::1]:4318/v1/traces?a=b,sample=7");
+        assert_eq!((spans.otlp.as_deref(), spans.sample), (Some("http://[::1]:4318/v1/traces?a=b"), 7));
+        assert!(wrong.is_empty(), "{wrong:?}");
+        let durations = ["stall=0", "stall=-1", "stall=nan", "stall=soon"];
+        for text in ["jsn=x", "metrics", "sample=0", "sample=-1", "sample=1.5"].into_iter().chain(durations) {
             let (params, wrong) = Params::read(text);
-            assert_eq!((params.stall, wrong.len()), (STALL, 1), "{text}");
+            assert_eq!((params, wrong.len()), (Params::default(), 1), "{text}");
             assert!(wrong[0].contains(text), "{wrong:?}");
         }
     }
 
     #[test]
     fn the_table_is_left_out_only_where_nothing_but_metrics_is_wanted() {
-        for (text, table) in
-            [("", true), ("json=a", true), ("metrics=:0", false), ("metrics=:0,trace=b", true)]
-        {
+        for (text, table) in [
+            ("", true),
+            ("json=a", true),
+            ("metrics=:0", false),
+            ("otlp=x", false),
+            ("otlp=x,json=a", true),
+            ("metrics=:0,trace=b", true),
+        ] {
             assert_eq!(Params::read(text).0.table(), table, "{text}");
         }
     }

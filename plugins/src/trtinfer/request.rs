@@ -12,6 +12,7 @@ use super::latency::Entry;
 use super::log::CAT;
 use super::owner::Owner;
 use crate::inference::RunShape;
+use crate::tracer::otlp::Frame;
 
 /// A frame that is to go through a model.
 pub(super) struct Request {
@@ -25,6 +26,8 @@ pub(super) struct Request {
     /// It goes only when its last frame is done.
     pub instance: Arc<Instance>,
     pub guard: ReturnGuard,
+    /// If it is a frame that the tracer has sampled.
+    pub sampled: Option<Arc<Frame>>,
 }
 
 /// That a frame is due back. Where it is lost on its way, its place in the lane ends as failed: what is behind it would wait for

@@ -19,6 +19,7 @@ use super::pusher::Pusher;
 use super::request::{Request, ReturnGuard};
 use crate::inference::RunShape;
 use crate::sync::lock;
+use crate::tracer::calls;
 use crate::{nvtx, refused};
 
 /// Elements downstream among which an end that is not linked is looked for.
@@ -227,7 +228,17 @@ impl TrtInfer {
         queue.submit(
             client,
             priority,
-            Request { ticket, buffer, shape, frame, owner, entry, instance, guard },
+            Request {
+                ticket,
+                buffer,
+                shape,
+                frame,
+                owner,
+                entry,
+                instance,
+                guard,
+                sampled: calls::sampled(),
+            },
         );
         Ok(gst::FlowSuccess::Ok)
     }

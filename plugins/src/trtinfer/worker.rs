@@ -19,6 +19,7 @@ use crate::meta::tensor::{Tensor, TensorSet};
 use crate::nvtx;
 use crate::stats::nanoseconds;
 use crate::sync::lock;
+use crate::tracer::otlp::{Frame, Run};
 use crate::tracer::spans;
 
 /// Batches that must have run before larger ones are tried again, times how often that was in vain.
@@ -191,6 +192,24 @@ impl OnSession<'_> {
         batch.iter().filter_map(|image| self.frames.get(image.frame)?.as_ref())
     }
 
+    /// The frames of the batch that the tracer has sampled went through the model together.
+    fn tell_sampled(&self, batch: &[Image], began: Instant, took: Duration) {
+        let mut sampled: Vec<&Arc<Frame>> = Vec::new();
+        let mut name = None;
+        for PendingFrame { request, .. } in self.frames(batch) {
+            // A frame may have several images in the batch.
+            if let Some(frame) = &request.sampled
+                && !sampled.iter().any(|known| Arc::ptr_eq(known, frame))
+            {
+                sampled.push(frame);
+                name = name.or_else(|| Some(request.owner.element.upgrade()?.name()));
+            }
+        }
+        if let Some(element) = name {
+            Run { element: &element, began, took, images: batch.len() as u64 }.add(&sampled);
+        }
+    }
+
     /// A set of a frame has been through the model, or has failed to. After the last one, the frame goes back.
     fn count(&mut self, frame: usize, failure: Option<String>) {
         let Some(slot) = self.frames.get_mut(frame) else { return };
@@ -227,6 +246,7 @@ impl Runner<Image> for OnSession<'_> {
         drop(busy);
         let count = batch.len() as u64;
         spans::ran(started, Duration::from_nanos(took), count);
+        self.tell_sampled(batch, started, Duration::from_nanos(took));
         for (index, PendingFrame { request, .. }) in self.frames(batch).enumerate() {
             let tally = &request.owner.tally;
             let mine = |other: &PendingFrame| Arc::ptr_eq(&other.request.owner, &request.owner);

@@ -42,22 +42,23 @@ impl Births {
         first.is_ok() || first == Err(slot)
     }
 
-    /// A frame of this running time reaches a slot.
-    pub fn tell(&self, slot: u64, time: u64, now: u64) {
+    /// A frame of this running time reaches a slot. Returns how many came before, if it is a new one.
+    pub fn tell(&self, slot: u64, time: u64, now: u64) -> Option<u64> {
         if !self.tells(slot) {
-            return;
+            return None;
         }
         let told = self.told.load(Ordering::Relaxed);
         // The packets of a frame have the same time.
         let before = told.checked_sub(1).and_then(|last| self.frame(last));
         if before.is_some_and(|(last, _)| last.load(Ordering::Relaxed) == time) {
-            return;
+            return None;
         }
         if let Some((its_time, came)) = self.frame(told) {
             its_time.store(time, Ordering::Relaxed);
             came.store(now, Ordering::Relaxed);
         }
         self.told.store(told + 1, Ordering::Release);
+        Some(told)
     }
 
     /// The slot is gone: another tells from now on.
@@ -87,9 +88,9 @@ mod tests {
     fn a_frame_is_as_old_as_the_first_pad_says_in_whatever_order_frames_arrive() {
         let (births, next) = (Births::default(), AtomicU64::new(0));
         for frame in 0..3000 {
-            births.tell(7, 100 * frame, 10 * frame);
-            births.tell(7, 100 * frame, 10 * frame + 5);
-            births.tell(8, 100 * frame, 10 * frame + 6);
+            assert_eq!(births.tell(7, 100 * frame, 10 * frame), Some(frame));
+            assert_eq!(births.tell(7, 100 * frame, 10 * frame + 5), None);
+            assert_eq!(births.tell(8, 100 * frame, 10 * frame + 6), None);
             assert_eq!(births.age(100 * frame, 10 * frame + 9, &next), Some(9), "{frame}");
         }
         // A reordered one, one that was skipped, one that is too old, one that never was.

@@ -20,13 +20,17 @@ use gst::prelude::*;
 pub(super) use pipeline::Pipeline;
 pub(super) use registry::Registry;
 pub(super) use series::{DropReason, Series};
-use slot::Slot;
-use stream::Stream;
+use slot::{Arrival, Slot};
+pub(super) use stream::Stream;
+
+use super::otlp::Sampler;
 
 /// Told by the hooks what happens.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
     pub registry: Registry,
+    /// Where spans were asked for.
+    pub sampler: OnceLock<Arc<Sampler>>,
     /// What [`gst::get_timestamp`] was when the hooks' time was 0.
     origin: OnceLock<u64>,
 }
@@ -40,10 +44,11 @@ impl Observer {
     }
 
     /// A buffer, or the first of a list, reaches a pad. Returns where its call is counted.
-    pub fn arrive(&self, now: u64, pad: &gst::Pad, buffer: Option<&gst::BufferRef>) -> Option<Arc<Series>> {
+    pub fn arrive(&self, now: u64, pad: &gst::Pad, buffer: Option<&gst::BufferRef>) -> Option<Arrival> {
         let slot = Slot::of(pad)?;
         let start = pad.sticky_event::<gst::event::StreamStart>(0);
-        slot.arrive(&self.registry, now, pad, start.as_deref(), buffer)
+        let sampler = self.sampler.get().map(Arc::as_ref);
+        slot.arrive(&self.registry, sampler, now, pad, start.as_deref(), buffer)
     }
 
     /// An event leaves a source pad.
@@ -77,6 +82,13 @@ impl Observer {
             if change == gst::StateChange::PausedToReady {
                 self.registry.stopped(&pipeline);
             }
+        }
+    }
+
+    /// A pipeline has stopped: its spans are complete.
+    pub fn stopped(&self, pipeline: &gst::Element) {
+        if let Some(sampler) = self.sampler.get() {
+            sampler.stopped(&Pipeline::of(pipeline));
         }
     }
 

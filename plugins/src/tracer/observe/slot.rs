@@ -15,6 +15,7 @@ use super::series::Series;
 use super::stream::Stream;
 use super::topology;
 use crate::sync::lock;
+use crate::tracer::otlp::{Frame, Sampler};
 
 /// A sink pad of an element.
 #[derive(Debug)]
@@ -48,6 +49,17 @@ struct Passing {
     made: Option<Made>,
 }
 
+/// A frame that has come to a pad.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    /// Where its call is counted.
+    pub series: Arc<Series>,
+    /// If it is a sampled one.
+    pub frame: Option<Arc<Frame>>,
+    /// Whether its stream ends here.
+    pub end: bool,
+}
+
 /// What the element before the pad has put on the frames.
 #[derive(Debug)]
 enum Made {
@@ -79,11 +91,12 @@ impl Slot {
     pub fn arrive(
         &self,
         registry: &Registry,
+        sampler: Option<&Sampler>,
         now: u64,
         pad: &gst::Pad,
         start: Option<&gst::event::StreamStart>,
         buffer: Option<&gst::BufferRef>,
-    ) -> Option<Arc<Series>> {
+    ) -> Option<Arrival> {
         let mut streams = lock(&self.streams);
         let seqnum = start.map(|start| start.seqnum());
         if !streams.contains_key(&seqnum) {
@@ -98,22 +111,27 @@ impl Slot {
         let stream = &series.stream;
         let end = self.end.load(Ordering::Relaxed);
         stream.see(now, end);
+        let mut frame = None;
         if let Some(pts) = buffer.and_then(gst::BufferRef::pts) {
             let tells = stream.births.tells(self.number);
-            if (tells || end)
+            if (tells || end || sampler.is_some_and(Sampler::is_busy))
                 && let Some(time) = running_time(pad, pts)
             {
                 if tells {
-                    stream.births.tell(self.number, time, now);
-                } else if let Some(age) = stream.births.age(time, now, &series.next) {
+                    let number = stream.births.tell(self.number, time, now);
+                    if let (Some(number), Some(sampler)) = (number, sampler) {
+                        sampler.born(stream, time, number, now);
+                    }
+                } else if end && let Some(age) = stream.births.age(time, now, &series.next) {
                     series.came(age);
                 }
+                frame = sampler.and_then(|sampler| sampler.find(stream, time));
             }
         }
         if let (Some(made), Some(buffer)) = (made, buffer) {
             made.count(buffer);
         }
-        Some(Arc::clone(series))
+        Some(Arrival { series: Arc::clone(series), frame, end })
     }
 
     fn passing(

@@ -41,7 +41,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// One that has not begun.
-    pub(super) fn new(pipeline: Arc<Pipeline>, label: String) -> Self {
+    pub(in crate::tracer) fn new(pipeline: Arc<Pipeline>, label: String) -> Self {
         Self {
             pipeline,
             label,

@@ -1,0 +1,26 @@
+//! Sampled frames as traces for OpenTelemetry: from the first element that has a frame to the sink, each call of an element's
+//! chain function, and the runs of networks that the frame shared with others.
+//!
+//! Frames are known again as for their latency: by stream and running time. What is known of a sampled frame is a [`Frame`],
+//! which the [`Sampler`] keeps until it has been quiet for a while; its spans go through a bounded queue to a thread that
+//! sends them by OTLP. Nobody waits for that thread.
+
+#[cfg(not(feature = "otlp"))]
+mod absent;
+#[cfg(feature = "otlp")]
+mod collector;
+#[cfg(feature = "otlp")]
+mod encode;
+#[cfg(feature = "otlp")]
+mod export;
+mod frame;
+mod sampler;
+mod span;
+
+#[cfg(not(feature = "otlp"))]
+use absent::Exporter;
+#[cfg(feature = "otlp")]
+use export::Exporter;
+pub(super) use frame::OpenCall;
+pub(crate) use frame::{Frame, Run};
+pub(super) use sampler::Sampler;
