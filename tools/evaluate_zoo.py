@@ -316,12 +316,14 @@ calculated by hand or with the code of the model's makers.
 |---|---|---|
 | YOLOv6 and YOLOX, their makers' exporters (`[N,5+C]`) | tables in the test | kernels/src/detect/tests/decoders.rs |
 | YOLOv3, v4, v5 and v7, raw heads with anchors | `anchors-planes`, `anchors-rows` | tests/lines/raw_heads.rs |
+| YOLOv5-seg and v7-seg (`[N,5+C+M]`) | tables in the test | kernels/src/detect/tests/choice.rs |
 | YOLOv7 with suppression inside (`[N,7]`) | `lists-yolov7` | tests/lines/lists.rs |
 | PaddleDetection (`[N,6]`) | `lists-paddle` | tests/lines/lists.rs |
 | TensorFlow's Object Detection API | `lists-tensorflow` | tests/lines/lists.rs |
 | EfficientNMS (TensorRT) | `lists-efficient` | tests/lines/lists.rs |
 | MMDeploy's lists | `lists-mmdeploy` | tests/lines/lists.rs |
 | RT-DETR, D-FINE and DEIM, their makers' exporters (`orig_target_sizes`) | `lists-rtdetr` | tests/lines/lists.rs |
+| Keypoint R-CNN of torchvision | `lists-keypoint-rcnn` | tests/lines/lists.rs |
 | RTMO | `lists-rtmo` | tests/lines/lists.rs |
 | RTMPose, DWPose (SimCC) | `simcc` | tests/lines/keypoints.rs |
 | MoveNet | `movenet`, `movenet-people` | tests/lines/keypoints.rs |
@@ -329,7 +331,14 @@ calculated by hand or with the code of the model's makers.
 | SCRFD, RetinaFace | `scrfd`, `retinaface` | tests/lines/faces.rs |
 | SSD with prior boxes | `ssd` | tests/lines/faces.rs |
 | Mask2Former, MaskDINO: masks of queries | `queries-masks` | tests/lines/instances.rs |
+| CenterNet's heat maps | tables in the test | kernels/src/detect/tests/extras.rs |
+| segmentation with the classes' numbers as output (argmax inside) | `class-map-int64`, `-int32`, `-uint8`, `-bool` | tests/lines/masks.rs |
+| classifiers with several heads, or with several labels at once (sigmoid) | `attributes` | tests/lines/attributes.rs |
 | anomaly detectors (PaDiM, PatchCore) | `map-anomaly` | tests/lines/maps.rs |
+| transfer of style | `picture`, `picture-bright` | tests/lines/maps.rs |
+
+Nothing stands for EfficientDet as libreyolo exports it: its 5000 candidates `[N,6]` (corners, score, class) still overlap,
+and `end-to-end` takes what it is given as suppressed already.
 """
 
 

@@ -33,6 +33,7 @@ PLANES = {
     "LibreYOLOX": {"scale": 1.0},
     "LibreRTMDet": {"scale": 1.0, "mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)},
     "LibrePICODET": {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
+    "LibrePPYOLOE": {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
 }
 
 
@@ -96,6 +97,8 @@ CASES = {
     "libreyolo-yolov4-tiny": partial(boxes, kind="LibreYOLO4", size="t", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-yolov3-tiny": partial(boxes, kind="LibreYOLO3", size="t", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-yolov7": partial(boxes, kind="LibreYOLO7", size="b", elements="gpunms iou=0.45", share=3e-4),
+    "libreyolo-pp-yoloe": partial(boxes, kind="LibrePPYOLOE", size="s", elements="gpunms iou=0.45", share=3e-4),
+    "libreyolo-yolo-nas": partial(boxes, kind="LibreYOLONAS", size="s", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-rtdetr": queries("LibreRTDETR", "r18"),
     "libreyolo-dfine": queries("LibreDFINE", "n"),
     "libreyolo-deim": queries("LibreDEIM", "n"),

@@ -52,11 +52,12 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
                 (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
             input.interpolation = Some(Interpolation::PilBilinear);
             normalize(input, 1.0, Some(RTMDET_MEAN.to_vec()), Some(RTMDET_STD.to_vec()));
-            corners_of_any_class(output);
+            corners_of_any_class(output, Decoder::Yolov8);
         }
-        "picodet" => {
+        "picodet" | "ppyoloe" => {
             normalize(input, 1.0 / 255.0, Some(IMAGENET_MEAN.to_vec()), Some(IMAGENET_STD.to_vec()));
-            corners_of_any_class(output);
+            let decoder = if family == "picodet" { Decoder::Yolov8 } else { Decoder::BoxesScores };
+            corners_of_any_class(output, decoder);
         }
         // Its exporter puts the anchors of these into the file.
         "yolo2" | "yolo3" | "yolo4" | "yolo7" => {
@@ -64,8 +65,16 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(grey));
             input.interpolation = Some(Interpolation::PilBilinear);
             normalize(input, 1.0 / 255.0, None, None);
-            corners_of_any_class(output);
+            corners_of_any_class(output, Decoder::Yolov8);
             output.nms = Some(NmsMode::Agnostic);
+        }
+        "yolonas" => {
+            // It leaves a margin of 2 pixels in an input of 640, which no key says.
+            (input.resize, input.padding) = (Some(Resize::Letterbox), Some(114));
+            input.interpolation = Some(Interpolation::PilBilinear);
+            normalize(input, 1.0 / 255.0, None, None);
+            corners_of_any_class(output, Decoder::BoxesScores);
+            output.multi_label = Some(false);
         }
         "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "deim" | "deimv2" | "rfdetr" | "lwdetr" | "detr"
         | "deformable_detr" | "dinodetr" => {
@@ -99,8 +108,9 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
 }
 
 /// Decoded corners in pixels with a score for each class, of which all count that are above the threshold.
-fn corners_of_any_class(output: &mut Output) {
-    (output.decoder, output.box_format) = (Some(Decoder::Yolov8), Some(BoxFormat::Corners));
+fn corners_of_any_class(output: &mut Output, decoder: Decoder) {
+    (output.decoder, output.box_format) = (Some(decoder), Some(BoxFormat::Corners));
+    output.normalized = (decoder == Decoder::BoxesScores).then_some(false);
     (output.multi_label, output.clip_before_nms) = (Some(true), Some(true));
 }
 
@@ -185,6 +195,25 @@ mod tests {
             assert_eq!(output.box_format, Some(BoxFormat::Corners), "{family}");
             assert_eq!((output.multi_label, output.clip_before_nms), (Some(true), Some(true)), "{family}");
             assert_eq!((input.resize, input.padding, input.mean), (Some(resize), padding, mean), "{family}");
+        }
+        for (family, resize, mean, multi_label) in [
+            ("ppyoloe", Resize::Stretch, Some(IMAGENET_MEAN.to_vec()), true),
+            ("yolonas", Resize::Letterbox, None, false),
+        ] {
+            let words = declared(family, "detect", "{}").unwrap().words;
+            let (input, output) = (words.input, words.output);
+            assert_eq!(
+                (output.decoder, output.normalized),
+                (Some(Decoder::BoxesScores), Some(false)),
+                "{family}"
+            );
+            assert_eq!((output.box_format, output.nms), (Some(BoxFormat::Corners), None), "{family}");
+            assert_eq!(
+                (output.multi_label, output.clip_before_nms),
+                (Some(multi_label), Some(true)),
+                "{family}"
+            );
+            assert_eq!((input.resize, input.mean), (Some(resize), mean), "{family}");
         }
         let rtmdet = declared("rtmdet", "detect", "{}").unwrap().words.input;
         assert_eq!((rtmdet.channels, rtmdet.scale), (Some(ChannelOrder::Bgr), Some(1.0)));
