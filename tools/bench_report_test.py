@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import json
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,6 +12,7 @@ import bench_report
 
 RESULTS = bench_report.ROOT / "benches" / "results"
 PAGE = bench_report.ROOT / "docs" / "benchmarks.md"
+PROFILING = PAGE.with_name("profiling.md")
 
 
 class Report(unittest.TestCase):
@@ -21,8 +22,20 @@ class Report(unittest.TestCase):
         self.assertEqual(PAGE.read_text(), bench_report.page(RESULTS), "run scripts/bench --report")
 
     def test_every_raw_file_is_named_and_every_named_file_is_there(self):
-        named = set(re.findall(r"benches/results/([\w.-]+)", PAGE.read_text()))
+        named = set(re.findall(r"benches/results/([\w.-]+)", PAGE.read_text() + PROFILING.read_text()))
         self.assertEqual({file.name for file in RESULTS.iterdir()}, named)
+
+    def test_the_scenarios_tables_are_what_the_script_writes(self):
+        text = PROFILING.read_text()
+        self.assertEqual(text, bench_report.with_scenarios(text, RESULTS), "run scripts/bench --report")
+        side = {"frames_per_second": 10.0, "what": "It waits."}
+        row = {"before": side, "after": side | {"frames_per_second": 25.0}, "gain": 2.5}
+        told = {"gpu": None, "processor": "P", "cores": 2, "rounds": 3, "values": {"video": "a/b.mp4"}, "scenarios": {"batches": row}}
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "scenarios-p.json").write_text(json.dumps(told))
+            made = bench_report.with_scenarios(text, Path(folder))
+        self.assertIn("| batches | 10.0 | 25.0 | 2.50 | It waits. |", made)
+        self.assertIn("scripts/profile --scenarios FOLDER video=b.mp4", made)
 
     def test_every_row_of_a_table_has_the_heads_cells(self):
         lines = PAGE.read_text().splitlines()
