@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pipeline
-from profiler import compare, launch, page, scenarios, summary
+from profiler import compare, launch, scenarios, summary
 from profiler.trace import TraceError
 
 
@@ -38,6 +38,9 @@ def made(folder: Path) -> Path:
 
 def written(folder: Path) -> summary.Profile:
     """Reads a folder and writes summary.txt, report.json and report.html into it."""
+    # Not above: a machine that only measures need not have what draws.
+    from profiler import page
+
     profile = summary.read(folder)
     summary.write(profile)
     (folder / "report.html").write_text(page.report(profile))
@@ -60,6 +63,8 @@ def main() -> int:
         print(f"export GST_TRACERS={shlex.quote(launch.tracers(folder))}")
         return 0
     if options.compare:
+        from profiler import page
+
         before, after = map(summary.read, options.compare)
         output = options.output or Path("out", "compare.html")
         output.parent.mkdir(parents=True, exist_ok=True)
