@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gst::glib;
 
-use crate::stats::nanoseconds;
+use crate::time::nanoseconds;
 
 /// Bounds of times, in nanoseconds: from 0.1 ms to 10 s.
 const TIMES: &[u64] = &[

@@ -53,6 +53,7 @@ mod streams;
 mod strings;
 mod sync;
 pub mod tensormap;
+pub mod time;
 pub mod tracer;
 pub mod tracker;
 pub mod trtinfer;

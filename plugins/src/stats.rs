@@ -4,13 +4,14 @@
 //! on each frame under the guard that [`frame`] gives, and resets them at READY->PAUSED. Reading `stats` must not wait
 //! for a lock: the tracer reads it while an element posts an error.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cudainfer_kernels::device::Counters;
 use gst::glib;
 use gst::glib::prelude::*;
 
 use crate::nvtx;
+use crate::time::nanoseconds;
 use crate::tracer::spans;
 
 /// The property. `more` says what this element counts besides, and how.
@@ -59,9 +60,4 @@ impl Drop for FrameSpan<'_> {
     fn drop(&mut self) {
         self.counters.host_ns.add(nanoseconds(self.started.elapsed()));
     }
-}
-
-/// As counters and properties count time.
-pub fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

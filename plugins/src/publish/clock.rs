@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::stats::nanoseconds;
+use crate::time::nanoseconds;
 
 const SECOND: u64 = 1_000_000_000;
 /// From NTP's epoch, the start of 1900, to Unix', the start of 1970.

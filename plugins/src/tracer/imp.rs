@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use gst::glib;
@@ -8,6 +8,7 @@ use gst::subclass::prelude::*;
 
 use super::calls::{self, Call, Cpu};
 use super::chrome::{self, Trace};
+use super::log::{CAT, complain};
 use super::observe::{DropReason, Observer};
 use super::otlp::Sampler;
 use super::params::Params;
@@ -17,20 +18,6 @@ use super::spans;
 use super::table::{End, Table};
 use crate::nvtx;
 use crate::sync::lock;
-
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "cudainfer-tracer",
-        gst::DebugColorFlags::empty(),
-        Some("CPU time by element, and metrics"),
-    )
-});
-
-/// Prints what is wrong with the tracer: it has no bus to post it on.
-pub(super) fn complain(what: &str) {
-    gst::warning!(CAT, "{what}");
-    eprintln!("cudainfer: WARNING: {what}");
-}
 
 #[derive(Default)]
 pub struct CudaInferTracer {

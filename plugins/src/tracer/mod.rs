@@ -30,6 +30,7 @@ pub(crate) mod calls;
 mod chrome;
 mod imp;
 mod links;
+mod log;
 pub mod metrics;
 mod observe;
 #[cfg_attr(not(feature = "otlp"), allow(dead_code))]

@@ -14,8 +14,8 @@ use super::setup::Setup;
 use super::worker;
 use crate::inference::{Engine, InferenceError, Progress, Provider, RunShape};
 use crate::model::ModelError;
-use crate::stats::nanoseconds;
 use crate::sync::lock;
+use crate::time::nanoseconds;
 
 /// A model and everything that runs it. When the last who holds it lets go, its workers end.
 pub(super) struct Instance {

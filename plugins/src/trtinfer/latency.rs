@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use gst::prelude::*;
 
 use crate::caps;
-use crate::stats::nanoseconds;
 use crate::sync::{Mutex, lock};
+use crate::time::nanoseconds;
 
 /// Frames that are measured together: only the slowest of them counts.
 const WINDOW: u64 = 64;

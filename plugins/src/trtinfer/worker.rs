@@ -17,8 +17,8 @@ use crate::inference::{InferenceError, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::nvtx;
-use crate::stats::nanoseconds;
 use crate::sync::lock;
+use crate::time::nanoseconds;
 use crate::tracer::otlp::{Frame, Run};
 use crate::tracer::spans;
 

@@ -9,7 +9,7 @@ use super::attached::{Attached, find, find_or_attach};
 use super::births::Births;
 use super::pipeline::Pipeline;
 use crate::sync::lock;
-use crate::tracer::imp::CAT;
+use crate::tracer::log::CAT;
 
 /// Frames come.
 const LIVE: u8 = 0;

@@ -5,11 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use super::super::imp::complain;
 use super::collector::{Collector, Loss};
 use super::sampler::Sampler;
 use super::span::Span;
 use crate::sync::lock;
+use crate::tracer::log::complain;
 
 /// Spans that wait to be sent at most.
 const QUEUE: usize = 4096;

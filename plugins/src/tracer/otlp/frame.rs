@@ -9,7 +9,7 @@ use super::super::chrome::thread;
 use super::super::observe::{Pipeline, Stream};
 use super::Exporter;
 use super::span::{Span, SpanId, Value};
-use crate::stats::nanoseconds;
+use crate::time::nanoseconds;
 
 /// A moment by all three clocks.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::stats::nanoseconds;
+use crate::time::nanoseconds;
 use crate::tracer::observe::Observer;
 
 /// Whether no stream has been without a frame for longer than `stall`, and a JSON object that says so, or which have. Streams

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use tiny_http::{Header, Method, Request, Response, Server};
 
-use super::imp::CAT;
+use super::log::CAT;
 use super::metrics;
 use super::observe::Observer;
 
