@@ -34,10 +34,13 @@ enum Answers {
     Closing,
 }
 
+/// The head and the body of each request.
+type Requests = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// A collector, and the requests that it has got.
 struct Collector {
     address: SocketAddr,
-    requests: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    requests: Requests,
 }
 
 impl Collector {
