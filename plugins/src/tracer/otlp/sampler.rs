@@ -108,6 +108,7 @@ impl Sampler {
 }
 
 #[cfg(all(test, feature = "otlp"))]
+#[allow(clippy::unwrap_used)] // helpers of tests, which clippy does not know as such
 mod tests {
     use gst::prelude::*;
 
