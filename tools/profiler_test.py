@@ -80,6 +80,13 @@ class Reading(unittest.TestCase):
         times, numbers = measures.in_flight(found)
         self.assertEqual((max(numbers), numbers[-1], len(times)), (3, 0, 6))
 
+    def test_the_rate_begins_with_the_first_frame_at_the_sink(self):
+        # Ten seconds of loading, then a frame each 10 ms.
+        events = [call("a", 1, 0, 10_000, 1, 0)] + [call("z", 2, 10_000 + 10 * n, 1, 1, n) for n in range(11)]
+        rows = [row("a", "x", 11, ["z"]), row("z", "fakesink", 11, [])]
+        found = trace.read({"end": "eos", "frames": 11, "seconds": 10.1, "elements": rows}, events)
+        self.assertAlmostEqual(measures.rate(found), 100.0, places=6)
+
     def test_files_that_the_tracer_did_not_write_are_told_with_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(trace.TraceError, "no '.*elements.json'.*--environment"):

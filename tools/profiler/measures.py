@@ -166,11 +166,19 @@ def in_flight(found: list[Frame]) -> tuple[list[float], list[int]]:
 
 
 def rate(trace: Trace) -> float:
-    """Buffers a second at the sinks, all streams together."""
-    rows = {row["name"]: row for row in trace.elements}
-    ends = [name for name in rows if not trace.links.get(name)] if any(trace.links.values()) else [trace.elements[-1]["name"]] if rows else []
-    arrived = sum(rows[name]["frames"] for name in ends)
-    return arrived / trace.seconds if trace.seconds else 0.0
+    """Buffers a second at the sinks, all streams together, from each sink's first one on: loading a model and warming it up
+    come before."""
+    arrived = defaultdict(list)
+    for call in trace.calls:
+        if call.buffers and not trace.links.get(call.element):
+            arrived[call.element].append(call)
+    rates = []
+    for mine in arrived.values():
+        first, last = min(call.start for call in mine), max(call.start for call in mine)
+        buffers = sum(call.buffers for call in mine)
+        if last > first:
+            rates.append((buffers - 1) / (last - first))
+    return sum(rates)
 
 
 def latency(found: list[Frame]) -> dict[str, float]:
