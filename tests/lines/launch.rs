@@ -350,7 +350,8 @@ fn every_launch_file_has_a_test_here() {
             "pose-bottomup",
             "pose-topdown",
             "read-text",
-            "segment"
+            "segment",
+            "tiled"
         ]
     );
     assert!(Path::new(&fetched("models/nanodet.onnx")).is_file());

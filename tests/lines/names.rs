@@ -7,6 +7,13 @@ use crate::inspect::{factories, own};
 
 /// What is written NAME=VALUE in messages and is no property: keys of what properties, sidecars and caps are made of.
 const OTHER_KEYS: &[&str] = &[
+    // Options of the tracer.
+    "metrics",
+    "stall",
+    "otlp",
+    "sample",
+    // Of a content type.
+    "charset",
     // Zones and their options.
     "door",
     "yard",

@@ -56,7 +56,8 @@ fn counts_stay_until_the_next_start_and_then_begin_anew() {
 
 #[test]
 fn inferpublish_counts_the_frames_whose_record_could_not_be_written() {
-    let line = Line::start("videotestsrc ! inferpublish name=publish location=/dev/full ! fakesink");
+    let line =
+        Line::start("videotestsrc ! inferpublish name=publish location=/dev/full disk-full=stop ! fakesink");
     line.wait().fails_with(&["publish", "/dev/full", "cannot be written"]);
     line.stop();
     let frames = count(&line, "publish", "frames");

@@ -44,7 +44,10 @@ impl Traced {
 
     /// The trace's calls of an element, in the order in which they ended.
     fn calls(&self, element: &str) -> Vec<&Value> {
-        self.trace.iter().filter(|event| event["ph"] == "X" && event["name"] == element).collect()
+        self.trace
+            .iter()
+            .filter(|event| event["ph"] == "X" && event["cat"].is_null() && event["name"] == element)
+            .collect()
     }
 
     /// What was printed: the cells of each line.
@@ -114,7 +117,7 @@ fn a_trace_has_every_call_of_every_element_in_its_thread() {
     }
     // What ends, ends after what ended before it; what was called inside a call lies inside it.
     let mut threads: HashMap<i64, Vec<(f64, f64)>> = HashMap::new();
-    for event in traced.trace.iter().filter(|event| event["ph"] == "X") {
+    for event in traced.trace.iter().filter(|event| event["ph"] == "X" && event["cat"].is_null()) {
         let (start, took) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
         let calls = threads.entry(event["tid"].as_i64().unwrap()).or_default();
         let (last, end) = (calls.last().copied(), start + took);
@@ -203,8 +206,9 @@ fn an_unknown_option_or_a_second_tracer_is_told() {
     let line = "videotestsrc num-buffers=1 ! fakesink";
     let output = launch(line, &[("GST_TRACERS", "cudainfer(jsn=x)")]);
     assert!(
-        text(&output.stderr)
-            .contains("json=FILE, trace=FILE, metrics=ADDRESS:PORT and stall=SECONDS, not 'jsn=x'"),
+        text(&output.stderr).contains(
+            "json=FILE, trace=FILE, metrics=ADDRESS:PORT, stall=SECONDS, otlp=URL and sample=N, not 'jsn=x'"
+        ),
         "{output:?}"
     );
     let output = launch(line, &[("GST_TRACERS", "cudainfer;cudainfer")]);

@@ -9,7 +9,7 @@ fn watched(terminal: bool, extra: &[&str]) -> Output {
     let folder = scratch("watched");
     let video = folder.join("video.mkv").display().to_string();
     run(&format!(
-        "videotestsrc num-buffers=150 pattern=red ! video/x-raw,width=640,height=480,framerate=30/1 ! jpegenc ! matroskamux \
+        "videotestsrc num-buffers=600 pattern=red ! video/x-raw,width=640,height=480,framerate=30/1 ! jpegenc ! matroskamux \
          ! filesink location={video}"
     ))
     .succeeds();

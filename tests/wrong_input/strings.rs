@@ -28,12 +28,17 @@ pub(crate) fn bytes_of(element: &gst::Element, property: &str) -> Option<Vec<u8>
 }
 
 /// Names of files may be any bytes.
-const PATHS: [(&str, &str); 5] = [
+const PATHS: [(&str, &str); 10] = [
     ("trtinfer", "model"),
     ("trtinfer", "labels"),
     ("trtinfer", "onnxruntime"),
     ("trtinfer", "engine-cache"),
     ("zonecount", "zones-file"),
+    ("inferpublish", "spool"),
+    ("inferpublish", "tls-ca"),
+    ("inferpublish", "tls-cert"),
+    ("inferpublish", "tls-key"),
+    ("inferpublish", "credentials"),
 ];
 
 /// Every string that can be set, as element and property.
