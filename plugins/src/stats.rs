@@ -52,8 +52,8 @@ pub struct FrameSpan<'a> {
 /// The guard is for the element's own work: drop it before the frame is pushed on.
 pub fn frame<'a>(element: &impl IsA<gst::Element>, counters: &'a Counters) -> FrameSpan<'a> {
     counters.frames.add(1);
-    let working = spans::is_on().then(|| spans::Working::of(element));
-    FrameSpan { counters, started: Instant::now(), _range: nvtx::range(element), _working: working }
+    let (_range, _working) = (nvtx::range(element), spans::working(element));
+    FrameSpan { counters, started: Instant::now(), _range, _working }
 }
 
 impl Drop for FrameSpan<'_> {

@@ -18,6 +18,12 @@ use super::spans;
 use super::table::{End, Table};
 use crate::nvtx;
 use crate::sync::lock;
+use crate::time::nanoseconds;
+
+/// Whether it is the element that runs networks.
+fn infers(element: &gst::Element) -> bool {
+    element.factory().is_some_and(|factory| factory.name() == "trtinfer")
+}
 
 #[derive(Default)]
 pub struct CudaInferTracer {
@@ -72,14 +78,17 @@ impl CudaInferTracer {
         if call.buffers > 0 {
             self.trace(|trace| {
                 spans::take().iter().try_for_each(|span| trace.add_span(span))?;
-                if let Some(used) = trace.memory_is_due(now).then(|| memory_used(&element)).flatten() {
+                if infers(&element)
+                    && trace.memory_is_due(now)
+                    && let Some(used) = memory_used(&element)
+                {
                     trace.add_memory(&element.name(), now, used)?;
                 }
                 trace.add(&chrome::Call {
                     element: &element.name(),
                     began: call.began,
                     took: now.saturating_sub(call.began),
-                    cpu: u64::try_from(ended.cpu.as_nanos()).unwrap_or(u64::MAX),
+                    cpu: nanoseconds(ended.cpu),
                     frame,
                     buffers: call.buffers,
                     pts: call.pts.map(gst::ClockTime::nseconds),
@@ -93,6 +102,7 @@ impl CudaInferTracer {
         let mut place = lock(&self.trace);
         if let Some(Err(e)) = place.as_mut().map(work) {
             let path = place.take().map(|trace| trace.path().to_owned()).unwrap_or_default();
+            spans::end();
             complain(&format!("'{path}' cannot be written: {e}"));
         }
     }
@@ -226,8 +236,7 @@ impl TracerImpl for CudaInferTracer {
             gst::MessageType::Qos => {
                 let from = message.src().and_then(|src| src.downcast_ref::<gst::Element>());
                 if let (Some(observer), Some(from)) = (self.observer.get(), from) {
-                    let infers = from.factory().is_some_and(|factory| factory.name() == "trtinfer");
-                    observer.dropped(from, if infers { DropReason::Leaky } else { DropReason::Late });
+                    observer.dropped(from, if infers(from) { DropReason::Leaky } else { DropReason::Late });
                 }
             }
             _ => (),

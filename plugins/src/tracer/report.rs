@@ -175,7 +175,7 @@ impl Row {
     }
 }
 
-/// How much of the device's memory is used, in bytes, where this is an element that knows it.
+/// How much of the device's memory is used, in bytes, as trtinfer tells; none without a device.
 pub(super) fn memory_used(element: &gst::Element) -> Option<u64> {
     numbers(element).get("device-memory-used").copied().filter(|used| *used > 0)
 }

@@ -11,6 +11,7 @@ use gst::prelude::*;
 
 use super::chrome::{Lane, Span};
 use crate::sync::lock;
+use crate::time::nanoseconds;
 
 /// Whether a trace is written.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -24,10 +25,16 @@ thread_local! {
     static WORKER: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
-/// A trace begins; `now` is a hook's time, in ns since GStreamer was started.
+/// A trace begins.
 pub(super) fn begin() {
     draw_timeline(Timeline { name: || WORKER.with_borrow(Clone::clone), report: worked });
     ON.store(true, Ordering::Relaxed);
+}
+
+/// The trace cannot be written any more: nothing is kept for it from now on.
+pub(super) fn end() {
+    ON.store(false, Ordering::Relaxed);
+    drop(take());
 }
 
 /// What a hook says the time is, in ns since GStreamer was started: the first one counts.
@@ -38,13 +45,21 @@ pub(super) fn align(now: u64) {
 }
 
 /// Whether somebody draws a trace.
-pub(crate) fn is_on() -> bool {
+fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// For whom this thread works, until what is returned is dropped; none without a trace, or where the element is gone.
+/// This thread works for `element` until what is returned is dropped; none without a trace.
+pub(crate) fn working(element: &impl IsA<gst::Element>) -> Option<Working> {
+    is_on().then(|| {
+        let name = Arc::from(element.upcast_ref::<gst::Element>().name().as_str());
+        Working { before: WORKER.replace(Some(name)) }
+    })
+}
+
+/// The same for an element that the thread does not hold; none where it is gone.
 pub(crate) fn working_of<E: IsA<gst::Element>>(element: &glib::WeakRef<E>) -> Option<Working> {
-    is_on().then(|| element.upgrade()).flatten().map(|element| Working::of(&element))
+    is_on().then(|| element.upgrade()).flatten().and_then(|element| working(&element))
 }
 
 /// The spans since the last call.
@@ -58,14 +73,6 @@ pub(crate) struct Working {
     before: Option<Arc<str>>,
 }
 
-impl Working {
-    /// For `element`, from now on.
-    pub fn of(element: &impl IsA<gst::Element>) -> Self {
-        let name = Arc::from(element.upcast_ref::<gst::Element>().name().as_str());
-        Self { before: WORKER.replace(Some(name)) }
-    }
-}
-
 impl Drop for Working {
     fn drop(&mut self) {
         WORKER.replace(self.before.take());
@@ -75,17 +82,15 @@ impl Drop for Working {
 /// ns since GStreamer was started.
 fn time(at: Instant) -> Option<u64> {
     let (instant, ns) = EPOCH.get()?;
-    let since = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     Some(match at.checked_duration_since(*instant) {
-        Some(later) => ns.saturating_add(since(later)),
-        None => ns.saturating_sub(since(instant.saturating_duration_since(at))),
+        Some(later) => ns.saturating_add(nanoseconds(later)),
+        None => ns.saturating_sub(nanoseconds(instant.saturating_duration_since(at))),
     })
 }
 
 fn add(name: Arc<str>, lane: Lane, began: Instant, took: Duration, frames: Option<u64>) {
-    let Some(began) = time(began) else { return };
-    let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-    lock(&SPANS).push(Span { name, lane, began, took, frames });
+    let Some(began) = time(began).filter(|_| is_on()) else { return };
+    lock(&SPANS).push(Span { name, lane, began, took: nanoseconds(took), frames });
 }
 
 /// This thread ran the network of the element that it works for.
@@ -114,7 +119,7 @@ mod tests {
         ran(began, ms(1), 3);
         assert!(take().is_empty());
         {
-            let _working = Working::of(&element);
+            let _working = working(&element);
             ran(began, ms(2), 4);
             assert!(
                 (Timeline { name: || WORKER.with_borrow(Clone::clone), report: worked }.name)().is_some()
@@ -130,5 +135,10 @@ mod tests {
         assert_eq!((&*gpu.name, gpu.frames), ("preproc", None));
         assert!(matches!(gpu.lane, Lane::Stream(7)));
         assert!(WORKER.with_borrow(Option::is_none));
+        // Nobody takes them any more.
+        ran(began, ms(1), 1);
+        end();
+        worked(DeviceSpan { stream: 7, name: "preproc".into(), began, took: ms(1) });
+        assert!(take().is_empty() && working(&element).is_none());
     }
 }

@@ -242,11 +242,12 @@ impl Runner<Image> for OnSession<'_> {
             .unwrap_or_else(|_| {
                 Err(InferenceError::Run("it panicked. This is a bug of cudainfer: please report it".into()))
             });
-        let took = nanoseconds(started.elapsed());
+        let took = started.elapsed();
         drop(busy);
         let count = batch.len() as u64;
-        spans::ran(started, Duration::from_nanos(took), count);
-        self.tell_sampled(batch, started, Duration::from_nanos(took));
+        spans::ran(started, took, count);
+        self.tell_sampled(batch, started, took);
+        let took = nanoseconds(took);
         for (index, PendingFrame { request, .. }) in self.frames(batch).enumerate() {
             let tally = &request.owner.tally;
             let mine = |other: &PendingFrame| Arc::ptr_eq(&other.request.owner, &request.owner);
