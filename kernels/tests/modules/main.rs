@@ -14,46 +14,10 @@ use std::path::Path;
 use graph::Graph;
 
 /// The circles of files that the plugins still have, and why. No other may come, and what is broken goes from this list.
-const REMAINING: [(&[&str], &str); 9] = [
+const REMAINING: [(&[&str], &str); 3] = [
     (
         &["decoding::class", "decoding::imp"],
         "GLib's traits have the class structure name the instance's, and the instance name its class",
-    ),
-    (
-        &["inferoverlay::captions", "inferoverlay::picture"],
-        "a caption is placed beside an outline, and an outline's place is that of its caption; the place has no file of its own yet",
-    ),
-    (
-        &["publish::composer", "publish::writer"],
-        "the composer writes by writers, which are set up by its plan; the plan has no file of its own yet",
-    ),
-    (
-        &["publish::sink::file", "publish::sink::file::regular"],
-        "the folder's mod.rs holds the options and counts that its files share",
-    ),
-    (
-        &[
-            "tracer::metrics",
-            "tracer::metrics::families",
-            "tracer::metrics::from_series",
-            "tracer::metrics::from_stats",
-            "tracer::metrics::process",
-        ],
-        "the folder's mod.rs holds the table of metrics that its files fill, and calls them",
-    ),
-    (
-        &["tracer::observe::registry", "tracer::observe::slot"],
-        "a slot is found in the registry, which is a map of slots",
-    ),
-    (
-        &[
-            "tracer::otlp",
-            "tracer::otlp::absent",
-            "tracer::otlp::export",
-            "tracer::otlp::frame",
-            "tracer::otlp::sampler",
-        ],
-        "the folder's mod.rs chooses between export and absent, which both take its spans",
     ),
     (
         &["trtinfer::change", "trtinfer::imp", "trtinfer::pusher", "trtinfer::running"],

@@ -1,6 +1,5 @@
 //! What is written on an object, and where.
 
-use super::picture::position;
 use super::settings::Settings;
 use crate::meta::object::Object;
 
@@ -11,7 +10,7 @@ pub(super) fn caption_at(object: &Object) -> Option<(f32, f32)> {
     }
     let points = object.keypoints.as_ref()?;
     let count = u32::try_from(points.y.len()).ok()?;
-    (0..count).filter_map(|i| position(points, i)).min_by(|a, b| a.1.total_cmp(&b.1))
+    (0..count).filter_map(|i| points.place(i)).min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// What is written on each object; empty where nothing is.

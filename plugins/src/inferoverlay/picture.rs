@@ -28,13 +28,6 @@ pub(super) fn color_of_name(name: &str) -> Rgb {
     color_of(hasher.finish() % 997)
 }
 
-/// Where a point lies; nothing, if that is no place.
-pub(super) fn position(points: &KeypointsParam, index: u32) -> Option<(f32, f32)> {
-    let index = usize::try_from(index).ok()?;
-    let (x, y) = (*points.x.get(index)? as f32, *points.y.get(index)? as f32);
-    (x.is_finite() && y.is_finite()).then_some((x, y))
-}
-
 /// The lines of an object's skeleton, each with the name of the point that it leads to.
 pub(super) struct Limb {
     ends: [(f32, f32); 2],
@@ -46,7 +39,7 @@ pub(super) fn limbs(objects: &[Object], settings: &Settings) -> Vec<Vec<Limb>> {
     let of = |points: &KeypointsParam| -> Vec<Limb> {
         let limb = |&[a, b]: &[u32; 2]| {
             let to = points.names.get(usize::try_from(b).ok()?)?.clone();
-            Some(Limb { ends: [position(points, a)?, position(points, b)?], to })
+            Some(Limb { ends: [points.place(a)?, points.place(b)?], to })
         };
         points.edges.iter().filter_map(limb).collect()
     };

@@ -182,6 +182,13 @@ fn doubles(values: &[f64]) -> gst::Array {
 }
 
 impl KeypointsParam {
+    /// Where a point lies, in frame pixels; `None` if there is no such point, or it is not finite.
+    pub fn place(&self, index: u32) -> Option<(f32, f32)> {
+        let index = usize::try_from(index).ok()?;
+        let (x, y) = (*self.x.get(index)? as f32, *self.y.get(index)? as f32);
+        (x.is_finite() && y.is_finite()).then_some((x, y))
+    }
+
     /// The box around the points; those that are not finite do not count. `None` where there are none.
     pub fn outline(&self) -> Option<Rect> {
         let points = self.x.iter().zip(&self.y).filter(|(x, y)| x.is_finite() && y.is_finite());

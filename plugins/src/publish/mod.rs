@@ -11,6 +11,7 @@ mod ids;
 mod kind;
 mod location;
 mod moment;
+mod plan;
 mod queue;
 mod record;
 mod selection;
@@ -21,10 +22,11 @@ mod writer;
 
 pub use cudainfer_brokers::Message;
 
-pub(crate) use composer::{Composer, Details, Messages, Plan};
+pub(crate) use composer::Composer;
 pub use format::Format;
 pub use kind::Kinds;
 pub(crate) use location::Location;
+pub(crate) use plan::{Details, Messages, Plan};
 pub use queue::Leaky;
 pub(crate) use queue::{Drained, Queue, Tally};
 pub(crate) use selection::Selection;

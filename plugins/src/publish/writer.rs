@@ -2,18 +2,15 @@
 
 use super::Message;
 use super::changes::Change;
-use super::composer::{Details, Messages, Plan};
 use super::format::{Format, coco, deepstream, mot};
 use super::ids::Ids;
 use super::kind::Kind;
 use super::moment::Moment;
+use super::plan::{Details, Messages, Plan, UNKNOWN};
 use super::record::{
     EventRecord, FrameRecord, Head, ObjectRecord, TrackEndRecord, ZoneEventRecord, ZoneRecords,
 };
 use super::tracks::{End, Track};
-
-/// The name of a source or stream that has none.
-pub(super) const UNKNOWN: &str = "unknown";
 
 /// A frame that is written.
 pub(super) struct Frame<'a> {

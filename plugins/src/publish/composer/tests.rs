@@ -5,6 +5,7 @@ use cudainfer_kernels::geometry::Rect;
 
 use super::*;
 use crate::meta::object::{DetectionParam, TrackingParam};
+use crate::publish::{Message, Topic};
 
 const MS: u64 = 1_000_000;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prometheus::proto;
 
-use super::{ALL, Kind, Metric};
+use super::table::{ALL, Kind, Metric};
 use crate::histogram::Snapshot;
 
 /// The samples by metric and the values of its labels. What has the same labels (elements of one name in two bins) is added
@@ -110,7 +110,7 @@ fn one(metric: &Metric, labels: &[String], sample: &Sample) -> proto::Metric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BATCH_SIZE, FRAMES, TRACKS};
+    use super::super::table::{BATCH_SIZE, FRAMES, TRACKS};
     use super::*;
     use crate::histogram::Histogram;
 

@@ -1,7 +1,7 @@
 //! The metrics of streams: what the hooks have counted.
 
 use super::families::Families;
-use super::{FRAMES, FRAMES_DROPPED, LATENCY, OBJECTS, PROCESSING, STREAMS, TRACKS};
+use super::table::{FRAMES, FRAMES_DROPPED, LATENCY, OBJECTS, PROCESSING, STREAMS, TRACKS};
 use crate::tracer::observe::{DropReason, Observer, Series};
 
 /// Adds them.

@@ -3,7 +3,7 @@
 use gst::prelude::*;
 
 use super::families::Families;
-use super::{
+use super::table::{
     ALLOCATIONS, BATCH_LIMIT, BATCH_SIZE, BUSY, COPIED, DEVICE_SIZE, DEVICE_USED, FALLBACKS, FRAMES_DROPPED,
     GPU, GPU_SAMPLES, HOST, HOST_WAITS, LAUNCHES, QUEUE, RECORDS, RECORDS_DROPPED, RUN, STATS, STEP_DOWNS,
 };

@@ -4,7 +4,7 @@ use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::families::Families;
-use super::{CPU, RESIDENT};
+use super::table::{CPU, RESIDENT};
 
 /// Adds it.
 pub(super) fn gather(families: &mut Families) {

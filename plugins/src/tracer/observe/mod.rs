@@ -57,7 +57,7 @@ impl Observer {
             // Proxy pads inside of ghost pads have no element; the pad before them has told of it.
             gst::EventView::StreamStart(start) => {
                 if let Some(element) = topology::element(pad) {
-                    self.registry.stream(now, &element, pad, start);
+                    Slot::stream(&self.registry, now, &element, pad, start);
                 }
             }
             gst::EventView::Eos(_) => stream::origin(pad, |stream| stream.end()),

@@ -1,7 +1,6 @@
 //! Where the streams, their counts and our own elements are found; it keeps none of them alive.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
 use gst::glib;
@@ -10,7 +9,6 @@ use gst::prelude::*;
 use super::attached::{Attached, find_or_attach};
 use super::pipeline::Pipeline;
 use super::series::Series;
-use super::slot::Slot;
 use super::stream::{Stream, is_origin};
 use super::topology;
 use crate::sync::lock;
@@ -45,39 +43,30 @@ impl Attached for WithoutStream {
 }
 
 impl Registry {
-    /// The stream with this start, which `pad`, a source pad of `own`, has pushed; if it is not known, it begins there.
-    pub(super) fn stream(
-        &self,
-        now: u64,
-        own: &gst::Element,
-        pad: &gst::Pad,
-        start: &gst::event::StreamStart,
-    ) -> Arc<Stream> {
+    /// The stream with this start, if it is known.
+    pub(super) fn known(&self, start: &gst::event::StreamStart) -> Option<Arc<Stream>> {
         let key = (start.seqnum(), start.stream_id().to_owned());
-        if let Some(known) = lock(&self.0).starts.get(&key).and_then(Weak::upgrade) {
-            return known;
-        }
-        let (own, pad) = topology::beginning(own, pad, start.seqnum());
-        let inputs: Vec<_> = own.sink_pads().iter().filter_map(Slot::of).collect();
-        let incoming: Vec<_> = inputs.iter().flat_map(|slot| slot.streams()).collect();
-        let label = topology::label(&own, &pad, start.stream_id());
-        let pipeline = Pipeline::of(&own);
+        lock(&self.0).starts.get(&key).and_then(Weak::upgrade)
+    }
 
+    /// The stream with this start, which begins at `pad`, a source pad of `own`, where those of `incoming` come in; and whether
+    /// it is another one than these.
+    pub(super) fn begin(
+        &self,
+        start: &gst::event::StreamStart,
+        (own, pad): (&gst::Element, &gst::Pad),
+        incoming: &[Arc<Stream>],
+    ) -> (Arc<Stream>, bool) {
+        let label = topology::label(own, pad, start.stream_id());
+        let pipeline = Pipeline::of(own);
         let mut inner = lock(&self.0);
         // Some elements tell of the stream that they hand on in an event of their own.
-        let same = inner.of_id(start.stream_id(), &incoming);
-        let stream = same.clone().unwrap_or_else(|| inner.named(&pipeline, &label, &pad));
+        let same = inner.of_id(start.stream_id(), incoming);
+        let is_new = same.is_none();
+        let stream = same.unwrap_or_else(|| inner.named(&pipeline, &label, pad));
         inner.forget();
-        inner.starts.insert(key, Arc::downgrade(&stream));
-        drop(inner);
-        if same.is_none() {
-            inputs.iter().for_each(|slot| slot.ends());
-            incoming.iter().for_each(|parent| parent.has_children.store(true, Ordering::Relaxed));
-            let frames = incoming.iter().any(|parent| parent.births.any());
-            stream.made_of_frames.store(frames, Ordering::Relaxed);
-            stream.begin(now, &pad);
-        }
-        stream
+        inner.starts.insert((start.seqnum(), start.stream_id().to_owned()), Arc::downgrade(&stream));
+        (stream, is_new)
     }
 
     /// What frames belong to that come without the start of a stream.

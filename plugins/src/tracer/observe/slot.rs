@@ -134,6 +134,31 @@ impl Slot {
         Some(Arrival { series: Arc::clone(series), frame, end })
     }
 
+    /// The stream with this start, which `pad`, a source pad of `own`, has pushed; if it is not known, it begins there.
+    pub fn stream(
+        registry: &Registry,
+        now: u64,
+        own: &gst::Element,
+        pad: &gst::Pad,
+        start: &gst::event::StreamStart,
+    ) -> Arc<Stream> {
+        if let Some(known) = registry.known(start) {
+            return known;
+        }
+        let (own, pad) = topology::beginning(own, pad, start.seqnum());
+        let inputs: Vec<_> = own.sink_pads().iter().filter_map(Self::of).collect();
+        let incoming: Vec<_> = inputs.iter().flat_map(|slot| slot.streams()).collect();
+        let (stream, is_new) = registry.begin(start, (&own, &pad), &incoming);
+        if is_new {
+            inputs.iter().for_each(|slot| slot.ends());
+            incoming.iter().for_each(|parent| parent.has_children.store(true, Ordering::Relaxed));
+            let frames = incoming.iter().any(|parent| parent.births.any());
+            stream.made_of_frames.store(frames, Ordering::Relaxed);
+            stream.begin(now, &pad);
+        }
+        stream
+    }
+
     fn passing(
         &self,
         registry: &Registry,
@@ -143,7 +168,7 @@ impl Slot {
     ) -> Passing {
         let from = topology::pusher(pad).and_then(|pad| Some((topology::element(&pad)?, pad)));
         let stream = match (start, &from) {
-            (Some(start), Some((element, pad))) => registry.stream(now, element, pad, start),
+            (Some(start), Some((element, pad))) => Self::stream(registry, now, element, pad, start),
             _ => registry.unnamed(&self.pipeline),
         };
         let maker = from.map(|(element, _)| element);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::super::chrome::thread;
 use super::super::observe::{Pipeline, Stream};
-use super::Exporter;
+use super::exporter::Exporter;
 use super::span::{Span, SpanId, Value};
 use crate::time::nanoseconds;
 

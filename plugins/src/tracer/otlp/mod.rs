@@ -5,22 +5,11 @@
 //! which the [`Sampler`] keeps until it has been quiet for a while; its spans go through a bounded queue to a thread that
 //! sends them by OTLP. Nobody waits for that thread.
 
-#[cfg(not(feature = "otlp"))]
-mod absent;
-#[cfg(feature = "otlp")]
-mod collector;
-#[cfg(feature = "otlp")]
-mod encode;
-#[cfg(feature = "otlp")]
-mod export;
+mod exporter;
 mod frame;
 mod sampler;
 mod span;
 
-#[cfg(not(feature = "otlp"))]
-use absent::Exporter;
-#[cfg(feature = "otlp")]
-use export::Exporter;
 pub(super) use frame::OpenCall;
 pub(crate) use frame::{Frame, Run};
 pub(super) use sampler::Sampler;

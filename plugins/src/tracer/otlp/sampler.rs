@@ -5,7 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use super::super::observe::{Pipeline, Stream};
-use super::{Exporter, Frame};
+use super::exporter::Exporter;
+use super::frame::Frame;
 
 /// Sampled frames that are followed at the same time.
 const MOST: usize = 256;
@@ -38,7 +39,13 @@ impl Sampler {
     /// A sentence for the user: the URL is none, the plugin was built without OTLP, or there is no thread.
     pub fn start(url: &str, every: u64) -> Result<Arc<Self>, String> {
         let sampler = Arc::new(Self::new(every, Exporter::new(url)?));
-        sampler.exporter.start(Arc::downgrade(&sampler))?;
+        let weak = Arc::downgrade(&sampler);
+        let sweep = move || {
+            if let Some(sampler) = weak.upgrade() {
+                sampler.sweep();
+            }
+        };
+        sampler.exporter.start(sweep)?;
         Ok(sampler)
     }
 
@@ -157,5 +164,15 @@ mod tests {
         drop(held);
         sampler.close(|frame| Arc::ptr_eq(&frame.pipeline, &stream.pipeline));
         assert!(!sampler.is_busy());
+    }
+}
+
+#[cfg(all(test, not(feature = "otlp")))]
+mod without_otlp {
+    use super::*;
+
+    #[test]
+    fn a_plugin_without_the_feature_says_how_to_build_it() {
+        assert!(Sampler::start("http://127.0.0.1:4318", 1).unwrap_err().contains("--features otlp"));
     }
 }

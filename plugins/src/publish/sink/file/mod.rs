@@ -2,6 +2,7 @@
 
 mod layout;
 mod losses;
+mod options;
 mod regular;
 mod rotation;
 mod stream;
@@ -11,15 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::device::Counter;
-use gst::glib;
-
 use super::{CALL_LIMIT_MS, Sink};
 use crate::publish::Message;
 use crate::publish::queue::BATCH;
 pub(crate) use layout::Layout;
 use losses::Losses;
-use regular::RegularFile;
+pub use options::{DiskFull, Flush};
+pub(crate) use options::{FileCounts, FileOptions};
+use regular::{Failure, RegularFile};
 pub(crate) use rotation::Limits;
 use stream::Stream;
 
@@ -29,68 +29,6 @@ pub(crate) const STDOUT: &str = "-";
 const STDOUT_PATH: &str = "/dev/stdout";
 /// How long records are gathered.
 const SECOND: Duration = Duration::from_secs(1);
-
-/// When records are written to the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstCudaInferPublishFlush")]
-pub enum Flush {
-    /// At once.
-    #[default]
-    #[enum_value(
-        name = "At once: a process that is killed loses what still waits in the queue",
-        nick = "frame"
-    )]
-    Frame,
-    /// Once a second.
-    #[enum_value(
-        name = "Once a second, or as soon as there are 64 records: fewer and larger writes, but a process that is killed \
-                loses the last second",
-        nick = "second"
-    )]
-    Second,
-}
-
-/// What happens to records when the disk is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstCudaInferPublishDiskFull")]
-pub enum DiskFull {
-    /// They are lost.
-    #[default]
-    #[enum_value(
-        name = "Go on: records are lost, counted as failed, and warned about once a minute",
-        nick = "drop"
-    )]
-    Drop,
-    /// The stream ends.
-    #[enum_value(name = "End the stream with an ERROR", nick = "stop")]
-    Stop,
-}
-
-/// How a file is written.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FileOptions {
-    /// Goes on behind what is there.
-    pub append: bool,
-    pub flush: Flush,
-    pub limits: Limits,
-    pub layout: Layout,
-    pub disk_full: DiskFull,
-}
-
-/// What is counted of files.
-#[derive(Debug, Default)]
-pub(crate) struct FileCounts {
-    /// Lines that had been cut in the middle, behind which records were appended.
-    pub torn: Counter,
-    /// Files that were full or too old, and got another name.
-    pub rotated: Counter,
-}
-
-impl FileCounts {
-    pub fn reset(&self) {
-        [&self.torn, &self.rotated].into_iter().for_each(Counter::reset);
-    }
-}
 
 /// Whom sentences for a WARNING go to, without the element's name.
 pub(crate) type Warn = Box<dyn Fn(&str) + Send>;
@@ -214,35 +152,10 @@ impl Sink for FileSink {
     }
 }
 
-/// Records that were written before it failed, from the first, and why it failed.
-struct Failure {
-    written: usize,
-    error: io::Error,
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self { written: 0, error }
-    }
-}
-
 /// Whether there is no room for what is written, on the disk, in a quota or by a limit of the process.
 fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
-}
-
-impl FileOptions {
-    /// What a FIFO and the standard output cannot do.
-    fn needs_regular_file(&self) -> Option<&'static str> {
-        if self.limits.any() {
-            Some("max-size and max-age are for regular files, and it is none")
-        } else if self.layout == Layout::Array {
-            Some("format=coco is for regular files, and it is none")
-        } else {
-            None
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,21 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::layout::Layout;
+use super::options::{FileCounts, FileOptions};
 use super::rotation::{Limits, Rotation};
-use super::{Failure, FileCounts, FileOptions};
 use crate::publish::Message;
+
+/// Records that were written before it failed, from the first, and why it failed.
+pub(super) struct Failure {
+    pub written: usize,
+    pub error: io::Error,
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self { written: 0, error }
+    }
+}
 
 /// A file that is written.
 #[derive(Debug)]

@@ -2,12 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::super::span::Span;
 use super::collector::{Collector, Loss};
-use super::sampler::Sampler;
-use super::span::Span;
 use crate::sync::lock;
 use crate::tracer::log::complain;
 
@@ -31,7 +30,7 @@ enum Order {
 
 /// Takes spans.
 #[derive(Debug)]
-pub(super) struct Exporter {
+pub(in crate::tracer::otlp) struct Exporter {
     queue: SyncSender<Order>,
     /// For the thread that is yet to be started.
     work: Mutex<Option<(Receiver<Order>, Collector)>>,
@@ -58,18 +57,18 @@ impl Exporter {
         Ok(Self { queue, work: Mutex::new(Some((orders, collector))), shared: Arc::default() })
     }
 
-    /// Sends from now on, in a thread that ends with the exporter, and looks after the sampler's frames.
+    /// Sends from now on, in a thread that ends with the exporter and does `chore` once a second.
     ///
     /// # Errors
     /// There is no thread.
-    pub fn start(&self, sampler: Weak<Sampler>) -> Result<(), String> {
+    pub fn start(&self, chore: impl Fn() + Send + 'static) -> Result<(), String> {
         let Some((orders, collector)) = lock(&self.work).take() else { return Ok(()) };
         let shared = Arc::clone(&self.shared);
         let sender =
             Sender { collector, shared, spans: Vec::new(), told: None, told_lost: 0, why: String::new() };
         std::thread::Builder::new()
             .name("cudainfer:otlp".into())
-            .spawn(move || sender.work(&orders, &sampler))
+            .spawn(move || sender.work(&orders, &chore))
             .map(drop)
             .map_err(|e| format!("no spans are sent, because there is no thread for it: {e}"))
     }
@@ -128,7 +127,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn work(mut self, orders: &Receiver<Order>, sampler: &Weak<Sampler>) {
+    fn work(mut self, orders: &Receiver<Order>, chore: &dyn Fn()) {
         let mut due = Instant::now() + EVERY;
         loop {
             match orders.recv_timeout(due.saturating_duration_since(Instant::now())) {
@@ -146,9 +145,7 @@ impl Sender {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if Instant::now() >= due {
-                if let Some(sampler) = sampler.upgrade() {
-                    sampler.sweep();
-                }
+                chore();
                 self.send();
                 self.tell(TELL_EVERY);
                 due = Instant::now() + EVERY;
@@ -190,7 +187,7 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use super::super::span::SpanId;
+    use super::super::super::span::SpanId;
     use super::*;
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::http::Uri;
 
+use super::super::span::Span;
 use super::encode;
-use super::span::Span;
 
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1 as proto;
 use prost::Message;
 
-use super::span::{Span, Value};
+use super::super::span::{Span, Value};
 
 /// The flag of W3C's trace context which says that the trace is recorded.
 const SAMPLED: u32 = 1;

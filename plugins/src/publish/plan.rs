@@ -1,0 +1,52 @@
+//! What is to be said of frames, and what messages are.
+
+use super::Message;
+use super::format::Format;
+use super::kind::{Kind, Kinds};
+use super::selection::Selection;
+use super::topic::Topic;
+
+/// The name of a source or stream that has none.
+pub(super) const UNKNOWN: &str = "unknown";
+
+/// What messages are made.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Which.
+    pub kinds: Kinds,
+    /// How frames are written.
+    pub format: Format,
+    /// Under which topic.
+    pub topic: Topic,
+    /// The camera's name; that of the stream, if there is none.
+    pub source: Option<String>,
+    /// Which objects.
+    pub selection: Selection,
+    /// At most one record of frames in so many ns; 0 for all.
+    pub interval: u64,
+    /// For how many ns a track that is not seen goes on.
+    pub patience: u64,
+}
+
+impl Plan {
+    pub(super) fn has(&self, kind: Kinds) -> bool {
+        self.kinds.contains(kind)
+    }
+
+    /// The name that stands for the camera in records of this stream.
+    pub fn source<'a>(&'a self, stream: Option<&'a str>) -> &'a str {
+        self.source.as_deref().or(stream).unwrap_or(UNKNOWN)
+    }
+}
+
+/// What may change while frames flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Details {
+    /// Records have the stream-id.
+    pub stream_ids: bool,
+    /// Objects have their embeddings.
+    pub embeddings: bool,
+}
+
+/// What is to be sent, in this order.
+pub(crate) type Messages = Vec<(Kind, Message)>;
