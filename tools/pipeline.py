@@ -90,6 +90,14 @@ def read(name: str) -> Pipeline:
     return Pipeline(name, header[0].lstrip("# "), keys, line)
 
 
+def values(words: list[str]) -> dict[str, str]:
+    """What KEY=VALUE words give to which key."""
+    wrong = next((word for word in words if "=" not in word), None)
+    if wrong is not None:
+        raise PipelineError(f"'{wrong}' is not of the form KEY=VALUE")
+    return dict(word.split("=", 1) for word in words)
+
+
 def command(arguments: list[str], *options: str) -> list[str]:
     """gst-launch-1.0 with `options` and a launch line's arguments."""
     return ["gst-launch-1.0", *options, *arguments]

@@ -32,10 +32,7 @@ def main(words: list[str]) -> None:
         for name, key in chosen.keys.items():
             print(f"  {name + '=' + (key.default or '...'):<38}{key.help}")
         return
-    for word in words[1:]:
-        if "=" not in word:
-            raise pipeline.PipelineError(f"'{word}' is not of the form KEY=VALUE")
-    arguments = chosen.arguments(dict(word.split("=", 1) for word in words[1:]))
+    arguments = chosen.arguments(pipeline.values(words[1:]))
     command = pipeline.command(arguments, "-e")
     print(pipeline.printable(command), flush=True)
     if option == "--watch":

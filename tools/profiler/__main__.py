@@ -21,11 +21,7 @@ def arguments(words: list[str]) -> tuple[str, list[str]]:
         words = shlex.split(words[0])
     if "!" in words:
         return "pipeline", words
-    chosen = pipeline.read(words[0])
-    wrong = next((word for word in words[1:] if "=" not in word), None)
-    if wrong is not None:
-        raise pipeline.PipelineError(f"'{wrong}' is not of the form KEY=VALUE")
-    return words[0].replace("/", "-"), chosen.arguments(dict(word.split("=", 1) for word in words[1:]))
+    return words[0].replace("/", "-"), pipeline.read(words[0]).arguments(pipeline.values(words[1:]))
 
 
 def made(folder: Path) -> Path:
@@ -72,7 +68,7 @@ def main() -> int:
         print(compare.text(before, after), output, sep="\n")
         return 0
     if options.scenarios:
-        values = dict(word.split("=", 1) for word in options.words if "=" in word)
+        values = pipeline.values([word for word in options.words if "=" in word])
         only = [word for word in options.words if "=" not in word]
         if unknown := next((name for name in only if name not in scenarios.names()), None):
             raise pipeline.PipelineError(f"there is no scenario '{unknown}'; there are: {', '.join(scenarios.names())}")

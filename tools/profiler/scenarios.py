@@ -11,8 +11,6 @@ import pipeline
 from profiler import launch, summary
 
 MENDED = "-mended"
-# What a fault's profile should say: kinds of bound.Bound. Copies and launches are those of a GPU.
-KINDS = {"batches": "batches", "copies": "copies", "decoder": "decoder", "launches": "launches", "threads": "thread"}
 
 
 def names() -> list[str]:

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 
 from profiler import bound, measures, trace
 
@@ -41,17 +42,13 @@ def gpu_figures(profile: Profile) -> dict[str, float]:
     columns, samples = profile.run.get("gpu_columns", []), profile.run.get("gpu_samples", [])
     figures = {}
     for name, key, reduce in (
-        ("memory_mib", "memory.used", max), ("utilization_percent", "utilization.gpu", mean), ("power_w", "power.draw", mean)
+        ("memory_mib", "memory.used", max), ("utilization_percent", "utilization.gpu", fmean), ("power_w", "power.draw", fmean)
     ):
         if key in columns:
             values = [row[columns.index(key)] for row in samples if row[columns.index(key)] is not None]
             if values:
                 figures[name] = reduce(values)
     return figures
-
-
-def mean(values: list[float]) -> float:
-    return sum(values) / len(values)
 
 
 def report(profile: Profile) -> dict:
