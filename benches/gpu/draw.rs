@@ -46,6 +46,34 @@ pub fn run(stream: &CudaStream) {
     }
 }
 
+/// A frame of these pixels, and bytes of a row and rows of each of its planes.
+pub(super) fn picture(pixels: PixelFormat) -> (FrameFormat, Vec<(usize, usize)>) {
+    let [width, height] = SIZE;
+    let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
+    let plane = |i| (pixels.row_bytes(i, width), pixels.rows(i, height));
+    (format, (0..pixels.planes()).map(plane).collect())
+}
+
+/// The median time in us of the CPU twin's `work` on a grey frame, which is done a hundred times, and the frame's planes then.
+pub(super) fn twin(
+    format: &FrameFormat,
+    sizes: &[(usize, usize)],
+    work: impl Fn(&mut FrameMut<'_>),
+) -> (f64, Vec<Vec<u8>>) {
+    let mut planes: Vec<Vec<u8>> = sizes.iter().map(|(row, rows)| vec![90; row * rows]).collect();
+    let borrowed = planes.iter_mut().zip(sizes).map(|(plane, (stride, _))| (&mut plane[..], *stride));
+    let mut frame = FrameMut::new(format, borrowed.collect()).unwrap();
+    let mut times: Vec<f64> = (0..100)
+        .map(|_| {
+            let start = Instant::now();
+            work(&mut frame);
+            start.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[50], planes)
+}
+
 /// The planes of all frames.
 pub(super) fn memories(stream: &CudaStream, sizes: &[(usize, usize)]) -> Vec<Vec<Memory>> {
     let planes = |_| sizes.iter().map(|(row, rows)| stream.allocate(row * rows).unwrap()).collect();
@@ -76,26 +104,13 @@ pub(super) fn frames<'a>(
 }
 
 fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, primitives: &[Primitive<'_>]) {
-    let [width, height] = SIZE;
-    let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
-    let sizes: Vec<_> =
-        (0..pixels.planes()).map(|i| (pixels.row_bytes(i, width), pixels.rows(i, height))).collect();
+    let (format, sizes) = picture(pixels);
     let memories = memories(stream, &sizes);
     let frames = frames(stream, &format, &sizes, &memories);
 
     // The CPU twin on the same primitives, for the bytes that are drawn and for its time.
-    let mut planes: Vec<Vec<u8>> = sizes.iter().map(|(row, rows)| vec![90; row * rows]).collect();
-    let borrowed = planes.iter_mut().zip(&sizes).map(|(plane, (stride, _))| (&mut plane[..], *stride));
-    let mut frame = FrameMut::new(&format, borrowed.collect()).unwrap();
-    let mut twin: Vec<f64> = (0..100)
-        .map(|_| {
-            let start = Instant::now();
-            draw(&format, &mut frame, primitives).unwrap();
-            start.elapsed().as_secs_f64() * 1e6
-        })
-        .collect();
+    let (twin_us, planes) = twin(&format, &sizes, |frame| draw(&format, frame, primitives).unwrap());
     let drawn = planes.iter().flatten().filter(|byte| **byte != 90).count();
-    twin.sort_by(f64::total_cmp);
 
     let mut canvas = CudaCanvas::new(stream).unwrap();
     let before = stream.counters().host_to_device.get();
@@ -134,6 +149,6 @@ fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, primitives: &[Primi
     println!(
         "{{\"row\": \"{name}: host\", \"who\": \"cudainfer\", \"enqueue_us\": {:.1}, \"command_bytes\": {commands}, \
          \"cpu_twin_us\": {:.1}}}",
-        host[250], twin[50]
+        host[250], twin_us
     );
 }

@@ -4,19 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::draw::DrawError;
+use crate::draw::tests::DRAWABLE;
 use crate::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use crate::geometry::Rect;
 
-const FORMATS: [PixelFormat; 8] = [
-    PixelFormat::Nv12,
-    PixelFormat::I420,
-    PixelFormat::Rgb,
-    PixelFormat::Bgr,
-    PixelFormat::Rgba,
-    PixelFormat::Bgra,
-    PixelFormat::Rgbx,
-    PixelFormat::Bgrx,
-];
 const MODES: [BlurMode; 3] = [BlurMode::Pixelate, BlurMode::Gaussian, BlurMode::Fill];
 
 /// Its planes, each row followed by 5 bytes that belong to nobody.
@@ -162,7 +153,7 @@ const BOXES: [Rect; 6] = [
 
 #[test]
 fn every_format_and_mode_shows_what_the_definition_says() {
-    for pixels in FORMATS {
+    for pixels in DRAWABLE {
         for size in [[64, 48], [65, 47], [33, 9], [1, 1], [2, 3]] {
             for mode in MODES {
                 for (cells, boxes) in [(8, &BOXES[..]), (3, &BOXES[..2]), (1, &BOXES[3..]), (16, &BOXES[..1])]
@@ -228,7 +219,7 @@ proptest! {
         cells in 1..=MOST_CELLS, format in 0..8_usize, seed in 0..99_usize, mode in 0..2_usize,
     ) {
         let (rect, mode) = (Rect { x, y, w, h }, MODES[mode]);
-        let mut one = Picture::new(FORMATS[format], [57, 41], seed);
+        let mut one = Picture::new(DRAWABLE[format], [57, 41], seed);
         // Every cell turned round: other pixels, the same means.
         let mut other = one.clone();
         let (from, to, cell) = cells_of(&rect, cells);

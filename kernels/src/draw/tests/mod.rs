@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::frame::{Matrix, PixelFormat, Range};
 
-const DRAWABLE: [PixelFormat; 8] = [
+/// The formats that can be drawn on.
+pub(super) const DRAWABLE: [PixelFormat; 8] = [
     PixelFormat::Nv12,
     PixelFormat::I420,
     PixelFormat::Rgb,
