@@ -34,7 +34,7 @@ fn a_frame_that_a_leaky_trtinfer_drops_counts_there_and_in_its_stream() {
     // The frames wait for a batch that gets full at the end only.
     let line = Line::new(&format!(
         "appsrc name=camera format=time caps={caps} ! fusedpreproc device=cpu ! trtinfer name=infer model={} device=cpu \
-         batch-size=8 batch-timeout=3600000 max-in-flight=2 leaky=upstream ! gpunms ! fakesink async=false",
+         batch-size=8 batch-timeout=3600000000000 max-in-flight=2 leaky=upstream ! gpunms ! fakesink async=false",
         model("detector-batch")
     ));
     line.pipeline.set_property("name", "leaky");

@@ -160,7 +160,7 @@ fn a_sampled_frame_is_a_trace_from_its_first_element_to_the_sink() {
     let collector = Collector::start(Answers::Well);
     let line = format!(
         "videotestsrc name=camera num-buffers=8 pattern=red ! video/x-raw,framerate=10/1 ! fusedpreproc name=pre device=cpu \
-         ! trtinfer name=infer model={} device=cpu batch-size=4 batch-timeout=3600000 max-in-flight=8 ! gpunms name=nms \
+         ! trtinfer name=infer model={} device=cpu batch-size=4 batch-timeout=3600000000000 max-in-flight=8 ! gpunms name=nms \
          ! queue name=queue ! tracker name=track ! fakesink name=sink async=false",
         model("detector-batch")
     );
