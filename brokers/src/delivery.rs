@@ -66,7 +66,8 @@ pub enum Report {
 
 /// Brings messages to a broker in a thread of its own, in order, each at least once.
 ///
-/// Dropping it lets the broker take what is in the spool for some seconds, if it does, and gives the spool back.
+/// Dropping it lets the broker take what is in the spool for some seconds, unless it could not be reached when it was last
+/// tried, and gives the spool back.
 #[derive(Debug)]
 pub struct Delivery {
     shared: Arc<Shared>,
@@ -87,8 +88,8 @@ struct State {
     done: usize,
     /// What comes is not waited for any more.
     ending: bool,
-    /// Whether there is a connection, as far as is known.
-    connected: bool,
+    /// Whether the broker could not be reached when it was last tried.
+    lost: bool,
     /// Why nothing will ever be delivered.
     denied: Option<String>,
 }
@@ -117,7 +118,7 @@ impl Delivery {
                 backlog.damaged()
             )));
         }
-        let state = State { backlog: Some(backlog), done: 0, ending: false, connected: false, denied: None };
+        let state = State { backlog: Some(backlog), done: 0, ending: false, lost: false, denied: None };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -196,7 +197,7 @@ impl Drop for Delivery {
                 (before, until) = (waiting, until.max(Instant::now() + SETTLE / 5).min(until + SETTLE / 5));
             }
             let left = until.saturating_duration_since(Instant::now());
-            if waiting == 0 || !state.connected || left.is_zero() {
+            if waiting == 0 || state.lost || state.denied.is_some() || left.is_zero() {
                 break;
             }
             state = self.shared.wait(state, left);
@@ -373,7 +374,7 @@ impl Worker {
     }
 
     fn connected(&mut self) {
-        self.shared.lock().connected = true;
+        self.shared.lock().lost = false;
         self.shared.changed.notify_all();
         if self.outage.is_some() {
             self.shared.counts.reconnects.add(1);
@@ -381,7 +382,7 @@ impl Worker {
     }
 
     fn failed(&mut self, failure: Failure) {
-        self.shared.lock().connected = false;
+        self.shared.lock().lost = true;
         let (denied, reason) = match failure {
             Failure::Denied(reason) => (true, reason),
             Failure::Lost(reason) | Failure::Unsendable(reason) => (false, reason),

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 
-use cudainfer_tests::{Line, scratch};
+use cudainfer_tests::{Line, scratch, until};
 use gst::prelude::*;
 
 /// The numbers of the frames in the lines that come over a socket until its writer closes it.
@@ -54,6 +54,9 @@ fn what_a_pipeline_leaves_in_the_spool_the_next_one_sends_first() {
     let reading = std::thread::spawn(move || frames(&listener));
     let second = Line::start(&line(20));
     second.wait().succeeds();
+    until("the socket has them all", || {
+        second.element("publish").property::<gst::Structure>("stats").get("waiting") == Ok(0_u64)
+    });
     second.stop();
     assert_eq!(reading.join().unwrap(), (0..50).chain(0..20).collect::<Vec<_>>());
 }
