@@ -1,5 +1,4 @@
-"""Makes the clip in H.264 that GPUs decode: vtest.avi at 1920x1080, twice in a row, 1590 frames in MP4. Used by
-scripts/gpu-bundle and scripts/profile --scenarios."""
+"""Makes clips in H.264, which GPUs decode, of vtest.avi. Used by scripts/gpu-bundle and scripts/profile."""
 
 from __future__ import annotations
 
@@ -7,24 +6,34 @@ import subprocess
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "video"
+# At 1920x1080, twice in a row: 1590 frames in MP4.
 CLIP = CACHE / "vtest-1080p.mp4"
+# As it is, 768x576, 795 frames in a byte stream, which can be read again from its beginning without end.
+LOOP = CACHE / "vtest.h264"
+
+ENCODE = "x264enc pass=quant quantizer=24 speed-preset=veryfast ! video/x-h264,profile=high ! h264parse !"
+WAYS = {
+    CLIP: (
+        2,
+        f"videoscale ! video/x-raw,format=I420,width=1920,height=1080,pixel-aspect-ratio=1/1 ! {ENCODE} mp4mux",
+    ),
+    LOOP: (1, f"video/x-raw,format=I420 ! {ENCODE} video/x-h264,stream-format=byte-stream,alignment=au"),
+}
 
 
-def make() -> Path:
+def make(clip: Path = CLIP) -> Path:
     """The clip's path; it is made where it is missing."""
-    if CLIP.is_file():
-        return CLIP
-    part, source = CLIP.with_suffix(".part"), CACHE / "vtest.avi"
-    line = (
-        "concat name=twice ! videoconvert ! videoscale ! video/x-raw,format=I420,width=1920,height=1080,pixel-aspect-ratio=1/1 "
-        "! x264enc pass=quant quantizer=24 speed-preset=veryfast ! video/x-h264,profile=high ! h264parse "
-        "! mp4mux ! filesink"
-    )
-    words = [*line.split(), f"location={part}", *2 * ["filesrc", f"location={source}", "!", "decodebin", "!", "twice."]]
+    if clip.is_file():
+        return clip
+    times, way = WAYS[clip]
+    part, source = clip.with_suffix(".part"), CACHE / "vtest.avi"
+    words = ["concat", "name=joined", "!", "videoconvert", "!", *way.split(), "!", "filesink", f"location={part}"]
+    words += times * ["filesrc", f"location={source}", "!", "decodebin", "!", "joined."]
     subprocess.run(["gst-launch-1.0", "-q", *words], check=True)
-    part.rename(CLIP)
-    return CLIP
+    part.rename(clip)
+    return clip
 
 
 if __name__ == "__main__":
-    make()
+    for each in WAYS:
+        make(each)

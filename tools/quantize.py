@@ -174,24 +174,25 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("video", type=Path)
     parser.add_argument("--frames", type=int, default=64, metavar="N", help="to calibrate with (default: 64)")
-    parser.add_argument("--compare", type=int, default=1000, metavar="N", help="to compare on (default: 1000)")
+    parser.add_argument("--compare", type=int, default=1000, metavar="N", help="to compare on (default: 1000); 0 for what detects nothing")
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: MODEL-int8.onnx")
     given = parser.parse_args()
     output = given.output or given.model.with_name(f"{given.model.stem}-int8.onnx")
     for file in (given.model, given.video):
         if not file.is_file():
             raise pipeline.PipelineError(f"there is no file '{file}'")
-    if min(given.frames, given.compare) < 1:
-        raise pipeline.PipelineError("--frames and --compare want a number from 1 on")
+    if given.frames < 1 or given.compare < 0:
+        raise pipeline.PipelineError("--frames wants a number from 1 on, --compare one from 0 on")
     if output.resolve() == given.model.resolve():
         raise pipeline.PipelineError(f"--output is the model itself, '{output}': name another file")
     check(given.model)
     results = pipeline.ROOT / "out" / "quantize"
     results.mkdir(parents=True, exist_ok=True)
 
-    print("float32: detecting", flush=True)
-    truth = detect(given.model, given.video, given.compare, results / "float32.jsonl")
-    if not any(truth):
+    if given.compare:
+        print("float32: detecting", flush=True)
+    truth = detect(given.model, given.video, given.compare, results / "float32.jsonl") if given.compare else []
+    if given.compare and not any(truth):
         raise pipeline.PipelineError(
             f"the float32 model finds nothing in '{given.video}': give a video with its objects"
         )
@@ -200,6 +201,9 @@ def main() -> None:
         feeds = tensors(given.model, given.video, given.frames, folder)
         print(f"int8: calibrating with {len(feeds)} frames", flush=True)
         quantize(given.model, feeds, output, folder)
+        if not given.compare:
+            print(f"{output}: not compared with float32", flush=True)
+            return
         print("int8: detecting", flush=True)
         found = detect(output, given.video, given.compare, results / "int8.jsonl")
         models = [given.model, output]

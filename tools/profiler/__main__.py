@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pipeline
-from profiler import compare, launch, scenarios, summary
+from profiler import compare, launch, networks, scenarios, summary
 from profiler.trace import TraceError
 
 
@@ -51,6 +51,7 @@ def main() -> int:
     parser.add_argument("--read", type=Path, metavar="FOLDER")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     parser.add_argument("--scenarios", type=Path, metavar="FOLDER")
+    parser.add_argument("--networks", type=Path, metavar="FOLDER")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("words", nargs=argparse.REMAINDER)
     options = parser.parse_args()
@@ -73,6 +74,10 @@ def main() -> int:
         if unknown := next((name for name in only if name not in scenarios.names()), None):
             raise pipeline.PipelineError(f"there is no scenario '{unknown}'; there are: {', '.join(scenarios.names())}")
         scenarios.run(made(options.scenarios), values, options.rounds, options.seconds, only)
+        return 0
+    if options.networks:
+        chosen = {behind: Path(model) for behind, model in pipeline.values(options.words).items()}
+        networks.run(made(options.networks), chosen, options.seconds)
         return 0
     if options.read:
         print(summary.text(written(options.read)), options.read / "report.html", sep="\n")

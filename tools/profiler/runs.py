@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import io
+import json
 import sys
 from html import escape
 from pathlib import Path
@@ -111,6 +112,9 @@ def main() -> int:
     rows = [row(name, profile) for name, profile in zip(named(profiles), profiles)]
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(html(options.title, profiles, rows))
+    machines = list(dict.fromkeys(page.machine(profile) for profile in profiles))
+    told = {"title": options.title, "machines": machines, "head": HEAD, "rows": rows}
+    options.output.with_suffix(".json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
     print(markdown(rows), "", options.output, sep="\n")
     return 0
 
