@@ -1,4 +1,4 @@
-//! A system that gives no more threads: what cannot go on says so, and stops. The threads are used up in children of the test.
+//! A system that gives no more threads: what cannot go on says so, and stops. They are refused in children of the test.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,26 +8,41 @@ use gst::prelude::*;
 
 const CHILD: &str = "CUDAINFER_TEST_THREADS";
 
-/// Uses up the address space, so that nobody gets another thread, until the process ends.
-fn use_up_threads() {
-    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: libc::rlim_t = status.split(' ').next().unwrap().parse().unwrap();
-    let bytes = pages * 4096 + (256 << 20);
-    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-    // SAFETY: the limit outlives the call.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
-    // For whatever is small, afterwards.
-    let reserve = vec![1u8; 1 << 20];
-    let park = || {
-        loop {
-            std::thread::park();
-        }
+/// From here on nobody in this process gets another thread: the system refuses the call as it does at its limit.
+fn refuse_threads() {
+    let load_call = statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0);
+    // The filter sees the call's number first. Whoever is refused `clone3` as unknown takes `clone`.
+    let if_call_is = |call: libc::c_long, skip: u8| {
+        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, skip, u32::try_from(call).unwrap())
     };
-    // Down to the smallest stack, as stacks of threads that have ended are used again.
-    for stack in [2 << 20, 1 << 20] {
-        while std::thread::Builder::new().stack_size(stack).spawn(park).is_ok() {}
+    let answer = |action: u32| statement(libc::BPF_RET | libc::BPF_K, 0, 0, action);
+    let refuse = |errno: i32| answer(libc::SECCOMP_RET_ERRNO | u32::try_from(errno).unwrap());
+    let mut program = [
+        load_call,
+        if_call_is(libc::SYS_clone3, 1),
+        refuse(libc::ENOSYS),
+        if_call_is(libc::SYS_clone, 1),
+        refuse(libc::EAGAIN),
+        answer(libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len().try_into().unwrap(), filter: program.as_mut_ptr() };
+    // SAFETY: the calls take these arguments, and the filter outlives them.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        let set = libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_TSYNC,
+            &raw const filter,
+        );
+        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
     }
-    drop(std::hint::black_box(reserve));
+    assert!(std::thread::Builder::new().spawn(|| ()).is_err());
+}
+
+/// An instruction of a filter: skips so many if its comparison holds, or not.
+fn statement(code: u32, if_true: u8, if_false: u8, operand: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code.try_into().unwrap(), jt: if_true, jf: if_false, k: operand }
 }
 
 fn print(line: &Line) {
@@ -52,18 +67,17 @@ fn child() {
     ));
     if when == "starting" {
         line.reach(gst::State::Ready);
-        use_up_threads();
+        refuse_threads();
         assert!(line.pipeline.set_state(gst::State::Paused).is_err());
     } else {
         line.reach(gst::State::Playing);
-        use_up_threads();
+        refuse_threads();
         line.element("infer").set_property("model", model("detector-retrained"));
         assert_eq!(line.element("infer").property::<String>("model"), model("detector"));
     }
     print(&line);
     line.pipeline.set_state(gst::State::Null).unwrap();
     println!("STOPPED");
-    // The parked threads are not waited for.
     std::process::exit(0);
 }
 
