@@ -354,6 +354,26 @@ def crossover(rows: list[dict]) -> list[str]:
     return table(["operation", "GPU, µs", "CPU, µs", "ratio"], lines)
 
 
+def networks(results: Path) -> list[str]:
+    """What scripts/report made of the profiles of each network."""
+    lines = []
+    for file in sorted(results.glob("networks-*.json")):
+        told = json.loads(file.read_text())
+        lines += [
+            "### Networks: one frame a run, eight, and INT8",
+            "",
+            "Whole pipelines with NVDEC, vtest.avi as it is (768x576) and what reads the outputs, profiled for some seconds;",
+            "latency is a frame's from the source to the sink, with what waits in queues, because nothing holds the source back.",
+            f"{'; '.join(told['machines'])}.",
+            "",
+            *table(told["head"], told["rows"]),
+            "",
+            source(file, script="scripts/profile --networks FOLDER gpunms=yolov8n.onnx ... && scripts/report FOLDER/*"),
+            "",
+        ]
+    return lines
+
+
 def gpu(results: Path) -> list[str]:
     file = newest(results, "gpu-20??-??-??.json")
     told = json.loads(file.read_text())
@@ -391,6 +411,7 @@ def gpu(results: Path) -> list[str]:
         "live sources at 80 % of the highest frame rate.",
         *gpu_bench.streams(rows),
         "",
+        *networks(results),
         *again(results, rows),
         "",
         *tests(results),

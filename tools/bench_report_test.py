@@ -76,6 +76,15 @@ class Report(unittest.TestCase):
             self.assertIn("| frames per second lost, detect and track | 20.00% |", lines)
             self.assertIn("| CPU time of each call of an element | 312 ns |", lines)
 
+    def test_networks_have_a_table_once_they_were_profiled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(bench_report.networks(Path(folder)), [])
+            told = {"title": "Runs", "machines": ["a GPU"], "head": ["run", "frames a second"], "rows": [["net-single", "9.0"]]}
+            (Path(folder) / "networks-gpu.json").write_text(json.dumps(told))
+            lines = bench_report.networks(Path(folder))
+        self.assertIn("a GPU.", lines)
+        self.assertIn("| net-single | 9.0 |", lines)
+
     def test_a_figure_that_was_only_cited_is_left_out(self):
         self.assertFalse(bench_report.measured_here({"row": "poses", "who": "somebody's", "fps": 23.3}))
         self.assertTrue(bench_report.measured_here({"row": "poses", "who": "cudainfer", "fps": 23.3, "p95_ms": 50.0}))
