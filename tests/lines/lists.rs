@@ -126,6 +126,10 @@ fn boxes_are_clipped_before_they_are_compared_if_the_sidecar_says_so_and_the_pro
         assert!(found.iter().all(|d| d.rect == inside), "{property}: {found:?}");
         assert_eq!(found.iter().map(|d| d.confidence).collect::<Vec<_>>(), confidences, "{property}");
     }
+    // Rows may be candidates, if that is said.
+    let suppressed = "gpunms clip-before-nms=true nms=class-agnostic iou=0";
+    let frames = buffers(&line("black", "lists-yolov7").replace("gpunms", suppressed));
+    assert_eq!(frames.iter().map(|frame| objects(frame).len()).collect::<Vec<_>>(), [2, 2]);
     let refused = run(&line("black", "lists-yolov7").replace("gpunms", "gpunms clip-before-nms=true"));
     refused.fails_with(&[
         "'clip-before-nms' does not apply to decoder end-to-end, whose boxes are suppressed already: drop it",

@@ -20,12 +20,14 @@ from zoo.case import Case, enliven, planes, resized, spread
 CLASSES = 23
 CONFIDENCE = 0.35
 
-# Of YOLOv3, v4 and v7: box, objectness and classes of three anchors a cell. Of PicoDet: classes, and 8 bins for each side.
+# Of YOLOv3, v4 and v7: box, objectness and classes of three anchors a cell. Of PicoDet: classes, and 8 bins for each side. Of
+# EfficientDet: classes of nine anchors a cell.
 RAW = 3 * (5 + CLASSES)
 ANCHORS = [range(first, first + 5 + CLASSES) for first in range(0, RAW, 5 + CLASSES)]
 ROWS = {
     CLASSES: slice(None),
     CLASSES + 32: list(range(CLASSES)),
+    9 * CLASSES: slice(None),
     RAW: [row for anchor in ANCHORS for row in anchor[5:]],
 }
 # How a family's pixels are normalised.
@@ -33,6 +35,8 @@ PLANES = {
     "LibreYOLOX": {"scale": 1.0},
     "LibreRTMDet": {"scale": 1.0, "mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)},
     "LibrePICODET": {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
+    "LibreEfficientDet": {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
+    "LibreCenterNet": {"mean": (0.470, 0.447, 0.408), "std": (0.278, 0.274, 0.289)},
     "LibrePPYOLOE": {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
 }
 
@@ -57,7 +61,7 @@ def boxes(folder: Path, frames: np.ndarray, kind: str, size: str, elements: str,
         if isinstance(layer, torch.nn.Conv2d) and not layer.weight.any():
             torch.nn.init.normal_(layer.weight, std=0.05)
         # Boxes should not be as large as the frame, nor logits of distances so far apart that rounding decides.
-        if re.search(r"reg_preds\.|head\.cv2\.\d\.2$|pred_reg|reg_pred$|gfl_reg", name) and outputs(layer):
+        if re.search(r"reg_preds\.|head\.cv2\.\d\.2$|pred_reg|reg_pred$|gfl_reg|box_net\.predict\.conv_pw", name) and outputs(layer):
             layer.weight.data.mul_(0.2)
         elif outputs(layer) == RAW:
             layer.weight.data[[row for anchor in ANCHORS for row in anchor[:4]]] *= 0.2
@@ -72,6 +76,8 @@ def boxes(folder: Path, frames: np.ndarray, kind: str, size: str, elements: str,
     spread([layer for name, layer in layers.items() if "obj_preds." in name], lambda: net(some), 1.0, 4.0, 0.5)
     # Distances from a cell, not all of which would be positive.
     spread([layer for name, layer in layers.items() if "rtm_reg." in name], lambda: net(some), 1.0, 4.0, 0.5)
+    # Sizes in cells.
+    spread([layer for name, layer in layers.items() if name == "wh.2"], lambda: net(some), 2.0, 12.0, 0.5)
     shutil.move(model.export(format="onnx", imgsz=side, simplify=False, output_path=str(folder / "exported.onnx")), folder / "model.onnx")
     backend = OnnxBackend(str(folder / "model.onnx"), nb_classes=CLASSES, device="cpu")
     expected = []
@@ -99,6 +105,8 @@ CASES = {
     "libreyolo-yolov7": partial(boxes, kind="LibreYOLO7", size="b", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-pp-yoloe": partial(boxes, kind="LibrePPYOLOE", size="s", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-yolo-nas": partial(boxes, kind="LibreYOLONAS", size="s", elements="gpunms iou=0.45", share=3e-4),
+    "libreyolo-efficientdet": partial(boxes, kind="LibreEfficientDet", size="d0", elements="gpunms iou=0.45", share=3e-4, side=512),
+    "libreyolo-centernet": partial(boxes, kind="LibreCenterNet", size="resdcn18", elements="gpunms", share=1e-3, side=512),
     "libreyolo-rtdetr": queries("LibreRTDETR", "r18"),
     "libreyolo-dfine": queries("LibreDFINE", "n"),
     "libreyolo-deim": queries("LibreDEIM", "n"),

@@ -55,9 +55,10 @@ impl Decoder {
         self.plan.is_rotated()
     }
 
-    /// Whether the model has suppressed overlaps itself.
-    pub(super) fn is_suppressed(&self) -> bool {
-        self.plan.is_suppressed()
+    /// What suppresses overlapping boxes if that is not set ([`Params::nms`]): nothing if only peaks are candidates, or the model
+    /// has suppressed them itself or was trained to find nothing twice.
+    pub fn usual_nms(&self) -> Nms {
+        if self.plan.is_suppressed() { Nms::None } else { self.kind.usual_nms() }
     }
 
     /// Whether each box has one label, and not a score for each class.
@@ -94,7 +95,7 @@ impl Decoder {
             Nms::SoftGaussian { .. } => Some("soft-gaussian"),
             Nms::ClassWise | Nms::Agnostic | Nms::None => None,
         };
-        if let Some(nms) = soft.filter(|_| self.is_rotated() && !self.is_suppressed()) {
+        if let Some(nms) = soft.filter(|_| self.is_rotated() && self.kind != DecoderKind::Db) {
             let wanted = "class-wise, class-agnostic or none for decoder yolo-obb, whose boxes are rotated";
             return Err(out_of_range("nms", nms, wanted));
         }
@@ -104,7 +105,8 @@ impl Decoder {
                 format!("does not apply to decoder {kind}, whose boxes have one class each: drop it");
             return Err(DetectError::Hint { hint: "multi-label", wanted });
         }
-        if params.clip_before_nms && (self.is_suppressed() || self.is_rotated()) {
+        let suppressed = self.plan.is_suppressed() && params.nms == Nms::None;
+        if params.clip_before_nms && (suppressed || self.is_rotated()) {
             let boxes = if self.is_rotated() { "are rotated" } else { "are suppressed already" };
             let wanted = format!("does not apply to decoder {}, whose boxes {boxes}: drop it", self.kind);
             return Err(DetectError::Hint { hint: "clip-before-nms", wanted });

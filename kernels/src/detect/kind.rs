@@ -17,8 +17,8 @@ pub enum DecoderKind {
     /// `[1, N, 5 + C]` as yolov5, but in grid cells: needs strides and exp. (An export with the decoding in it is
     /// yolov5's layout: only the name tells them apart.)
     Yolox,
-    /// `[1, M, 6]`: x1, y1, x2, y2 in tensor pixels, confidence, class; already suppressed (v10, v26), so no NMS.
-    /// Or in another order, [`super::RowFormat`].
+    /// `[1, M, 6]`: x1, y1, x2, y2 in tensor pixels, confidence, class; already suppressed (v10, v26), so no NMS if
+    /// it is not asked for. Or in another order, [`super::RowFormat`].
     EndToEnd,
     /// Boxes, scores and labels in outputs of their own, `[1, N, 4]`, `[1, N]` and `[1, N]`, or boxes with scores
     /// `[1, N, 5]` and labels; final, so no NMS if it is not asked for. N may change from frame to frame, and there may be
@@ -129,9 +129,9 @@ impl DecoderKind {
         }
     }
 
-    /// What suppresses overlapping boxes if it is not set: nothing if only peaks are candidates, the boxes are final,
-    /// or the model was trained to find nothing twice.
-    pub fn usual_nms(self) -> Nms {
+    /// What suppresses overlapping boxes if it is not set and the model has not suppressed them itself: nothing if only peaks are
+    /// candidates, or the model was trained to find nothing twice.
+    pub(super) fn usual_nms(self) -> Nms {
         let is_unique = self.has_centers() || matches!(self, Self::Detections | Self::Queries | Self::Db);
         if is_unique { Nms::None } else { Nms::ClassWise }
     }

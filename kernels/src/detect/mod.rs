@@ -132,7 +132,7 @@ impl Detector {
         let mut outcome = collector.outcome();
 
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
-        if self.decoder.is_suppressed() {
+        if lines.is_some() {
             self.candidates.sort_unstable_by(Candidate::by_rank);
         } else if let Some(extra) = extra.filter(|_| self.decoder.is_rotated()) {
             let box_of = |anchor| extra.rotated(outputs, anchor);

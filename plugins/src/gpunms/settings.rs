@@ -239,7 +239,7 @@ impl Settings {
             iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
             class_iou: thresholds("class-iou", &self.class_iou, info)?,
             nms: match nms {
-                NmsMode::Auto => decoder.kind().usual_nms(),
+                NmsMode::Auto => decoder.usual_nms(),
                 NmsMode::ClassWise => Nms::ClassWise,
                 NmsMode::Agnostic => Nms::Agnostic,
                 NmsMode::SoftLinear => Nms::SoftLinear,

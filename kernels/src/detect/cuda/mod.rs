@@ -14,7 +14,7 @@ use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Memory};
 use crate::geometry::{Rect, Row};
 
 use super::candidates::Gate;
-use super::{Attached, Decoder, DetectError, Detection, Nms, Outcome, Params};
+use super::{Attached, Decoder, DetectError, Detection, Outcome, Params};
 
 use buffers::{Buffers, Capacity, extra_at};
 use layout::size;
@@ -83,7 +83,6 @@ impl CudaDetector {
         let context = stream.context();
         let gate = Gate::new(&params);
         let (exceptions, other, lowest) = gate.parts();
-        let nms = if decoder.is_suppressed() { Nms::None } else { params.nms };
         let rotated = decoder.is_rotated();
         let anchored = decoder.anchor_sizes().is_some();
         let name = match (decoder.by_columns(), rotated) {
@@ -106,7 +105,7 @@ impl CudaDetector {
                 .map(|boxes| table::upload(stream, bytemuck::cast_slice(boxes)))
                 .transpose()?,
             lowest,
-            suppressor: Suppressor::new(nms, rotated, &params, &gate, stream)?,
+            suppressor: Suppressor::new(rotated, &params, &gate, stream)?,
             buffers: None,
             ready: false,
             done: Event::new(context)?,

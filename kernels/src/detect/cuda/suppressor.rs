@@ -51,14 +51,14 @@ enum Steps {
 }
 
 impl Suppressor {
-    /// Suppression as `nms` says, which is that of `params` or none; of rotated boxes or upright ones.
+    /// Suppression of rotated boxes or upright ones.
     pub fn new(
-        nms: Nms,
         rotated: bool,
         params: &Params,
         gate: &Gate,
         stream: &CudaStream,
     ) -> Result<Self, DetectError> {
+        let nms = params.nms;
         let load = |name| Kernel::load(stream.context(), "nms", name);
         let soften = || Kernel::load(stream.context(), "soft_nms", "soften");
         let steps = match nms {

@@ -207,11 +207,14 @@ fn end_to_end_keeps_overlapping_boxes_and_skips_padding() {
     }
     let tensor = Tensor::new("output0", &[1, 300, 6], &values);
     compare(std::slice::from_ref(&tensor), [640, 640], &Hints::default(), DecoderKind::EndToEnd, &expected);
-    // Suppression is asked for here, and must not happen.
+    // Nothing is suppressed unless that is asked for.
     let decoder = choose(&[tensor.desc()], [640, 640], None, &Hints::default()).unwrap();
-    let mut detector = Detector::new(decoder, Params::default()).unwrap();
-    let (found, _) = run(&mut detector, &[tensor], &MAP, FRAME);
-    assert_eq!(found.len(), expected.iter().filter(|e| e.0 > 0.25).count());
+    for (nms, all) in [(decoder.usual_nms(), true), (Nms::ClassWise, false)] {
+        let params = Params { nms, ..Params::default() };
+        let mut detector = Detector::new(decoder.clone(), params).unwrap();
+        let (found, _) = run(&mut detector, std::slice::from_ref(&tensor), &MAP, FRAME);
+        assert_eq!(found.len() == expected.iter().filter(|e| e.0 > 0.25).count(), all, "{nms:?}");
+    }
 }
 
 #[test]

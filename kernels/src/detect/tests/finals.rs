@@ -205,14 +205,21 @@ fn there_may_be_no_box_at_all_and_another_number_in_each_frame() {
 
 #[test]
 fn final_boxes_are_suppressed_only_if_that_is_asked_for() {
-    assert_eq!(DecoderKind::Detections.usual_nms(), Nms::None);
     let tensors = [
         Tensor::new("boxes", &[2, 4], &LEFT.repeat(2)),
         integers("labels", TensorType::Int64, &[2], &[1, 1]),
         Tensor::new("scores", &[2], &[0.5, 0.75]),
     ];
-    for (nms, left) in [(Nms::None, 2), (Nms::ClassWise, 1)] {
-        assert_eq!(found(&tensors, None, &Hints::default(), nms).0.len(), left);
+    // Candidates in the order of end-to-end, as libreyolo's EfficientDet writes them: the third is of another class.
+    let row = |confidence, class| [&LEFT[..], &[confidence, class]].concat();
+    let rows = [Tensor::new("o", &[1, 3, 6], &[row(0.75, 1.0), row(0.5, 1.0), row(0.25, 0.0)].concat())];
+    let cases = [(&tensors[..], None, [2, 1, 1]), (&rows, Some(DecoderKind::EndToEnd), [3, 2, 1])];
+    for (tensors, kind, left) in cases {
+        let decoder = choose(&descs(tensors), INPUT, kind, &Hints::default()).unwrap();
+        assert_eq!(decoder.usual_nms(), Nms::None);
+        for (nms, left) in [Nms::None, Nms::ClassWise, Nms::Agnostic].into_iter().zip(left) {
+            assert_eq!(found(tensors, kind, &Hints::default(), nms).0.len(), left, "{kind:?} {nms:?}");
+        }
     }
 }
 
@@ -289,6 +296,24 @@ fn boxes_may_have_keypoints_beside_them_and_then_no_labels() {
         Tensor::new("transpose_2:0", &[1, 1], &[0.75]),
     ];
     assert_eq!(found(&tensors, None, &Hints::default(), Nms::None).0, expected()[..1]);
+}
+
+#[test]
+fn boxes_with_keypoints_may_have_masks_as_well() {
+    let tensors = [
+        boxes(&[3, 4]),
+        integers("labels", TensorType::Int64, &[3], &[0, 2, 1]),
+        Tensor::new("scores", &[3], &SCORES),
+        Tensor::new("keypoints", &[3, 2, 3], &POINTS.concat()),
+        Tensor::new("masks", &[3, 1, 28, 28], &[0.5; 3 * 784]),
+    ];
+    let points = vec![[13.0, 7.0, 0.875], [0.0; 3], [65.0, 9.0, 0.5], [121.0, 39.0, 0.25]];
+    assert_eq!(keypoints(&tensors, &Hints::default()), (vec![2, 0], points));
+    let decoder = choose(&descs(&tensors), INPUT, None, &Hints::default()).unwrap();
+    assert_eq!(decoder.masks(), Some(Masks::Maps { output: 4, extent: Extent::Box }));
+    let mut detector = Detector::new(decoder, open_params(0.25)).unwrap();
+    run(&mut detector, &tensors, &Affine::IDENTITY, INPUT);
+    assert_eq!(detector.attached().rows, [1, 0]);
 }
 
 #[test]

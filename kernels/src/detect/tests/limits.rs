@@ -11,6 +11,7 @@ fn rows(rows: &[[f32; 6]]) -> Tensor {
 }
 
 fn end_to_end(tensor: Tensor, params: Params, map: &Affine, frame: [usize; 2]) -> (Vec<Detection>, Outcome) {
+    let params = Params { nms: Nms::None, ..params };
     let decoder = choose(&[tensor.desc()], INPUT, Some(DecoderKind::EndToEnd), &Hints::default()).unwrap();
     run(&mut Detector::new(decoder, params).unwrap(), &[tensor], map, frame)
 }

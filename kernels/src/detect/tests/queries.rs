@@ -34,7 +34,7 @@ fn found(tensors: &[Tensor], requested: Option<DecoderKind>, hints: &Hints) -> V
     let decoder = choose(&descs(tensors), INPUT, requested, hints).unwrap();
     assert_eq!(decoder.kind(), DecoderKind::Queries);
     let params = Params {
-        nms: decoder.kind().usual_nms(),
+        nms: decoder.usual_nms(),
         multi_label: decoder.usual_multi_label(),
         top_k_after: decoder.usual_top_k_after(),
         ..Params::default()

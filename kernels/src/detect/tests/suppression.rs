@@ -228,7 +228,7 @@ fn what_suppresses_nothing_in_upright_boxes_refuses_to_clip_them_before() {
         ("map:float32:1x1x640x640", DecoderKind::Db),
     ] {
         let decoder = choose(&[text.parse().unwrap()], [640, 640], Some(kind), &Hints::default()).unwrap();
-        let clipped = Params { clip_before_nms: true, ..Params::default() };
+        let clipped = Params { clip_before_nms: true, nms: Nms::None, ..Params::default() };
         let error = Detector::new(decoder, clipped).unwrap_err().to_string();
         assert!(error.contains("'clip-before-nms' does not apply to decoder"), "{error}");
     }

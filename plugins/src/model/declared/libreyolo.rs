@@ -14,6 +14,10 @@ use cudainfer_kernels::detect::{Activation, Background, BoxFormat};
 const RTMDET_MEAN: [f32; 3] = [103.53, 116.28, 123.675];
 const RTMDET_STD: [f32; 3] = [57.375, 57.12, 58.395];
 
+/// CenterNet's own, in 0..1, blue first.
+const CENTERNET_MEAN: [f32; 3] = [0.408, 0.447, 0.470];
+const CENTERNET_STD: [f32; 3] = [0.289, 0.274, 0.278];
+
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let family = metadata.get("model_family")?;
     metadata.get("libreyolo_version")?;
@@ -75,6 +79,23 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             normalize(input, 1.0 / 255.0, None, None);
             corners_of_any_class(output, Decoder::BoxesScores);
             output.multi_label = Some(false);
+        }
+        "efficientdet" => {
+            // It paints the bars with ImageNet's mean, of which this is the average.
+            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(115));
+            input.interpolation = Some(Interpolation::PilBilinear);
+            normalize(input, 1.0 / 255.0, Some(IMAGENET_MEAN.to_vec()), Some(IMAGENET_STD.to_vec()));
+            // The best 5000 pairs of anchor and class, which still overlap.
+            (output.decoder, output.nms) = (Some(Decoder::EndToEnd), Some(NmsMode::ClassWise));
+            output.clip_before_nms = Some(true);
+        }
+        "centernet" => {
+            // It lays the frame half a pixel of the input beside ours, which no key says.
+            (input.channels, input.resize, input.padding) =
+                (Some(ChannelOrder::Bgr), Some(Resize::Letterbox), Some(0));
+            normalize(input, 1.0 / 255.0, Some(CENTERNET_MEAN.to_vec()), Some(CENTERNET_STD.to_vec()));
+            // Its exporter puts the choice of the best 100 peaks into the file.
+            output.decoder = Some(Decoder::EndToEnd);
         }
         "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "deim" | "deimv2" | "rfdetr" | "lwdetr" | "detr"
         | "deformable_detr" | "dinodetr" => {
@@ -217,6 +238,19 @@ mod tests {
         }
         let rtmdet = declared("rtmdet", "detect", "{}").unwrap().words.input;
         assert_eq!((rtmdet.channels, rtmdet.scale), (Some(ChannelOrder::Bgr), Some(1.0)));
+    }
+
+    #[test]
+    fn candidates_in_rows_are_suppressed_where_the_file_has_not_done_it() {
+        let efficient = declared("efficientdet", "detect", "{}").unwrap().words;
+        let output = efficient.output;
+        assert_eq!((output.decoder, output.nms), (Some(Decoder::EndToEnd), Some(NmsMode::ClassWise)));
+        assert_eq!((output.clip_before_nms, output.multi_label), (Some(true), None));
+        assert_eq!(efficient.input.resize, Some(Resize::LetterboxTopLeft));
+        let center = declared("centernet", "detect", "{}").unwrap().words;
+        assert_eq!((center.output.decoder, center.output.nms), (Some(Decoder::EndToEnd), None));
+        assert_eq!((center.input.channels, center.input.padding), (Some(ChannelOrder::Bgr), Some(0)));
+        assert_eq!(center.input.mean, Some(CENTERNET_MEAN.to_vec()));
     }
 
     #[test]
