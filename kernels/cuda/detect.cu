@@ -438,7 +438,11 @@ __device__ Score score_anchor(const Decode& p, const Source& s, const Place& at,
 __device__ void anchored_box(const Layout& l, const Source& s, uint32_t level, const Place& at, float* box) {
     float4 size = l.anchor_sizes[level * l.per_cell + at.shape];
     auto value = [&](uint32_t i) { return load<ANY>(s.boxes, s.box_type, at.first + i * at.step); };
-    float x = probability(SIGMOID, value(0)), y = probability(SIGMOID, value(1)), w = value(2), h = value(3);
+    float x = value(0), y = value(1), w = value(2), h = value(3);
+    if (l.formula != NEW_COORDS) {
+        x = probability(SIGMOID, x);
+        y = probability(SIGMOID, y);
+    }
     if (l.formula == YOLOV5) {
         x = x * 2.0f - 0.5f;
         y = y * 2.0f - 0.5f;
@@ -449,8 +453,14 @@ __device__ void anchored_box(const Layout& l, const Source& s, uint32_t level, c
         float reach = (size.z - 1.0f) * 0.5f;
         x = x * size.z - reach;
         y = y * size.z - reach;
-        w = expf(w);
-        h = expf(h);
+        if (l.formula == NEW_COORDS) {
+            float a = w * 2.0f, b = h * 2.0f;
+            w = a * a;
+            h = b * b;
+        } else {
+            w = expf(w);
+            h = expf(h);
+        }
     }
     x = (static_cast<float>(at.cell % s.columns) + x) * s.stride;
     y = (static_cast<float>(at.cell / s.columns) + y) * s.stride;

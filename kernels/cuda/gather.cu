@@ -12,8 +12,8 @@
 #include "rotated.cuh"
 
 // In place of a point's numbers: a coefficient; the anchor's number alone. And added to them: its unit is the object's box; it is counted from its anchor, and lies in the
-// tensor of the anchor's level.
-constexpr uint32_t COEFFICIENTS = 1, ROW = 4, IN_BOX = 16, AROUND = 64;
+// tensor of the anchor's level; the last point is no point, its x holds the anchor's number.
+constexpr uint32_t COEFFICIENTS = 1, ROW = 4, IN_BOX = 16, AROUND = 64, WITH_ROW = 128;
 // Numbers of a rotated box.
 constexpr uint32_t ROTATED = 5;
 
@@ -51,7 +51,7 @@ __device__ float2 around_anchor(const Layout& l, const Values& v, uint32_t ancho
 // One point in the frame; all zero where it is not finite.
 __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_t index, float* out) {
     uint32_t numbers = v.numbers % IN_BOX;
-    bool around = v.numbers >= AROUND;
+    bool around = v.numbers & AROUND;
     uint64_t at = around ? 0 : anchor * v.step + index * numbers * v.value_step;
     float x = load<ANY>(v.data, v.type, at), y = load<ANY>(v.data, v.type, at + v.value_step);
     float score = numbers == 3 ? probability(v.activation, load<ANY>(v.data, v.type, at + 2 * v.value_step)) : 1.0f;
@@ -60,7 +60,7 @@ __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_
         float2 found = around_anchor(p.layout, v, anchor, index);
         x = found.x;
         y = found.y;
-    } else if (v.numbers >= IN_BOX) {
+    } else if (v.numbers & IN_BOX) {
         float4 box = corners(p.layout, of_row(p.layout.sources[0], blockIdx.z),
                              of_row(p.layout.sources[1], blockIdx.z), anchor, nullptr);
         x = box.x + x * (box.z - box.x);
@@ -86,7 +86,9 @@ extern "C" __global__ void __launch_bounds__(128) gather(const __grid_constant__
     uint32_t all = *moved(p.delivered, block) * v.count;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) {
         uint32_t anchor = ranked[found[i / v.count]].index / p.layout.per_anchor, index = i % v.count;
+        bool is_row = v.numbers & WITH_ROW && index + 1 == v.count;
         if (v.numbers == ROW) report[i] = __uint_as_float(anchor);
+        else if (is_row) report[i * 3] = __uint_as_float(anchor);
         else if (v.numbers == COEFFICIENTS) report[i] = load<ANY>(v.data, v.type, anchor * v.step + index * v.value_step);
         else point(p, v, anchor, index, report + i * 3);
     }

@@ -19,7 +19,7 @@ enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL, PEAKS, ROOT };
 // and the same as [h, w, A * V].
 enum Form : uint32_t { PLANES, BY_ANCHOR, BY_CELL, JOINED };
 // The numbers of Rust's AnchorFormula.
-enum Formula : uint32_t { YOLOV3, YOLOV5 };
+enum Formula : uint32_t { YOLOV3, YOLOV5, NEW_COORDS };
 
 // The anchors of one level, or all.
 struct Source {

@@ -1,4 +1,4 @@
-"""Writes kernels/src/detect/tests/anchors.txt: what YOLOv4's and YOLOv5's formulas make of the raw heads in
+"""Writes kernels/src/detect/tests/anchors.txt: what YOLOv4's, YOLOv5's and Scaled-YOLOv4's formulas make of the raw heads in
 kernels/src/detect/tests/anchors.rs, in float64. A line a box: formula, activation of the scores, confidence, class, left,
 top, right, bottom in tensor pixels."""
 
@@ -30,13 +30,16 @@ def boxes(formula: str, level: int) -> np.ndarray:
     if formula == "yolov3":
         center = sigmoid(head[..., :2]) * SCALES[level] - 0.5 * (SCALES[level] - 1) + cells
         size = np.exp(head[..., 2:4]) * anchors
+    elif formula == "new-coords":
+        center = head[..., :2] * SCALES[level] - 0.5 * (SCALES[level] - 1) + cells
+        size = (head[..., 2:4] * 2) ** 2 * anchors
     else:
         center = sigmoid(head[..., :2]) * 2 - 0.5 + cells
         size = (sigmoid(head[..., 2:4]) * 2) ** 2 * anchors
     return np.concatenate([center * STRIDES[level], size], axis=-1)
 
 
-for formula in ["yolov3", "yolov5"]:
+for formula in ["yolov3", "yolov5", "new-coords"]:
     for activation in ["sigmoid", "none"]:
         found = []
         for level in range(3):
@@ -47,6 +50,9 @@ for formula in ["yolov3", "yolov5"]:
             for anchor in np.argwhere(passed):
                 best = confidence[(*anchor,)]
                 x, y, w, h = boxes(formula, level)[(*anchor,)]
+                # Only new-coords, whose numbers should be above 0, has such.
+                if w == 0 or h == 0:
+                    continue
                 found.append([best.max(), best.argmax(), x - w / 2, y - h / 2, x + w / 2, y + h / 2])
         found.sort(key=lambda row: -row[0])
         for confidence, label, *corners in found:

@@ -1,8 +1,8 @@
 //! The anchors of raw heads: the sizes that their boxes are multiples of (Redmon and Farhadi, "YOLO9000", 2017, section 2).
 
-use super::DetectError;
+use super::{Activation, DetectError};
 
-/// How a raw head's numbers become a box; both put objectness and class scores through the logistic function.
+/// How a raw head's numbers become a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AnchorFormula {
     /// Centre: `cell + s * sigmoid(t) - (s - 1) / 2`, s being [`AnchorSizes::scale_xy`]. Size: `anchor * exp(t)`. YOLOv3 and v4
@@ -11,17 +11,29 @@ pub enum AnchorFormula {
     /// Centre: `cell + 2 * sigmoid(t) - 0.5`. Size: `anchor * (2 * sigmoid(t))^2`. YOLOv5 and v7 (`Detect` in Ultralytics'
     /// `models/yolo.py`).
     Yolov5,
+    /// Centre: `cell + s * v - (s - 1) / 2`. Size: `anchor * (2 * v)^2`, `v` being in 0..1 already, as are objectness and class
+    /// scores. Scaled-YOLOv4 of Darknet (`new_coords` of `yolo_layer.c`, whose layer before has the logistic function).
+    NewCoords,
 }
 
 impl AnchorFormula {
     /// Every formula.
-    pub const ALL: [Self; 2] = [Self::Yolov3, Self::Yolov5];
+    pub const ALL: [Self; 3] = [Self::Yolov3, Self::Yolov5, Self::NewCoords];
 
     /// The name used in sidecars.
     pub fn name(self) -> &'static str {
         match self {
             Self::Yolov3 => "yolov3",
             Self::Yolov5 => "yolov5",
+            Self::NewCoords => "new-coords",
+        }
+    }
+
+    /// What makes objectness and class scores probabilities, if that is not set.
+    pub(super) fn usual_activation(self) -> Activation {
+        match self {
+            Self::Yolov3 | Self::Yolov5 => Activation::Sigmoid,
+            Self::NewCoords => Activation::None,
         }
     }
 }
@@ -33,7 +45,7 @@ pub struct AnchorSizes {
     pub sizes: Vec<Vec<f32>>,
     /// What a box is made by.
     pub formula: AnchorFormula,
-    /// Of [`AnchorFormula::Yolov3`]: how far centres reach beyond their cell, for each stride; empty for 1, within the cell.
+    /// Of [`AnchorFormula::Yolov3`] and [`AnchorFormula::NewCoords`]: how far centres reach beyond their cell, for each stride; empty for 1, within the cell.
     pub scale_xy: Vec<f32>,
 }
 
@@ -59,7 +71,7 @@ impl AnchorSizes {
             return bad("must have numbers above 0 in sizes".into());
         }
         let scales = self.scale_xy.len();
-        if scales > 0 && self.formula != AnchorFormula::Yolov3 {
+        if scales > 0 && self.formula == AnchorFormula::Yolov5 {
             return bad("must not have scale-xy with formula yolov5, whose centres have a scale of 2".into());
         }
         if scales > 0 && scales != strides {

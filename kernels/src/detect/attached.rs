@@ -111,6 +111,8 @@ pub(super) struct Points {
     pub activation: Activation,
     /// Tensor pixels per unit; none where the unit is the object's box, counted from its top left corner.
     pub unit: Option<[f32; 2]>,
+    /// Whether the anchor's number is wanted beside them, because its mask has the same.
+    pub with_row: bool,
 }
 
 impl Points {
@@ -150,8 +152,11 @@ impl Extra {
             // Where they are, only the decoder knows.
             Meaning::Around(count) => into.keypoints.extend(std::iter::repeat_n([0.0; 3], count)),
             Meaning::Coefficients(count) => into.coefficients.extend((0..count).map(value)),
-            Meaning::Row => into.rows.push(u32::try_from(anchor).unwrap_or(u32::MAX)),
+            Meaning::Row => into.rows.push(row_of(anchor)),
             Meaning::Points(points) => {
+                if points.with_row {
+                    into.rows.push(row_of(anchor));
+                }
                 let corners = if points.unit.is_none() { corners() } else { [0.0; 4] };
                 into.keypoints.extend((0..points.count).map(|point| {
                     let of =
@@ -177,6 +182,11 @@ impl Extra {
         let [x, y, w, h, angle] = [0, 1, 2, 3, place].map(|i| element(tensor, first + i * self.value_step));
         Some(Rotated { center: [x * ux, y * uy], size: [w * ux, h * uy], angle })
     }
+}
+
+/// An anchor's number.
+fn row_of(anchor: usize) -> u32 {
+    u32::try_from(anchor).unwrap_or(u32::MAX)
 }
 
 /// An anchor's keypoints that are counted from it: x and y of one after the other.

@@ -186,10 +186,10 @@ impl Priors {
 pub struct Anchors {
     /// Width and height of one anchor after the other, in tensor pixels.
     pub sizes: Vec<Vec<f32>>,
-    /// `yolov3` or `yolov5`.
+    /// `yolov3`, `yolov5` or `new-coords`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub formula: Option<Formula>,
-    /// How far centres reach beyond their cell, for each stride, with the formula `yolov3`.
+    /// How far centres reach beyond their cell, for each stride, with the formulas `yolov3` and `new-coords`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scale_xy: Vec<f32>,
 }
@@ -208,7 +208,8 @@ impl Anchors {
                 .into());
         }
         if self.formula.is_none() {
-            return Err("anchors.formula is missing: write \"yolov3\" for YOLOv3 and v4, \"yolov5\" for YOLOv5 and v7".into());
+            return Err("anchors.formula is missing: write \"yolov3\" for YOLOv3 and v4, \"yolov5\" for YOLOv5 and v7, \"new-coords\" for \
+                        Scaled-YOLOv4 of Darknet".into());
         }
         Ok(())
     }

@@ -149,12 +149,13 @@ pub struct Gathered {
     angle: u32,
 }
 
-/// `COEFFICIENTS`, `ROW`, `IN_BOX` and `AROUND` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
+/// `COEFFICIENTS`, `ROW`, `IN_BOX`, `AROUND` and `WITH_ROW` in the kernel, in place of a point's numbers and added to them; `ROTATED` is not looked at there,
 /// because rotated boxes have a kernel of their own.
 const COEFFICIENTS: u32 = 1;
 const ROW: u32 = 4;
 const IN_BOX: u32 = 16;
 const AROUND: u32 = 64;
+const WITH_ROW: u32 = 128;
 const ROTATED: u32 = 32;
 
 impl Gathered {
@@ -182,8 +183,11 @@ impl Gathered {
             }
             Meaning::Around(count) => Self { count: size(count)?, numbers: 2 + AROUND, ..all },
             Meaning::Points(points) => Self {
-                count: size(points.count)?,
-                numbers: size(points.numbers)? + if points.unit.is_none() { IN_BOX } else { 0 },
+                // The row's number is a point more.
+                count: size(points.count)? + u32::from(points.with_row),
+                numbers: size(points.numbers)?
+                    + if points.unit.is_none() { IN_BOX } else { 0 }
+                    + if points.with_row { WITH_ROW } else { 0 },
                 y_first: u32::from(points.y_first),
                 activation: points.activation as u32,
                 unit: points.unit.unwrap_or([1.0; 2]),
@@ -192,7 +196,7 @@ impl Gathered {
         })
     }
 
-    /// Points or coefficients of a detection; 1 for a rotated box and for a row.
+    /// Points or coefficients of a detection; 1 for a rotated box and for a row, also for one beside points.
     pub fn count(&self) -> usize {
         self.count as usize
     }
@@ -217,9 +221,18 @@ impl Gathered {
                 let [x, y, w, h, angle] = bytemuck::pod_read_unaligned::<[f32; 5]>(bytes);
                 Oriented { rect: Rect { x, y, w, h }, angle }
             })),
-            _ => {
+            numbers => {
                 let point = |bytes| bytemuck::pod_read_unaligned::<[f32; 3]>(bytes);
-                into.keypoints.extend(report.chunks_exact(POINT_BYTES).map(point));
+                for object in report.chunks_exact(self.bytes().max(POINT_BYTES)) {
+                    let points = match object.split_last_chunk::<POINT_BYTES>() {
+                        Some((points, [a, b, c, d, ..])) if numbers & WITH_ROW != 0 => {
+                            into.rows.push(u32::from_ne_bytes([*a, *b, *c, *d]));
+                            points
+                        }
+                        _ => object,
+                    };
+                    into.keypoints.extend(points.chunks_exact(POINT_BYTES).map(point));
+                }
             }
         }
     }

@@ -274,6 +274,7 @@ impl Plan {
                 y_first: self.y_first,
                 activation: Activation::None,
                 unit: None,
+                with_row: false,
             };
             Extra { output: map.output, element: 0, step, value_step, meaning: Meaning::Points(points) }
         }))

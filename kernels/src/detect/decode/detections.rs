@@ -99,8 +99,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         let of_pose = if points.is_some() { of_pose.as_slice() } else { &[] };
         let lists = [Some(boxes.output), scores, labels, count].into_iter().flatten();
         let read: Vec<_> = lists.chain(of_pose.iter().copied()).collect();
-        // Of an object one or the other is handed on.
-        let masks = if points.is_some() { None } else { masks(offer, boxes.rows, &read) };
+        let masks = masks(offer, boxes.rows, &read);
         let reads = read.len() + usize::from(masks.is_some());
         let classes = if labels.is_none() { Some(1) } else { offer.hints.classes };
         let meaning = Labels::new(offer.hints, false, offer.hints.classes);
@@ -164,7 +163,7 @@ fn tensorflow(offer: &Offer<'_>) -> Option<Fit<Plan>> {
         labels: Some(named("detection_classes")?),
         count: Some(named("num_detections")?),
         points,
-        masks: named_masks.filter(|_| points.is_none()).and_then(|output| {
+        masks: named_masks.and_then(|output| {
             let others: Vec<_> = (0..offer.outputs.len()).filter(|other| *other != output).collect();
             masks(offer, plane.rows, &others)
         }),
@@ -281,12 +280,13 @@ impl Plan {
         self.points.map_or(0, |points| points.count)
     }
 
-    /// Where the keypoints are, or of an object with a mask, its row.
+    /// Where the keypoints are, and of an object with a mask, its row.
     pub fn extra<T: Shaped>(&self, outputs: &[T]) -> Result<Option<Extra>, DetectError> {
         self.shape(outputs)?;
         let points = self.points.map(|PointList { output, count, numbers, y_first }| {
             let unit = Some(self.coding.parts().1);
-            let points = Points { count, numbers, y_first, activation: Activation::None, unit };
+            let with_row = self.masks.is_some();
+            let points = Points { count, numbers, y_first, activation: Activation::None, unit, with_row };
             Extra {
                 output,
                 element: 0,

@@ -214,7 +214,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         heads,
         formula: anchors.formula,
         sizes: anchors.table().into(),
-        activation: offer.hints.activation.unwrap_or(Activation::Sigmoid),
+        activation: offer.hints.activation.unwrap_or(anchors.formula.usual_activation()),
     };
     vec![Fit { evidence, plan, classes, reads, far_fetched: false }]
 }
@@ -277,6 +277,11 @@ impl Plan {
             AnchorFormula::Yolov5 => {
                 let of = |t: f32| share(t) * 2.0 - 0.5;
                 let [a, b] = [t[2], t[3]].map(|t| share(t) * 2.0);
+                [of(t[0]), of(t[1]), a * a, b * b]
+            }
+            AnchorFormula::NewCoords => {
+                let of = |v: f32| v * scale - (scale - 1.0) * 0.5;
+                let [a, b] = [t[2] * 2.0, t[3] * 2.0];
                 [of(t[0]), of(t[1]), a * a, b * b]
             }
         };

@@ -85,6 +85,7 @@ impl Plan {
             y_first: false,
             activation: self.head.activation(),
             unit: Some(self.head.unit()),
+            with_row: false,
         };
         self.head.extra(outputs, Meaning::Points(points))
     }

@@ -109,6 +109,8 @@ pub enum Formula {
     Yolov3,
     #[enum_value(name = "Sizes by the squared logistic function (YOLOv5, v7)", nick = "yolov5")]
     Yolov5,
+    #[enum_value(name = "As yolov5, of numbers in 0..1 (Darknet's new_coords)", nick = "new-coords")]
+    NewCoords,
 }
 
 impl Words for Formula {}
@@ -118,6 +120,7 @@ impl Formula {
         match self {
             Self::Yolov3 => AnchorFormula::Yolov3,
             Self::Yolov5 => AnchorFormula::Yolov5,
+            Self::NewCoords => AnchorFormula::NewCoords,
         }
     }
 }

@@ -222,7 +222,7 @@ pub fn detections(
     Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &hints, true)
 }
 
-/// Final boxes with keypoints beside them, of three numbers or two, and labels or none.
+/// Final boxes with keypoints beside them, of three numbers or two, and labels and masks or neither.
 fn posed(random: &mut Random, numbers: usize, labels: bool) -> Case {
     let (n, points) = (301, 17);
     let scene = Scene::new(random, n, 1, 250, 600.0);
@@ -234,6 +234,7 @@ fn posed(random: &mut Random, numbers: usize, labels: bool) -> Case {
     ];
     if labels {
         tensors.push(Tensor::integers("labels", TensorType::Int64, &[1, n], &vec![0; n]));
+        tensors.push(Tensor::new("masks", &[1, n, 2, 3], &vec![0.5; n * 6]));
     }
     let name = format!("detections with keypoints {numbers} {labels}");
     Case::new(&name, DecoderKind::Detections, tensors, [640, 640], &Hints::default(), true)
@@ -401,7 +402,7 @@ pub fn anchors(random: &mut Random, formula: AnchorFormula, form: usize, activat
         tensors.insert(tensors.len() / 2, Tensor::new("head", &dims, &head));
     }
     let sizes = strides.iter().map(|s| (1..=6).map(|k| (k * s) as f32).collect()).collect();
-    let scale_xy = if formula == AnchorFormula::Yolov3 { vec![1.2, 1.1, 1.05, 1.0, 2.0] } else { vec![] };
+    let scale_xy = if formula == AnchorFormula::Yolov5 { vec![] } else { vec![1.2, 1.1, 1.05, 1.0, 2.0] };
     let hints = Hints {
         strides: strides.into(),
         anchors: Some(AnchorSizes { sizes, formula, scale_xy }),
@@ -513,6 +514,7 @@ pub fn cases(seed: u64) -> Vec<Case> {
     for form in 0..4 {
         cases.push(anchors(&mut random, AnchorFormula::Yolov3, form, Activation::Sigmoid));
         cases.push(anchors(&mut random, AnchorFormula::Yolov5, form, Activation::None));
+        cases.push(anchors(&mut random, AnchorFormula::NewCoords, form, Activation::None));
     }
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
