@@ -21,6 +21,7 @@
 use gst::prelude::StaticType;
 
 pub mod caps;
+mod class_name;
 pub mod classify;
 pub mod cudadownload;
 pub mod cudaupload;

@@ -7,6 +7,7 @@ use cudainfer_kernels::detect::{
 };
 
 use super::enums::{MergeChoice, MergeOverlap};
+use crate::class_name;
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::model::{Anchors, ModelInfo, Priors};
 use crate::property::{Table, property};
@@ -315,12 +316,7 @@ fn thresholds(property: &str, text: &str, info: &ModelInfo) -> Result<Vec<(u32, 
 /// A class by its name, or by its number.
 fn class(property: &str, name: &str, info: &ModelInfo) -> Result<u32, String> {
     let labels = &info.output.labels;
-    if let Some(index) = labels.iter().position(|label| label == name) {
-        return u32::try_from(index).map_err(|e| e.to_string());
-    }
-    let number = name.parse::<u32>().ok();
-    let known = number.filter(|n| labels.is_empty() || usize::try_from(*n).is_ok_and(|n| n < labels.len()));
-    known.ok_or_else(|| {
+    class_name::number(name, labels).ok_or_else(|| {
         if labels.is_empty() {
             format!("{property}: the model's labels are not known, so write the class's number instead of '{name}', or give trtinfer labels=FILE")
         } else {

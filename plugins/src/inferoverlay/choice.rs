@@ -1,5 +1,6 @@
 //! Which objects a property names by their labels.
 
+use crate::class_name;
 use crate::meta::object::Object;
 
 /// The objects that a property names.
@@ -36,8 +37,7 @@ impl Choice {
         let Self::Labelled(labels) = self else { return true };
         let id = object.detection.as_ref().map(|detection| detection.label_id);
         labels.iter().any(|label| {
-            *label == object.label
-                || id.is_some_and(|id| label.parse() == Ok(id))
+            class_name::names(label, &object.label, id)
                 || object.classifications.iter().any(|classes| classes.labels.first() == Some(label))
         })
     }

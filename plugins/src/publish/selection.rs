@@ -1,5 +1,6 @@
 //! Which objects are written.
 
+use crate::class_name;
 use crate::meta::object::Object;
 
 /// Classes and confidence that objects must have.
@@ -20,9 +21,7 @@ impl Selection {
 
     /// Whether objects of this class are wanted.
     pub fn has_class(&self, label: &str, label_id: Option<u32>) -> bool {
-        let number = label_id.map(|id| id.to_string());
-        self.classes.is_empty()
-            || self.classes.iter().any(|class| class == label || Some(class) == number.as_ref())
+        self.classes.is_empty() || self.classes.iter().any(|class| class_name::names(class, label, label_id))
     }
 
     /// Whether this confidence is enough; that of lost tracks and of points without a detector is not known, which is.
@@ -39,11 +38,8 @@ impl Selection {
 
     /// The classes that a model with these labels has not.
     pub fn unknown<'a>(&'a self, labels: &'a [String]) -> impl Iterator<Item = &'a str> {
-        let known = |class: &str| {
-            labels.iter().any(|label| label == class)
-                || class.parse::<usize>().is_ok_and(|number| number < labels.len())
-        };
-        self.classes.iter().map(String::as_str).filter(move |class| !known(class))
+        let classes = self.classes.iter().map(String::as_str);
+        classes.filter(|class| class_name::number(class, labels).is_none())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use cudainfer_kernels::zones::{Counter, Kind, Units};
 
+use crate::class_name;
 use crate::meta::object::Object;
 use crate::model::ModelInfo;
 
@@ -100,9 +101,7 @@ impl Notices {
 }
 
 fn unknown_classes(counter: &Counter, labels: &[String]) -> Vec<String> {
-    let known = |class: &String| {
-        labels.contains(class) || class.parse::<usize>().is_ok_and(|number| number < labels.len())
-    };
+    let known = |class: &String| class_name::number(class, labels).is_some();
     let zones = &counter.params().zones;
     let unknown = zones.iter().flat_map(|zone| {
         zone.classes.iter().filter(|class| !known(class)).map(move |class| {

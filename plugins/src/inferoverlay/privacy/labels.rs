@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::class_name;
 use crate::inferoverlay::choice::Choice;
 use crate::meta::mask::{Kind, Mask};
 use crate::meta::object::Object;
@@ -48,10 +49,9 @@ impl Labels {
             let all_known = !self.models.is_empty() && self.models.iter().all(|labels| !labels.is_empty());
             if all_known {
                 let known: Vec<_> = self.models.concat();
-                let is_number = |label: &String| {
-                    label.parse::<usize>().is_ok_and(|n| self.models.iter().any(|labels| n < labels.len()))
-                };
-                self.missing.retain(|label| !known.contains(label) && !is_number(label));
+                let has =
+                    |label: &str| self.models.iter().any(|own| class_name::number(label, own).is_some());
+                self.missing.retain(|label| !has(label));
                 let unknown = self.missing.iter();
                 warnings.extend(unknown.map(|label| {
                     format!(
