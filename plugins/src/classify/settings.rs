@@ -7,6 +7,7 @@ use cudainfer_kernels::classify::Params;
 use cudainfer_kernels::detect;
 use cudainfer_kernels::tensor::TensorDesc;
 
+use crate::decoding::named::{list, named};
 use crate::model::ModelInfo;
 use crate::model::enums::classes::{Activation, Mode};
 use crate::property::{Table, property};
@@ -92,24 +93,21 @@ impl Settings {
     /// # Errors
     /// None has the name that was given, or none was given and there are several.
     pub fn output(&self, outputs: &[TensorDesc], info: &ModelInfo) -> Result<usize, String> {
-        let list = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let named = Some(self.output.as_str()).filter(|n| !n.is_empty()).or(info.classify.output.as_deref());
         let place = |name: &str| outputs.iter().position(|d| d.name == name);
         if let Some(unknown) = info.classify.heads.keys().find(|name| place(name).is_none()) {
             return Err(format!(
                 "the sidecar has a table [classify.{unknown}], but the model has no output '{unknown}'; it has {}",
-                list()
+                list(outputs)
             ));
         }
-        match (named, outputs) {
-            (Some(name), _) => {
-                place(name).ok_or_else(|| format!("the model has no output '{name}'; it has {}", list()))
-            }
+        let named = named(outputs, "output", &self.output, info.classify.output.as_deref())?;
+        match (named.and_then(|named| place(&named.name)), outputs) {
+            (Some(place), _) => Ok(place),
             (None, [_]) => Ok(0),
             (None, _) => Err(format!(
                 "the model has several outputs, {}. Set output to the one with the class scores, and use a classify for each one \
                  that has some",
-                list()
+                list(outputs)
             )),
         }
     }

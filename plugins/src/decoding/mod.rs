@@ -27,6 +27,7 @@ mod detector;
 mod doubts;
 pub(crate) mod hand_on;
 mod imp;
+pub(crate) mod named;
 pub(crate) mod reading;
 mod rows;
 mod side;

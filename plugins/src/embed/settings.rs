@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
+use crate::decoding::named::{list, named};
 use crate::model::ModelInfo;
 use crate::property::{Table, property};
 use crate::stats;
@@ -51,17 +52,13 @@ impl Settings {
     /// # Errors
     /// None has the name that was given, none was given and there are several, or it has no vectors.
     pub fn output<'a>(&self, outputs: &'a [TensorDesc], info: &ModelInfo) -> Result<&'a TensorDesc, String> {
-        let list = || outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let named = Some(self.output.as_str()).filter(|n| !n.is_empty()).or(info.embed.output.as_deref());
+        let named = named(outputs, "output", &self.output, info.embed.output.as_deref())?;
         let output = match (named, outputs) {
-            (Some(name), _) => {
-                let known = outputs.iter().find(|output| output.name == name);
-                known.ok_or_else(|| format!("the model has no output '{name}'; it has {}", list()))
-            }
+            (Some(named), _) => Ok(named),
             (None, [only]) => Ok(only),
             (None, _) => Err(format!(
                 "the model has several outputs, {}: set output to the one with the embeddings",
-                list()
+                list(outputs)
             )),
         }?;
         if is_vector(output) {

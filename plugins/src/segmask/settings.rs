@@ -7,6 +7,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
+use crate::decoding::named::{list, named};
 use crate::decoding::reading::settle_labels;
 use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, Kind, ROWS};
 use crate::model::enums::masks::{Activation, Mode};
@@ -288,14 +289,8 @@ impl Settings {
 
     /// The output that holds the logits or the prototypes.
     fn tensor<'a>(&self, outputs: &'a [TensorDesc], info: &ModelInfo) -> Result<&'a TensorDesc, String> {
-        let named = Some(self.tensor.as_str()).filter(|n| !n.is_empty()).or(info.segment.output.as_deref());
-        if let Some(name) = named {
-            return outputs.iter().find(|d| d.name == name).ok_or_else(|| {
-                format!(
-                    "the model has no output '{name}'; it has {}. Set tensor to one of them",
-                    list(outputs)
-                )
-            });
+        if let Some(named) = named(outputs, "tensor", &self.tensor, info.segment.output.as_deref())? {
+            return Ok(named);
         }
         let mut others =
             outputs.iter().filter(|d| ![COEFFICIENTS, ROWS, BOX_ROWS].contains(&d.name.as_str()));
@@ -307,8 +302,4 @@ impl Settings {
             )),
         }
     }
-}
-
-fn list(outputs: &[TensorDesc]) -> String {
-    outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -6,6 +6,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
+use crate::decoding::named::{list, named};
 use crate::model::enums::maps;
 use crate::model::enums::tensor::{ChannelOrder, Layout};
 use crate::model::onnx::Ending;
@@ -98,14 +99,8 @@ impl Settings {
         channels: usize,
         layout: Option<preproc::Layout>,
     ) -> Result<&'a TensorDesc, String> {
-        let named = Some(self.tensor.as_str()).filter(|n| !n.is_empty()).or(info.map.output.as_deref());
-        if let Some(name) = named {
-            return outputs.iter().find(|d| d.name == name).ok_or_else(|| {
-                format!(
-                    "the model has no output '{name}'; it has {}. Set tensor to one of them",
-                    list(outputs)
-                )
-            });
+        if let Some(named) = named(outputs, "tensor", &self.tensor, info.map.output.as_deref())? {
+            return Ok(named);
         }
         let mut fitting = outputs.iter().filter(|d| shape(d, channels, layout).is_ok());
         let what = if channels == 1 { "map" } else { "picture" };
@@ -148,14 +143,7 @@ impl Settings {
             let float = matches!(d.ty, TensorType::Float32 | TensorType::Float16);
             float && d.name != map.name && d.dims.iter().all(|dim| *dim == Some(1))
         };
-        let named = Some(self.score.as_str()).filter(|n| !n.is_empty()).or(info.map.score.as_deref());
-        if let Some(name) = named {
-            let found = outputs.iter().find(|d| d.name == name).ok_or_else(|| {
-                format!(
-                    "the model has no output '{name}'; it has {}. Set score to one of them",
-                    list(outputs)
-                )
-            })?;
+        if let Some(found) = named(outputs, "score", &self.score, info.map.score.as_deref())? {
             return if is_score(found) {
                 Ok(Some(found.name.clone()))
             } else {
@@ -216,8 +204,4 @@ impl Settings {
             _ => Err("only one of range-min and range-max is set. Set both, or none".into()),
         }
     }
-}
-
-fn list(outputs: &[TensorDesc]) -> String {
-    outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
