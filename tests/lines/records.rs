@@ -22,6 +22,7 @@ fn every_kind_of_line_is_valid_by_the_schema() {
         format!("{few} ! trtinfer model={detector} ! gpunms classes=blue"),
         format!("{film} ! trtinfer model={nanodet} ! gpunms ! tracker ! zonecount units=fraction \
                  zones=all=polygon:0,0,1,0,1,1,0,1:dwell=1:occupancy=2;left=line:0.5,1,0.5,0"),
+        format!("{few} ! trtinfer model={} ! tensormap output=gray16 range=frame", model("map-depth")),
         "videotestsrc num-buffers=2".to_owned(),
         "videotestsrc num-buffers=2 ! identity name=i ! video/x-raw,width=1,height=1".to_owned(),
     ]
@@ -199,5 +200,28 @@ fn the_location_is_written_anew_at_each_start() {
         line.stop();
         let records = lines(&path);
         assert_eq!(records.iter().map(|r| r["frame"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn a_frame_says_what_its_maps_are_like() {
+    let path = scratch("maps").join("out.jsonl");
+    run(&format!(
+        "videotestsrc num-buffers=2 pattern=red ! video/x-raw,format=RGB,width=24,height=16 ! fusedpreproc \
+         ! trtinfer model={} ! tensormap output=gray16 range-max=20 ! inferpublish location={} ! fakesink",
+        model("map-depth"),
+        path.display()
+    ))
+    .succeeds();
+    let records = lines(&path);
+    assert_eq!(records.len(), 2);
+    for record in records {
+        let [map] = &record["maps"].as_array().unwrap()[..] else { panic!("one map: {record}") };
+        for (field, wanted) in [("min", 10.0), ("mean", 10.0), ("max", 10.0)] {
+            assert!((map[field].as_f64().unwrap() - wanted).abs() < 1e-4, "{field}: {record}");
+        }
+        assert_eq!((&map["name"], &map["non_finite"]), (&"depth".into(), &0.into()));
+        assert_eq!(map["range"], serde_json::json!([0.0, 20.0]));
+        assert!(map.get("score").is_none());
     }
 }

@@ -8,10 +8,11 @@ use super::format::Format;
 use super::kind::{Kind, Kinds};
 use super::moment::Moment;
 use super::plan::{Details, Messages, Plan};
-use super::record::{ObjectRecord, ZoneRecords};
+use super::record::{MapRecord, ObjectRecord, ZoneRecords};
 use super::selection::Selection;
 use super::tracks::{End, Track, Tracks};
 use super::writer::{Frame, Names, Writer};
+use crate::meta::map::maps;
 use crate::meta::object::{Object, objects};
 use crate::meta::zone;
 use crate::streams::{PerStream, Streams};
@@ -127,7 +128,8 @@ impl Composer {
         let mut messages = self.tracks_of_current(&ended, End::Vanished, details)?;
         let records: Vec<_> =
             all.into_iter().map(|object| ObjectRecord::of(object, details.embeddings)).collect();
-        let frame = Frame { moment, objects: &records, zones: zones.map(ZoneRecords::from) };
+        let maps: Vec<_> = maps(buffer).into_iter().map(MapRecord::from).collect();
+        let frame = Frame { moment, objects: &records, maps: &maps, zones: zones.map(ZoneRecords::from) };
         let Self { plan, writer, streams, .. } = self;
         let names = Names { plan, stream: streams.id(), size: streams.current().size, details };
         if plan.has(Kinds::EVENTS) {

@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::moment::Moment;
 use super::plan::{Details, Messages, Plan, UNKNOWN};
 use super::record::{
-    EventRecord, FrameRecord, Head, ObjectRecord, TrackEndRecord, ZoneEventRecord, ZoneRecords,
+    EventRecord, FrameRecord, Head, MapRecord, ObjectRecord, TrackEndRecord, ZoneEventRecord, ZoneRecords,
 };
 use super::tracks::{End, Track};
 
@@ -16,6 +16,7 @@ use super::tracks::{End, Track};
 pub(super) struct Frame<'a> {
     pub moment: Moment,
     pub objects: &'a [ObjectRecord],
+    pub maps: &'a [MapRecord],
     pub zones: Option<ZoneRecords>,
 }
 
@@ -67,10 +68,10 @@ impl Writer {
         changes: &[Change],
     ) -> serde_json::Result<Option<(Kind, Message)>> {
         let head = names.head(Head::FRAME, self.0.next(), &frame.moment);
-        let Frame { moment, objects, zones } = frame;
+        let Frame { moment, objects, maps, zones } = frame;
         let payload = match names.plan.format {
             Format::Json => {
-                let record = FrameRecord { head: &head, changes, objects, zones: zones.as_ref() };
+                let record = FrameRecord { head: &head, changes, objects, maps, zones: zones.as_ref() };
                 Some(serde_json::to_vec(&record)?)
             }
             Format::Deepstream => Some(deepstream(&head, moment.wall, objects)?),

@@ -5,12 +5,14 @@ use serde::Serialize;
 
 mod event;
 mod head;
+mod maps;
 mod rounding;
 mod track;
 mod zones;
 
 pub(crate) use event::EventRecord;
 pub(crate) use head::Head;
+pub(crate) use maps::MapRecord;
 use rounding::{pixels, score};
 pub(crate) use track::TrackEndRecord;
 use zones::{StayRecord, stays};
@@ -28,6 +30,8 @@ pub(crate) struct FrameRecord<'a> {
     #[serde(skip_serializing_if = "<[Change]>::is_empty")]
     pub changes: &'a [Change],
     pub objects: &'a [ObjectRecord],
+    #[serde(skip_serializing_if = "<[MapRecord]>::is_empty")]
+    pub maps: &'a [MapRecord],
     #[serde(flatten)]
     pub zones: Option<&'a ZoneRecords>,
 }

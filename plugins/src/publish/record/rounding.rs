@@ -1,4 +1,5 @@
-//! Numbers of a record: pixels to a hundredth and probabilities to a ten-thousandth. More is noise, and the lines stay short.
+//! Numbers of a record: pixels to a hundredth, probabilities to a ten-thousandth, and numbers of which nothing is known to seven
+//! digits, which float32 has. More is noise, and the lines stay short.
 
 fn round(value: f64, steps: f64) -> f64 {
     (value * steps).round() / steps
@@ -10,4 +11,8 @@ pub(super) fn pixels(value: impl Into<f64>) -> f64 {
 
 pub(super) fn score(value: impl Into<f64>) -> f64 {
     round(value.into(), 10_000.0)
+}
+
+pub(super) fn number(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
 }
