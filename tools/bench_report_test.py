@@ -63,6 +63,13 @@ class Report(unittest.TestCase):
             file.write_text(f"{told}{row}1.25 frames/s, cudainfer 2.50\n")
             wanted = "| SAHI (NMS, IOS 0.5) | 9 | 8 | 7 | 0.010 | 0.00005 | 1.25 | 2.50 |"
             self.assertIn(wanted, bench_report.tiles(Path(folder)))
+            exact = file.with_name("tiles-exact.txt")
+            exact.write_text(f"{told}{row}1.25 frames/s, cudainfer 2.50\n")
+            self.assertIn("9 boxes, 8 of cudainfer,\n7 in common", "\n".join(bench_report.tiles(Path(folder))))
+            exact.write_text(f"{told}{row}no frames\n")
+            with self.assertRaisesRegex(ValueError, "not as scripts/evaluate tiles --exact writes it"):
+                bench_report.tiles(Path(folder))
+            exact.unlink()
             file.write_text(f"{told}{row}no frames\n")
             with self.assertRaisesRegex(ValueError, "not as scripts/evaluate tiles writes it"):
                 bench_report.tiles(Path(folder))

@@ -1,11 +1,12 @@
 """Compares what fusedpreproc roi=tiles and gpunms find in tiles with what SAHI and supervision's InferenceSlicer find. Started
 by scripts/evaluate.
 
-    evaluate_tiles.py --reference PYTHON [--video FILE] [--tile PIXELS] [--overlap SHARE] [--every N] [--rounds N]
+    evaluate_tiles.py --reference PYTHON [--video FILE] [--tile PIXELS] [--overlap SHARE] [--every N] [--rounds N] [--exact]
 
 All get the same frames, decoded once to RGB, and run the same ONNX file on the CPU, one tile at a time; see
 tiles_reference.py for what the other side is. A tile of 416 pixels is the size of the network's input: nothing is resized.
-Rounds alternate between all of them; the frame rates are medians.
+Rounds alternate between all of them; the frame rates are medians. With --exact, only SAHI with the whole frame runs, which the
+reference resizes without rounding: what is left of the difference is not OpenCV's.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ WAYS = {
     "sahi-whole": ("whole=true roi-crop=pixels", "", "SAHI (GREEDYNMM) with the whole frame"),
     "supervision": ("", SUPPRESS.format("iou"), "InferenceSlicer (NMS, IOU 0.5)"),
 }
+EXACT = {"sahi-exact": ("whole=true roi-crop=pixels", "", "SAHI (GREEDYNMM) with the whole frame, resized without rounding")}
 
 
 @dataclass
@@ -90,7 +92,7 @@ class Ours:
         self.parser = ["rawvideoparse", "format=rgb", f"width={size[0]}", f"height={size[1]}", "framerate=25/1"]
 
     def line(self, way: str, out: Path, *source: str) -> list[str]:
-        cut, merge, _ = WAYS[way]
+        cut, merge, _ = (WAYS | EXACT)[way]
         elements = f"! fusedpreproc {self.tiles} {cut} ! trtinfer model={MODEL} provider=cpu ! gpunms confidence=0.25 iou=0.5 {merge}"
         sink = ["!", "inferpublish", f"location={out}", "!", "fakesink"]
         return [*self.source, *source, "!", *self.parser, *elements.split(), *sink]
@@ -135,7 +137,9 @@ def main() -> int:
     parser.add_argument("--overlap", type=float, default=0.2, metavar="SHARE", help="part of a tile (default: 0.2)")
     parser.add_argument("--every", type=int, default=20, metavar="N", help="take every N-th frame (default: 20)")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="how often each is run (default: 3)")
+    parser.add_argument("--exact", action="store_true", help="only what shows that OpenCV's rounding is the difference")
     given = parser.parse_args()
+    ways, results = (EXACT, RESULTS.with_stem("tiles-exact")) if given.exact else (WAYS, RESULTS)
     for path in (given.reference, given.video):
         if not path.exists():
             parser.error(f"there is no '{path}'")
@@ -158,13 +162,13 @@ def main() -> int:
         f"{given.video.name}, every {given.every}. frame ({count}), {size[0]}x{size[1]} RGB; NanoDet; tiles of {given.tile}, "
         f"overlap {given.overlap}",
     ]
-    both: dict[str, list[tuple[dict, dict]]] = {way: [] for way in WAYS}
+    both: dict[str, list[tuple[dict, dict]]] = {way: [] for way in ways}
     for _ in range(given.rounds):
-        for way in WAYS:
+        for way in ways:
             both[way].append((theirs(given.reference, way, same), ours.run(way)))
             rates = [f"{(count - 1) / run['seconds']:.2f}" for run in both[way][-1]]
             print(f"{way}: {rates[0]} frames/s, cudainfer {rates[1]}", flush=True)
-    for way, (*_, title) in WAYS.items():
+    for way, (*_, title) in ways.items():
         their, own = both[way][0]
         verdict = compare(their["objects"], own["objects"])
         rates = [statistics.median((count - 1) / pair[side]["seconds"] for pair in both[way]) for side in (0, 1)]
@@ -174,8 +178,8 @@ def main() -> int:
         )
     text = "\n".join(lines) + "\n"
     print(text, end="")
-    RESULTS.write_text(text)
-    print(RESULTS.relative_to(pipeline.ROOT))
+    results.write_text(text)
+    print(results.relative_to(pipeline.ROOT))
     return 0
 
 

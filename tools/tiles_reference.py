@@ -38,10 +38,24 @@ def suppressed(boxes: np.ndarray, scores: np.ndarray) -> list[int]:
     return kept
 
 
-class NanoDet:
-    """The detector that both tools are given."""
+def resized(image: np.ndarray, width: int, height: int) -> np.ndarray:
+    """What cv2.resize makes of an image (bilinear, INTER_LINEAR), in float64: neither its weights nor the samples are rounded."""
 
-    def __init__(self, model: str) -> None:
+    def along(values: np.ndarray, size: int) -> np.ndarray:
+        length = values.shape[0]
+        at = np.clip((np.arange(size) + 0.5) * length / size - 0.5, 0, length - 1)
+        first = np.minimum(at.astype(int), length - 2)
+        share = (at - first).reshape(-1, 1, 1)
+        return values[first] * (1 - share) + values[first + 1] * share
+
+    return along(along(image.astype(np.float64), height).swapaxes(0, 1), width).swapaxes(0, 1)
+
+
+class NanoDet:
+    """The detector that both tools are given. With `exact`, images are resized without rounding."""
+
+    def __init__(self, model: str, exact: bool = False) -> None:
+        self.resize = resized if exact else lambda image, width, height: cv2.resize(image, (width, height))
         self.session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         self.input = self.session.get_inputs()[0]
         self.height, self.width = self.input.shape[2:]
@@ -50,7 +64,7 @@ class NanoDet:
         """Boxes `[N, 4]` (x1, y1, x2, y2 in the pixels of an RGB image), scores and classes `[N]`."""
         height, width = image.shape[:2]
         if (width, height) != (self.width, self.height):
-            image = cv2.resize(image, (self.width, self.height))
+            image = self.resize(image, self.width, self.height)
         pixels = ((image[:, :, ::-1].astype(np.float32) - MEAN) / STD).transpose(2, 0, 1)[None]
         outputs = self.session.run(None, {self.input.name: np.ascontiguousarray(pixels)})
         half = len(STRIDES)
@@ -140,13 +154,14 @@ RUNNERS = {
     "sahi": lambda *given: sahi(*given, postprocess="GREEDYNMM", whole=False),
     "sahi-nms": lambda *given: sahi(*given, postprocess="NMS", whole=False),
     "sahi-whole": lambda *given: sahi(*given, postprocess="GREEDYNMM", whole=True),
+    "sahi-exact": lambda *given: sahi(*given, postprocess="GREEDYNMM", whole=True),
     "supervision": supervision,
 }
 
 
 def main(model: str, frames: str, width: str, height: str, tile: str, overlap: str, who: str) -> None:
     pictures = np.fromfile(frames, np.uint8).reshape(-1, int(height), int(width), 3)
-    run = RUNNERS[who](NanoDet(model), int(tile), float(overlap))
+    run = RUNNERS[who](NanoDet(model, who.endswith("exact")), int(tile), float(overlap))
     objects = [run(pictures[0])]
     begin = time.perf_counter()
     objects += [run(picture) for picture in pictures[1:]]
