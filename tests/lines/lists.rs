@@ -128,7 +128,7 @@ fn boxes_are_clipped_before_they_are_compared_if_the_sidecar_says_so_and_the_pro
     }
     // Rows may be candidates, if that is said.
     let suppressed = "gpunms clip-before-nms=true nms=class-agnostic iou=0";
-    let frames = buffers(&line("black", "lists-yolov7").replace("gpunms", suppressed));
+    let frames = buffers(&line("white", "lists-yolov7").replace("gpunms", suppressed));
     assert_eq!(frames.iter().map(|frame| objects(frame).len()).collect::<Vec<_>>(), [2, 2]);
     let refused = run(&line("black", "lists-yolov7").replace("gpunms", "gpunms clip-before-nms=true"));
     refused.fails_with(&[
