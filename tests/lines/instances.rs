@@ -115,6 +115,23 @@ fn masks_of_boxes_are_put_into_them_as_torchvision_does() {
 }
 
 #[test]
+fn objects_may_have_keypoints_as_well() {
+    let [a, c] = found(SQUARE, "lists-posed-masks", "gpunms ! segmask", ["a", "c"]);
+    assert_inside(&a, |x, _| x > 3);
+    assert_inside(&c, |_, y| y < 3);
+    for frame in buffers(&line(SQUARE, "lists-posed-masks", "gpunms ! segmask")) {
+        let of = |label: &str| {
+            let object = objects(&frame).into_iter().find(|object| object.label == label).unwrap();
+            let points = object.keypoints.unwrap();
+            (points.names, points.x, points.y)
+        };
+        let names = ["head", "tail"].map(str::to_owned).to_vec();
+        assert_eq!(of("a"), (names.clone(), vec![32.0, 58.0], vec![10.0, 38.0]));
+        assert_eq!(of("c"), (names, vec![6.0, 18.0], vec![8.0, 28.0]));
+    }
+}
+
+#[test]
 fn the_numbers_of_maps_go_to_who_asks_for_tensors() {
     for (name, maps, rows) in [
         ("queries-masks", "pred_masks:float32:1x4x16x16", "mask-rows"),

@@ -596,6 +596,14 @@ def lists() -> None:
     fixed(graph, "scores", [LISTED_SCORES[0], 0.125, LISTED_SCORES[1]])
     fixed(graph, "masks", maps)
     graph.save("lists-masks", labels + 'background = "first"\n')
+    # And with two points of each box beside it.
+    graph = start()
+    fixed(graph, "boxes", np.stack([LISTED[0], np.float32([0, 0, 9, 9]), LISTED[1]]))
+    fixed(graph, "labels", [1, 2, 3], I64)
+    fixed(graph, "scores", [LISTED_SCORES[0], 0.125, LISTED_SCORES[1]])
+    fixed(graph, "masks", maps)
+    fixed(graph, "keypoints", [[[32, 10, 1], [58, 38, 1]], [[0, 0, 0]] * 2, [[6, 8, 1], [18, 28, 1]]])
+    graph.save("lists-posed-masks", labels + 'background = "first"\n[skeleton]\npoints = ["head", "tail"]\n')
 
     # RT-DETR and the like: boxes in the given size, width before height.
     graph = start()
