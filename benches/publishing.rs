@@ -1,14 +1,14 @@
-//! What publishing costs: frames per second with each destination, beside the same pipeline without inferpublish, in turns:
+//! What publishing costs: frames per second with each destination of inferpublish, in turns with the same pipeline without it.
+//! `scripts/bench --publishing` runs it and makes a table of what it prints; alone it is
 //!
-//!     cargo bench -p cudainfer-tests --bench publishing [-- ROUNDS [FRAMES]]
+//!     cargo bench -p cudainfer-tests --bench publishing [-- ROUNDS [SECONDS]]
 //!
-//! The pipeline is detection and tracking of the demo's video on the CPU, as fast as it goes. Brokers are Debian's mosquitto,
-//! redis-server and nats-server, started here, on loopback; a line says where one is missing. One line a destination: the median
-//! of the ratios to the run before it without inferpublish, the slowest and fastest ratio, and what became of the records. Leave
-//! the machine alone while it runs.
+//! The pipeline is detection and tracking of the demo's video on the CPU, as fast as it goes, for as many frames that a run takes
+//! about SECONDS. Brokers are Debian's mosquitto, redis-server and nats-server, and librdkafka's mock of a Kafka cluster, started
+//! here, on loopback; a line says where one is missing. Each run prints one line of JSON. Leave the machine alone while it runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -16,14 +16,19 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use cudainfer_tests::{Line, fetched, scratch, until};
+use cudainfer_tests::{Line, fetched, root, scratch, until};
 use gst::prelude::*;
+use serde_json::json;
+
+/// Destinations between two runs without one.
+const BETWEEN: usize = 3;
 
 fn main() {
-    let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
-    let (rounds, frames) = (numbers.first().copied().unwrap_or(5), numbers.get(1).copied().unwrap_or(300));
+    let numbers: Vec<f64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
+    let rounds = numbers.first().map_or(3, |number| *number as usize);
+    let seconds = numbers.get(1).copied().unwrap_or(5.0);
     let folder = scratch("publishing");
-    let mut brokers = Vec::new();
+    let mut brokers = Brokers(Vec::new());
     let mut destinations = vec![
         ("file".to_owned(), format!("location={}", folder.join("out.jsonl").display())),
         ("unix".to_owned(), format!("location=unix:{}", socket(&folder).display())),
@@ -34,55 +39,69 @@ fn main() {
     {
         match broker(program, &folder) {
             Some((child, port)) => {
-                brokers.push(child);
+                brokers.0.push(child);
                 destinations.push((name.to_owned(), format!("location={scheme}://127.0.0.1:{port}/cams")));
             }
-            None => println!("{name}: no {program} here"),
+            None => eprintln!("{name}: no {program} here"),
         }
+    }
+    match cluster() {
+        Some((child, address)) => {
+            brokers.0.push(child);
+            destinations.push(("kafka".to_owned(), format!("location=kafka://{address}/cams")));
+        }
+        None => eprintln!("kafka: .venv has no confluent-kafka: scripts/setup brokers installs it"),
     }
     for (name, location) in destinations.clone().into_iter().skip(1) {
         let spool = folder.join(format!("spool-{name}"));
         destinations.push((format!("{name}, spool"), format!("{location} spool={}", spool.display())));
     }
-    println!(
-        "{rounds} rounds of {frames} frames, {} build, {} cores",
-        if cfg!(debug_assertions) { "debug" } else { "release" },
-        std::thread::available_parallelism().unwrap()
-    );
-    run("", frames);
-    for (name, location) in &destinations {
-        let mut ratios = Vec::new();
-        let (mut without, mut with) = (Vec::new(), Vec::new());
-        let mut records = String::new();
-        for _ in 0..rounds {
-            let (bare, _) = run("", frames);
-            let (published, became) = run(&format!("! inferpublish name=publish {location}"), frames);
-            ratios.push(published / bare);
-            without.push(bare);
-            with.push(published);
-            records = became;
+    // The first run warms up, and tells how fast this machine is.
+    let speed = run("", 50)["fps"].as_f64().unwrap();
+    let frames = ((speed * seconds) as usize).clamp(30, 700);
+    let told = json!({"frames": frames, "build": if cfg!(debug_assertions) { "debug" } else { "release" }});
+    println!("{told}");
+    for round in 0..rounds {
+        for (place, (name, location)) in destinations.iter().enumerate() {
+            if place % BETWEEN == 0 {
+                print(round, "none", run("", frames));
+            }
+            print(round, name, run(&format!("! inferpublish name=publish {location}"), frames));
         }
-        for values in [&mut ratios, &mut without, &mut with] {
-            values.sort_by(f64::total_cmp);
-        }
-        let middle = |values: &[f64]| values[values.len() / 2];
-        println!(
-            "{name}: {:.1} % ({:.1} to {:.1}), {:.1} frames/s without, {:.1} with; {records}",
-            100.0 * middle(&ratios),
-            100.0 * ratios[0],
-            100.0 * ratios[ratios.len() - 1],
-            middle(&without),
-            middle(&with)
-        );
-    }
-    for mut child in brokers {
-        let _ = child.kill();
-        let _ = child.wait();
+        print(round, "none", run("", frames));
     }
 }
 
-/// Frames per second from the first frame to the last, and the counts of the records.
-fn run(publish: &str, frames: usize) -> (f64, String) {
+/// Prints what a run told.
+fn print(round: usize, destination: &str, mut told: serde_json::Value) {
+    told["round"] = round.into();
+    told["destination"] = destination.into();
+    println!("{told}");
+}
+
+/// They end with the benchmark, whatever becomes of it.
+struct Brokers(Vec<Child>);
+
+impl Drop for Brokers {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// CPU time of this process so far, of all threads, in seconds.
+fn cpu() -> f64 {
+    let told = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // Behind the name in brackets, which may have anything in it.
+    let fields: Vec<_> = told.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks: f64 = [11, 12].map(|field| fields[field].parse::<f64>().unwrap()).iter().sum();
+    ticks / 100.0
+}
+
+/// Frames per second from the first frame to the last, CPU time of a frame in ms, and the counts of the records.
+fn run(publish: &str, frames: usize) -> serde_json::Value {
     let line = Line::new(&format!(
         "filesrc location={} ! decodebin ! identity eos-after={} ! videoconvert ! fusedpreproc ! trtinfer model={} ! gpunms \
          ! tracker {publish} ! fakesink name=out sync=false",
@@ -92,12 +111,16 @@ fn run(publish: &str, frames: usize) -> (f64, String) {
     ));
     let times = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&times);
-    line.watch("out", move |_, _| own.lock().unwrap().push(Instant::now()));
+    line.watch("out", move |_, _| own.lock().unwrap().push((Instant::now(), cpu())));
     line.pipeline.set_state(gst::State::Playing).unwrap();
     line.wait().succeeds();
     let times = std::mem::take(&mut *times.lock().unwrap());
-    let seconds = times[times.len() - 1].duration_since(times[0]).as_secs_f64();
-    let mut became = String::new();
+    let ((first, first_cpu), (last, last_cpu)) = (times[0], times[times.len() - 1]);
+    let intervals = (times.len() - 1) as f64;
+    let mut told = json!({
+        "fps": intervals / last.duration_since(first).as_secs_f64(),
+        "cpu_ms": 1000.0 * (last_cpu - first_cpu) / intervals,
+    });
     if let Some(publish) = line.pipeline.by_name("publish") {
         let count = |field: &str| publish.property::<gst::Structure>("stats").get::<u64>(field).unwrap();
         if publish.property::<String>("location").contains(':') {
@@ -105,11 +128,30 @@ fn run(publish: &str, frames: usize) -> (f64, String) {
                 count("waiting") == 0 && count("acknowledged") + count("dropped") >= count("frames")
             });
         }
-        let fields = ["frames", "written", "acknowledged", "dropped", "failed"];
-        became = fields.map(|field| format!("{} {field}", count(field))).join(", ");
+        for field in ["frames", "written", "acknowledged", "dropped", "failed"] {
+            told[field] = count(field).into();
+        }
     }
     line.stop();
-    ((times.len() - 1) as f64 / seconds, became)
+    told
+}
+
+/// A Kafka cluster, and its address.
+fn cluster() -> Option<(Child, String)> {
+    let mut child = Command::new(root().join(".venv/bin/python"))
+        .arg(root().join("tests/publish/kafka_cluster.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut address = String::new();
+    BufReader::new(child.stdout.take()?).read_line(&mut address).ok()?;
+    if !address.contains(':') {
+        let _ = child.wait();
+        return None;
+    }
+    Some((child, address.trim().to_owned()))
 }
 
 /// A broker on a port of its own.

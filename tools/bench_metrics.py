@@ -1,5 +1,6 @@
-"""Measures what the tracer's metrics cost: pipelines with and without them, in turns, while a client scrapes as often as
-Prometheus would at its fastest. Started by scripts/bench --metrics.
+"""Measures what the tracer's metrics and traces cost: pipelines without them, with metrics, and with metrics and sampled
+frames sent by OTLP, in turns, while a client scrapes as often as Prometheus would at its fastest. Started by
+scripts/bench --metrics.
 
     bench_metrics.py [--rounds N] [--video VIDEO] [--model MODEL]
 
@@ -21,6 +22,7 @@ import sys
 import threading
 import time
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pipeline
@@ -33,15 +35,37 @@ INTERVAL = 1.0
 HANDED_ON = 100_000
 ELEMENTS = 10
 GOAL = 0.01
+# The tracer's options of each run of a turn; of the collector's port {}. One frame in 100 is sampled: the default.
+SIDES = {
+    "without": "",
+    "with": "cudainfer(metrics=127.0.0.1:0)",
+    "traced": "cudainfer(metrics=127.0.0.1:0,otlp=http://127.0.0.1:{})",
+}
 
 
-def run(command: list[str], metrics: bool) -> dict:
+class Collector(BaseHTTPRequestHandler):
+    """Takes all spans."""
+
+    requests = 0
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        type(self).requests += 1
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def run(command: list[str], tracer: str) -> dict:
     """Seconds from PLAYING to the end by the clock, and CPU seconds of the whole process."""
     environment = pipeline.environment() | {"LC_ALL": "C.UTF-8"}
     for name in ("GST_TRACERS", "GST_DEBUG", "GST_DEBUG_FILE"):
         environment.pop(name, None)
-    if metrics:
-        environment |= {"GST_TRACERS": "cudainfer(metrics=127.0.0.1:0)", "GST_DEBUG": "cudainfer-tracer:4"}
+    if tracer:
+        environment |= {"GST_TRACERS": tracer, "GST_DEBUG": "cudainfer-tracer:4"}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
     )
@@ -69,19 +93,24 @@ def run(command: list[str], metrics: bool) -> dict:
         scraper.join()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0 or seconds is None or (metrics and not scraper):
+    if process.returncode != 0 or seconds is None or (tracer and not scraper):
         sys.exit("".join(output) + "bench: the pipeline failed, see above")
     return {"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "scrapes": len(scrapes)}
 
 
-def cost(rounds: list[dict[str, dict]], what: str) -> float:
-    """By how much more of `what` (`seconds` or `cpu`) it takes with metrics: the median of the rounds."""
-    return statistics.median(turn["with"][what] / turn["without"][what] for turn in rounds) - 1
+def cost(rounds: list[dict[str, dict]], what: str, side: str = "with") -> float:
+    """By how much more of `what` (`seconds` or `cpu`) that side takes: the median of the rounds."""
+    return statistics.median(turn[side][what] / turn["without"][what] for turn in rounds) - 1
 
 
-def a_call(rounds: list[dict[str, dict]], calls: int) -> float:
-    """CPU seconds that metrics add to each call of an element: the median of the rounds."""
-    return statistics.median(turn["with"]["cpu"] - turn["without"]["cpu"] for turn in rounds) / calls
+def a_call(rounds: list[dict[str, dict]], calls: int, side: str = "with") -> float:
+    """CPU seconds that this side adds to each call of an element: the median of the rounds."""
+    return statistics.median(turn[side]["cpu"] - turn["without"]["cpu"] for turn in rounds) / calls
+
+
+def lost(rounds: list[dict[str, dict]], side: str) -> float:
+    """The part of the frames per second that this side loses; below 0 it gains."""
+    return 1 - 1 / (1 + cost(rounds, "seconds", side))
 
 
 def main() -> None:
@@ -95,6 +124,9 @@ def main() -> None:
     line = line[: line.index("inferpublish")] + ["fakesink"]
     handing = f"videotestsrc num-buffers={HANDED_ON} ! video/x-raw,width=16,height=16"
     handing = [*handing.split(), *["!", "identity"] * (ELEMENTS - 1), "!", "fakesink"]
+    collector = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    threading.Thread(target=collector.serve_forever, daemon=True).start()
+    sides = {side: tracer.format(collector.server_port) for side, tracer in SIDES.items()}
     runs: dict[str, list[dict]] = {}
     for name, arguments in (("detect-track", line), ("handing-on", handing)):
         command = pipeline.command(arguments)
@@ -102,15 +134,22 @@ def main() -> None:
         runs[name] = []
         for number in range(given.rounds):
             # Who goes first changes.
-            order = (("without", False), ("with", True))[:: -1 if number % 2 else 1]
-            turn = {side: run(command, metrics) for side, metrics in order}
+            order = list(sides)[number % len(sides) :] + list(sides)[: number % len(sides)]
+            turn = {side: run(command, sides[side]) for side in order}
             runs[name].append(turn)
             print(f"round {number + 1}: " + ", ".join(f"{side} {turn[side]['seconds']:.2f} s" for side in turn), flush=True)
+    if not Collector.requests:
+        sys.exit("bench: no span has come to the collector")
 
-    whole, call = runs["detect-track"], a_call(runs["handing-on"], HANDED_ON * ELEMENTS)
-    print(f"frames/s  {-cost(whole, 'seconds') / (1 + cost(whole, 'seconds')):>+8.2%} with metrics (goal: less than {GOAL:.0%} lost)")
-    print(f"CPU time  {cost(whole, 'cpu'):>+8.2%}")
-    print(f"a call    {1e9 * call:>8.0f} ns of CPU time for each element and frame")
+    whole, calls = runs["detect-track"], HANDED_ON * ELEMENTS
+    figures = {}
+    for side, name in (("with", "metrics"), ("traced", "metrics and traces")):
+        call = 1e9 * a_call(runs["handing-on"], calls, side)
+        figures[side] = {"seconds": cost(whole, "seconds", side), "cpu": cost(whole, "cpu", side), "call_ns": call}
+        print(f"with {name}:")
+        print(f"  frames/s  {-lost(whole, side):>+8.2%} (goal: less than {GOAL:.0%} lost)")
+        print(f"  CPU time  {figures[side]['cpu']:>+8.2%}")
+        print(f"  a call    {call:>8.0f} ns of CPU time for each element and frame")
 
     now = datetime.datetime.now(datetime.UTC)
     result = {
@@ -118,9 +157,7 @@ def main() -> None:
         "processor": processor(),
         "cores": os.cpu_count(),
         "load": os.getloadavg(),
-        "seconds": cost(whole, "seconds"),
-        "cpu": cost(whole, "cpu"),
-        "call_ns": 1e9 * call,
+        **figures,
         "runs": runs,
     }
     file = pipeline.ROOT / "benches" / "results" / f"cpu-metrics-{now:%Y-%m-%d}.json"

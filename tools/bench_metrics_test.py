@@ -16,6 +16,10 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(bench_metrics.cost(rounds, "seconds"), 0.01)
         self.assertAlmostEqual(bench_metrics.cost(rounds, "cpu"), 0.01)
 
+    def test_frames_lost_are_a_part_of_those_without(self):
+        rounds = [{"without": {"seconds": 10, "cpu": 1}, "traced": {"seconds": 12.5, "cpu": 1}}]
+        self.assertAlmostEqual(bench_metrics.lost(rounds, "traced"), 0.2)
+
     def test_a_call_costs_what_is_added_divided_by_the_calls(self):
         rounds = [turn((1, 2.0), (1, 2.5)), turn((1, 2.0), (1, 2.4)), turn((1, 2.0), (1, 9.0))]
         self.assertAlmostEqual(bench_metrics.a_call(rounds, 1_000_000), 0.5e-6)

@@ -322,21 +322,49 @@ def metrics(results: Path) -> list[str]:
         # Not measured on a quiet machine yet.
         return []
     told = json.loads(found[-1].read_text())
-    lost = told["seconds"] / (1 + told["seconds"])
+    sides = [told["with"], told["traced"]]
+    lost = [1 - 1 / (1 + side["seconds"]) for side in sides]
     rows = [
-        ["frames per second lost, detect and track", f"{lost:.2%}"],
-        ["more CPU time, detect and track", f"{told['cpu']:.2%}"],
-        ["CPU time of each call of an element", f"{told['call_ns']:.0f} ns"],
+        ["frames per second lost, detect and track", *(f"{part:.2%}" for part in lost)],
+        ["more CPU time, detect and track", *(f"{side['cpu']:.2%}" for side in sides)],
+        ["CPU time of each call of an element", *(f"{side['call_ns']:.0f} ns" for side in sides)],
     ]
     return [
         "### Metrics",
         "",
-        "What `GST_TRACERS=cudainfer(metrics=...)` costs while it is scraped every second, measured in turns with a pipeline",
-        f"without it. {told['processor']}, {told['cores']} cores.",
+        "What `GST_TRACERS=cudainfer(metrics=...)` costs while it is scraped every second, and what it costs with `otlp=` besides,",
+        "which sends one frame in 100 as a trace; measured in turns with a pipeline without it.",
+        f"{told['processor']}, {told['cores']} cores.",
         "",
-        *table(["what", "figure"], rows),
+        *table(["what", "metrics", "metrics and traces"], rows),
         "",
         source(found[-1], script="scripts/bench --metrics"),
+        "",
+    ]
+
+
+def publishing(results: Path) -> list[str]:
+    found = sorted(results.glob("cpu-publishing-20*.json"))
+    if not found:
+        # Not measured on a quiet machine yet.
+        return []
+    told = json.loads(found[-1].read_text())
+    counts = ("written", "acknowledged", "dropped", "failed")
+    rows = [
+        [row["destination"], f"{row['fps']:.1%}", f"{row['least']:.1%} to {row['most']:.1%}", f"{row['cpu']:.1%}"]
+        + [row[count] for count in counts]
+        for row in told["rows"]
+    ]
+    return [
+        "### Publishing",
+        "",
+        "Frames per second and CPU time of a frame with inferpublish, against the same pipeline (detect and track) without it: the",
+        f"median, and the range, of the rounds' ratios; {told['frames']} frames a run. The brokers are on the same machine; Kafka is",
+        f"librdkafka's mock of a cluster. The last columns are what became of the records. {told['processor']}, {told['cores']} cores.",
+        "",
+        *table(["destination", "frames per second", "range", "CPU time", *counts], rows),
+        "",
+        source(found[-1], script="scripts/bench --publishing"),
         "",
     ]
 
@@ -520,6 +548,7 @@ def page(results: Path) -> str:
         *peaks(results),
         "",
         *metrics(results),
+        *publishing(results),
         *gpu(results),
         "",
         "## Figures without raw output",

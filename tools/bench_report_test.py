@@ -77,11 +77,22 @@ class Report(unittest.TestCase):
     def test_metrics_have_a_table_once_they_were_measured(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(bench_report.metrics(Path(folder)), [])
-            told = {"seconds": 0.25, "cpu": 0.004, "call_ns": 312.4, "processor": "a CPU", "cores": 2}
+            told = {"with": {"seconds": 0.25, "cpu": 0.004, "call_ns": 312.4}, "processor": "a CPU", "cores": 2}
+            told["traced"] = {"seconds": 1.0, "cpu": 0.005, "call_ns": 400.0}
             (Path(folder) / "cpu-metrics-2026-01-01.json").write_text(json.dumps(told))
             lines = bench_report.metrics(Path(folder))
-            self.assertIn("| frames per second lost, detect and track | 20.00% |", lines)
-            self.assertIn("| CPU time of each call of an element | 312 ns |", lines)
+            self.assertIn("| frames per second lost, detect and track | 20.00% | 50.00% |", lines)
+            self.assertIn("| CPU time of each call of an element | 312 ns | 400 ns |", lines)
+
+    def test_publishing_has_a_table_once_it_was_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(bench_report.publishing(Path(folder)), [])
+            row = {"destination": "mqtt", "fps": 0.995, "least": 0.98, "most": 1.01, "cpu": 1.02, "frames": 300}
+            row |= {"written": 300, "acknowledged": 299, "dropped": 0, "failed": 1}
+            told = {"rows": [row], "frames": 100, "processor": "a CPU", "cores": 2}
+            (Path(folder) / "cpu-publishing-2026-01-01.json").write_text(json.dumps(told))
+            lines = bench_report.publishing(Path(folder))
+            self.assertIn("| mqtt | 99.5% | 98.0% to 101.0% | 102.0% | 300 | 299 | 0 | 1 |", lines)
 
     def test_networks_have_a_table_once_they_were_profiled(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -49,6 +49,10 @@ pub enum SetupError {
     Credentials(#[from] CredentialsError),
     #[error("'{0}' takes no user and password: its kind has no login. Unset credentials")]
     NoLogin(String),
+    #[error(
+        "'{0}' says how to log in, but there are no user and password. Set credentials, or leave sasl out"
+    )]
+    NoCredentials(String),
     #[error(transparent)]
     Spool(#[from] SpoolError),
     #[error("there is no thread for the delivery: {0}")]
@@ -223,6 +227,9 @@ fn access(options: &Options) -> Result<Access, SetupError> {
         return Err(SetupError::NoLogin(destination.to_string()));
     }
     let credentials = if has_login { Credentials::find(options.credentials.as_deref())? } else { None };
+    if destination.sasl.is_some() && credentials.is_none() {
+        return Err(SetupError::NoCredentials(destination.to_string()));
+    }
     // MQTT 3.1.1 promises 23 letters and digits.
     let name =
         format!("cudainfer{}", std::iter::repeat_with(fastrand::alphanumeric).take(14).collect::<String>());

@@ -15,6 +15,8 @@ mod client;
 mod counts;
 mod credentials;
 mod delivery;
+#[cfg(feature = "https")]
+pub mod https;
 mod message;
 mod spool;
 mod tls;

@@ -37,7 +37,9 @@ pub enum TlsError {
     Plain(&'static str, String, &'static str),
     #[error("TLS cannot be used: {0}")]
     Provider(rustls::Error),
-    #[error("the system has no certificates of authorities. Install its ca-certificates, or set tls-ca")]
+    #[error(
+        "the system has no certificates of authorities. Install its ca-certificates, or name a file with those to trust"
+    )]
     NoSystem,
 }
 
@@ -67,7 +69,12 @@ impl TlsFiles {
     /// # Errors
     /// What is wrong with them.
     pub(crate) fn read(&self) -> Result<Tls, TlsError> {
-        let ca = self.ca.as_deref().map(|file| Source::read("tls-ca", file)).transpose()?;
+        self.read_as("tls-ca")
+    }
+
+    /// The same where the authorities' file has been named by this setting.
+    pub(crate) fn read_as(&self, ca: &'static str) -> Result<Tls, TlsError> {
+        let ca = self.ca.as_deref().map(|file| Source::read(ca, file)).transpose()?;
         let client = match (&self.cert, &self.key) {
             (Some(cert), Some(key)) => Some((Source::read("tls-cert", cert)?, Source::read("tls-key", key)?)),
             (None, None) => None,

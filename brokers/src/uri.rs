@@ -40,7 +40,24 @@ const SCHEMES: [(&str, Kind, bool, u16); 11] = [
 ];
 
 /// Parameters behind the `?` of a URI, and the kind that knows them.
-const PARAMETERS: [(&str, Kind); 2] = [("maxlen", Kind::Redis), ("partition", Kind::Kafka)];
+const PARAMETERS: [(&str, Kind); 3] =
+    [("maxlen", Kind::Redis), ("partition", Kind::Kafka), ("sasl", Kind::Kafka)];
+
+/// How a client proves to a Kafka cluster who it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sasl {
+    /// It sends the password.
+    #[default]
+    Plain,
+    /// It shows that it knows the password, with SHA-256.
+    ScramSha256,
+    /// The same with SHA-512.
+    ScramSha512,
+}
+
+/// By the parameter's values.
+const MECHANISMS: [(&str, Sasl); 3] =
+    [("plain", Sasl::Plain), ("scram-sha-256", Sasl::ScramSha256), ("scram-sha-512", Sasl::ScramSha512)];
 
 /// Why a text is no destination; each a sentence or two.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,10 +81,14 @@ pub enum UriError {
     Topic { topic: String, reason: &'static str },
     #[error("'{0}' has no path. Write unix:/PATH/OF/THE/SOCKET")]
     NoPath(String),
-    #[error("the parameter '{name}' of '{uri}' is not known. Redis takes maxlen, Kafka takes partition")]
+    #[error(
+        "the parameter '{name}' of '{uri}' is not known. Redis takes maxlen, Kafka takes partition and sasl"
+    )]
     Parameter { uri: String, name: String },
     #[error("the parameter '{name}' of '{uri}' must be a number from 0 to {most}")]
     Number { uri: String, name: String, most: u64 },
+    #[error("the parameter 'sasl' of '{0}' must be plain, scram-sha-256 or scram-sha-512")]
+    Sasl(String),
     #[error("this plugin was built without {0:?}: build it with the feature of that name")]
     NotBuilt(Kind),
 }
@@ -91,6 +112,8 @@ pub struct Destination {
     pub(crate) maxlen: Option<u64>,
     /// The partition of a Kafka topic.
     pub(crate) partition: i32,
+    /// How to log in to a Kafka cluster, where that is said.
+    pub(crate) sasl: Option<Sasl>,
 }
 
 /// For messages: what comes behind a `?` may be a secret of a webhook.
@@ -149,6 +172,7 @@ impl Destination {
             url: uri.to_owned(),
             maxlen: None,
             partition: 0,
+            sasl: None,
         };
         if kind == Kind::Unix {
             let path = uri.trim_start_matches("unix:");
@@ -220,6 +244,10 @@ impl Destination {
                 known if !PARAMETERS.contains(&(known, self.kind)) => {
                     return Err(UriError::Parameter { uri, name });
                 }
+                "sasl" => match MECHANISMS.iter().find(|(known, _)| *known == value) {
+                    Some((_, sasl)) => self.sasl = Some(*sasl),
+                    None => return Err(UriError::Sasl(uri)),
+                },
                 "maxlen" => match value.parse() {
                     Ok(number) => self.maxlen = Some(number),
                     Err(_) => return Err(UriError::Number { uri, name, most: u64::MAX }),
@@ -266,7 +294,8 @@ mod tests {
             (redis.tls, redis.host.as_str(), redis.port, redis.maxlen),
             (true, "::1", 7000, Some(100))
         );
-        assert_eq!(Destination::parse("kafka://k/a?partition=3").unwrap().partition, 3);
+        let kafka = Destination::parse("kafka://k/a?partition=3&sasl=scram-sha-512").unwrap();
+        assert_eq!((kafka.partition, kafka.sasl), (3, Some(Sasl::ScramSha512)));
         let hook = Destination::parse("https://h/hook?token=secret").unwrap();
         assert_eq!((hook.port, hook.to_string().as_str()), (443, "https://h/hook"));
         assert!(hook.url.contains("secret") && !format!("{hook:?}").contains("secret"));
@@ -290,6 +319,8 @@ mod tests {
             ("kafka://host/a/b", &["'a/b'", "Kafka"]),
             ("redis://host/x?maxlen=many", &["maxlen", "number"]),
             ("kafka://host/x?partition=-1", &["partition", "number"]),
+            ("kafka://host/x?sasl=gssapi", &["sasl", "plain, scram-sha-256 or scram-sha-512"]),
+            ("redis://host/x?sasl=plain", &["'sasl'", "not known"]),
             ("mqtt://host/x?qos=2", &["'qos'", "not known"]),
             ("unix:", &["no path"]),
         ] {

@@ -28,6 +28,8 @@ pub(crate) struct Streams<T> {
     current: Stream<T>,
     /// Who had their turn last comes first.
     others: VecDeque<Stream<T>>,
+    /// The one that was forgotten last because there were more, until it is taken.
+    forgotten: Option<Stream<T>>,
 }
 
 #[derive(Debug, Default)]
@@ -42,7 +44,7 @@ struct Stream<T> {
 impl<T: PerStream> Streams<T> {
     /// `memory` is that of the first stream.
     pub fn new(memory: T) -> Self {
-        Self { current: Stream { id: None, start: None, memory }, others: VecDeque::new() }
+        Self { current: Stream { id: None, start: None, memory }, others: VecDeque::new(), forgotten: None }
     }
 
     /// Takes in an event before it passes the element. With its start, a stream has its turn. If it is not the start that it
@@ -78,8 +80,15 @@ impl<T: PerStream> Streams<T> {
         let last = std::mem::replace(&mut self.current, next);
         if last.id.is_some() {
             self.others.push_front(last);
-            self.others.truncate(MOST_OTHERS);
+            if self.others.len() > MOST_OTHERS {
+                self.forgotten = self.others.pop_back();
+            }
         }
+    }
+
+    /// The stream that the last turn has forgotten because there were too many others, with its `stream-id`.
+    pub fn take_forgotten(&mut self) -> Option<(Option<glib::GString>, T)> {
+        self.forgotten.take().map(|stream| (stream.id, stream.memory))
     }
 
     /// The `stream-id` of the stream whose turn it is; none if it is not known.

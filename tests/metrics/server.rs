@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use cudainfer_tests::{Line, within};
+use cudainfer_tests::{Line, until, within};
 use gst::prelude::*;
 
 use crate::client::{ask, page, send};
@@ -82,6 +82,8 @@ fn many_ask_at_once_while_frames_flow() {
     server();
     let line = Line::start("videotestsrc name=camera ! tracker ! fakesink");
     line.pipeline.set_property("name", "asked");
+    // A frame counts when its call has returned.
+    until("a frame is counted", || page(server()).contains("cudainfer_frames_total"));
     let askers: Vec<_> = (0..8)
         .map(|n| {
             std::thread::spawn(move || {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,6 +14,8 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::processes::launch;
 
@@ -43,8 +46,17 @@ struct Collector {
     requests: Requests,
 }
 
+/// A connection, encrypted or not.
+trait Connection: Read + Write + Send {}
+impl<T: Read + Write + Send> Connection for T {}
+
 impl Collector {
     fn start(answers: Answers) -> Self {
+        Self::behind(answers, |stream| Box::new(stream))
+    }
+
+    /// One behind what `wrap` makes of a connection.
+    fn behind(answers: Answers, wrap: impl Fn(TcpStream) -> Box<dyn Connection> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::<Mutex<Vec<_>>>::default();
@@ -52,7 +64,7 @@ impl Collector {
         std::thread::spawn(move || {
             let mut open = Vec::new();
             for connection in listener.incoming() {
-                let mut connection = connection.unwrap();
+                let mut connection = wrap(connection.unwrap());
                 match answers {
                     Answers::Never => {
                         open.push(connection);
@@ -293,7 +305,7 @@ fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_told_of() {
 fn what_is_no_url_or_no_number_is_a_sentence_and_the_pipeline_runs() {
     for (options, why) in [
         ("otlp=nonsense", "does not begin with http://"),
-        ("otlp=https://127.0.0.1:4318", "is encrypted"),
+        ("otlp=ftp://127.0.0.1:4318", "does not begin with http://"),
         ("otlp=http://", "is no URL"),
         ("otlp=", "is no URL"),
         ("sample=0,metrics=127.0.0.1:0", "sample=0 is no number of frames above 0"),
@@ -306,5 +318,52 @@ fn what_is_no_url_or_no_number_is_a_sentence_and_the_pipeline_runs() {
         assert!(output.status.success(), "{said}");
         let told: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
         assert!(told.len() == 1 && told[0].contains(why), "{options}: {said}");
+    }
+}
+
+/// A collector with TLS, and the file of its certificate.
+fn encrypted() -> (Collector, PathBuf) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = scratch("certificate").join("collector.pem");
+    std::fs::write(&file, made.cert.pem()).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let wrap = move |stream| -> Box<dyn Connection> {
+        Box::new(StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream))
+    };
+    (Collector::behind(Answers::Well, wrap), file)
+}
+
+#[test]
+fn spans_go_over_https_to_a_collector_whose_certificate_is_trusted_and_to_no_other() {
+    for trusted in [true, false] {
+        let (collector, file) = encrypted();
+        let (_, other) = encrypted();
+        let options = format!("otlp=https://localhost:{},sample=1", collector.address.port());
+        let output = launch(&options, "videotestsrc num-buffers=3 ! fakesink")
+            .env("OTEL_SERVICE_NAME", "tested")
+            .env("OTEL_EXPORTER_OTLP_CERTIFICATE", if trusted { file } else { other })
+            .env_remove("GST_DEBUG")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        if trusted {
+            assert!(said.is_empty(), "{said}");
+            assert_eq!(traces(collector.spans()).len(), 3);
+        } else {
+            assert!(
+                said.contains("invalid peer certificate") && said.contains("https://localhost:"),
+                "{said}"
+            );
+            assert!(collector.requests.lock().unwrap().iter().all(|(head, _)| head.is_empty()));
+        }
     }
 }

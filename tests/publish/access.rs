@@ -17,7 +17,7 @@ use crate::webhooks::{ids, server_with};
 
 const SECRET: &str = "secret7";
 
-fn login(folder: &Path, password: &str) -> PathBuf {
+pub fn login(folder: &Path, password: &str) -> PathBuf {
     let file = folder.join(format!("login-{}", password.len()));
     std::fs::write(&file, format!("me\n{password}\n")).unwrap();
     file
@@ -45,19 +45,19 @@ fn a_login_that_is_refused_is_an_error_without_the_password_and_a_right_one_is_t
 }
 
 /// An authority, and a certificate of it with its key, as files.
-struct Certificates {
-    ca: PathBuf,
-    cert: PathBuf,
-    key: PathBuf,
+pub struct Certificates {
+    pub ca: PathBuf,
+    pub cert: PathBuf,
+    pub key: PathBuf,
 }
 
-fn certificates(folder: &Path, name: &str) -> Certificates {
+pub fn certificates(folder: &Path, name: &str) -> Certificates {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(rcgen::DnType::CommonName, format!("{name} authority"));
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let mut params = CertificateParams::new(["localhost", "127.0.0.1"].map(str::to_owned)).unwrap();
     params.distinguished_name.push(rcgen::DnType::CommonName, name);
     let cert = params.signed_by(&key, &authority).unwrap();
     let file = |kind: &str, text: String| {

@@ -1,14 +1,10 @@
 //! A webhook: messages are posted as a JSON array, and any status from 200 to 299 acknowledges all of them.
 
-use std::sync::Arc;
-
 use base64::prelude::{BASE64_STANDARD, Engine};
 use ureq::Agent;
-use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsProvider, parse_pem};
 
 use super::{Access, Client, Failure, Sent, TIMEOUT, explain};
-use crate::Message;
-use crate::tls::Tls;
+use crate::{Message, https};
 
 pub(super) struct Http {
     agent: Agent,
@@ -25,7 +21,7 @@ impl Http {
             .timeout_global(Some(TIMEOUT))
             .user_agent(concat!("cudainfer/", env!("CARGO_PKG_VERSION")));
         if let Some(tls) = &access.tls {
-            config = config.tls_config(tls_config(tls)?);
+            config = config.tls_config(https::config(tls).map_err(|e| Failure::Denied(e.to_string()))?);
         }
         let login = access.credentials.as_ref();
         let authorization = login.map(|login| {
@@ -78,36 +74,4 @@ impl Client for Http {
             _ => Sent::up_to(0, Failure::Lost(said)),
         }
     }
-}
-
-fn tls_config(tls: &Tls) -> Result<TlsConfig, Failure> {
-    let denied = |e: ureq::Error| Failure::Denied(e.to_string());
-    let certificates = |pem: &[u8]| -> Result<Vec<Certificate<'static>>, Failure> {
-        let items = parse_pem(pem).map(|item| match item {
-            Ok(ureq::tls::PemItem::Certificate(certificate)) => Ok(Some(certificate)),
-            Ok(_) => Ok(None),
-            Err(e) => Err(denied(e)),
-        });
-        items.filter_map(Result::transpose).collect()
-    };
-    let roots = match &tls.ca {
-        Some(ca) => RootCerts::new_with_certs(&certificates(ca)?),
-        None => {
-            let system = rustls_native_certs::load_native_certs().certs;
-            RootCerts::new_with_certs(
-                &system.iter().map(|cert| Certificate::from_der(cert).to_owned()).collect::<Vec<_>>(),
-            )
-        }
-    };
-    let client = match &tls.client {
-        Some((cert, key)) => {
-            let key = PrivateKey::from_pem(key).map_err(denied)?;
-            Some(ClientCert::new_with_certs(&certificates(cert)?, key))
-        }
-        None => None,
-    };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config =
-        TlsConfig::builder().provider(TlsProvider::Rustls).unversioned_rustls_crypto_provider(provider);
-    Ok(config.root_certs(roots).client_cert(client).build())
 }

@@ -15,6 +15,7 @@ use rskafka::record::Record;
 use super::runtime::OwnRuntime;
 use super::{Access, Client, Failure, Sent, explain};
 use crate::Message;
+use crate::uri::Sasl;
 
 /// How long the library tries again by itself: while a cluster chooses another leader.
 const RETRIES: Duration = Duration::from_secs(3);
@@ -39,7 +40,11 @@ impl Kafka {
         }
         if let Some(login) = &access.credentials {
             let login = Credentials::new(login.user.clone(), login.password.clone());
-            builder = builder.sasl_config(SaslConfig::Plain(login));
+            builder = builder.sasl_config(match destination.sasl.unwrap_or_default() {
+                Sasl::Plain => SaslConfig::Plain(login),
+                Sasl::ScramSha256 => SaslConfig::ScramSha256(login),
+                Sasl::ScramSha512 => SaslConfig::ScramSha512(login),
+            });
         }
         let cluster = runtime.wait(async { builder.build().await.map_err(|e| failure(&e)) })?;
         Ok(Self { cluster, partitions: HashMap::new(), runtime, access: access.clone() })
@@ -108,9 +113,25 @@ fn failure(error: &Error) -> Failure {
             }
             _ => Failure::Lost(protocol_error.to_string()),
         },
-        e if e.to_string().to_lowercase().contains("sasl") => {
-            Failure::Denied("it refuses the login".to_owned())
-        }
-        e => explain(e),
+        e => of_text(explain(e)),
+    }
+}
+
+/// What the library says only in the text of what it tried again.
+fn of_text(failure: Failure) -> Failure {
+    let Failure::Lost(said) = failure else { return failure };
+    let has = |parts: &[&str]| parts.iter().any(|part| said.contains(part));
+    if has(&["UnsupportedSaslMechanism", "unsupported sasl mechanism"]) {
+        Failure::Denied(
+            "it does not take a login of this kind: write ?sasl=plain, ?sasl=scram-sha-256 or ?sasl=scram-sha-512 behind the \
+             topic, whichever its listener has"
+                .to_owned(),
+        )
+    } else if has(&["SaslAuthenticationFailed", "Sasl session error"]) {
+        Failure::Denied("it refuses the login".to_owned())
+    } else if has(&["invalid peer certificate", "received fatal alert"]) {
+        Failure::Denied(said)
+    } else {
+        Failure::Lost(said)
     }
 }

@@ -120,7 +120,7 @@ impl InferOverlay {
         warnings.extend(lock(&self.labels).examine(choice.as_ref(), &objects, &found_masks));
         let mut memory = lock(&self.memory);
         let Memory { trails, covered, heat } = memory.current_mut();
-        let cover = Cover::of(choice.as_ref(), &objects, covered, &settings);
+        let cover = Cover::of(choice.as_ref(), &objects, &found_masks, covered, &settings);
         self.cover(state, buffer, &cover).map_err(|why| {
             format!("the objects that blur names cannot be hidden, so the frame is not passed on: {why}")
         })?;

@@ -36,6 +36,8 @@ struct State {
     failed: u64,
     /// When that was.
     warned: Option<Instant>,
+    /// Whether it was warned of several streams in one file, and of streams that were forgotten.
+    told_of_streams: [bool; 2],
 }
 
 #[derive(Default)]
@@ -49,6 +51,8 @@ pub struct InferPublish {
     records: Counter,
     /// Objects in the records of frames that were taken over.
     objects: Counter,
+    /// Streams that were forgotten because there were too many, and had tracks.
+    forgotten: Counter,
     tally: Arc<Tally>,
     files: Arc<FileCounts>,
     /// What became of the messages behind the queue, for a broker.
@@ -60,6 +64,7 @@ impl InferPublish {
         let mut stats = stats::structure(&self.counters);
         stats.set("records", self.records.get());
         stats.set("objects", self.objects.get());
+        stats.set("streams-forgotten", self.forgotten.get());
         stats.set("written", self.tally.written.get());
         stats.set("failed", self.tally.failed.get());
         stats.set("dropped", self.tally.dropped.get());
@@ -216,6 +221,27 @@ impl InferPublish {
         }
     }
 
+    /// Warns once if what is written cannot tell the streams apart, and once if there are more than are remembered.
+    fn warn_of_streams(&self) {
+        let news = lock(&self.state).as_mut().map(|state| {
+            let now = [state.composer.mixes_streams(), state.composer.forgotten() > 0];
+            self.forgotten.add(state.composer.forgotten().saturating_sub(self.forgotten.get()));
+            let before = std::mem::replace(&mut state.told_of_streams, now);
+            [now[0] && !before[0], now[1] && !before[1]]
+        });
+        let mixed = "frames of several streams go into one file, whose format has no stream: frame numbers and identities \
+                     repeat. Put one inferpublish into the branch of each stream, or set format=json";
+        let forgotten = "more than 256 streams take turns here: the one that has waited longest is forgotten, its tracks are \
+                         ended and written, and its frames are numbered anew if it comes back. The property stats counts \
+                         them as streams-forgotten. Put fewer streams into one pipeline";
+        for (new, text) in news.unwrap_or_default().into_iter().zip([mixed, forgotten]) {
+            if new {
+                let name = self.obj().name();
+                gst::element_imp_warning!(self, gst::StreamError::Failed, ("{name}: {text}"));
+            }
+        }
+    }
+
     /// Warns of the first record that the queue drops.
     fn warn_of_first_drop(&self) {
         let Settings { location, queue_size, leaky, .. } = lock(&self.settings).clone();
@@ -363,6 +389,7 @@ impl BaseTransformImpl for InferPublish {
         self.counters.reset();
         self.records.reset();
         self.objects.reset();
+        self.forgotten.reset();
         self.tally.reset();
         self.files.reset();
         self.counts.reset();
@@ -370,8 +397,15 @@ impl BaseTransformImpl for InferPublish {
             destination::open(&self.obj(), &settings, PATIENCE, (&self.tally, &self.counts, &self.files))?;
         *lock(&self.queue) = Some(Arc::new(queue));
         let composer = Composer::new(plan);
-        *lock(&self.state) =
-            Some(State { composer, unsent: Messages::new(), model: None, told: 0, failed: 0, warned: None });
+        *lock(&self.state) = Some(State {
+            composer,
+            unsent: Messages::new(),
+            model: None,
+            told: 0,
+            failed: 0,
+            warned: None,
+            told_of_streams: [false; 2],
+        });
         Ok(())
     }
 
@@ -446,6 +480,7 @@ impl BaseTransformImpl for InferPublish {
         if let Some(state) = lock(&self.state).as_mut() {
             state.composer.passed();
         }
+        self.warn_of_streams();
         if dropped {
             self.note_drop();
         }

@@ -316,7 +316,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
     ])
     .with([stats::param_spec(
-        "; records (that were made), objects (in the records of frames), written (records that the destination, or the spool, has \
+        "; records (that were made), objects (in the records of frames), streams-forgotten (whose tracks were ended because more than \
+         256 others had their turn since), written (records that the destination, or the spool, has \
          accepted), failed (records that could not be written), dropped (records that were dropped because of queue-size); of a \
          file: torn (lines that had been cut off, behind which records were appended), rotated (files that were full or too \
          old); of a broker: spooled (messages written to the spool), sent (those sent again included), acknowledged, refused \

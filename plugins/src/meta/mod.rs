@@ -1,6 +1,7 @@
 //! Metadata on buffers: tensors between the elements; objects, maps, masks and zones for elements and applications downstream.
 
 pub mod batch;
+pub(crate) mod label;
 mod list;
 pub mod map;
 pub mod mask;

@@ -18,6 +18,7 @@ use cudainfer_kernels::associate::Oriented;
 use cudainfer_kernels::geometry::Rect;
 use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta as Roi};
 
+use super::label::Label;
 use super::params::NAMES;
 pub use super::params::{ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, TrackingParam};
 use super::zone::ZonesParam;
@@ -101,7 +102,8 @@ impl Object {
     }
 
     fn of(meta: &VideoRegionOfInterestMeta) -> Self {
-        let mut object = Self { id: meta.id(), label: meta.roi_type().to_owned(), ..Self::default() };
+        let mut object =
+            Self { id: meta.id(), label: Label::of(meta).text().into_owned(), ..Self::default() };
         for param in meta.params() {
             object.take(param);
         }

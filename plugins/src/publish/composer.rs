@@ -27,6 +27,10 @@ pub(crate) struct Composer {
     identities: Option<bool>,
     /// Frames have been seen, and whether one had zones.
     zones: Option<bool>,
+    /// Streams that were forgotten, and their tracks ended, because too many others had their turn since.
+    forgotten: u64,
+    /// Whether frames of more than one stream have passed.
+    several: bool,
 }
 
 /// What is remembered of a stream.
@@ -58,7 +62,15 @@ impl PerStream for Stream {
 impl Composer {
     /// Of a start of the element.
     pub fn new(plan: Plan) -> Self {
-        Self { plan, writer: Writer::default(), streams: Streams::default(), identities: None, zones: None }
+        Self {
+            plan,
+            writer: Writer::default(),
+            streams: Streams::default(),
+            identities: None,
+            zones: None,
+            forgotten: 0,
+            several: false,
+        }
     }
 
     /// The size of the frames that come now.
@@ -66,14 +78,24 @@ impl Composer {
         self.streams.current_mut().size = size;
     }
 
-    /// Takes in the start of a stream. Returns the messages about the tracks that have ended by it.
+    /// Takes in the start of a stream. Returns the messages about the tracks that have ended by it, also those of a stream that
+    /// is forgotten because of it.
     ///
     /// # Errors
     /// None that these types can make.
     pub fn start(&mut self, event: &gst::EventRef, details: Details) -> serde_json::Result<Messages> {
         self.streams.see(event);
         let ended = std::mem::take(&mut self.streams.current_mut().ended);
-        self.tracks_of_current(&ended, End::Eos, details)
+        let mut messages = self.tracks_of_current(&ended, End::Eos, details)?;
+        if let Some((id, mut stream)) = self.streams.take_forgotten() {
+            let tracks = stream.tracks.end();
+            self.forgotten += u64::from(!tracks.is_empty());
+            let names = Names { plan: &self.plan, stream: id.as_deref(), size: stream.size, details };
+            for track in tracks {
+                messages.extend(self.writer.track(names, &track, End::Vanished)?);
+            }
+        }
+        Ok(messages)
     }
 
     /// Ends all tracks of all streams. What follows does not continue what was before.
@@ -151,6 +173,18 @@ impl Composer {
         let stream = self.streams.current_mut();
         stream.frames += 1;
         stream.shown[0] = stream.shown[1];
+        self.several = self.several || self.streams.iter_mut().filter(|stream| stream.frames > 0).count() > 1;
+    }
+
+    /// Whether frames of several streams have come, and what is written has no place for which one a frame is of: their numbers
+    /// repeat.
+    pub fn mixes_streams(&self) -> bool {
+        self.several && self.plan.format.is_for_files()
+    }
+
+    /// How many streams were forgotten because there are more than are remembered, and their tracks ended.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// Whether objects have come, but none with an identity, and there is nothing to be said about others.

@@ -110,9 +110,15 @@ impl CudaInferTracer {
     /// The observer, which sees everything from now on.
     fn observe(&self) -> &Arc<Observer> {
         self.observer.get_or_init(|| {
-            self.register_hook(TracerHook::PadPushEventPre);
+            self.watch_links();
             Arc::default()
         })
+    }
+
+    /// Has the observer told what it needs to know between frames.
+    fn watch_links(&self) {
+        self.register_hook(TracerHook::PadPushEventPre);
+        self.register_hook(TracerHook::PadLinkPost);
     }
 
     /// Begins to count, and to answer whoever asks.
@@ -122,7 +128,7 @@ impl CudaInferTracer {
             Ok(bound) => {
                 gst::info!(CAT, imp = self, "metrics are at http://{bound}/metrics");
                 let _ = self.observer.set(observer);
-                self.register_hook(TracerHook::PadPushEventPre);
+                self.watch_links();
             }
             Err(e) => complain(&format!(
                 "there are no metrics, because nothing can listen at '{address}': {e}. Set metrics=ADDRESS:PORT, such as \
@@ -246,6 +252,18 @@ impl TracerImpl for CudaInferTracer {
     fn pad_push_event_pre(&self, ts: u64, pad: &gst::Pad, event: &gst::Event) {
         if let Some(observer) = self.observer.get() {
             observer.event(ts, pad, event);
+        }
+    }
+
+    fn pad_link_post(
+        &self,
+        _ts: u64,
+        _src: &gst::Pad,
+        sink: &gst::Pad,
+        _result: Result<gst::PadLinkSuccess, gst::PadLinkError>,
+    ) {
+        if let Some(observer) = self.observer.get() {
+            observer.linked(sink);
         }
     }
 

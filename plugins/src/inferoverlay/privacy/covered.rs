@@ -108,7 +108,8 @@ fn moved(rect: &Rect, by: [f32; 2]) -> Rect {
     Rect { x: rect.x + by[0], y: rect.y + by[1], ..*rect }
 }
 
-fn union(a: &Rect, b: &Rect) -> Rect {
+/// The box around both.
+pub(super) fn union(a: &Rect, b: &Rect) -> Rect {
     Rect::from_corners(a.x.min(b.x), a.y.min(b.y), a.right().max(b.right()), a.bottom().max(b.bottom()))
 }
 

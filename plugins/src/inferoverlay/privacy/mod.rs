@@ -1,8 +1,9 @@
-//! Which parts of a frame are made unrecognisable: the boxes of the objects that `blur` names, a little larger, and for some frames
-//! those of objects that are not found any more.
+//! Which parts of a frame are made unrecognisable: the boxes of the objects that `blur` names and of their masks, a little larger,
+//! and for some frames those of objects that are not found any more.
 
 mod covered;
 mod labels;
+mod outlines;
 mod sights;
 
 use cudainfer_kernels::draw::blur::BlurMode;
@@ -13,6 +14,7 @@ pub(super) use labels::Labels;
 
 use super::choice::Choice;
 use super::settings::Settings;
+use crate::meta::mask::Mask;
 use crate::meta::object::Object;
 
 /// What is made unrecognisable in a frame, and how.
@@ -27,14 +29,15 @@ pub(super) struct Cover {
 }
 
 impl Cover {
-    /// Of a frame with these objects; `covered` is what its stream had covered before.
+    /// Of a frame with these objects and masks; `covered` is what its stream had covered before.
     pub fn of(
         choice: Option<&Choice>,
         objects: &[Object],
+        masks: &[Mask],
         covered: &mut Covered,
         settings: &Settings,
     ) -> Self {
-        let sights: Vec<_> = choice.map(|choice| sights::sights(choice, objects)).unwrap_or_default();
+        let sights: Vec<_> = choice.map(|choice| sights::sights(choice, objects, masks)).unwrap_or_default();
         let (boxes, held) = covered.update(&sights, settings.blur_hold);
         let boxes = boxes.iter().map(|rect| grown(rect, settings.blur_margin)).collect();
         Self { mode: settings.blur_mode.into(), cells: settings.blur_cells, boxes, held }

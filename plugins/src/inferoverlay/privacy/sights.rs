@@ -2,17 +2,23 @@
 
 use cudainfer_kernels::geometry::Rect;
 
-use super::covered::Sight;
+use super::covered::{Sight, union};
+use super::outlines::of_masks;
 use crate::inferoverlay::choice::Choice;
+use crate::meta::mask::Mask;
 use crate::meta::object::Object;
 
 /// Where the objects are that are chosen.
-pub(super) fn sights(choice: &Choice, objects: &[Object]) -> Vec<Sight> {
+pub(super) fn sights(choice: &Choice, objects: &[Object], masks: &[Mask]) -> Vec<Sight> {
     let named = objects.iter().filter(|object| choice.names(object));
     named
         .filter_map(|object| {
             let tracked = object.tracking.as_ref();
             let seen = object.detected_outline().or_else(|| around_points(object));
+            let seen = match (seen, of_masks(object, masks)) {
+                (Some(seen), Some(mask)) => Some(union(&seen, &mask)),
+                (seen, mask) => seen.or(mask),
+            };
             let rect = seen.or_else(|| Some(tracked?.rect))?;
             Some(Sight { id: tracked.map(|track| track.id), rect, expected: seen.is_none() })
         })
@@ -33,6 +39,7 @@ fn around_points(object: &Object) -> Option<Rect> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::mask::Kind;
     use crate::meta::object::{DetectionParam, KeypointsParam, TrackingParam};
 
     const BOX: Rect = Rect { x: 10.0, y: 30.0, w: 40.0, h: 20.0 };
@@ -54,11 +61,28 @@ mod tests {
         };
         let rotated = Object { angle: std::f32::consts::FRAC_PI_2, ..seen.clone() };
         let nothing = Object::default();
-        let found = sights(&Choice::All, &[lost, posed, seen, nothing]);
+        let found = sights(&Choice::All, &[lost, posed, seen, nothing], &[]);
         let found: Vec<_> = found.iter().map(|sight| (sight.id, sight.rect, sight.expected)).collect();
         let points = Rect { x: 5.0, y: 2.0, w: 4.0, h: 6.0 };
         assert_eq!(found, [(Some(7), rect, true), (Some(7), points, false), (Some(7), BOX, false)]);
-        let upright = sights(&Choice::All, &[rotated])[0].rect;
+        let upright = sights(&Choice::All, std::slice::from_ref(&rotated), &[])[0].rect;
         assert!((upright.w - 20.0).abs() < 1e-3 && (upright.h - 40.0).abs() < 1e-3, "{upright:?}");
+    }
+
+    #[test]
+    fn a_mask_that_is_larger_than_its_box_is_hidden_whole() {
+        gst::init().unwrap();
+        let detection = Some(DetectionParam { rect: BOX, confidence: 0.5, label_id: 0 });
+        let [boxed, bare] =
+            [detection, None].map(|detection| Object { id: 4, detection, ..Object::default() });
+        let rect = Rect { x: 40.0, y: 0.0, w: 30.0, h: 40.0 };
+        let data = gst::Buffer::from_slice([1_u8]);
+        let mask = Mask { kind: Kind::Instance { object: 4 }, width: 1, height: 1, data, rect };
+        let rects = |object: &Object| -> Vec<_> {
+            let found = sights(&Choice::All, std::slice::from_ref(object), std::slice::from_ref(&mask));
+            found.iter().map(|sight| (sight.rect, sight.expected)).collect()
+        };
+        assert_eq!(rects(&boxed), [(Rect { x: 10.0, y: 0.0, w: 60.0, h: 50.0 }, false)]);
+        assert_eq!(rects(&bare), [(rect, false)]);
     }
 }

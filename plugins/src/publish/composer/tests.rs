@@ -100,3 +100,38 @@ fn tracks_end_with_their_stream_a_flush_and_a_new_start_of_it() {
     let ended = frame(&mut composer, 7000, 3);
     assert_eq!((field(&ended, "track"), field(&ended, "end")), (vec![2.into()], vec!["vanished".into()]));
 }
+
+#[test]
+fn tracks_of_a_stream_that_is_forgotten_for_others_are_written_and_it_is_counted() {
+    let mut composer = composer(Kinds::TRACKS, 0);
+    start(&mut composer, "first");
+    frame(&mut composer, 0, 7);
+    composer.passed();
+    let (mut ended, mut number) = (Messages::new(), 0);
+    while ended.is_empty() {
+        assert_eq!(composer.forgotten(), 0);
+        number += 1;
+        ended = start(&mut composer, &format!("other{number}"));
+        assert!(number <= 300, "it is never forgotten");
+    }
+    assert_eq!((number, composer.forgotten()), (256, 1), "as many are remembered");
+    assert_eq!(field(&ended, "source"), ["first"]);
+    assert_eq!(field(&ended, "id").len(), 1);
+    // Those without tracks are not worth a word.
+    assert_eq!(start(&mut composer, "last"), []);
+    assert_eq!(composer.forgotten(), 1);
+}
+
+#[test]
+fn a_format_without_streams_mixes_them_and_ours_does_not() {
+    for (format, mixes) in [(Format::Mot, true), (Format::Coco, true), (Format::Json, false)] {
+        let mut composer = composer(Kinds::FRAMES, 0);
+        composer.plan.format = format;
+        for (stream, expected) in [("one", false), ("one", false), ("two", mixes), ("one", mixes)] {
+            start(&mut composer, stream);
+            frame(&mut composer, 0, 1);
+            composer.passed();
+            assert_eq!(composer.mixes_streams(), expected, "{format:?}");
+        }
+    }
+}

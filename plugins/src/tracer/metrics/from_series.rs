@@ -33,7 +33,7 @@ fn add(series: &Series, families: &mut Families) {
         }
     }
     for (class, objects) in series.objects() {
-        families.add(&OBJECTS, &[pipeline, element, stream, class], objects as f64);
+        families.add(&OBJECTS, &[pipeline, element, stream, &class], objects as f64);
     }
     if let Some(tracks) = series.tracks() {
         families.add(&TRACKS, &labels, tracks as f64);

@@ -14,10 +14,10 @@ pub(super) trait Attached: Send + Sync + 'static {
 }
 
 /// What hangs on an object.
-pub(super) fn find<T: Attached>(object: &impl IsA<glib::Object>) -> Option<Arc<T>> {
+pub(super) fn find<T: Attached>(object: &impl IsA<glib::Object>) -> Option<&Arc<T>> {
     // SAFETY: only `find_or_attach` sets data of this name, always an `Arc<T>`, because each type has a name of its own; it is
-    // never replaced or removed before the object is finalized, and the caller holds the object.
-    unsafe { object.as_ref().qdata::<Arc<T>>(T::quark()).map(|data| Arc::clone(data.as_ref())) }
+    // never replaced or removed before the object is finalized, and the caller holds the object as long as what is returned.
+    unsafe { object.as_ref().qdata::<Arc<T>>(T::quark()).map(|data| data.as_ref()) }
 }
 
 /// What hangs on an object, or what is made now.
@@ -26,14 +26,14 @@ pub(super) fn find_or_attach<T: Attached>(
     make: impl FnOnce() -> T,
 ) -> Arc<T> {
     if let Some(found) = find(object) {
-        return found;
+        return Arc::clone(found);
     }
     let made = Arc::new(make());
     // Two threads may have come here: the first one's stays.
     static ATTACHING: Mutex<()> = Mutex::new(());
     let _guard = lock(&ATTACHING);
     if let Some(found) = find(object) {
-        return found;
+        return Arc::clone(found);
     }
     // SAFETY: nothing is replaced, because nothing was there and only the thread that holds the lock sets anything.
     unsafe { object.as_ref().set_qdata(T::quark(), Arc::clone(&made)) };

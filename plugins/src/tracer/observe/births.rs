@@ -38,8 +38,13 @@ impl Births {
 
     /// Whether it is for this slot to tell: it was the first to ask.
     pub fn tells(&self, slot: u64) -> bool {
-        let first = self.teller.compare_exchange(0, slot, Ordering::Relaxed, Ordering::Relaxed);
-        first.is_ok() || first == Err(slot)
+        match self.teller.load(Ordering::Relaxed) {
+            0 => {
+                let first = self.teller.compare_exchange(0, slot, Ordering::Relaxed, Ordering::Relaxed);
+                first.is_ok() || first == Err(slot)
+            }
+            teller => teller == slot,
+        }
     }
 
     /// A frame of this running time reaches a slot. Returns how many came before, if it is a new one.

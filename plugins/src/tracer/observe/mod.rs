@@ -6,6 +6,7 @@
 
 mod attached;
 mod births;
+mod passing;
 mod pipeline;
 mod registry;
 mod series;
@@ -45,14 +46,24 @@ impl Observer {
 
     /// A buffer, or the first of a list, reaches a pad. Returns where its call is counted.
     pub fn arrive(&self, now: u64, pad: &gst::Pad, buffer: Option<&gst::BufferRef>) -> Option<Arrival> {
-        let slot = Slot::of(pad)?;
-        let start = pad.sticky_event::<gst::event::StreamStart>(0);
-        let sampler = self.sampler.get().map(Arc::as_ref);
-        slot.arrive(&self.registry, sampler, now, pad, start.as_deref(), buffer)
+        Slot::at(pad, |slot| {
+            let sampler = self.sampler.get().map(Arc::as_ref);
+            slot.arrive(&self.registry, sampler, now, pad, buffer)
+        })
+    }
+
+    /// Two pads were linked.
+    pub fn linked(&self, sink: &gst::Pad) {
+        Slot::change(sink);
     }
 
     /// An event leaves a source pad.
     pub fn event(&self, now: u64, pad: &gst::Pad, event: &gst::Event) {
+        if matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::Segment)
+            && let Some(peer) = pad.peer()
+        {
+            Slot::change(&peer);
+        }
         match event.view() {
             // Proxy pads inside of ghost pads have no element; the pad before them has told of it.
             gst::EventView::StreamStart(start) => {

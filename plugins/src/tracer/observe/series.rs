@@ -52,7 +52,7 @@ pub(crate) struct Series {
     leaky: AtomicU64,
     late: AtomicU64,
     /// Objects on the frames that left the element, by class; those that it made.
-    classes: Mutex<Vec<(&'static str, Arc<AtomicU64>)>>,
+    classes: Mutex<Vec<(String, Arc<AtomicU64>)>>,
     /// Tracks on the last of these frames; of a tracker.
     tracks: OnceLock<AtomicU64>,
 }
@@ -98,14 +98,14 @@ impl Series {
     }
 
     /// The counter of a class. Whoever counts keeps it.
-    pub(super) fn class(&self, label: &'static str) -> Arc<AtomicU64> {
+    pub(super) fn class(&self, label: &str) -> Arc<AtomicU64> {
         let mut classes = lock(&self.classes);
         let label = if classes.len() < MOST_CLASSES { label } else { OTHER_CLASSES };
         if let Some((_, count)) = classes.iter().find(|(known, _)| *known == label) {
             return Arc::clone(count);
         }
         let count = Arc::default();
-        classes.push((label, Arc::clone(&count)));
+        classes.push((label.to_owned(), Arc::clone(&count)));
         count
     }
 
@@ -130,8 +130,9 @@ impl Series {
     }
 
     /// Objects so far, by class.
-    pub fn objects(&self) -> Vec<(&'static str, u64)> {
-        lock(&self.classes).iter().map(|(label, count)| (*label, count.load(Ordering::Relaxed))).collect()
+    pub fn objects(&self) -> Vec<(String, u64)> {
+        let classes = lock(&self.classes);
+        classes.iter().map(|(label, count)| (label.clone(), count.load(Ordering::Relaxed))).collect()
     }
 
     /// Tracks on the last frame.

@@ -1,14 +1,13 @@
 //! What hangs on a sink pad: which streams pass there.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use gst::glib;
 use gst::prelude::*;
-use gst_video::VideoRegionOfInterestMeta;
 
-use super::attached::{Attached, find_or_attach};
+use super::attached::{Attached, find, find_or_attach};
+use super::passing::{Made, Passing, Streams};
 use super::pipeline::Pipeline;
 use super::registry::Registry;
 use super::series::Series;
@@ -28,7 +27,9 @@ pub(super) struct Slot {
     /// Whether streams end here: the element is a sink, or makes another stream of them.
     end: AtomicBool,
     /// Only the thread that pushes to the pad takes it.
-    streams: Mutex<BTreeMap<Option<gst::Seqnum>, Passing>>,
+    streams: Mutex<Streams>,
+    /// Whether the next frame may be of another stream or segment than the one before.
+    changed: AtomicBool,
 }
 
 /// A pad's slot, if it is of an element.
@@ -42,13 +43,6 @@ impl Attached for MaybeSlot {
     }
 }
 
-/// A stream that passes the pad.
-#[derive(Debug)]
-struct Passing {
-    series: Arc<Series>,
-    made: Option<Made>,
-}
-
 /// A frame that has come to a pad.
 #[derive(Debug)]
 pub(crate) struct Arrival {
@@ -58,15 +52,6 @@ pub(crate) struct Arrival {
     pub frame: Option<Arc<Frame>>,
     /// Whether its stream ends here.
     pub end: bool,
-}
-
-/// What the element before the pad has put on the frames.
-#[derive(Debug)]
-enum Made {
-    /// Objects, by class; kept here are the counters.
-    Objects(Arc<Series>, HashMap<&'static str, Arc<AtomicU64>>),
-    /// Tracks.
-    Tracks(Arc<Series>),
 }
 
 impl Slot {
@@ -81,33 +66,50 @@ impl Slot {
                     element: element.name().into(),
                     pipeline: Pipeline::of(&element),
                     streams: Mutex::default(),
+                    changed: AtomicBool::new(false),
                 })
             }))
         };
         find_or_attach(pad, make).0.clone()
     }
 
-    /// A frame of the stream with this start comes to `pad`, which is the slot's.
+    /// Does something with a pad's slot. For each frame: nothing is counted in a reference but where the slot is made.
+    pub fn at<T>(pad: &gst::Pad, work: impl FnOnce(&Self) -> Option<T>) -> Option<T> {
+        match find::<MaybeSlot>(pad) {
+            Some(slot) => work(slot.0.as_ref()?),
+            None => work(&*Self::of(pad)?),
+        }
+    }
+
+    /// A pad is linked anew, or is about to get the start of a stream or a segment.
+    pub fn change(pad: &gst::Pad) {
+        if let Some(MaybeSlot(Some(slot))) = find::<MaybeSlot>(pad).map(Arc::as_ref) {
+            slot.changed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A frame comes to `pad`, which is the slot's.
     pub fn arrive(
         &self,
         registry: &Registry,
         sampler: Option<&Sampler>,
         now: u64,
         pad: &gst::Pad,
-        start: Option<&gst::event::StreamStart>,
         buffer: Option<&gst::BufferRef>,
     ) -> Option<Arrival> {
         let mut streams = lock(&self.streams);
-        let seqnum = start.map(|start| start.seqnum());
-        if !streams.contains_key(&seqnum) {
-            let passing = self.passing(registry, now, pad, start);
-            // Of a stream that began anew under its name, the start before is over.
-            streams.retain(|_, other| {
-                !other.series.stream.is_gone() && !Arc::ptr_eq(&other.series.stream, &passing.series.stream)
-            });
-            streams.insert(seqnum, passing);
+        if self.changed.load(Ordering::Relaxed) {
+            self.changed.store(false, Ordering::Relaxed);
+            streams.distrust();
         }
-        let Passing { series, made } = streams.get_mut(&seqnum)?;
+        if !streams.is_trusted(now) {
+            let start = pad.sticky_event::<gst::event::StreamStart>(0);
+            let start = start.as_deref();
+            let make = || self.passing(registry, now, pad, start);
+            streams.turn(now, start.map(|start| start.seqnum()), make);
+        }
+        let passing = streams.current()?;
+        let series = Arc::clone(&passing.series);
         let stream = &series.stream;
         let end = self.end.load(Ordering::Relaxed);
         stream.see(now, end);
@@ -115,7 +117,7 @@ impl Slot {
         if let Some(pts) = buffer.and_then(gst::BufferRef::pts) {
             let tells = stream.births.tells(self.number);
             if (tells || end || sampler.is_some_and(Sampler::is_busy))
-                && let Some(time) = running_time(pad, pts)
+                && let Some(time) = passing.running_time(pad, pts)
             {
                 if tells {
                     let number = stream.births.tell(self.number, time, now);
@@ -128,10 +130,10 @@ impl Slot {
                 frame = sampler.and_then(|sampler| sampler.find(stream, time));
             }
         }
-        if let (Some(made), Some(buffer)) = (made, buffer) {
+        if let (Some(made), Some(buffer)) = (&mut passing.made, buffer) {
             made.count(buffer);
         }
-        Some(Arrival { series: Arc::clone(series), frame, end })
+        Some(Arrival { series, frame, end })
     }
 
     /// The stream with this start, which `pad`, a source pad of `own`, has pushed; if it is not known, it begins there.
@@ -176,12 +178,12 @@ impl Slot {
             let factory = maker.factory()?.name();
             let series = || registry.series(&maker.name(), &stream);
             match factory.as_str() {
-                "gpunms" | "peakfind" => Some(Made::Objects(series(), HashMap::new())),
+                "gpunms" | "peakfind" => Some(Made::Objects(series(), Default::default())),
                 "tracker" => Some(Made::Tracks(series())),
                 _ => None,
             }
         });
-        Passing { series: registry.series(&self.element, &stream), made }
+        Passing::new(registry.series(&self.element, &stream), made)
     }
 
     /// The element makes another stream of those that come here.
@@ -191,43 +193,12 @@ impl Slot {
 
     /// The streams that pass here.
     pub fn streams(&self) -> Vec<Arc<Stream>> {
-        lock(&self.streams).values().map(|passing| Arc::clone(&passing.series.stream)).collect()
+        lock(&self.streams).iter().map(Arc::clone).collect()
     }
-}
-
-/// The running time of a frame with this timestamp, in ns. Encoders move timestamps, and the segment with them.
-fn running_time(pad: &gst::Pad, pts: gst::ClockTime) -> Option<u64> {
-    let segment = pad.sticky_event::<gst::event::Segment>(0)?;
-    let segment = segment.segment().downcast_ref::<gst::ClockTime>()?;
-    segment.to_running_time(pts).map(gst::ClockTime::nseconds)
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        for Passing { series, .. } in lock(&self.streams).values() {
-            series.stream.births.forget(self.number);
-        }
-    }
-}
-
-impl Made {
-    /// Counts what is on a frame.
-    fn count(&mut self, buffer: &gst::BufferRef) {
-        let regions = || buffer.iter_meta::<VideoRegionOfInterestMeta>();
-        match self {
-            Self::Objects(series, counters) => {
-                for region in regions() {
-                    let class: &'static str = region.roi_type();
-                    counters
-                        .entry(class)
-                        .or_insert_with(|| series.class(class))
-                        .fetch_add(1, Ordering::Relaxed);
-                }
-            }
-            Self::Tracks(series) => {
-                let tracks = regions().filter(|region| region.param("tracking").is_some()).count();
-                series.has_tracks(u64::try_from(tracks).unwrap_or(u64::MAX));
-            }
-        }
+        lock(&self.streams).iter().for_each(|stream| stream.births.forget(self.number));
     }
 }

@@ -1,12 +1,18 @@
 //! The collector that spans are sent to.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
+use cudainfer_brokers::https;
 use ureq::Agent;
 use ureq::http::Uri;
 
 use super::super::span::Span;
 use super::encode;
+
+/// The environment variable, OpenTelemetry's own, of the file with the authorities that are trusted over https.
+const AUTHORITIES: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -37,6 +43,10 @@ impl Collector {
     /// # Errors
     /// A sentence for the user: it is none.
     pub fn new(url: &str) -> Result<Self, String> {
+        Self::trusting(url, std::env::var_os(AUTHORITIES).filter(|file| !file.is_empty()))
+    }
+
+    fn trusting(url: &str, authorities: Option<OsString>) -> Result<Self, String> {
         let told = |what: &str| {
             // A URL may have a password.
             let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
@@ -46,13 +56,11 @@ impl Collector {
             )
         };
         let parsed: Uri = url.parse().map_err(|e| told(&format!("is no URL: {e}")))?;
-        match parsed.scheme_str() {
-            Some("http") => (),
-            Some("https") => {
-                return Err(told("is encrypted, which only a collector beside the pipeline can do"));
-            }
-            _ => return Err(told("does not begin with http://")),
-        }
+        let encrypted = match parsed.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(told("does not begin with http:// or https://")),
+        };
         if parsed.host().is_none_or(str::is_empty) {
             return Err(told("has no host"));
         }
@@ -62,22 +70,25 @@ impl Collector {
         } else {
             parsed
         };
-        let agent = Agent::config_builder()
+        let mut config = Agent::config_builder()
             .timeout_global(Some(PATIENCE))
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .max_idle_connections(0)
-            .proxy(None)
-            .build()
-            .new_agent();
-        Ok(Self { url, agent })
+            .proxy(None);
+        if encrypted {
+            let tls = https::trusting(AUTHORITIES, authorities.as_deref().map(Path::new));
+            config = config.tls_config(tls.map_err(|e| format!("no spans are sent, because {e}"))?);
+        }
+        Ok(Self { url, agent: config.build().new_agent() })
     }
 
     /// Where it is, without what stands before the host.
     pub fn place(&self) -> String {
         let port = self.url.port_u16().map_or_else(String::new, |port| format!(":{port}"));
-        format!("http://{}{port}{}", self.url.host().unwrap_or_default(), self.url.path())
+        let scheme = self.url.scheme_str().unwrap_or_default();
+        format!("{scheme}://{}{port}{}", self.url.host().unwrap_or_default(), self.url.path())
     }
 
     /// Sends spans, once.
@@ -113,19 +124,28 @@ mod tests {
     fn a_url_that_is_none_is_a_sentence_without_its_password() {
         for (url, what) in [
             ("", "is no URL"),
-            ("nonsense", "does not begin with http://"),
+            ("nonsense", "does not begin with http:// or https://"),
             ("127.0.0.1:4318", "does not begin with http://"),
             ("ftp://127.0.0.1", "does not begin with http://"),
-            ("https://127.0.0.1:4318", "is encrypted"),
+            ("https://", "is no URL"),
             ("http://", "is no URL"),
             ("http://a b", "is no URL"),
             ("http://me:secret@[::1", "is no URL"),
-            ("https://me:secret@somewhere", "is encrypted"),
+            ("ftp://me:secret@somewhere", "does not begin with http://"),
         ] {
             let said = Collector::new(url).unwrap_err();
             assert!(said.contains(what) && said.contains("Set otlp=http://ADDRESS:PORT"), "{url}: {said}");
             assert!(!said.contains("secret"), "{said}");
         }
+    }
+
+    #[test]
+    fn authorities_that_are_none_are_a_sentence_and_http_does_not_ask_for_any() {
+        let collector = |url| Collector::trusting(url, Some("/nowhere/ca.pem".into()));
+        let said = collector("https://me:secret@127.0.0.1:4318").unwrap_err();
+        assert!(said.contains("OTEL_EXPORTER_OTLP_CERTIFICATE '/nowhere/ca.pem' cannot be read"), "{said}");
+        assert!(!said.contains("secret"), "{said}");
+        assert!(collector("http://127.0.0.1:4318").is_ok());
     }
 
     #[test]

@@ -1,0 +1,124 @@
+//! The streams that pass a pad, and what is counted of their frames there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gst::prelude::*;
+use gst_video::VideoRegionOfInterestMeta;
+
+use super::series::Series;
+use super::stream::Stream;
+use crate::meta::label::Label;
+
+/// For how long, in ns, a pad's stream and segment are believed to be those of the frame before. Looking them up takes half of
+/// what a call costs. Events that change them end it at once; pads also get events in ways that no hook tells of.
+const TRUST: u64 = 10_000_000;
+
+/// The streams that pass a pad.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    /// Where the last frame's is among them.
+    last: usize,
+    /// Until when the next frame is of the same, in ns of the hooks' time.
+    until: u64,
+    /// With their starts.
+    all: Vec<(Option<gst::Seqnum>, Passing)>,
+}
+
+impl Streams {
+    /// Whether the next frame is of the same stream as the one before, as far as is known.
+    pub fn is_trusted(&self, now: u64) -> bool {
+        now < self.until
+    }
+
+    /// That of the last frame.
+    pub fn current(&mut self) -> Option<&mut Passing> {
+        self.all.get_mut(self.last).map(|(_, passing)| passing)
+    }
+
+    /// The stream of the next frame, or its segment, is another one.
+    pub fn distrust(&mut self) {
+        self.until = 0;
+    }
+
+    /// The next frame is of the stream with this start, or what is made for it now.
+    pub fn turn(&mut self, now: u64, start: Option<gst::Seqnum>, make: impl FnOnce() -> Passing) {
+        let is = |(its, _): &(Option<gst::Seqnum>, Passing)| *its == start;
+        self.last = match self.all.get(self.last).filter(|last| is(last)) {
+            Some(_) => self.last,
+            None => self.all.iter().position(is).unwrap_or_else(|| {
+                let passing = make();
+                // Of a stream that began anew under its name, the start before is over.
+                self.all.retain(|(_, Passing { series, .. })| {
+                    !series.stream.is_gone() && !Arc::ptr_eq(&series.stream, &passing.series.stream)
+                });
+                self.all.push((start, passing));
+                self.all.len() - 1
+            }),
+        };
+        self.until = now.saturating_add(TRUST);
+        if let Some(passing) = self.current() {
+            passing.segment = None;
+        }
+    }
+
+    /// The streams.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Stream>> {
+        self.all.iter().map(|(_, passing)| &passing.series.stream)
+    }
+}
+
+/// A stream that passes the pad.
+#[derive(Debug)]
+pub(super) struct Passing {
+    pub series: Arc<Series>,
+    pub made: Option<Made>,
+    /// The segment, once it was needed.
+    segment: Option<gst::FormattedSegment<gst::ClockTime>>,
+}
+
+impl Passing {
+    /// A stream whose frames are counted so.
+    pub fn new(series: Arc<Series>, made: Option<Made>) -> Self {
+        Self { series, made, segment: None }
+    }
+
+    /// The running time of a frame of this timestamp at `pad`, in ns. Encoders move timestamps, and the segment with them.
+    pub fn running_time(&mut self, pad: &gst::Pad, pts: gst::ClockTime) -> Option<u64> {
+        if self.segment.is_none() {
+            let event = pad.sticky_event::<gst::event::Segment>(0)?;
+            self.segment = event.segment().downcast_ref::<gst::ClockTime>().cloned();
+        }
+        self.segment.as_ref()?.to_running_time(pts).map(gst::ClockTime::nseconds)
+    }
+}
+
+/// What the element before the pad has put on the frames.
+#[derive(Debug)]
+pub(super) enum Made {
+    /// Objects, by class; kept here are the counters.
+    Objects(Arc<Series>, HashMap<Label, Arc<AtomicU64>>),
+    /// Tracks.
+    Tracks(Arc<Series>),
+}
+
+impl Made {
+    /// Counts what is on a frame.
+    pub fn count(&mut self, buffer: &gst::BufferRef) {
+        let regions = || buffer.iter_meta::<VideoRegionOfInterestMeta>();
+        match self {
+            Self::Objects(series, counters) => {
+                for region in regions() {
+                    let label = Label::of(&region);
+                    let counter = counters.entry(label).or_insert_with(|| series.class(&label.text()));
+                    counter.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Self::Tracks(series) => {
+                let tracks = regions().filter(|region| region.param("tracking").is_some()).count();
+                series.has_tracks(u64::try_from(tracks).unwrap_or(u64::MAX));
+            }
+        }
+    }
+}
