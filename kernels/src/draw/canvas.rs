@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::letters::Glyph;
+use super::text_picture::TextPicture;
 use super::{DrawError, Rgb};
 use crate::frame::{FrameFormat, PixelFormat};
 
@@ -96,4 +97,8 @@ pub(super) trait Canvas {
     /// Letters side by side, whose pixels are `scale` by `scale` each and begin at `origin` (neither coordinate is
     /// negative), and the chroma samples whose top-left pixel they cover.
     fn letters(&mut self, origin: [i64; 2], scale: i64, text: &mut dyn Iterator<Item = Glyph>, ink: Ink);
+
+    /// The letters of `text`, of which the second ink is, on a label that begins at `origin` (neither coordinate is
+    /// negative, both are even) and was filled with the first. A chroma sample takes the mean of its four pixels' coverage.
+    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, inks: [Ink; 2]);
 }
