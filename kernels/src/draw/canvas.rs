@@ -11,6 +11,17 @@ use crate::frame::{FrameFormat, PixelFormat};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ink(pub [u8; 4]);
 
+impl Ink {
+    /// `part` of `whole` of it over another, rounded.
+    pub fn over(self, back: Self, part: u32, whole: u32) -> Self {
+        let mix = |i: usize| {
+            let sum = u32::from(back.0[i]) * (whole - part) + u32::from(self.0[i]) * part + whole / 2;
+            (sum / whole) as u8
+        };
+        Self([mix(0), mix(1), mix(2), mix(3)])
+    }
+}
+
 /// How pixels lie in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Samples {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::DrawError;
 use super::canvas::{Canvas, Ink, Layout, Samples};
 use super::letters::{Glyph, HEIGHT, WIDTH};
-use super::text_picture::{COVERED, TextPicture, mixed};
+use super::text_picture::{COVERED, TextPicture};
 use crate::frame::{Frame, FrameFormat, FrameMut};
 
 /// Which pixels of a chroma sample's two by two must be drawn for the sample to be.
@@ -131,7 +131,7 @@ impl Canvas for Surface<'_, '_> {
             left += scale * i64::from(WIDTH);
         }
     }
-    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, inks: [Ink; 2]) {
+    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, [back, letters]: [Ink; 2]) {
         let [columns, rows] = text.extent();
         let length = |v: usize| i64::try_from(v).unwrap_or(0);
         let [left, top] = [0, 1].map(|i| origin[i] + i64::from(text.at()[i]));
@@ -141,7 +141,7 @@ impl Canvas for Surface<'_, '_> {
         let stride = text.stride() as usize;
         let row = |i: usize| &text.words()[stride * i..][..stride];
         let levels: [Ink; COVERED as usize + 1] =
-            std::array::from_fn(|value| mixed(inks, value as u32, COVERED));
+            std::array::from_fn(|value| letters.over(back, value as u32, COVERED));
         for (i, y) in y.clone().enumerate() {
             let row = row(i);
             for (j, x) in x.clone().enumerate() {
@@ -162,7 +162,7 @@ impl Canvas for Surface<'_, '_> {
                     rows.map(|row| TextPicture::value(row, 2 * j) + TextPicture::value(row, 2 * j + 1));
                 let sum = values[0] + values[1];
                 if sum > 0 {
-                    self.put_chroma(x / 2, y / 2, mixed(inks, sum, 4 * COVERED));
+                    self.put_chroma(x / 2, y / 2, letters.over(back, sum, 4 * COVERED));
                 }
             }
         }

@@ -1,7 +1,5 @@
 //! A line of text as a picture, as a font's rasteriser makes it.
 
-use super::canvas::Ink;
-
 /// Pixels that a word of the picture holds.
 const PIXELS_A_WORD: usize = 8;
 /// The value of a pixel that letters cover wholly.
@@ -14,7 +12,9 @@ pub struct TextPicture {
     size: [u32; 2],
     /// Where the part with letters begins in the label, both even.
     at: [u32; 2],
-    /// Words of each row of the part with letters.
+    /// Columns of the part with letters, an even number.
+    columns: usize,
+    /// Words of each of its rows.
     stride: u32,
     /// Its rows, an even number. Pixel x is in word `x / 8`, in the four bits from `4 * (x % 8)` on.
     words: Vec<u32>,
@@ -28,7 +28,8 @@ impl TextPicture {
         let rows = coverage.len().checked_div(columns).unwrap_or(0);
         // On even pixels: two by two share one chroma sample.
         let odd = at.map(|v| usize::from(v % 2 == 1));
-        let stride = (columns + odd[0]).div_ceil(PIXELS_A_WORD);
+        let even_columns = if rows == 0 { 0 } else { (columns + odd[0]).next_multiple_of(2) };
+        let stride = even_columns.div_ceil(PIXELS_A_WORD);
         let mut words = vec![0_u32; stride * (rows + odd[1]).next_multiple_of(2)];
         for (y, row) in coverage.chunks_exact(columns.max(1)).take(rows).enumerate() {
             let line = &mut words[stride * (y + odd[1])..][..stride];
@@ -42,6 +43,7 @@ impl TextPicture {
         Self {
             size: [even(size[0].max(end(at[0], columns))), even(size[1].max(end(at[1], rows)))],
             at: at.map(|v| v - v % 2),
+            columns: even_columns,
             stride: u32::try_from(stride).unwrap_or(0),
             words,
         }
@@ -64,8 +66,7 @@ impl TextPicture {
 
     /// Its columns and rows, both even.
     pub(super) fn extent(&self) -> [usize; 2] {
-        let stride = self.stride as usize;
-        [stride * PIXELS_A_WORD, self.words.len().checked_div(stride).unwrap_or(0)]
+        [self.columns, self.words.len().checked_div(self.stride as usize).unwrap_or(0)]
     }
 
     /// Its rows of [`Self::stride`] words each.
@@ -81,13 +82,4 @@ impl TextPicture {
     pub(super) fn value(row: &[u32], column: usize) -> u32 {
         row[column / PIXELS_A_WORD] >> (4 * (column % PIXELS_A_WORD)) & COVERED
     }
-}
-
-/// `part` of `whole` of the letters' ink over the background's, rounded.
-pub(super) fn mixed([back, letters]: [Ink; 2], part: u32, whole: u32) -> Ink {
-    let mix = |i: usize| {
-        let sum = u32::from(back.0[i]) * (whole - part) + u32::from(letters.0[i]) * part + whole / 2;
-        (sum / whole) as u8
-    };
-    Ink([mix(0), mix(1), mix(2), mix(3)])
 }

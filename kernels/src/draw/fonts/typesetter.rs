@@ -157,7 +157,8 @@ impl Fonts {
                 Place::Glyph { key, x, y } => self.stamp(key, x, y).and_then(|stamp| {
                     let rows = stamp.data.len().checked_div(stamp.step * stamp.width as usize)?;
                     let [width, rows] = [i32::try_from(stamp.width).ok()?, i32::try_from(rows).ok()?];
-                    Some([stamp.left, stamp.top, stamp.left + width, stamp.top + rows])
+                    // Of a space nothing is seen, however wide it is.
+                    (rows > 0).then(|| [stamp.left, stamp.top, stamp.left + width, stamp.top + rows])
                 }),
             });
         }
