@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Event, Memory};
+use cudainfer_kernels::draw::fonts::{FontChoice, Fonts, Typeset};
 use cudainfer_kernels::draw::{CudaCanvas, Primitive, color_of, default_scale, draw};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
@@ -13,6 +14,19 @@ use crate::measure::{Times, measure, row};
 pub(super) const SIZE: [usize; 2] = [1920, 1080];
 /// Frames drawn on by turns: 3 MB each, so that they do not stay in the 50 MB of L2 cache.
 pub(super) const FRAMES: usize = 32;
+
+/// Where a font may be: in the bundle for GPU machines, or of Debian's fonts-dejavu-core.
+const FONTS: [&str; 2] = ["fonts/DejaVuSans.ttf", "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"];
+
+/// The texts in the font; none if there is no font.
+fn typeset(texts: &[String], size: u32) -> Vec<Typeset> {
+    let bytes = FONTS.iter().find_map(|path| std::fs::read(path).ok());
+    let Some(mut fonts) = bytes.and_then(|bytes| Fonts::open(FontChoice::File(bytes)).ok()) else {
+        eprintln!("left out: labels in a font, because there is none of {FONTS:?}");
+        return Vec::new();
+    };
+    texts.iter().map(|text| fonts.typeset(text, size, SIZE[0] as u32)).collect()
+}
 
 pub fn run(stream: &CudaStream) {
     let scale = default_scale(SIZE[1]);
@@ -28,6 +42,20 @@ pub fn run(stream: &CudaStream) {
             ]
         })
         .collect();
+    let typeset = typeset(&texts, 13 * scale);
+    let in_font: Vec<Primitive<'_>> = labelled
+        .chunks_exact(2)
+        .zip(&typeset)
+        .flat_map(|(both, typeset)| {
+            let label = match both[1] {
+                Primitive::Label { x, y, color, .. } => {
+                    Primitive::FontLabel { x, y, text: &typeset.picture, color }
+                }
+                other => other,
+            };
+            [both[0], label]
+        })
+        .collect();
     let bodies: Vec<Vec<(f32, f32)>> = (0_u16..20)
         .map(|i| (0_u16..17).map(|k| (f32::from(i * 90 + k * 37 % 110), f32::from(200 + k * 31))).collect())
         .collect();
@@ -39,7 +67,14 @@ pub fn run(stream: &CudaStream) {
             joints.chain([Primitive::Polyline { points, thickness: 3, color }])
         })
         .collect();
-    for (what, primitives) in [("20 boxes with labels", &labelled), ("20 skeletons", &skeletons)] {
+    for (what, primitives) in [
+        ("20 boxes with labels", &labelled),
+        ("20 boxes with labels in a font", &in_font),
+        ("20 skeletons", &skeletons),
+    ] {
+        if primitives.is_empty() {
+            continue;
+        }
         for pixels in [PixelFormat::Nv12, PixelFormat::Bgrx] {
             one(stream, &format!("draw {what} on {pixels:?} 1080p"), pixels, primitives);
         }

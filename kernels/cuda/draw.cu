@@ -1,4 +1,4 @@
-// Fills rectangles, rows and letters of one colour each on a frame, later ones over earlier ones.
+// Fills rectangles, rows and letters of one colour each, and pictures of text, on a frame, later ones over earlier ones.
 //
 // The frame is one of packed pixels of 3 or 4 bytes, or of a luma plane with chroma at half resolution in one plane
 // (NV12) or two (I420). The commands (kernels/src/draw/record.rs) are in the order of drawing.
@@ -8,12 +8,16 @@
 // listed in order; every thread then looks at each of the list, and remembers the last that covers its pixels.
 // Nothing is written before the end, so every byte is written once at most, and none that is not drawn.
 //
-// What must move: the bytes that are drawn. What each block reads besides are 32 bytes a command, from the L2 cache.
+// A picture of text has its background's ink first, then rows of `scale` words: four bits a pixel, which say how many
+// fifteenths of it the letters cover. It begins on even pixels, so a thread's four and their chroma sample are its own.
+//
+// What must move: the bytes that are drawn, and the pictures. What each block reads besides are 32 bytes a command, from the
+// L2 cache.
 // Grid: the tiles that the bounding box of all commands meets; 256 threads a block.
 #include "prelude.cuh"
 
 enum Samples : uint32_t { PACKED3, PACKED4, NV12, I420 };
-enum Kind : uint32_t { FILL, ROWS, LETTERS };
+enum Kind : uint32_t { FILL, ROWS, LETTERS, PICTURE };
 
 struct alignas(16) Command {
     int32_t left, top, right, bottom;
@@ -34,6 +38,8 @@ struct Params {
 
 constexpr int TILE_X = 64, TILE_Y = 16, THREADS = TILE_X * TILE_Y / 4, WARPS = THREADS / 32;
 constexpr int LETTER_X = 7, LETTER_WORDS = 4, ROWS_A_WORD = 4;
+constexpr int PIXELS_A_WORD = 8;
+constexpr uint32_t COVERED = 15;
 
 // Which of the two by two pixels from (x, y) on a command draws: that at (x + i % 2, y + i / 2) is bit i.
 __device__ __forceinline__ uint32_t covers(const Command& c, const uint32_t* all, int x, int y) {
@@ -65,6 +71,33 @@ __device__ __forceinline__ uint32_t covers(const Command& c, const uint32_t* all
         bits |= pair << i;
     }
     return bits;
+}
+
+// `part` of `whole` of the letters' ink over the background's, byte by byte.
+__device__ __forceinline__ uint32_t mixed(uint32_t back, uint32_t letters, uint32_t part, uint32_t whole) {
+    uint32_t ink = 0;
+#pragma unroll
+    for (int i = 0; i < 32; i += 8) {
+        const uint32_t sum = (back >> i & 255) * (whole - part) + (letters >> i & 255) * part + whole / 2;
+        ink |= sum / whole << i;
+    }
+    return ink;
+}
+
+// The inks of a picture's two by two pixels from (x, y) on, and of their chroma sample.
+__device__ __forceinline__ void inks_of(const Command& c, const uint32_t* all, int x, int y, uint32_t* inks) {
+    const uint32_t back = all[c.data];
+    const int column = x - c.left;
+    const uint32_t* word = all + c.data + 1 + (y - c.top) * c.scale + column / PIXELS_A_WORD;
+    const int shift = 4 * (column % PIXELS_A_WORD);
+    uint32_t sum = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint32_t part = word[i / 2 * c.scale] >> (shift + 4 * (i % 2)) & COVERED;
+        inks[i] = mixed(back, c.ink, part, COVERED);
+        sum += part;
+    }
+    inks[4] = mixed(back, c.ink, sum, 4 * COVERED);
 }
 
 __device__ __forceinline__ void put(uint8_t* at, uint32_t ink, int bytes) {
@@ -106,8 +139,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) draw(const Params p) {
             const Command& c = list[k];
             uint32_t bits = covers(c, p.data, x, y) & inside;
             if (c.kind == LETTERS ? bits & 1 : bits) bits |= 1u << 4;
+            if (c.kind == PICTURE) {
+                if (bits) inks_of(c, p.data, x, y, ink);
+            } else {
 #pragma unroll
-            for (int i = 0; i < 5; i++) ink[i] = bits >> i & 1 ? c.ink : ink[i];
+                for (int i = 0; i < 5; i++) ink[i] = bits >> i & 1 ? c.ink : ink[i];
+            }
             drawn |= bits;
         }
         // `found` and `list` are read until here.

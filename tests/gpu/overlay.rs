@@ -49,7 +49,7 @@ fn frame(info: &VideoInfo) -> gst::Buffer {
     let detection = |rect| Some(DetectionParam { rect, confidence: 0.75, label_id: 3 });
     let objects = [
         Object {
-            label: "bicycle".into(),
+            label: "bicycle 自転車 व्यक्ति".into(),
             detection: detection(rect),
             tracking: Some(TrackingParam {
                 id: 7,

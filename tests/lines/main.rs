@@ -17,6 +17,7 @@ mod instances;
 mod keypoints;
 mod kinds;
 mod launch;
+mod lettering;
 mod lists;
 mod maps;
 mod masks;

@@ -30,3 +30,21 @@ fn modes_and_numbers_that_are_none_are_refused_where_the_line_is_built() {
         assert!(error.contains(named) && error.contains("inferoverlay"), "{setting}: {error}");
     }
 }
+
+#[test]
+fn a_font_that_is_not_there_or_is_none_is_an_error_with_what_to_set() {
+    let own = std::env::current_exe().unwrap();
+    let own = own.to_str().unwrap();
+    for (font, parts) in [
+        ("Grotesk Unheard", &["there is no such family", "Install", "or name"][..]),
+        ("/nowhere/font.ttf", &["No such file", "Name a .ttf"]),
+        ("nowhere.OTF", &["No such file", "Name a .ttf"]),
+        ("/dev/zero", &["a device", "Name a .ttf"]),
+        (own, &["no TrueType or OpenType font", "Name a .ttf"]),
+    ] {
+        let report = run(&format!("{SOURCE} ! inferoverlay name=view font=\"{font}\" ! fakesink"));
+        let error = report.fails_with(parts);
+        assert!(error.starts_with(&format!("view: font='{font}': ")), "{error}");
+        assert!(error.matches(". ").count() <= 2, "three sentences: {error}");
+    }
+}

@@ -3,12 +3,24 @@
 use std::ops::Range;
 
 use super::letters::Glyph;
+use super::text_picture::TextPicture;
 use super::{DrawError, Rgb};
 use crate::frame::{FrameFormat, PixelFormat};
 
 /// A colour as it is written: a pixel's bytes, or Y', Cb and Cr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ink(pub [u8; 4]);
+
+impl Ink {
+    /// `part` of `whole` of it over another, rounded.
+    pub fn over(self, back: Self, part: u32, whole: u32) -> Self {
+        let mix = |i: usize| {
+            let sum = u32::from(back.0[i]) * (whole - part) + u32::from(self.0[i]) * part + whole / 2;
+            (sum / whole) as u8
+        };
+        Self([mix(0), mix(1), mix(2), mix(3)])
+    }
+}
 
 /// How pixels lie in memory.
 #[derive(Clone, Copy, Debug)]
@@ -96,4 +108,8 @@ pub(super) trait Canvas {
     /// Letters side by side, whose pixels are `scale` by `scale` each and begin at `origin` (neither coordinate is
     /// negative), and the chroma samples whose top-left pixel they cover.
     fn letters(&mut self, origin: [i64; 2], scale: i64, text: &mut dyn Iterator<Item = Glyph>, ink: Ink);
+
+    /// The letters of `text`, of which the second ink is, on a label that begins at `origin` (neither coordinate is
+    /// negative, both are even) and was filled with the first. A chroma sample takes the mean of its four pixels' coverage.
+    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, inks: [Ink; 2]);
 }

@@ -1,20 +1,22 @@
 //! Boxes, text, lines and discs, drawn on a frame in place, masks painted on it, and parts of it made unrecognisable.
 //!
 //! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Primitives are drawn in order, opaque,
-//! without antialiasing: a pixel is drawn or it is not, so that every device draws the same. What lies outside the
+//! without antialiasing: a pixel is drawn or it is not, so that every device draws the same. Only the letters of a font are
+//! antialiased: between a label's background and its letters' colour, in integers, which every device computes alike. What lies outside the
 //! frame is cut off; a primitive with a coordinate that is NaN or infinite is left out.
 //!
 //! # Chroma at half resolution
 //! In NV12 and I420 two by two pixels share one chroma sample. A primitive sets the sample where it covers any of the four,
 //! so that lines of one pixel keep their colour, and the colour may reach one pixel beyond the primitive. Letters set
 //! it where they cover the top-left one, so that they do not eat up the background between them; labels lie on even
-//! pixels, so at an even scale letters are exact.
+//! pixels, so at an even scale letters are exact. Letters of a font cover as much of the sample as of its four pixels.
 
 pub mod blur;
 mod canvas;
 mod color;
 mod cuda;
 mod error;
+pub mod fonts;
 mod label;
 mod letters;
 mod mask;
@@ -24,12 +26,14 @@ mod record;
 mod surface;
 #[cfg(test)]
 mod tests;
+mod text_picture;
 
 pub use color::{Rgb, color_of};
 pub use cuda::CudaCanvas;
 pub use error::DrawError;
 pub use mask::{Mask, MaskData, MaskInk};
 pub use paint::paint_masks;
+pub use text_picture::TextPicture;
 
 use crate::frame::{FrameFormat, FrameMut};
 use crate::geometry::Rect;
@@ -64,6 +68,17 @@ pub enum Primitive<'a> {
         /// Magnification: a letter is 7 x 13 pixels times this. See [`default_scale`]. 0 draws nothing.
         scale: u32,
     },
+    /// The same with the letters of a font, which has any script. See [`fonts`].
+    FontLabel {
+        /// As that of [`Primitive::Label`].
+        x: f32,
+        /// As that of [`Primitive::Label`].
+        y: f32,
+        /// The text.
+        text: &'a TextPicture,
+        /// Colour of the background.
+        color: Rgb,
+    },
     /// Straight lines from point to point, with round ends and joins. One point alone is a dot.
     Polyline {
         /// The points. A line to or from one that is not finite is left out.
@@ -92,6 +107,12 @@ pub fn default_scale(height: usize) -> u32 {
     u32::try_from(height.saturating_add(270) / 540).unwrap_or(u32::MAX).max(1)
 }
 
+/// Whether [`Primitive::Label`] has letters for `text`: nothing in it is beyond ISO 8859-1. Control characters, for which no
+/// font has any, count as shown.
+pub fn built_in_letters_show(text: &str) -> bool {
+    text.chars().all(|character| u32::from(character) < 0x100)
+}
+
 /// Draws `primitives` in order on `frame`, which is of `format`. Alpha becomes opaque where something is drawn.
 ///
 /// # Errors
@@ -113,6 +134,9 @@ fn paint(canvas: &mut impl Canvas, primitives: &[Primitive<'_>]) {
             }
             Primitive::Label { x, y, text, color, scale } => {
                 label::draw(canvas, [x, y], text, color, scale);
+            }
+            Primitive::FontLabel { x, y, text, color } => {
+                label::draw_picture(canvas, [x, y], text, color);
             }
             Primitive::Polyline { points, thickness, color } => {
                 raster::polyline(canvas, points, thickness, color);

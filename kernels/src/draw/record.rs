@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::canvas::{Canvas, Ink, Layout};
 use super::letters::{Glyph, HEIGHT, WIDTH};
+use super::text_picture::TextPicture;
 
 /// What a command covers of its rectangle: all of it. Every chroma sample that it touches is drawn, too.
 pub(super) const FILL: u32 = 0;
@@ -12,6 +13,9 @@ pub(super) const ROWS: u32 = 1;
 /// Letters of [`Glyph`]'s four words each, magnified, of which the data has enough for the rectangle. Chroma samples
 /// are drawn whose top-left pixel is covered.
 pub(super) const LETTERS: u32 = 2;
+/// All of it, each pixel with an ink of its own: the data are the background's ink and [`TextPicture`]'s rows, of which the
+/// first pixel is the rectangle's. A chroma sample's ink is that of the mean of its four pixels.
+pub(super) const PICTURE: u32 = 3;
 
 /// One thing to draw: the kernel's `Command`. The rectangle is within the frame; its right and bottom are outside it.
 #[repr(C)]
@@ -23,11 +27,11 @@ pub(super) struct Command {
     pub bottom: i32,
     /// The [`Ink`]'s bytes, the first lowest.
     pub ink: u32,
-    /// [`FILL`], [`ROWS`] or [`LETTERS`].
+    /// [`FILL`], [`ROWS`], [`LETTERS`] or [`PICTURE`].
     pub kind: u32,
     /// Where its data begins, in words.
     pub data: u32,
-    /// Magnification of letters.
+    /// Magnification of letters; words of a picture's row.
     pub scale: i32,
 }
 const _: () = assert!(size_of::<Command>() == 32);
@@ -123,6 +127,18 @@ impl Canvas for Recorder<'_> {
             }
         } else {
             self.recorded.data.truncate(start);
+        }
+    }
+    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, [back, letters]: [Ink; 2]) {
+        let [columns, rows] = text.extent().map(|v| i64::try_from(v).unwrap_or(0));
+        let [left, top] = [0, 1].map(|i| origin[i] + i64::from(text.at()[i]));
+        if let Some(area) = self.layout.clip(left..left + columns, top..top + rows) {
+            self.push(&area, letters, PICTURE, text.stride().into());
+            let data = &mut self.recorded.data;
+            data.push(u32::from_le_bytes(back.0));
+            // Rows below the frame are not needed, but for one that shares its chroma.
+            let shown = area[1].len().next_multiple_of(2) * text.stride() as usize;
+            data.extend(&text.words()[..shown]);
         }
     }
 }

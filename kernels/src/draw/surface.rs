@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::DrawError;
 use super::canvas::{Canvas, Ink, Layout, Samples};
 use super::letters::{Glyph, HEIGHT, WIDTH};
+use super::text_picture::{COVERED, TextPicture};
 use crate::frame::{Frame, FrameFormat, FrameMut};
 
 /// Which pixels of a chroma sample's two by two must be drawn for the sample to be.
@@ -62,6 +63,30 @@ impl<'f, 'a> Surface<'f, 'a> {
         }
     }
 
+    /// Sets a pixel of the first plane.
+    fn put_first(&mut self, x: usize, y: usize, Ink(ink): Ink) {
+        let bytes = match self.layout.samples {
+            Samples::Packed3 => 3,
+            Samples::Packed4 => 4,
+            Samples::Nv12 | Samples::I420 => 1,
+        };
+        let start = y * self.frame.strides[0] + bytes * x;
+        self.frame.planes[0][start..start + bytes].copy_from_slice(&ink[..bytes]);
+    }
+
+    /// Sets a chroma sample.
+    fn put_chroma(&mut self, x: usize, y: usize, Ink([_, cb, cr, _]): Ink) {
+        let start = |plane: usize| y * self.frame.strides[plane];
+        if matches!(self.layout.samples, Samples::Nv12) {
+            let start = start(1) + 2 * x;
+            self.frame.planes[1][start..start + 2].copy_from_slice(&[cb, cr]);
+        } else {
+            let (first, second) = (start(1) + x, start(2) + x);
+            self.frame.planes[1][first] = cb;
+            self.frame.planes[2][second] = cr;
+        }
+    }
+
     /// Fills samples of `N` bytes.
     fn fill_plane<const N: usize>(
         &mut self,
@@ -104,6 +129,42 @@ impl Canvas for Surface<'_, '_> {
                 }
             }
             left += scale * i64::from(WIDTH);
+        }
+    }
+    fn picture(&mut self, origin: [i64; 2], text: &TextPicture, [back, letters]: [Ink; 2]) {
+        let [columns, rows] = text.extent();
+        let length = |v: usize| i64::try_from(v).unwrap_or(0);
+        let [left, top] = [0, 1].map(|i| origin[i] + i64::from(text.at()[i]));
+        let Some([x, y]) = self.layout.clip(left..left + length(columns), top..top + length(rows)) else {
+            return;
+        };
+        let stride = text.stride() as usize;
+        let row = |i: usize| &text.words()[stride * i..][..stride];
+        let levels: [Ink; COVERED as usize + 1] =
+            std::array::from_fn(|value| letters.over(back, value as u32, COVERED));
+        for (i, y) in y.clone().enumerate() {
+            let row = row(i);
+            for (j, x) in x.clone().enumerate() {
+                let value = TextPicture::value(row, j);
+                // What is free was filled with the background.
+                if value > 0 {
+                    self.put_first(x, y, levels[value as usize]);
+                }
+            }
+        }
+        if !matches!(self.layout.samples, Samples::Nv12 | Samples::I420) {
+            return;
+        }
+        for (i, y) in y.step_by(2).enumerate() {
+            let rows = [row(2 * i), row(2 * i + 1)];
+            for (j, x) in x.clone().step_by(2).enumerate() {
+                let values =
+                    rows.map(|row| TextPicture::value(row, 2 * j) + TextPicture::value(row, 2 * j + 1));
+                let sum = values[0] + values[1];
+                if sum > 0 {
+                    self.put_chroma(x / 2, y / 2, letters.over(back, sum, 4 * COVERED));
+                }
+            }
         }
     }
 }

@@ -15,8 +15,9 @@ use super::captions::captions;
 use super::choice::Choice;
 use super::gpu::Artist;
 use super::heat::{self, Heat};
+use super::lettering::Lettering;
 use super::memory::Memory;
-use super::picture::{limbs, masks, primitives, rings, sizes};
+use super::picture::{limbs, masks, primitives, rings, thickness};
 use super::privacy::{Cover, Labels};
 use super::properties::PROPERTIES;
 use super::settings::Settings;
@@ -54,6 +55,7 @@ pub struct InferOverlay {
     state: Mutex<Option<State>>,
     memory: Mutex<Streams<Memory>>,
     labels: Mutex<Labels>,
+    lettering: Mutex<Lettering>,
     gpu: Gpu,
     counters: Arc<Counters>,
     blurred: Counter,
@@ -126,17 +128,24 @@ impl InferOverlay {
         })?;
         see_heat(heat, state, buffer.pts(), &objects, &settings)?;
         trails.update(&objects, settings.trail_length);
-        let (captions, limbs) = (captions(&objects, &settings), limbs(&objects, &settings));
-        let rings = rings(&objects, &settings);
-        let (thickness, scale) = sizes(&settings, state.format.height);
+        let (limbs, rings) = (limbs(&objects, &settings), rings(&objects, &settings));
+        let thickness = thickness(&settings, state.format.height);
         let (found, _) = zone::zones(buffer).unwrap_or_default();
         let figures = zones::figures(&found, &settings, thickness);
+        let (captions, counts) = {
+            let size = [state.format.width, state.format.height];
+            let mut lettering = lock(&self.lettering);
+            let mut write = |text| lettering.write(text, &settings, size, warnings);
+            let captions: Vec<_> = captions(&objects, &settings).into_iter().map(&mut write).collect();
+            let counts: Vec<_> = zones::captions(&figures).cloned().map(&mut write).collect();
+            (captions, counts)
+        };
         // Zones lie on the ground, below the objects; what they have counted can be read above these.
         let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
-        all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, state.format.height));
+        all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, thickness));
         let arrows = arrows(&objects, &settings, state.frame, thickness);
         all.extend(arrows::strokes(&arrows, thickness));
-        all.extend(zones::captions(&figures, scale));
+        all.extend(zones::labels(&figures, &counts));
         let primitives = all;
         let heat = heat.layers();
         let mut below: Vec<_> = heat::masks(&heat, settings.heatmap_opacity).collect();
@@ -296,13 +305,16 @@ impl BaseTransformImpl for InferOverlay {
         [("blur", &settings.blur), ("heatmap-classes", &settings.heatmap_classes)]
             .into_iter()
             .try_for_each(|(property, text)| Choice::parse(property, text).map(drop))
-            .map_err(wrong)
+            .map_err(wrong)?;
+        *lock(&self.lettering) = Lettering::open(&settings.font).map_err(wrong)?;
+        Ok(())
     }
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.state) = None;
         *lock(&self.memory) = Streams::default();
         *lock(&self.labels) = Labels::default();
+        *lock(&self.lettering) = Lettering::default();
         Ok(())
     }
 
@@ -314,7 +326,9 @@ impl BaseTransformImpl for InferOverlay {
         *lock(&self.state) = Some(state);
         // Not under a lock: elements upstream answer, and handlers of messages may run.
         let models = self.obj().static_pad("sink").map(|sink| ModelInfo::ask_labels(&sink));
-        lock(&self.labels).set_models(models.unwrap_or_default());
+        let models = models.unwrap_or_default();
+        lock(&self.lettering).prepare(models.iter().flatten());
+        lock(&self.labels).set_models(models);
         Ok(())
     }
 

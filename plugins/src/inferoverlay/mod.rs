@@ -17,6 +17,7 @@ mod enums;
 mod gpu;
 mod heat;
 mod imp;
+mod lettering;
 mod memory;
 mod picture;
 mod privacy;

@@ -3,9 +3,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cudainfer_kernels::associate::Oriented;
-use cudainfer_kernels::draw::{self, MaskInk, Primitive, Rgb, color_of, default_scale};
+use cudainfer_kernels::draw::{self, MaskInk, Primitive, Rgb, color_of};
 
 use super::captions::caption_at;
+use super::lettering::Caption;
 use super::settings::Settings;
 use super::trails::Trails;
 use crate::meta::mask::{Kind, Mask};
@@ -87,28 +88,25 @@ pub(super) fn masks<'a>(
     painted.collect()
 }
 
-/// The thickness of lines and the magnification of text on a frame `height` pixels high.
-pub(super) fn sizes(settings: &Settings, height: usize) -> (u32, u32) {
-    let scale = if settings.text_scale > 0 { settings.text_scale } else { default_scale(height) };
-    let thickness = if settings.thickness > 0 {
+/// The thickness of lines on a frame `height` pixels high.
+pub(super) fn thickness(settings: &Settings, height: usize) -> u32 {
+    if settings.thickness > 0 {
         settings.thickness
     } else {
         u32::try_from(height / 360).unwrap_or(1).clamp(1, 8)
-    };
-    (thickness, scale)
+    }
 }
 
-/// The primitives of a frame `height` pixels high, in the order in which they are drawn.
+/// The primitives of a frame with lines of this thickness, in the order in which they are drawn.
 pub(super) fn primitives<'a>(
     objects: &[Object],
-    captions: &'a [String],
+    captions: &'a [Caption],
     limbs: &'a [Vec<Limb>],
     rings: &'a [Option<Ring>],
     trails: &'a Trails,
     settings: &Settings,
-    height: usize,
+    thickness: u32,
 ) -> Vec<Primitive<'a>> {
-    let (thickness, scale) = sizes(settings, height);
     let mut primitives = Vec::new();
     for (id, trail) in trails.in_order() {
         primitives.push(Primitive::Polyline { points: &trail.points, thickness, color: color_of(id) });
@@ -116,7 +114,7 @@ pub(super) fn primitives<'a>(
     // Where there are several with points, and no tracks, colours tell whose is what.
     let several = objects.iter().filter(|object| object.keypoints.is_some()).count() > 1;
     let all = objects.iter().zip(captions).zip(limbs).zip(rings);
-    for (place, (((object, text), limbs), ring)) in (0..).zip(all) {
+    for (place, (((object, caption), limbs), ring)) in (0..).zip(all) {
         if settings.tracked_only && object.tracking.is_none() {
             continue;
         }
@@ -149,9 +147,7 @@ pub(super) fn primitives<'a>(
                 });
             }
         }
-        if let Some((x, y)) = caption_at(object).filter(|_| !text.is_empty()) {
-            primitives.push(Primitive::Label { x, y, text, color, scale });
-        }
+        primitives.extend(caption_at(object).and_then(|at| caption.label(at, color)));
     }
     primitives
 }
@@ -188,11 +184,12 @@ mod tests {
 
     /// The colours of the lines that are drawn between head and thorax, and what is written where.
     fn drawn(objects: &[Object], settings: &Settings) -> (Vec<Rgb>, Vec<(f32, f32, String)>) {
-        let (captions, limbs) = (captions(objects, settings), limbs(objects, settings));
-        let rings = rings(objects, settings);
+        let captions: Vec<_> =
+            captions(objects, settings).into_iter().map(|text| Caption::built_in(text, 1)).collect();
+        let (limbs, rings) = (limbs(objects, settings), rings(objects, settings));
         let trails = Trails::default();
         let (mut lines, mut written) = (Vec::new(), Vec::new());
-        for primitive in primitives(objects, &captions, &limbs, &rings, &trails, settings, 1080) {
+        for primitive in primitives(objects, &captions, &limbs, &rings, &trails, settings, 3) {
             match primitive {
                 Primitive::Polyline { points, thickness, color } => {
                     assert_eq!(points, [(10.0, 30.0), (20.0, 20.0)]);
@@ -230,8 +227,9 @@ mod tests {
         let objects = [Object { detection, angle, ..Object::default() }];
         let settings = Settings::default();
         let rings = rings(&objects, &settings);
-        let (captions, limbs, trails) = ([String::new()], [vec![]], Trails::default());
-        let drawn = primitives(&objects, &captions, &limbs, &rings, &trails, &settings, 1080);
+        let captions = [Caption::built_in(String::new(), 1)];
+        let (limbs, trails) = ([vec![]], Trails::default());
+        let drawn = primitives(&objects, &captions, &limbs, &rings, &trails, &settings, 3);
         let [Primitive::Polyline { points, thickness: 3, color }] = drawn[..] else { panic!("{drawn:?}") };
         assert_eq!(color, color_of(0));
         // A quarter turn about 30, 40: the first corner, top left, comes to the top right.

@@ -1,4 +1,4 @@
-//! The properties, as gst-inspect shows them. All can be set while frames flow.
+//! The properties, as gst-inspect shows them. All but `font` can be set while frames flow.
 
 use std::sync::LazyLock;
 
@@ -112,10 +112,19 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                 text_scale,
                 0..=16,
                 "Text scale",
-                "Text size as a multiple of the font's; 0 chooses it by the frame's height",
+                "Text size as a multiple of 13 pixels; 0 chooses it by the frame's height",
             ),
         ]
-        .map(Property::playing),
+        .map(Property::playing)
+        .into_iter()
+        .chain([property!(
+            Settings,
+            font,
+            (),
+            "Font",
+            "Font of all text: a family's name, as in DejaVu Sans, or a .ttf, .otf or .ttc file. If not set: the built-in \
+             letters, and the system's fonts for text that these lack",
+        )]),
     )
     .with([stats::param_spec("; blurred (boxes of objects made unrecognisable), blur-held (those of them whose object was missing in the frame)")])
 });

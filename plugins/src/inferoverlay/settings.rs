@@ -42,7 +42,9 @@ pub(super) struct Settings {
     pub heatmap_opacity: f32,
     /// Pixels; 0 chooses by the frame's height.
     pub thickness: u32,
-    /// Multiple of the font's size; 0 chooses by the frame's height.
+    /// Family or file; empty for the built-in letters and, for what they lack, the system's fonts.
+    pub font: String,
+    /// Multiple of 13 pixels; 0 chooses by the frame's height.
     pub text_scale: u32,
 }
 
@@ -72,6 +74,7 @@ impl Default for Settings {
             heatmap_classes: String::new(),
             heatmap_opacity: 0.5,
             thickness: 0,
+            font: String::new(),
             text_scale: 0,
         }
     }

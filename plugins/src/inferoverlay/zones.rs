@@ -3,6 +3,7 @@
 use cudainfer_kernels::draw::{Primitive, Rgb};
 use cudainfer_kernels::zones::Kind;
 
+use super::lettering::Caption;
 use super::picture::color_of_name;
 use super::settings::Settings;
 use crate::meta::zone::Zone;
@@ -63,16 +64,14 @@ pub(super) fn strokes(figures: &[Figure], thickness: u32) -> impl Iterator<Item 
     })
 }
 
-/// Their captions.
-pub(super) fn captions(figures: &[Figure], scale: u32) -> impl Iterator<Item = Primitive<'_>> {
-    let written = figures.iter().filter(|figure| !figure.caption.is_empty());
-    written.map(move |Figure { caption, at: (x, y), color, .. }| Primitive::Label {
-        x: *x,
-        y: *y,
-        text: caption,
-        color: *color,
-        scale,
-    })
+/// What is written on each.
+pub(super) fn captions(figures: &[Figure]) -> impl Iterator<Item = &String> {
+    figures.iter().map(|figure| &figure.caption)
+}
+
+/// Their captions as they are `written`.
+pub(super) fn labels<'a>(figures: &[Figure], written: &'a [Caption]) -> impl Iterator<Item = Primitive<'a>> {
+    figures.iter().zip(written).filter_map(|(figure, caption)| caption.label(figure.at, figure.color))
 }
 
 #[cfg(test)]
@@ -93,8 +92,10 @@ mod tests {
         ]
         .map(|zone| Zone { counts, ..zone });
         let figures = figures(&zones, settings, 1);
+        let written: Vec<_> =
+            super::captions(&figures).map(|text| Caption::built_in(text.clone(), 1)).collect();
         let (mut strokes, mut captions) = (Vec::new(), Vec::new());
-        for primitive in super::strokes(&figures, 1).chain(super::captions(&figures, 1)) {
+        for primitive in super::strokes(&figures, 1).chain(super::labels(&figures, &written)) {
             match primitive {
                 Primitive::Polyline { points, thickness: 1, .. } => strokes.push(points.to_vec()),
                 Primitive::Label { x, y, text, .. } => captions.push((x, y, text.to_owned())),

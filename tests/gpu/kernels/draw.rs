@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Memory};
 use cudainfer_kernels::draw::blur::{BlurMode, blur};
-use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, Primitive, Rgb, draw, paint_masks};
+use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, Primitive, Rgb, TextPicture, draw, paint_masks};
 use cudainfer_kernels::frame::{FrameFormat, FrameMut, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 
@@ -94,9 +94,10 @@ impl Picture {
     }
 }
 
-/// Texts and points that primitives borrow.
+/// Texts, pictures of texts and points that primitives borrow.
 struct Scene {
     texts: Vec<String>,
+    pictures: Vec<TextPicture>,
     ways: Vec<Vec<(f32, f32)>>,
 }
 
@@ -108,7 +109,14 @@ impl Scene {
             (0..1 + random.below(6)).map(|_| point(random, (width, height))).collect::<Vec<_>>()
         };
         let texts = (0..8).map(|_| text(random)).collect();
-        Self { texts, ways: (0..8).map(|_| way(random)).collect() }
+        let picture = |random: &mut Random| {
+            let [w, h, x, y] = [90, 40, 7, 7].map(|most| random.below(most) as u32);
+            let (columns, rows) = (random.below(120), random.below(40));
+            let coverage: Vec<u8> = (0..columns * rows).map(|_| random.next() as u8).collect();
+            TextPicture::new([w, h], [x, y], columns, &coverage)
+        };
+        let pictures = (0..8).map(|_| picture(random)).collect();
+        Self { texts, pictures, ways: (0..8).map(|_| way(random)).collect() }
     }
 
     fn primitives(&self, random: &mut Random, size: (usize, usize), count: usize) -> Vec<Primitive<'_>> {
@@ -116,7 +124,7 @@ impl Scene {
         let mut primitive = |_| {
             let color = Rgb(random.next() as u8, random.next() as u8, random.next() as u8);
             let ((x, y), thickness) = (point(random, size), random.below(7) as u32);
-            match random.below(4) {
+            match random.below(5) {
                 0 => {
                     let rect = Rect { x, y, w: random.range(-1.0, reach), h: random.range(-1.0, reach) };
                     Primitive::Rect { rect, thickness, color }
@@ -125,7 +133,11 @@ impl Scene {
                     let text = &self.texts[random.below(self.texts.len())];
                     Primitive::Label { x, y, text, color, scale: 1 + random.below(4) as u32 }
                 }
-                2 => Primitive::Polyline {
+                2 => {
+                    let text = &self.pictures[random.below(self.pictures.len())];
+                    Primitive::FontLabel { x, y, text, color }
+                }
+                3 => Primitive::Polyline {
                     points: &self.ways[random.below(self.ways.len())],
                     thickness,
                     color,

@@ -2,6 +2,7 @@
 
 mod labels;
 mod masks;
+mod pictures;
 mod record;
 
 use proptest::prelude::*;

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::draw::canvas::Layout;
-use crate::draw::record::{Command, FILL, LETTERS, ROWS, Recorded, Recorder};
+use crate::draw::record::{Command, FILL, LETTERS, PICTURE, ROWS, Recorded, Recorder};
+use crate::draw::text_picture::TextPicture;
 
 fn recorded(format: &FrameFormat, primitives: &[Primitive<'_>]) -> Recorded {
     let mut recorded = Recorded::default();
@@ -17,7 +18,7 @@ fn covers(c: &Command, data: &[u32], x: usize, y: usize) -> bool {
     }
     let data = &data[c.data as usize..];
     match c.kind {
-        FILL => true,
+        FILL | PICTURE => true,
         ROWS => (data[2 * row as usize]..data[2 * row as usize + 1]).contains(&(x as u32)),
         LETTERS => {
             let (column, row) = ((column / c.scale) as usize, (row / c.scale) as usize);
@@ -25,6 +26,26 @@ fn covers(c: &Command, data: &[u32], x: usize, y: usize) -> bool {
         }
         other => panic!("{other}"),
     }
+}
+
+/// The ink at a pixel, and that of the chroma sample whose top-left pixel it is.
+fn inks(c: &Command, data: &[u32], x: usize, y: usize) -> [[u8; 4]; 2] {
+    if c.kind != PICTURE {
+        return [c.ink.to_le_bytes(); 2];
+    }
+    let data = &data[c.data as usize..];
+    let (back, ink) = (data[0].to_le_bytes(), c.ink.to_le_bytes());
+    let value = |x: usize, y: usize| {
+        let (column, row) = (x - c.left as usize, y - c.top as usize);
+        data[1 + row * c.scale as usize + column / 8] >> (4 * (column % 8)) & 15
+    };
+    let mix = |part: u32, whole: u32| {
+        let byte = |i: usize| u32::from(back[i]) * (whole - part) + u32::from(ink[i]) * part;
+        [0, 1, 2, 3].map(|i| ((byte(i) + whole / 2) / whole) as u8)
+    };
+    let corner = x % 2 == 0 && y % 2 == 0;
+    let sum = if corner { value(x, y) + value(x + 1, y) + value(x, y + 1) + value(x + 1, y + 1) } else { 0 };
+    [mix(value(x, y), 15), mix(sum, 60)]
 }
 
 /// The frame after the commands, pixel by pixel.
@@ -36,18 +57,20 @@ fn replay(picture: &mut Picture, Recorded { commands, data }: &Recorded) {
         data[y * *stride + x * bytes.len()..][..bytes.len()].copy_from_slice(bytes);
     };
     for c in commands {
-        let ink = c.ink.to_le_bytes();
         let covered = |x: usize, y: usize| x < width && y < height && covers(c, data, x, y);
         for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+            let mut ink = c.ink.to_le_bytes();
+            let mut chroma = ink;
             if covered(x, y) {
+                [ink, chroma] = inks(c, data, x, y);
                 put(0, x, y, if planar { &ink[..1] } else { &ink[..pixels.row_bytes(0, 1)] });
             }
             let corner = planar && x % 2 == 0 && y % 2 == 0;
             let touched = || [(1, 0), (0, 1), (1, 1)].iter().any(|(i, j)| covered(x + i, y + j));
             if corner && (covered(x, y) || c.kind != LETTERS && touched()) {
                 match pixels {
-                    PixelFormat::Nv12 => put(1, x / 2, y / 2, &ink[1..3]),
-                    _ => (0..2).for_each(|i| put(1 + i, x / 2, y / 2, &ink[1 + i..2 + i])),
+                    PixelFormat::Nv12 => put(1, x / 2, y / 2, &chroma[1..3]),
+                    _ => (0..2).for_each(|i| put(1 + i, x / 2, y / 2, &chroma[1 + i..2 + i])),
                 }
             }
         }
@@ -75,13 +98,17 @@ proptest! {
         (w, h) in (0f32..60.0, 0f32..60.0),
         n in prop_oneof![4 => 1u32..5, 1 => Just(u32::MAX)],
         text in "\\PC{0,12}",
+        (label, inset, columns) in ((0u32..90, 0u32..60), (0u32..9, 0u32..9), 0usize..70),
+        coverage in prop::collection::vec(any::<u8>(), 0..2000),
     ) {
         let format = format(DRAWABLE[which], width, height);
         let [(x, y), (x2, y2), (x3, y3)] = [at[0], at[1], at[2]];
+        let picture = TextPicture::new(label.into(), inset.into(), columns, &coverage);
         let primitives = [
             Primitive::Polyline { points: &at, thickness: n.min(9), color: ORANGE },
             Primitive::Rect { rect: Rect { x, y, w, h }, thickness: n, color: Rgb(10, 200, 30) },
             Primitive::Label { x, y, text: &text, color: Rgb(90, 10, 220), scale: n },
+            Primitive::FontLabel { x: y2, y: x2, text: &picture, color: Rgb(30, 60, 140) },
             Primitive::Disc { x: x2, y: y2, radius: w / 4.0, color: ORANGE },
             Primitive::Label { x: x3, y: y3, text: "Ab", color: Rgb(240, 240, 0), scale: 1 },
             Primitive::Rect { rect: Rect { x: x3, y: y3, w: h, h: 1.0 }, thickness: 1, color: ORANGE },

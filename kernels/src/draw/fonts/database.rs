@@ -1,0 +1,60 @@
+//! Which fonts there are.
+
+use std::sync::{Arc, OnceLock};
+
+use cosmic_text::fontdb::{Database, Family, ID, Query, Source};
+
+use super::{FontChoice, FontError};
+
+/// Families for text without one, if there is none that the system calls sans-serif.
+const PLAIN: [&str; 4] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "FreeSans"];
+/// Families that an error names.
+const NAMED: usize = 5;
+
+/// All fonts of the system: what fontconfig is set up for, else those of the usual folders. They are looked up once a process.
+fn system() -> &'static Database {
+    static SYSTEM: OnceLock<Database> = OnceLock::new();
+    SYSTEM.get_or_init(|| {
+        let mut database = Database::new();
+        database.load_system_fonts();
+        database
+    })
+}
+
+/// All fonts to choose from, and the one that comes first.
+///
+/// # Errors
+/// That one is not there.
+pub(super) fn open(choice: FontChoice) -> Result<(Database, ID), FontError> {
+    let mut database = system().clone();
+    let find = |database: &Database, families: &[Family<'_>]| {
+        database.query(&Query { families, ..Query::default() })
+    };
+    let first = match choice {
+        FontChoice::System => {
+            let plain = PLAIN.iter().map(|name| Family::Name(name));
+            let families: Vec<_> = std::iter::once(Family::SansSerif).chain(plain).collect();
+            let any = || database.faces().next().map(|face| face.id);
+            find(&database, &families).or_else(any).ok_or(FontError::None)?
+        }
+        FontChoice::Family(family) => {
+            // As it is spelt there: a query minds the case.
+            let names = || database.faces().flat_map(|face| face.families.iter().map(|(name, _)| name));
+            let spelt = names().find(|name| name.to_lowercase() == family.to_lowercase()).cloned();
+            let found = spelt.and_then(|name| find(&database, &[Family::Name(&name)]));
+            found.ok_or_else(|| {
+                let mut all: Vec<_> = names().cloned().collect();
+                all.sort();
+                all.dedup();
+                let some =
+                    all.iter().take(NAMED).map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+                if all.is_empty() { FontError::None } else { FontError::Family { families: all.len(), some } }
+            })?
+        }
+        FontChoice::File(bytes) => {
+            let ids = database.load_font_source(Source::Binary(Arc::new(bytes)));
+            *ids.first().ok_or(FontError::File)?
+        }
+    };
+    Ok((database, first))
+}

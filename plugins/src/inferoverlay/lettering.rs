@@ -1,0 +1,191 @@
+//! In which letters text is written: the built-in ones, or those of a font.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use cudainfer_kernels::draw::fonts::{FontChoice, Fonts};
+use cudainfer_kernels::draw::{Primitive, Rgb, TextPicture, built_in_letters_show, default_scale};
+
+use super::settings::Settings;
+use crate::files;
+
+/// Bytes that a font's file may have. Large collections have some 100 MB.
+const LARGEST_FILE: u64 = 512 << 20;
+/// Characters that one warning names.
+const NAMED: usize = 8;
+/// Pixels of a built-in letter's height.
+const BUILT_IN: u32 = 13;
+
+/// A text as it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Caption {
+    text: String,
+    scale: u32,
+    /// In the letters of a font.
+    picture: Option<Arc<TextPicture>>,
+}
+
+impl Caption {
+    /// In the built-in letters, magnified.
+    pub fn built_in(text: String, scale: u32) -> Self {
+        Self { text, scale, picture: None }
+    }
+
+    /// The label at (x, y); none if there is nothing to write.
+    pub fn label(&self, (x, y): (f32, f32), color: Rgb) -> Option<Primitive<'_>> {
+        let Self { text, scale, picture } = self;
+        match picture {
+            _ if text.is_empty() => None,
+            Some(text) => Some(Primitive::FontLabel { x, y, text, color }),
+            None => Some(Primitive::Label { x, y, text, color, scale: *scale }),
+        }
+    }
+}
+
+/// Magnification of the built-in letters on a frame `height` pixels high.
+pub(super) fn text_scale(settings: &Settings, height: usize) -> u32 {
+    if settings.text_scale > 0 { settings.text_scale } else { default_scale(height) }
+}
+
+/// Size of a font's letters on a frame `height` pixels high. A chosen font has any size; what stands in for built-in letters
+/// has theirs.
+fn font_size(settings: &Settings, height: usize) -> u32 {
+    if settings.font.is_empty() || settings.text_scale > 0 {
+        return BUILT_IN.saturating_mul(text_scale(settings, height));
+    }
+    u32::try_from(height / 40).unwrap_or(u32::MAX).max(BUILT_IN)
+}
+
+/// What writes the labels of one element.
+#[derive(Debug, Default)]
+pub(super) struct Lettering {
+    /// Everything is in a font; else only what the built-in letters lack.
+    always: bool,
+    fonts: Option<Fonts>,
+    /// There are none, which was said.
+    failed: bool,
+}
+
+impl Lettering {
+    /// With the font that the property names, or the system's where it is empty; these are looked up when they are needed.
+    ///
+    /// # Errors
+    /// There is no such font.
+    pub fn open(font: &str) -> Result<Self, String> {
+        if font.is_empty() {
+            return Ok(Self::default());
+        }
+        let wrong = |why: String| format!("font='{font}': {why}");
+        let path = Path::new(font);
+        let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
+        let a_file = font.contains('/')
+            || suffix.is_some_and(|suffix| ["ttf", "otf", "ttc", "otc"].contains(&&*suffix));
+        let choice = if a_file {
+            let bytes = read(path)
+                .map_err(|why| wrong(format!("{why}. Name a .ttf, .otf or .ttc file, or a family")))?;
+            FontChoice::File(bytes)
+        } else {
+            FontChoice::Family(font.to_owned())
+        };
+        let fonts = Fonts::open(choice).map_err(|why| wrong(why.to_string()))?;
+        Ok(Self { always: true, fonts: Some(fonts), failed: false })
+    }
+
+    /// Looks up the system's fonts if `labels`, which may be drawn, need them, so that no frame waits for it.
+    pub fn prepare<'a>(&mut self, mut labels: impl Iterator<Item = &'a String>) {
+        if self.fonts.is_none() && labels.any(|label| !built_in_letters_show(label)) {
+            // If there are none, the first such label says so.
+            self.fonts = Fonts::open(FontChoice::System).ok();
+        }
+    }
+
+    /// Writes `text` for frames of `width` x `height` pixels; what is to be warned of is added to `warnings`.
+    pub fn write(
+        &mut self,
+        text: String,
+        settings: &Settings,
+        [width, height]: [usize; 2],
+        warnings: &mut Vec<String>,
+    ) -> Caption {
+        let scale = text_scale(settings, height);
+        if text.is_empty() || !self.always && built_in_letters_show(&text) || self.failed {
+            return Caption::built_in(text, scale);
+        }
+        let fonts = match &mut self.fonts {
+            Some(fonts) => fonts,
+            none => match Fonts::open(FontChoice::System) {
+                Ok(fonts) => none.insert(fonts),
+                Err(why) => {
+                    self.failed = true;
+                    warnings.push(format!("the label '{text}' is drawn with question marks: {why}"));
+                    return Caption::built_in(text, scale);
+                }
+            },
+        };
+        let widest = u32::try_from(width).unwrap_or(u32::MAX);
+        let typeset = fonts.typeset(&text, font_size(settings, height), widest);
+        if !typeset.absent.is_empty() {
+            warnings.push(boxes(&typeset.absent));
+        }
+        Caption { text, scale, picture: Some(typeset.picture) }
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    files::open(path)?.take(LARGEST_FILE).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What is said of characters that no font has.
+fn boxes(absent: &[char]) -> String {
+    let shown = |character: &char| format!("'{character}' (U+{:04X})", u32::from(*character));
+    let mut named: Vec<_> = absent.iter().take(NAMED).map(shown).collect();
+    if absent.len() > NAMED {
+        named.push(format!("{} more", absent.len() - NAMED));
+    }
+    format!(
+        "no font has {}, drawn as boxes. Install a font that has them, for example from Debian's fonts-noto-core or \
+         fonts-noto-cjk, or name one in font",
+        named.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(font: &str, text_scale: u32) -> [u32; 5] {
+        let settings = Settings { font: font.into(), text_scale, ..Settings::default() };
+        [240, 720, 1080, 2160, usize::MAX].map(|height| font_size(&settings, height))
+    }
+
+    #[test]
+    fn text_grows_with_the_frame_and_a_chosen_font_in_steps_of_one() {
+        assert_eq!(sizes("", 0)[..4], [13, 13, 26, 52]);
+        assert_eq!(sizes("DejaVu Sans", 0), [13, 18, 27, 54, u32::MAX]);
+        assert_eq!(sizes("DejaVu Sans", 3), [39; 5]);
+        assert_eq!(sizes("", 3), [39; 5]);
+    }
+
+    #[test]
+    fn only_what_the_built_in_letters_lack_needs_a_font() {
+        let (mut lettering, settings, mut warnings) = (Lettering::default(), Settings::default(), Vec::new());
+        for text in ["", "person 87%", "Straße", "a\nb"] {
+            let caption = lettering.write(text.into(), &settings, [640, 480], &mut warnings);
+            assert!(caption.picture.is_none() && lettering.fonts.is_none(), "{text:?}");
+        }
+        lettering.prepare([&"person".to_owned(), &"Wagen".to_owned()].into_iter());
+        assert!(lettering.fonts.is_none());
+        assert_eq!(warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn characters_that_no_font_has_are_named_and_many_are_counted() {
+        let all: Vec<char> = ('a'..='k').collect();
+        let said = boxes(&all);
+        assert!(said.contains("'a' (U+0061)") && said.contains("'h'") && !said.contains("'i'"), "{said}");
+        assert!(said.contains("3 more") && said.contains("fonts-noto"), "{said}");
+    }
+}
