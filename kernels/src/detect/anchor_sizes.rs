@@ -1,6 +1,6 @@
 //! The anchors of raw heads: the sizes that their boxes are multiples of (Redmon and Farhadi, "YOLO9000", 2017, section 2).
 
-use super::{Activation, DetectError};
+use super::DetectError;
 
 /// How a raw head's numbers become a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,14 +26,6 @@ impl AnchorFormula {
             Self::Yolov3 => "yolov3",
             Self::Yolov5 => "yolov5",
             Self::NewCoords => "new-coords",
-        }
-    }
-
-    /// What makes objectness and class scores probabilities, if that is not set.
-    pub(super) fn usual_activation(self) -> Activation {
-        match self {
-            Self::Yolov3 | Self::Yolov5 => Activation::Sigmoid,
-            Self::NewCoords => Activation::None,
         }
     }
 }

@@ -176,6 +176,14 @@ pub fn needs_anchors(offer: &Offer<'_>) -> bool {
     offer.hints.anchors.is_none() && USUAL.iter().any(|anchors| Heads::find(offer, *anchors).is_some())
 }
 
+/// What makes objectness and class scores probabilities, if that is not set.
+fn usual_activation(formula: AnchorFormula) -> Activation {
+    match formula {
+        AnchorFormula::Yolov3 | AnchorFormula::Yolov5 => Activation::Sigmoid,
+        AnchorFormula::NewCoords => Activation::None,
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Plan {
     heads: Heads,
@@ -214,7 +222,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         heads,
         formula: anchors.formula,
         sizes: anchors.table().into(),
-        activation: offer.hints.activation.unwrap_or(anchors.formula.usual_activation()),
+        activation: offer.hints.activation.unwrap_or(usual_activation(anchors.formula)),
     };
     vec![Fit { evidence, plan, classes, reads, far_fetched: false }]
 }

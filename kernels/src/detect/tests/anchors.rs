@@ -96,8 +96,10 @@ fn check(tensors: &[Tensor], hints: &Hints, expected: &[(f64, u32, [f64; 4])], w
 fn raw_heads_of_every_form_order_and_formula_equal_the_reference() {
     for formula in AnchorFormula::ALL {
         for activation in [None, Some(Activation::Sigmoid), Some(Activation::None)] {
-            let is_raw = activation.unwrap_or(formula.usual_activation()) == Activation::Sigmoid;
-            assert!(activation.is_some() || is_raw == (formula != AnchorFormula::NewCoords));
+            let is_raw = match activation {
+                Some(activation) => activation == Activation::Sigmoid,
+                None => formula != AnchorFormula::NewCoords,
+            };
             let (words, factor) = if is_raw { ("sigmoid", 1.0) } else { ("none", 0.25) };
             let expected = reference(formula, words);
             assert!(expected.len() > 8);
