@@ -18,6 +18,7 @@ mod timm;
 mod transformers;
 mod ultralytics;
 mod values;
+mod vitpose;
 mod yaml;
 
 use std::path::Path;
