@@ -323,7 +323,6 @@ calculated by hand or with the code of the model's makers.
 | EfficientNMS (TensorRT) | `lists-efficient` | tests/lines/lists.rs |
 | MMDeploy's lists | `lists-mmdeploy` | tests/lines/lists.rs |
 | RT-DETR, D-FINE and DEIM, their makers' exporters (`orig_target_sizes`) | `lists-rtdetr` | tests/lines/lists.rs |
-| Keypoint R-CNN of torchvision | `lists-keypoint-rcnn` | tests/lines/lists.rs |
 | RTMO | `lists-rtmo` | tests/lines/lists.rs |
 | RTMPose, DWPose (SimCC) | `simcc` | tests/lines/keypoints.rs |
 | MoveNet | `movenet`, `movenet-people` | tests/lines/keypoints.rs |
@@ -336,6 +335,7 @@ calculated by hand or with the code of the model's makers.
 | classifiers with several heads, or with several labels at once (sigmoid) | `attributes` | tests/lines/attributes.rs |
 | anomaly detectors (PaDiM, PatchCore) | `map-anomaly` | tests/lines/maps.rs |
 | transfer of style | `picture`, `picture-bright` | tests/lines/maps.rs |
+| re-identification (OSNet, FastReID) | `colours` | tests/lines/tracks.rs |
 
 Nothing stands for EfficientDet as libreyolo exports it: its 5000 candidates `[N,6]` (corners, score, class) still overlap,
 and `end-to-end` takes what it is given as suppressed already.

@@ -15,6 +15,7 @@ mod roboflow;
 mod sleap_nn;
 mod source;
 mod timm;
+mod torchvision;
 mod transformers;
 mod ultralytics;
 mod values;
