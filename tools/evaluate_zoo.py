@@ -323,19 +323,23 @@ calculated by hand or with the code of the model's makers.
 | EfficientNMS (TensorRT) | `lists-efficient` | tests/lines/lists.rs |
 | MMDeploy's lists | `lists-mmdeploy` | tests/lines/lists.rs |
 | RT-DETR, D-FINE and DEIM, their makers' exporters (`orig_target_sizes`) | `lists-rtdetr` | tests/lines/lists.rs |
-| Keypoint R-CNN of torchvision | `lists-keypoint-rcnn` | tests/lines/lists.rs |
 | RTMO | `lists-rtmo` | tests/lines/lists.rs |
 | RTMPose, DWPose (SimCC) | `simcc` | tests/lines/keypoints.rs |
 | MoveNet | `movenet`, `movenet-people` | tests/lines/keypoints.rs |
 | HRNet with UDP | `heat-maps-udp` | tests/lines/keypoints.rs |
 | SCRFD, RetinaFace | `scrfd`, `retinaface` | tests/lines/faces.rs |
 | SSD with prior boxes | `ssd` | tests/lines/faces.rs |
-| Mask2Former, MaskDINO: masks of queries | `queries-masks` | tests/lines/instances.rs |
+| MaskDINO: masks of queries that have boxes | `queries-masks` | tests/lines/instances.rs |
 | CenterNet's heat maps | tables in the test | kernels/src/detect/tests/extras.rs |
 | segmentation with the classes' numbers as output (argmax inside) | `class-map-int64`, `-int32`, `-uint8`, `-bool` | tests/lines/masks.rs |
 | classifiers with several heads, or with several labels at once (sigmoid) | `attributes` | tests/lines/attributes.rs |
 | anomaly detectors (PaDiM, PatchCore) | `map-anomaly` | tests/lines/maps.rs |
 | transfer of style | `picture`, `picture-bright` | tests/lines/maps.rs |
+| re-identification (OSNet, FastReID) | `colours` | tests/lines/tracks.rs |
+
+Mask2Former and MaskFormer of transformers are not read: their queries have masks and no boxes. gpunms says so ("no decoder fits the
+model's outputs class_queries_logits, masks_queries_logits … names architecture 'Mask2FormerForUniversalSegmentation' for them, which
+no decoder reads"). Of Mask2Former as PyTorch's older exporter writes it, ONNX Runtime itself refuses a node (GridSample).
 
 libreyolo's CenterNet paints and places its input by an affine map that lies up to half a pixel of the input beside ours, and
 EfficientDet paints the bars in ImageNet's mean, ours in its average: neither shows where frames are as large as the input.

@@ -27,13 +27,13 @@ def heat_map(centre: tuple[float, float], sigma: float, neighbour: float) -> np.
     return (values + 0.01 * np.sin(1.7 * x + 0.9 * y)).astype(np.float32).astype(np.float64)
 
 
-def blurred(values: np.ndarray, size: int) -> np.ndarray:
-    """By a Gaussian of so many cells, zeros outside, scaled to the old maximum."""
+def blurred(values: np.ndarray, size: int, sigma: float = 0.0, border: str = "constant") -> np.ndarray:
+    """By a Gaussian of so many cells, zeros or the mirrored map outside, scaled to the old maximum."""
     radius = (size - 1) // 2
-    sigma = 0.3 * ((size - 1) * 0.5 - 1) + 0.8
+    sigma = sigma or 0.3 * ((size - 1) * 0.5 - 1) + 0.8
     line = np.exp(-np.arange(-radius, radius + 1.0) ** 2 / (2 * sigma**2))
     kernel = np.outer(line, line) / np.outer(line, line).sum()
-    padded = np.pad(values, radius)
+    padded = np.pad(values, radius, mode=border)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size))
     result = np.einsum("yxij,ij->yx", windows, kernel)
     return result * values.max() / result.max()
@@ -62,10 +62,10 @@ def dark(values: np.ndarray, size: int) -> tuple[float, float]:
     return newton(np.log(np.maximum(blurred(values, size), 1e-10)), x, y, 2)
 
 
-def dark_udp(values: np.ndarray, size: int) -> tuple[float, float]:
+def dark_udp(values: np.ndarray, size: int, *blur: object) -> tuple[float, float]:
     """UDP's way."""
     y, x = np.unravel_index(values.argmax(), values.shape)
-    logarithms = np.pad(np.log(np.clip(blurred(values, size), 1e-3, 50)), 1, mode="edge")
+    logarithms = np.pad(np.log(np.clip(blurred(values, size, *blur), 1e-3, 50)), 1, mode="edge")
     x, y = newton(logarithms, x + 1, y + 1, 1)
     return x - 1, y - 1
 
@@ -91,6 +91,9 @@ def main() -> None:
             show(f"dark-udp, {size}", (x, y))
             # From the map's unit of length to the input's.
             show("    on the input", (x / (WIDTH - 1) * 191, y / (HEIGHT - 1) * 255))
+        # As transformers reads ViTPose, and the same over wider kernels.
+        for size, sigma in ((11, 0.8), (11, 2.0), (31, 4.0)):
+            show(f"dark-udp, {size}, {sigma}, mirrored", dark_udp(values, size, sigma, "symmetric"))
 
 
 if __name__ == "__main__":

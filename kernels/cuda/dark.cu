@@ -20,11 +20,19 @@ struct Parameters {
     uint32_t height;
     uint32_t radius;
     uint32_t udp;
-    uint32_t unused;
+    uint32_t reflect;    // what the blur meets beyond the map's edge: the map mirrored, else 0
 };
 static_assert(sizeof(Parameters) == 216, "as in src/peaks/cuda/dark.rs");
 
 __device__ __forceinline__ int clamp(int v, int low, int high) { return min(max(v, low), high); }
+
+// The cell so many cells away, when what is beyond the edge is the map mirrored.
+__device__ __forceinline__ int reflected(int cells, int before, int after) {
+    const int size = before + after + 1;
+    int at = (before + cells) % (2 * size);
+    if (at < 0) at += 2 * size;
+    return min(at, 2 * size - 1 - at) - before;
+}
 
 // The offset by the 5x5 blurred values around a cell of this value, of which so many lie in the map on each side.
 __device__ void solve(const double* blurred, double here, int left, int right, int above, int below, bool udp,
@@ -70,11 +78,14 @@ __device__ __forceinline__ void dark(const Parameters& p) {
         const int above = line % p.height, below = int(p.height) - 1 - above;
         const T* here = static_cast<const T*>(p.map) + element;
         for (int k = lane; k < tall * 5; k += 32) {
-            const int y = k / 5 - 2 - radius, x = k % 5 - 2;
+            int y = k / 5 - 2 - radius;
+            const int x = k % 5 - 2;
+            if (p.reflect) y = reflected(y, above, below);
             double sum = 0;
             if (-y <= above && y <= below) {
                 for (int d = -radius; d <= radius; ++d) {
-                    const int at = x + d;
+                    int at = x + d;
+                    if (p.reflect) at = reflected(at, left, right);
                     if (-at > left || at > right) continue;  // adds 0, which changes no sum
                     const float v = value_of(here[int64_t(y) * row + int64_t(at) * p.records.step]);
                     if (finite(v)) sum += p.weights[abs(d)] * activate<LOGITS>(v);

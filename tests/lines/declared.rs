@@ -144,6 +144,41 @@ fn modules_in_the_graph_tell_torchvisions_background_and_rf_detrs_input() {
 }
 
 #[test]
+fn a_classifier_of_torchvision_is_normalised_and_reading_says_that_this_is_assumed() {
+    let found = outcome(model("says-resnet"), "classify top-k=1");
+    assert!(found.errors.is_empty() && found.warnings.is_empty(), "{found:?}");
+    let reading = found.reading("infer");
+    for wanted in [
+        "mean 0.485 0.456 0.406, std 0.229 0.224 0.225, letterbox from the modules in its graph (torchvision)",
+        "not exact: mean and std are assumed",
+    ] {
+        assert!(reading.contains(wanted), "{reading}");
+    }
+}
+
+/// Places by tools/refinement_reference.py ("11, 0.8, mirrored"), in cells.
+#[test]
+fn transformers_files_tell_vitposes_points_and_how_its_maps_are_blurred() {
+    let configuration = r#"{"model_type": "vitpose", "architectures": ["VitPoseForPoseEstimation"],
+        "id2label": {"0": "Nose", "1": "L_Eye"}, "edges": [[0, 1]]}"#;
+    let processor = r#"{"image_processor_type": "VitPoseImageProcessor", "size": {"height": 256, "width": 192},
+        "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}"#;
+    let files = [("config.json", configuration), ("preprocessor_config.json", processor)];
+    let found = outcome(copied("heat-maps-udp", &files), "peakfind");
+    assert!(found.errors.is_empty() && found.warnings.is_empty(), "{found:?}");
+    let wanted = "2 points from a file beside it (config.json, transformers) of confidence maps";
+    assert!(found.reading("decode").starts_with(wanted), "{found:?}");
+    let points = found.objects[0].keypoints.as_ref().unwrap();
+    assert_eq!((&points.names[..], &points.edges[..]), (&["Nose".into(), "L_Eye".into()][..], &[[0, 1]][..]));
+    for (i, [x, y]) in [[20.4327, 31.6368], [10.7914, 40.0242]].into_iter().enumerate() {
+        // The frame of 64x64 is three times as large in the input, below bars of 32 pixels.
+        let (x, y) = ((x / 47.0 * 191.0 + 0.5) / 3.0, (y / 63.0 * 255.0 + 0.5 - 32.0) / 3.0);
+        let off = [points.x[i] - x, points.y[i] - y];
+        assert!(off[0].abs() < 0.01 && off[1].abs() < 0.01, "{off:?}");
+    }
+}
+
+#[test]
 fn keypoints_of_the_metadata_tell_a_pose_from_classes() {
     let outcome = outcome(model("says-pose"), "gpunms");
     assert!(outcome.errors.is_empty() && outcome.warnings.is_empty(), "{outcome:?}");

@@ -171,4 +171,8 @@ fn what_does_not_fit_together_is_said() {
     std::fs::write(folder.join("model.toml"), "[peaks]\nblur-kernel = 10").unwrap();
     let path = folder.join("model.onnx");
     line(path.to_str().unwrap(), "").fails_with(&["model.toml", "blur-kernel", "odd number"]);
+    std::fs::write(folder.join("model.toml"), "[peaks]\nblur-sigma = 0").unwrap();
+    line(path.to_str().unwrap(), "").fails_with(&["model.toml", "blur-sigma", "from 0.1 to 16"]);
+    std::fs::write(folder.join("model.toml"), "[peaks]\nblur-border = \"wrap\"").unwrap();
+    line(path.to_str().unwrap(), "").fails_with(&["model.toml", "blur-border", "zero", "reflect"]);
 }

@@ -584,6 +584,13 @@ def lists() -> None:
         graph.node("Mul", ["nothing", "one"], f"idle{i}")
     graph.scoped(["backbone", "transformer", "class_embed", "bbox_embed"])
     graph.save("says-rfdetr", producer="pytorch")
+    graph = start()
+    fixed(graph, "logits", [[0.0, 2.0, 1.0]])
+    graph.constant("one", np.float32(1))
+    for i in range(7):
+        graph.node("Mul", ["nothing", "one"], f"idle{i}")
+    graph.scoped(["conv1", "relu", "maxpool", "layer1", "layer2", "layer3", "layer4", "avgpool", "fc"])
+    graph.save("says-resnet", producer="pytorch")
 
     # The same with a mask in each box, as Mask R-CNN writes them: growing to the right, and growing upwards. Between the two
     # is a box that is nothing.

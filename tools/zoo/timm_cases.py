@@ -1,4 +1,4 @@
-"""timm's classifiers with random weights, with the config.json that timm writes for the Hugging Face Hub beside the model. The
+"""timm's classifiers and towers with random weights, with the config.json that timm writes for the Hugging Face Hub beside the model. The
 frames are whole: they are resized and cropped here and there."""
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from timm.models._hub import save_config_for_hf
 from zoo.case import Case, enliven, session, spread, top
 
 LIBRARY = f"timm {timm.__version__}"
+WHOLE = "Whole frames: timm resizes and crops them itself."
 
 
 def classes(folder: Path, frames: np.ndarray, name: str) -> None:
@@ -31,8 +32,23 @@ def classes(folder: Path, frames: np.ndarray, name: str) -> None:
     save_config_for_hf(model, str(folder / "config.json"))
     net = session(folder)
     scores = [torch.from_numpy(net.run(None, {"image": image.numpy()})[0])[0].softmax(0).numpy() for image in inputs]
-    note = "Whole frames: timm resizes and crops them itself."
-    Case(LIBRARY, "classify top-k=5", [top(one) for one in scores], note=note).write(folder, frames)
+    Case(LIBRARY, "classify top-k=5", [top(one) for one in scores], note=WHOLE).write(folder, frames)
+
+
+def tower(folder: Path, frames: np.ndarray, name: str) -> None:
+    """What a model without its last layer says of a frame, scaled to length 1 as for a comparison by cosine."""
+    torch.manual_seed(0)
+    model = timm.create_model(name, pretrained=False, num_classes=0).eval()
+    transform = timm.data.create_transform(**timm.data.resolve_model_data_config(model), is_training=False)
+    inputs = [transform(Image.fromarray(frame))[None] for frame in frames]
+    enliven(model, lambda: model(torch.cat(inputs[::4])))
+    torch.onnx.export(model, inputs[0], folder / "model.onnx", dynamo=False, opset_version=17, input_names=["image"])
+    save_config_for_hf(model, str(folder / "config.json"))
+    net = session(folder)
+    vectors = np.concatenate([net.run(None, {"image": image.numpy()})[0] for image in inputs]).astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    Case(LIBRARY, "embed", [[{"class": 0, "score": 0.0, "embedding": vector}] for vector in vectors], note=WHOLE).write(folder, frames)
 
 
 CASES = {f"timm-{name}": partial(classes, name=name) for name in ("resnet18", "mobilenetv3_small_100", "vit_tiny_patch16_224")}
+CASES["timm-resnet18-tower"] = partial(tower, name="resnet18")

@@ -15,7 +15,7 @@ from zoo.case import Case, enliven, planes, resized, session, spread, top
 
 LIBRARY = f"torchvision {torchvision.__version__.partition('+')[0]}"
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-NORMALIZED = f"[input]\nmean = {list(MEAN)}\nstd = {list(STD)}\n"
+MODULES = "the modules in its graph"
 CONFIDENCE = 0.25
 
 
@@ -69,11 +69,10 @@ def detector(folder: Path, frames: np.ndarray, name: str, size: int, note: str =
             masks.append(values > 0.5)
             tied.append(objects.near(values, 0.5))
     elements = f"gpunms confidence={CONFIDENCE} top-k-after=1000"
-    sidecar = ""
     if masks:
         objects.write(folder, masks, tied)
-        elements, sidecar = elements + " ! segmask upsample=true", '[segment]\nactivation = "none"\n'
-    Case(LIBRARY, elements, expected, sidecar=sidecar, note=note, told="the modules in its graph").write(folder, frames)
+        elements += " ! segmask upsample=true"
+    Case(LIBRARY, elements, expected, note=note, told=MODULES).write(folder, frames)
 
 
 def classes(folder: Path, frames: np.ndarray, name: str, size: int = 224) -> None:
@@ -89,7 +88,7 @@ def classes(folder: Path, frames: np.ndarray, name: str, size: int = 224) -> Non
     torch.onnx.export(model, torch.zeros(1, 3, size, size), folder / "model.onnx", dynamo=False, opset_version=17, input_names=["image"])
     net = session(folder)
     expected = [top(torch.from_numpy(net.run(None, {"image": image})[0])[0].softmax(0).numpy()) for image in inputs]
-    Case(LIBRARY, "classify top-k=5", expected, sidecar=NORMALIZED).write(folder, frames)
+    Case(LIBRARY, "classify top-k=5", expected, told=MODULES).write(folder, frames)
 
 
 def segments(folder: Path, frames: np.ndarray, name: str, size: int = 256) -> None:
@@ -105,7 +104,7 @@ def segments(folder: Path, frames: np.ndarray, name: str, size: int = 256) -> No
     )  # fmt: skip
     net = session(folder)
     logits = np.stack([net.run(["out"], {"image": image})[0][0] for image in inputs])
-    Case(LIBRARY, "segmask", [], sidecar=NORMALIZED).write_masks(folder, frames, logits.argmax(1), logits)
+    Case(LIBRARY, "segmask", [], told=MODULES).write_masks(folder, frames, logits.argmax(1), logits)
 
 
 CASES = {

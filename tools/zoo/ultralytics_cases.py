@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import ultralytics
-from ultralytics import RTDETR, YOLO
+from ultralytics import RTDETR, YOLO, YOLOE
 from ultralytics.utils import nms, ops
 
 from zoo import objects
@@ -18,6 +18,8 @@ from zoo.case import Case, enliven, planes, resized, session, spread, top
 
 LIBRARY = f"ultralytics {ultralytics.__version__}"
 CONFIDENCE, IOU, MOST = 0.25, 0.7, 300
+# Of YOLOE, whose classes are set.
+CLASSES = 12
 NMS = f"gpunms confidence={CONFIDENCE} iou={IOU} top-k-before=30000 top-k-after={MOST}"
 
 
@@ -26,6 +28,12 @@ def export(folder: Path, frames: np.ndarray, config: str, kind: type = YOLO, **o
     torch.manual_seed(0)
     model = kind(config)
     head = model.model.model[-1]
+    if kind is YOLOE:
+        # What it would compute of their names with a text model, which it would download.
+        words = [f"class {i}" for i in range(CLASSES)]
+        model.set_classes(words, torch.nn.functional.normalize(torch.randn(1, CLASSES, 512), dim=-1))
+        model.model.eval()
+        head.fuse(model.model.pe)
     images = torch.from_numpy(np.concatenate([planes(frame) for frame in frames]))
     enliven(model.model, lambda: model.model(images[::5]))
     if kind is RTDETR:
@@ -135,6 +143,7 @@ CASES = {
     **{f"{name}-end2end": partial(boxes, config=f"{name}.yaml", nms=False) for name in ("yolov10n", "yolo26n", "yolo26n-seg", "yolo26n-pose", "yolo26n-obb")},
     "yolo11n-obb-nms": partial(boxes, config="yolo11n-obb.yaml", nms=True),
     "yolo11n-pose-nms": partial(boxes, config="yolo11n-pose.yaml", nms=True),
+    "yoloe-11s-seg": partial(boxes, config="yoloe-11s-seg.yaml", kind=YOLOE),
     "rtdetr-l": partial(queries, config="rtdetr-l.yaml"),
     **{f"{name}-cls": partial(classes, config=f"{name}-cls.yaml") for name in ("yolov8n", "yolo11n", "yolo26n")},
 }

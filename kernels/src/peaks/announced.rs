@@ -1,7 +1,7 @@
 //! What a map was announced as, and whether the one that arrives is that.
 
 use super::grid::MapShape;
-use super::{BLUR, Params, PeaksError};
+use super::{BLUR, BLUR_SIGMA, Params, PeaksError};
 use crate::device::DeviceTensor;
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
@@ -31,6 +31,9 @@ impl Announced {
         }
         if !BLUR.contains(&params.blur) || params.blur.is_multiple_of(2) {
             return Err(PeaksError::Blur(params.blur));
+        }
+        if let Some(sigma) = params.sigma.filter(|sigma| !BLUR_SIGMA.contains(sigma)) {
+            return Err(PeaksError::Sigma(sigma.to_string()));
         }
         if input.contains(&0) || map.dims.contains(&Some(0)) {
             return Err(PeaksError::Empty(map.to_string(), input[0], input[1]));

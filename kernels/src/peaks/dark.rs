@@ -1,5 +1,7 @@
 //! The maximum of the Taylor expansion of a blurred map's logarithm: [`super::Refinement::Dark`].
 
+use super::{Border, Params};
+
 /// The most cells from the middle of a kernel to its end.
 const MOST: usize = 15;
 
@@ -13,20 +15,22 @@ pub(super) struct Blur {
     pub weights: [f64; MOST + 1],
     /// How many cells there are on each side of the middle.
     pub radius: usize,
+    /// What it meets beyond the map's edge.
+    pub border: Border,
 }
 
 impl Blur {
-    /// Of `size` cells, an odd number in [`super::BLUR`]: OpenCV's kernel for a size without a standard deviation, whose sum
-    /// is 1. (Its tables for up to 9 cells are roundings of that.)
-    pub fn new(size: usize) -> Self {
-        let radius = (size / 2).min(MOST);
-        let sigma = 0.3 * (radius as f64 - 1.0) + 0.8;
+    /// Of [`Params::blur`] cells, whose sum is 1. Without a standard deviation it is OpenCV's kernel of that size. (Its tables
+    /// for up to 9 cells are roundings of that.)
+    pub fn new(params: &Params) -> Self {
+        let radius = (params.blur / 2).min(MOST);
+        let sigma = params.sigma.map_or_else(|| 0.3 * (radius as f64 - 1.0) + 0.8, f64::from);
         let mut weights = [0.0; MOST + 1];
         for (i, weight) in weights.iter_mut().take(radius + 1).enumerate() {
             *weight = (-((i * i) as f64) / (2.0 * sigma * sigma)).exp();
         }
         let sum = weights[0] + 2.0 * weights[1..].iter().sum::<f64>();
-        Self { weights: weights.map(|weight| weight / sum), radius }
+        Self { weights: weights.map(|weight| weight / sum), radius, border: params.border }
     }
 
     /// The sum of the values from `-radius` to `radius`, weighted.
@@ -34,6 +38,14 @@ impl Blur {
         let radius = self.radius.cast_signed();
         (-radius..=radius).fold(0.0, |sum, i| sum + self.weights[i.unsigned_abs()] * value(i))
     }
+}
+
+/// The cell that lies so many cells from one with `before` and `after` cells of the map on its sides, when what is beyond the
+/// edge is the map mirrored.
+fn reflected(cells: isize, [before, after]: [usize; 2]) -> isize {
+    let (before, size) = (before.cast_signed(), (before + after + 1).cast_signed());
+    let at = (before + cells).rem_euclid(2 * size);
+    at.min(2 * size - 1 - at) - before
 }
 
 /// The offset of the maximum from a cell, in cells. `at` is the activated value so many cells to the right and below, none
@@ -48,9 +60,13 @@ pub(super) fn offset(
         return (0.0, 0.0);
     }
     let radius = blur.radius.cast_signed();
+    let met = |dx: isize, dy: isize| match blur.border {
+        Border::Zero => at(dx, dy).unwrap_or(0.0),
+        Border::Reflect => at(reflected(dx, sides[0]), reflected(dy, sides[1])).unwrap_or(0.0),
+    };
     // Rows from 2 + radius above the cell on, each at the five places from -2 to 2.
     let rows: Vec<[f64; 5]> = (-2 - radius..=2 + radius)
-        .map(|dy| [-2, -1, 0, 1, 2].map(|dx| blur.apply(|i| at(dx + i, dy).unwrap_or(0.0))))
+        .map(|dy| [-2, -1, 0, 1, 2].map(|dx| blur.apply(|i| met(dx + i, dy))))
         .collect();
     let blurred = |dx: isize, dy: isize| {
         blur.apply(|i| {

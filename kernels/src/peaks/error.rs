@@ -79,6 +79,11 @@ pub enum PeaksError {
         "a Gaussian of {0} cells cannot blur the maps; set the blur-kernel to an odd number from 3 to 31"
     )]
     Blur(usize),
+    /// A standard deviation of no Gaussian, or an extreme one.
+    #[error(
+        "a standard deviation of {0} cells cannot blur the maps; set the blur-sigma to a number from 0.1 to 16"
+    )]
+    Sigma(String),
     /// The GPU failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

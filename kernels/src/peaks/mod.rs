@@ -31,7 +31,7 @@ mod tests;
 
 pub use cuda::CudaPeaks;
 pub use error::PeaksError;
-pub use params::{Activation, BLUR, Grid, Mode, Params, Refinement};
+pub use params::{Activation, BLUR, BLUR_SIGMA, Border, Grid, Mode, Params, Refinement};
 pub use peak::{Outcome, Peak};
 
 use crate::geometry::Affine;

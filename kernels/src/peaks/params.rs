@@ -46,6 +46,19 @@ pub enum Refinement {
 /// The least and the greatest [`Params::blur`].
 pub const BLUR: std::ops::RangeInclusive<usize> = 3..=31;
 
+/// The least and the greatest [`Params::sigma`].
+pub const BLUR_SIGMA: std::ops::RangeInclusive<f32> = 0.1..=16.0;
+
+/// What a blur meets beyond the map's edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Border {
+    /// 0: mmpose's codecs.
+    Zero,
+    /// The map again, mirrored at its edge, which is there twice: `c b a | a b c d`. SciPy's `gaussian_filter`, and transformers
+    /// with it.
+    Reflect,
+}
+
 /// What turns the map's values into scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
@@ -90,8 +103,13 @@ pub struct Params {
     /// [`Grid::Corners`] where they do so from first to last pixel, else [`Grid::CellCentres`].
     pub grid: Option<Grid>,
     /// Width of the Gaussian that [`Refinement::Dark`] and [`Refinement::DarkUdp`] blur with, in cells: an odd number in
-    /// [`BLUR`]. Its standard deviation is `0.3 * ((blur - 1) / 2 - 1) + 0.8`; 11 for maps that were drawn with 2.
+    /// [`BLUR`]; 11 for maps that were drawn with a standard deviation of 2.
     pub blur: usize,
+    /// That Gaussian's standard deviation in cells, in [`BLUR_SIGMA`]. `None`: OpenCV's for a kernel of that width,
+    /// `0.3 * ((blur - 1) / 2 - 1) + 0.8`.
+    pub sigma: Option<f32>,
+    /// What that blur meets beyond the map's edge.
+    pub border: Border,
     /// How many peaks a channel keeps in [`Mode::Local`], the strongest.
     pub top_k: usize,
     /// How many channels are looked at, from the first on; `None` is all. For tensors that hold something else besides the
@@ -109,6 +127,8 @@ impl Default for Params {
             layout: None,
             grid: None,
             blur: 11,
+            sigma: None,
+            border: Border::Zero,
             top_k: 100,
             channels: None,
         }

@@ -43,7 +43,7 @@ pub(super) fn offset(
         Refinement::Shift => (quarter(raw(-1, 0), raw(1, 0)), quarter(raw(0, -1), raw(0, 1))),
         Refinement::Dark | Refinement::DarkUdp => {
             let sides = [[x, cells.width - 1 - x], [y, cells.height - 1 - y]];
-            dark::offset(at, sides, &Blur::new(params.blur), params.refinement == Refinement::DarkUdp)
+            dark::offset(at, sides, &Blur::new(params), params.refinement == Refinement::DarkUdp)
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Skeleton;
-use super::sidecar::{Output, Sidecar};
+use super::sidecar::{Output, Peaks, Sidecar};
 
 /// Who says something about a model; the first that says anything about a group of keys counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,12 +73,16 @@ pub enum Group {
     Interpolation,
     /// The bars of a letterbox.
     Padding,
+    /// How objects are cut out.
+    Regions,
     /// Decoder, format of boxes and scores, suppression.
     Decoding,
     /// Names of the classes.
     Labels,
     /// The number of keypoints, their names and edges.
     Keypoints,
+    /// How points are found in confidence maps.
+    Peaks,
     /// How a classifier's scores are read.
     Classes,
     /// How logits become masks.
@@ -89,28 +93,37 @@ pub enum Group {
 
 impl Group {
     /// All of them, in the order of the sidecar.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Size,
         Self::Channels,
         Self::Normalization,
         Self::Resize,
         Self::Interpolation,
         Self::Padding,
+        Self::Regions,
         Self::Decoding,
         Self::Labels,
         Self::Keypoints,
+        Self::Peaks,
         Self::Classes,
         Self::Masks,
         Self::Maps,
     ];
 
     /// Those of the image input.
-    pub const INPUT: [Self; 6] =
-        [Self::Size, Self::Channels, Self::Normalization, Self::Resize, Self::Interpolation, Self::Padding];
+    pub const INPUT: [Self; 7] = [
+        Self::Size,
+        Self::Channels,
+        Self::Normalization,
+        Self::Resize,
+        Self::Interpolation,
+        Self::Padding,
+        Self::Regions,
+    ];
 
     /// Whether any of its keys is there.
     pub fn is_set(self, words: &Sidecar) -> bool {
-        let Sidecar { input, output, skeleton, classify, segment, map, .. } = words;
+        let Sidecar { input, output, peaks, skeleton, classify, segment, map, .. } = words;
         match self {
             Self::Size => input.width.is_some() || input.height.is_some(),
             Self::Channels => input.channels.is_some(),
@@ -118,6 +131,9 @@ impl Group {
             Self::Resize => input.resize.is_some() || input.crop_ratio.is_some(),
             Self::Interpolation => input.interpolation.is_some(),
             Self::Padding => input.padding.is_some(),
+            Self::Regions => {
+                input.roi_padding.is_some() || input.roi_size.is_some() || input.roi_crop.is_some()
+            }
             Self::Decoding => {
                 let Output { decoder, nms, strides, box_format, normalized, .. } = output;
                 let Output { activation, background, size_unit, axis_order, row_format, multi_label, .. } =
@@ -140,6 +156,16 @@ impl Group {
             }
             Self::Labels => !output.labels.is_empty() || output.labels_file.is_some(),
             Self::Keypoints => output.keypoints.is_some() || *skeleton != Skeleton::default(),
+            Self::Peaks => {
+                let Peaks { mode, refinement, blur_kernel, blur_sigma, blur_border, .. } = peaks;
+                mode.is_some()
+                    || refinement.is_some()
+                    || blur_kernel.is_some()
+                    || blur_sigma.is_some()
+                    || blur_border.is_some()
+                    || peaks.activation.is_some()
+                    || peaks.grid.is_some()
+            }
             Self::Classes => classify.activation.is_some() || classify.mode.is_some(),
             Self::Masks => {
                 segment.mode.is_some() || segment.activation.is_some() || segment.background.is_some()
@@ -167,6 +193,10 @@ impl Group {
             }
             Self::Interpolation => input.interpolation = from.input.interpolation,
             Self::Padding => input.padding = from.input.padding,
+            Self::Regions => {
+                (input.roi_padding, input.roi_size) = (from.input.roi_padding, from.input.roi_size);
+                input.roi_crop = from.input.roi_crop;
+            }
             Self::Decoding => {
                 output.decoder = from.output.decoder;
                 output.nms = from.output.nms;
@@ -190,6 +220,13 @@ impl Group {
             Self::Keypoints => {
                 output.keypoints = from.output.keypoints;
                 into.skeleton.clone_from(&from.skeleton);
+            }
+            Self::Peaks => {
+                let peaks = &from.peaks;
+                (into.peaks.mode, into.peaks.refinement) = (peaks.mode, peaks.refinement);
+                into.peaks.blur_kernel = peaks.blur_kernel;
+                (into.peaks.blur_sigma, into.peaks.blur_border) = (peaks.blur_sigma, peaks.blur_border);
+                (into.peaks.activation, into.peaks.grid) = (peaks.activation, peaks.grid);
             }
             Self::Classes => {
                 into.classify.activation = from.classify.activation;

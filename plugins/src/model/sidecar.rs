@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cudainfer_kernels::detect::{self, Activation, AxisOrder, Background, BoxFormat, RowFormat, SizeUnit};
-use cudainfer_kernels::peaks::BLUR;
+use cudainfer_kernels::peaks::{BLUR, BLUR_SIGMA, Border};
 use cudainfer_kernels::preproc::MIN_CROP_RATIO;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -241,6 +241,11 @@ pub struct Peaks {
     pub refinement: Option<peaks::Refinement>,
     /// Width in cells of the Gaussian of `dark` and `dark-udp`.
     pub blur_kernel: Option<usize>,
+    /// Its standard deviation in cells.
+    pub blur_sigma: Option<f32>,
+    /// What it meets beyond the map's edge.
+    #[serde(deserialize_with = "border", serialize_with = "write_border")]
+    pub blur_border: Option<Border>,
     /// `none` or `sigmoid`.
     #[serde(deserialize_with = "nick", serialize_with = "write_nick")]
     pub activation: Option<peaks::Activation>,
@@ -451,6 +456,7 @@ const ROW_FORMATS: &[(&str, RowFormat)] = &[
 const SIZE_UNITS: Table<SizeUnit> =
     &[("cells", SizeUnit::Cells), ("pixels", SizeUnit::Pixels), ("log-cells", SizeUnit::LogCells)];
 const AXIS_ORDERS: Table<AxisOrder> = &[("xy", AxisOrder::Xy), ("yx", AxisOrder::Yx)];
+const BORDERS: Table<Border> = &[("zero", Border::Zero), ("reflect", Border::Reflect)];
 
 fn one_of<'de, D: Deserializer<'de>, T: Copy>(
     deserializer: D,
@@ -531,6 +537,14 @@ fn axis_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<AxisO
 
 fn write_axis_order<S: Serializer>(value: &Option<AxisOrder>, serializer: S) -> Result<S::Ok, S::Error> {
     write_one_of(value, AXIS_ORDERS, serializer)
+}
+
+fn border<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Border>, D::Error> {
+    one_of(deserializer, BORDERS)
+}
+
+fn write_border<S: Serializer>(value: &Option<Border>, serializer: S) -> Result<S::Ok, S::Error> {
+    write_one_of(value, BORDERS, serializer)
 }
 
 impl Sidecar {
@@ -644,6 +658,9 @@ impl Sidecar {
         if self.peaks.blur_kernel.is_some_and(|n| !BLUR.contains(&n) || n.is_multiple_of(2)) {
             return Err("peaks.blur-kernel is an odd number of cells from 3 to 31".into());
         }
+        if self.peaks.blur_sigma.is_some_and(|sigma| !BLUR_SIGMA.contains(&sigma)) {
+            return Err("peaks.blur-sigma is a number of cells from 0.1 to 16".into());
+        }
         let mut heads = self.classify.heads.iter();
         if let Some((name, _)) = heads.find(|(_, h)| !h.labels.is_empty() && h.labels_file.is_some()) {
             return Err(format!(
@@ -749,7 +766,7 @@ mod tests {
                     decoder = \"boxes-scores\"\nlabels = [\"it's \\\"x\\\"\", \"b\"]\nsize-unit = \"log-cells\"\n\n\
                     [priors]\naspect-ratios = [[2.0], []]\nclip = true\nmin-sizes = [[16.0, 32.0], [64.5]]\nvariances = [0.1, 0.2]\n\n\
                     [anchors]\nformula = \"yolov3\"\nscale-xy = [1.2]\nsizes = [[12.0, 16.5]]\n\n\
-                    [peaks]\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
+                    [peaks]\nblur-border = \"reflect\"\nblur-sigma = 0.8\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
                     [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[map]\nchannels = \"bgr\"\nrange = \"fixed\"\nrange-max = 10.5\nrange-min = 0.0\n\n[constants]\n\"a.b\" = [0.3]\n\
                     size = \"frame-height-width\"\n";
         let once = toml::from_str::<Sidecar>(text).unwrap().to_toml();

@@ -111,8 +111,12 @@ impl DecodingElementImpl for PeakFind {
         let chosen = Outputs::new(&model.outputs, &lock(&self.settings), info).choose(model.input).ok();
         let coding = chosen.as_ref().map_or("confidence maps", |chosen| chosen.coding.words());
         let what = match info.skeleton.points.len() {
-            0 => format!("points of {coding}"),
-            points => format!("{points} points{} of {coding}", origins_reading(info, &[Group::Keypoints])),
+            0 if info.origin(Group::Peaks).is_none() => format!("points of {coding}"),
+            0 => format!("points of {coding}{}", origins_reading(info, &[Group::Peaks])),
+            points => {
+                let origins = origins_reading(info, &[Group::Keypoints, Group::Peaks]);
+                format!("{points} points{origins} of {coding}")
+            }
         };
         let mut reading = Reading::of(incoming, info, &what);
         reading.warnings.extend(chosen.and_then(|chosen| chosen.guess));

@@ -180,6 +180,8 @@ impl Settings {
             layout: self.layout.kernel().or(peaks.layout.and_then(Layout::kernel)),
             grid: self.grid(info),
             blur: peaks.blur_kernel.unwrap_or(defaults.blur),
+            sigma: peaks.blur_sigma.or(defaults.sigma),
+            border: peaks.blur_border.unwrap_or(defaults.border),
             threshold: self.threshold.or(peaks.threshold).unwrap_or(defaults.threshold),
             top_k: self.max_peaks.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
             channels: None,

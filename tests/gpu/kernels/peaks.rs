@@ -5,7 +5,8 @@ mod batch;
 use cudainfer_kernels::device::{CudaStream, DeviceSlice, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::peaks::{
-    Activation, BLUR, CudaPeaks, Grid, Mode, Outcome, Params, Peak, PeakFinder, PeaksError, Refinement,
+    Activation, BLUR, Border, CudaPeaks, Grid, Mode, Outcome, Params, Peak, PeakFinder, PeaksError,
+    Refinement,
 };
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
@@ -212,26 +213,44 @@ fn large_maps_give_what_the_cpu_finds_beyond_the_pinned_memory_too() {
     assert!(stream.counters().fallbacks.get() > 0);
 }
 
+/// Widths, standard deviations and borders.
+fn blurs() -> Vec<(usize, Option<f32>, Border)> {
+    let mut blurs = Vec::new();
+    for blur in BLUR.step_by(2) {
+        for sigma in [None, Some(0.8), Some(2.5)] {
+            blurs.extend([Border::Zero, Border::Reflect].map(|border| (blur, sigma, border)));
+        }
+    }
+    blurs
+}
+
 #[test]
 #[ignore = "needs a CUDA device"]
 fn every_blur_refines_as_on_the_cpu() {
     let stream = stream();
-    let first = blobs(&mut Random::new(11), [17, 64, 48]);
-    for layout in [Layout::Nchw, Layout::Nhwc] {
-        let map = Map::new(&first, [17, 64, 48], layout, TensorType::Float32);
-        let memory = upload(&stream, &map.bytes);
-        for refinement in [Refinement::Dark, Refinement::DarkUdp] {
-            for blur in BLUR.step_by(2) {
-                let params = Params {
-                    mode: Mode::Global,
-                    refinement,
-                    blur,
-                    layout: Some(layout),
-                    ..Params::default()
-                };
-                let mut finder = CudaPeaks::new(&map.desc(), [192, 256], params, &stream).unwrap();
-                let got = map.on_gpu(&mut finder, &stream, &memory).unwrap();
-                assert_same(&got, &map.on_cpu([192, 256], params), &params, "blur");
+    // Maps that are smaller than the kernel are mirrored more than once.
+    for dims @ [_, height, width] in [[17, 64, 48], [3, 1, 1], [3, 9, 1], [5, 3, 7]] {
+        let first = blobs(&mut Random::new(11), dims);
+        let input = [4 * width, 4 * height];
+        for layout in [Layout::Nchw, Layout::Nhwc] {
+            let map = Map::new(&first, dims, layout, TensorType::Float32);
+            let memory = upload(&stream, &map.bytes);
+            for refinement in [Refinement::Dark, Refinement::DarkUdp] {
+                for (blur, sigma, border) in blurs() {
+                    let params = Params {
+                        mode: Mode::Global,
+                        threshold: 0.0,
+                        refinement,
+                        blur,
+                        sigma,
+                        border,
+                        layout: Some(layout),
+                        ..Params::default()
+                    };
+                    let mut finder = CudaPeaks::new(&map.desc(), input, params, &stream).unwrap();
+                    let got = map.on_gpu(&mut finder, &stream, &memory).unwrap();
+                    assert_same(&got, &map.on_cpu(input, params), &params, "blur");
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use super::record::number;
 use crate::device::{CudaStream, DeviceError, DeviceTensor, Kernel};
 use crate::peaks::dark::Blur;
 use crate::peaks::grid::MapShape;
-use crate::peaks::{Params, Refinement};
+use crate::peaks::{Border, Params, Refinement};
 
 /// Warps of a block, each of which takes a record at a time.
 const WARPS: usize = 4;
@@ -26,7 +26,7 @@ struct Parameters {
     height: u32,
     radius: u32,
     udp: u32,
-    unused: u32,
+    reflect: u32,
 }
 const _: () = assert!(size_of::<Parameters>() == 216, "cuda/dark.cu says the same");
 
@@ -46,7 +46,7 @@ impl Dark {
         }
         Ok(Some(Self {
             kernel: Kernel::load(stream.context(), "dark", kernel)?,
-            blur: Blur::new(params.blur),
+            blur: Blur::new(params),
             udp: params.refinement == Refinement::DarkUdp,
         }))
     }
@@ -69,7 +69,7 @@ impl Dark {
             height: number(shape.height),
             radius: number(self.blur.radius),
             udp: u32::from(self.udp),
-            unused: 0,
+            reflect: u32::from(self.blur.border == Border::Reflect),
         };
         let blocks = number(most.min(MANY).div_ceil(WARPS).max(1));
         // SAFETY: `Parameters` mirrors the kernel's struct. Map and records are those of the search, which stay as long.

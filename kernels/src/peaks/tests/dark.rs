@@ -75,6 +75,37 @@ fn peaks_are_refined_as_by_the_numpy_reference() {
     }
 }
 
+/// The reference's "mirrored": a kernel of 11 cells with a standard deviation of 0.8, as transformers reads ViTPose, one with 2
+/// and one of 31 cells with 4. At the left and at the bottom right edge the border decides.
+#[test]
+fn a_blur_of_any_width_meets_the_mirrored_map_as_scipys_does() {
+    let wanted = [
+        [[20.4327, 31.6368], [20.6544, 31.4385], [21.0985, 31.1019]],
+        [[10.7914, 40.0242], [11.5042, 39.5033], [12.0675, 39.0750]],
+        [[33.8295, 12.1288], [33.8002, 12.1002], [33.8000, 12.1000]],
+        [[1.0297, 30.3384], [-0.2873, 30.3428], [-0.4955, 30.0828]],
+        [[45.7166, 62.5557], [47.1794, 63.3773], [47.4896, 63.4959]],
+    ];
+    for ((centre, sigma, neighbour, _), wanted) in CASES.into_iter().zip(wanted) {
+        let map = heat_map(centre, sigma, neighbour);
+        for ((blur, sigma), [x, y]) in [(11, 0.8), (11, 2.0), (31, 4.0)].into_iter().zip(wanted) {
+            let params = Params {
+                mode: Mode::Global,
+                refinement: Refinement::DarkUdp,
+                grid: Some(Grid::Strided),
+                blur,
+                sigma: Some(sigma),
+                border: Border::Reflect,
+                ..Params::default()
+            };
+            let (peaks, _) = run(&map, Layout::Nchw, [192, 256], params);
+            let off = (f64::from(peaks[0].x) - 0.5 - 4.0 * x, f64::from(peaks[0].y) - 0.5 - 4.0 * y);
+            let near = off.0.abs() < TOLERANCE && off.1.abs() < TOLERANCE;
+            assert!(near, "{centre:?} {blur} {sigma}: {off:?} pixels off");
+        }
+    }
+}
+
 /// The reference's "on the input": the map's last cell is the input's last pixel.
 #[test]
 fn the_grid_of_unbiased_data_processing_ends_at_the_last_pixel() {
@@ -144,10 +175,16 @@ fn what_has_no_maximum_to_expand_around_stays_in_its_cell() {
 }
 
 #[test]
-fn a_blur_without_a_middle_is_refused() {
+fn a_blur_without_a_middle_or_a_width_is_refused() {
     for blur in [0, 1, 2, 10, 33] {
         let map: TensorDesc = "m:float32:1x17x96x96".parse().unwrap();
         let params = Params { blur, ..Params::default() };
         assert_eq!(PeakFinder::new(&map, [384, 384], params).unwrap_err(), PeaksError::Blur(blur));
+    }
+    for sigma in [0.0, -1.0, 17.0, f32::NAN, f32::INFINITY] {
+        let map: TensorDesc = "m:float32:1x17x96x96".parse().unwrap();
+        let params = Params { sigma: Some(sigma), ..Params::default() };
+        let error = PeakFinder::new(&map, [384, 384], params).unwrap_err();
+        assert_eq!(error, PeaksError::Sigma(sigma.to_string()));
     }
 }

@@ -15,9 +15,11 @@ mod roboflow;
 mod sleap_nn;
 mod source;
 mod timm;
+mod torchvision;
 mod transformers;
 mod ultralytics;
 mod values;
+mod vitpose;
 mod yaml;
 
 use std::path::Path;

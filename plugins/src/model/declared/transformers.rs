@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::source::Declared;
 use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, by_channel, float, names, normalize, size};
+use super::vitpose;
 use crate::model::enums::classes;
 use crate::model::enums::detection::Decoder;
 use crate::model::enums::maps;
@@ -37,7 +38,8 @@ pub(super) fn read(configuration: Option<&Value>, processor: Option<&Value>) -> 
 }
 
 fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
-    let Sidecar { output, classify, segment, map, .. } = &mut declared.words;
+    let words = &mut declared.words;
+    let Sidecar { output, classify, segment, map, .. } = words;
     output.labels = all.get("id2label").and_then(names).unwrap_or_default();
     let architecture = all.get("architectures").and_then(|list| list.get(0)?.as_str()).unwrap_or_default();
     let Some((_, purpose)) = architecture.split_once("For") else { return };
@@ -75,6 +77,11 @@ fn outputs(all: &Value, kind: &str, declared: &mut Declared) {
         // Its post_process takes what is from 0 to 1.
         ("ImageSuperResolution", "swin2sr") => {
             (map.range_min, map.range_max) = (Some(0.0), Some(1.0));
+        }
+        // Its labels are names of points.
+        ("PoseEstimation", "vitpose") => {
+            output.labels.clear();
+            vitpose::outputs(all, words);
         }
         _ => {
             declared.unsupported = Some(format!("architecture '{}'", brief(architecture)));
@@ -198,6 +205,9 @@ fn input(all: &Value, class: &str, declared: &mut Declared) {
         },
         _ => (),
     }
+    if class.starts_with("VitPose") {
+        vitpose::crop(input);
+    }
 }
 
 /// The ratio with which a square crop of `side` pixels is cut from a picture whose shorter side has `shortest`.
@@ -239,6 +249,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::enums::tensor::RoiCrop;
 
     fn one(configuration: Option<Value>, processor: Option<Value>) -> Declared {
         let mut found = read(configuration.as_ref(), processor.as_ref());
@@ -371,6 +382,30 @@ mod tests {
                 "{class}"
             );
         }
+    }
+
+    #[test]
+    fn vitpose_is_cropped_and_its_maps_are_blurred_as_its_processor_does_it() {
+        let maps = one(
+            Some(json!({"model_type": "vitpose", "architectures": ["VitPoseForPoseEstimation"],
+            "id2label": {"0": "Nose", "1": "L_Eye"}, "edges": [[0, 1]]})),
+            None,
+        );
+        assert_eq!((maps.unsupported, maps.words.output.labels.len()), (None, 0));
+        assert_eq!(maps.words.skeleton.points, ["Nose", "L_Eye"]);
+        assert_eq!((maps.words.peaks.blur_kernel, maps.words.peaks.blur_sigma), (Some(11), Some(0.8)));
+        let crop = one(
+            None,
+            Some(
+                json!({"image_processor_type": "VitPoseImageProcessor", "do_affine_transform": true, "do_normalize": true,
+            "do_rescale": true, "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225],
+            "size": {"height": 256, "width": 192}}),
+            ),
+        );
+        let input = &crop.words.input;
+        assert_eq!((input.width, input.height, input.padding), (Some(192), Some(256), Some(0)));
+        assert_eq!((input.resize, input.roi_crop), (Some(Resize::Letterbox), Some(RoiCrop::MmposeUdp)));
+        assert_eq!((input.roi_padding, crop.inexact.len()), (Some(1.25), 0));
     }
 
     #[test]

@@ -15,8 +15,13 @@ const NODE_NAME: u64 = 3;
 const NODE_METADATA: u64 = 9;
 const OUTPUT_NAME: u64 = 1;
 
-/// Maximum number of scopes, and of packages, that are looked at.
+/// Maximum number of modules of each kind, and of outputs, that are looked at.
 const MOST: usize = 256;
+/// Maximum number of modules inside of these, and maximum length in bytes of their names: EfficientNetV2-L has a thousand.
+const MOST_INNER: usize = 4096;
+const LONGEST_INNER: usize = 128;
+/// The program whose files name modules.
+const PYTORCH: &str = "pytorch";
 /// Maximum length in bytes of what PyTorch writes about one node.
 const LONGEST_NODE: u64 = 1 << 16;
 /// The key under which PyTorch's newer exporter writes the classes of the modules that a node is in, the outermost first.
@@ -29,6 +34,9 @@ pub(crate) struct Scopes {
     pub producer: String,
     /// The model's own modules by the names of its attributes, as in `backbone` of the node `/backbone/conv1/Conv`.
     pub modules: BTreeSet<String>,
+    /// The modules that these are made of, at any depth, by the names that the older exporter gives their nodes: as in
+    /// `layer1.0` and `conv2` of the node `/backbone/layer1.0/conv2/Conv`.
+    pub inner: BTreeSet<String>,
     /// The class of the model, as in `torchvision.models.detection.fcos.FCOS`; empty if it is not told.
     pub class: String,
     /// The names of the outputs.
@@ -36,6 +44,11 @@ pub(crate) struct Scopes {
 }
 
 impl Scopes {
+    /// Whether PyTorch made the file.
+    pub fn are_pytorchs(&self) -> bool {
+        self.producer == PYTORCH
+    }
+
     /// Whether the model has all of these modules.
     pub fn has(&self, modules: &[&str]) -> bool {
         modules.iter().all(|module| self.modules.contains(*module))
@@ -50,7 +63,13 @@ pub(crate) fn scopes(path: &Path) -> Scopes {
             let Value::Message(end) = value else { continue };
             let mut inner = Message { file: model.file, end };
             match field {
-                MODEL_PRODUCER => found.producer = inner.text(super::LONGEST_ENTRY)?.unwrap_or_default(),
+                MODEL_PRODUCER => {
+                    found.producer = inner.text(super::LONGEST_ENTRY)?.unwrap_or_default();
+                    // It stands before the graph, whose names mean something else then.
+                    if !found.are_pytorchs() {
+                        return Ok(found);
+                    }
+                }
                 MODEL_GRAPH => read_graph(&mut inner, &mut found)?,
                 _ => (),
             }
@@ -85,8 +104,12 @@ fn read_node(node: &mut Message<'_>, found: &mut Scopes) -> io::Result<()> {
         match field {
             NODE_NAME => {
                 let name = inner.text(super::LONGEST_ENTRY)?.unwrap_or_default();
-                let module = name.strip_prefix('/').and_then(|name| name.split_once('/'));
-                found.modules.extend(module.map(|(module, _)| module.to_owned()));
+                // The last part is the operator.
+                let path = name.strip_prefix('/').and_then(|name| name.rsplit_once('/'));
+                let mut modules = path.into_iter().flat_map(|(path, _)| path.split('/')).map(str::to_owned);
+                found.modules.extend(modules.next());
+                let room = MOST_INNER.saturating_sub(found.inner.len());
+                found.inner.extend(modules.filter(|name| name.len() <= LONGEST_INNER).take(room));
             }
             NODE_METADATA => {
                 if let Some((key, text)) = inner.entry(LONGEST_NODE)?
@@ -138,6 +161,7 @@ mod tests {
             scopes_of("scripted", &[node("/rpn/head/Conv", &[]), node("/Add", &[]), node("plain", &[])]);
         assert_eq!((found.producer.as_str(), found.class.as_str()), ("pytorch", ""));
         assert!(found.has(&["rpn"]) && found.modules.len() == 1, "{found:?}");
+        assert_eq!(found.inner, BTreeSet::from(["head".to_owned()]));
         assert_eq!(found.outputs, BTreeSet::from(["boxes".to_owned()]));
         let namespace = ("namespace", ": a.Model/head: a.Head/head.0: b.Conv");
         let exported = scopes_of("exported", &[node("node_1", &[("other", "x"), namespace])]);
@@ -150,5 +174,14 @@ mod tests {
         assert_eq!(scopes(&path), Scopes::default());
         std::fs::remove_file(path).unwrap();
         assert_eq!(scopes(Path::new("/nonexistent")), Scopes::default());
+    }
+
+    #[test]
+    fn the_graph_of_another_program_is_not_read() {
+        // It is cut off, so that reading it would fail.
+        let path = written("other", &[field(2, b"tf2onnx"), vec![7 << 3 | 2, 100, 1]].concat());
+        let other = Scopes { producer: "tf2onnx".into(), ..Scopes::default() };
+        assert_eq!(scopes(&path), other);
+        std::fs::remove_file(path).unwrap();
     }
 }
