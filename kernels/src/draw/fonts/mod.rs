@@ -14,7 +14,8 @@ mod database;
 mod line;
 #[cfg(feature = "fonts")]
 mod raster;
-#[cfg(all(test, feature = "fonts"))]
+#[cfg(feature = "fonts")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "fonts")]
 mod typesetter;

@@ -43,7 +43,7 @@ fn inks(c: &Command, data: &[u32], x: usize, y: usize) -> [[u8; 4]; 2] {
         let byte = |i: usize| u32::from(back[i]) * (whole - part) + u32::from(ink[i]) * part;
         [0, 1, 2, 3].map(|i| ((byte(i) + whole / 2) / whole) as u8)
     };
-    let corner = x % 2 == 0 && y % 2 == 0;
+    let corner = x.is_multiple_of(2) && y.is_multiple_of(2);
     let sum = if corner { value(x, y) + value(x + 1, y) + value(x, y + 1) + value(x + 1, y + 1) } else { 0 };
     [mix(value(x, y), 15), mix(sum, 60)]
 }
