@@ -108,7 +108,14 @@ def main() -> int:
     parser.add_argument("--title", default="Runs")
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     options = parser.parse_args()
-    profiles = [summary.read(folder) for folder in options.folders]
+    profiles = []
+    for folder in options.folders:
+        try:
+            profiles.append(summary.read(folder))
+        except TraceError as error:
+            print(f"report: left out: {error}", file=sys.stderr)
+    if not profiles:
+        raise TraceError("no folder has a profile")
     rows = [row(name, profile) for name, profile in zip(named(profiles), profiles)]
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(html(options.title, profiles, rows))
