@@ -12,7 +12,6 @@ session inherit the name of the one that made them, all others of GStreamer are 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import re
@@ -25,7 +24,7 @@ from pathlib import Path
 import bench_streams
 import onnxruntime
 import pipeline
-from machine import processor
+import results
 
 TICK = os.sysconf("SC_CLK_TCK")
 ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
@@ -157,11 +156,7 @@ def main() -> None:
 
     rows = bench_streams.run(given) if given.streams else []
 
-    now = datetime.datetime.now(datetime.UTC)
-    result = {
-        "date": now.isoformat(timespec="seconds"),
-        "processor": processor(),
-        "cores": os.cpu_count(),
+    figures = {
         "threads": given.threads,
         "onnxruntime": onnxruntime.__version__,
         "command": pipeline.printable(command),
@@ -170,10 +165,7 @@ def main() -> None:
         "runs": runs,
         "streams": rows,
     }
-    file = pipeline.ROOT / "benches" / "results" / f"cpu-{now:%Y-%m-%d}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n")
-    print(file.relative_to(pipeline.ROOT))
+    results.write("cpu", figures)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ from what else the machine does. CPU time is compared besides: it suffers less.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import os
 import re
 import statistics
@@ -23,10 +21,9 @@ import threading
 import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pipeline
-from machine import processor
+import results
 
 ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
 ADDRESS = re.compile(r"metrics are at (http://\S+)")
@@ -151,19 +148,7 @@ def main() -> None:
         print(f"  CPU time  {figures[side]['cpu']:>+8.2%}")
         print(f"  a call    {call:>8.0f} ns of CPU time for each element and frame")
 
-    now = datetime.datetime.now(datetime.UTC)
-    result = {
-        "date": now.isoformat(timespec="seconds"),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg(),
-        **figures,
-        "runs": runs,
-    }
-    file = pipeline.ROOT / "benches" / "results" / f"cpu-metrics-{now:%Y-%m-%d}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n")
-    print(Path(file).relative_to(pipeline.ROOT))
+    results.write("cpu-metrics", {"load": os.getloadavg(), **figures, "runs": runs})
 
 
 if __name__ == "__main__":

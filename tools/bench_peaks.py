@@ -10,9 +10,7 @@ four a channel. What is not installed is left out.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -22,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from machine import processor
+import results
 
 ROOT = Path(__file__).resolve().parent.parent
 THRESHOLD, PATCH, PEOPLE = 0.3, 5, 4
@@ -152,11 +150,7 @@ def main() -> int:
         rows.append(row)
     for name in ("numpy", "cv2", "torch"):
         versions |= {name: sys.modules[name].__version__} if name in sys.modules else {}
-    now = datetime.datetime.now(datetime.UTC)
-    result = {"date": now.isoformat(timespec="seconds"), "processor": processor(), "cores": os.cpu_count()}
-    file = ROOT / "benches" / "results" / f"cpu-peaks-{now:%Y-%m-%d}.json"
-    file.write_text(json.dumps(result | {"versions": versions, "rows": rows}, indent=1) + "\n")
-    print(file.relative_to(ROOT))
+    results.write("cpu-peaks", {"versions": versions, "rows": rows})
     return 0 if good else 1
 
 

@@ -9,7 +9,6 @@ inferpublish before and behind it, which suffer the same from what else the mach
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import statistics
@@ -17,7 +16,7 @@ import subprocess
 import sys
 
 import pipeline
-from machine import processor
+import results
 
 GOAL = 0.98
 NONE = "none"
@@ -68,20 +67,7 @@ def main() -> None:
     print(f"{'':<14}{'frames/s':>10}{'least':>9}{'most':>9}{'CPU time':>10}  (goal: at least {GOAL:.0%})")
     for row in rows:
         print(f"{row['destination']:<14}{row['fps']:>10.1%}{row['least']:>9.1%}{row['most']:>9.1%}{row['cpu']:>10.1%}")
-    now = datetime.datetime.now(datetime.UTC)
-    result = {
-        "date": now.isoformat(timespec="seconds"),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg(),
-        **setting,
-        "rows": rows,
-        "runs": runs,
-    }
-    file = pipeline.ROOT / "benches" / "results" / f"cpu-publishing-{now:%Y-%m-%d}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n")
-    print(file.relative_to(pipeline.ROOT))
+    results.write("cpu-publishing", {"load": os.getloadavg(), **setting, "rows": rows, "runs": runs})
 
 
 if __name__ == "__main__":
