@@ -189,13 +189,14 @@ def main() -> None:
     results = pipeline.ROOT / "out" / "quantize"
     results.mkdir(parents=True, exist_ok=True)
 
+    truth: list[list[dict]] = []
     if given.compare:
         print("float32: detecting", flush=True)
-    truth = detect(given.model, given.video, given.compare, results / "float32.jsonl") if given.compare else []
-    if given.compare and not any(truth):
-        raise pipeline.PipelineError(
-            f"the float32 model finds nothing in '{given.video}': give a video with its objects"
-        )
+        truth = detect(given.model, given.video, given.compare, results / "float32.jsonl")
+        if not any(truth):
+            raise pipeline.PipelineError(
+                f"the float32 model finds nothing in '{given.video}': give a video with its objects"
+            )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         feeds = tensors(given.model, given.video, given.frames, folder)
