@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "video"
 # At 1920x1080, twice in a row: 1590 frames in MP4.
 CLIP = CACHE / "vtest-1080p.mp4"
-# As it is, 768x576, 795 frames in a byte stream, which can be read again from its beginning without end.
-LOOP = CACHE / "vtest.h264"
+# As it is, 768x576, 795 frames of a byte stream, each in a file of its own: multifilesrc repeats them without end, and pushes
+# each as one buffer, so that an end of the stream waits for one of them only.
+LOOP = CACHE / "vtest-h264"
+LOOP_FILES = LOOP / "%03d.h264"
 
 ENCODE = "x264enc pass=quant quantizer=24 speed-preset=veryfast ! video/x-h264,profile=high ! h264parse !"
 WAYS = {
     CLIP: (
         2,
-        f"videoscale ! video/x-raw,format=I420,width=1920,height=1080,pixel-aspect-ratio=1/1 ! {ENCODE} mp4mux",
+        f"videoscale ! video/x-raw,format=I420,width=1920,height=1080,pixel-aspect-ratio=1/1 ! {ENCODE} "
+        "mp4mux ! filesink location={}",
     ),
-    LOOP: (1, f"video/x-raw,format=I420 ! {ENCODE} video/x-h264,stream-format=byte-stream,alignment=au"),
+    LOOP: (
+        1,
+        f"video/x-raw,format=I420 ! {ENCODE} "
+        "video/x-h264,stream-format=byte-stream,alignment=au ! multifilesink location={}/%03d.h264",
+    ),
 }
 
 
 def make(clip: Path = CLIP) -> Path:
-    """The clip's path; it is made where it is missing."""
-    if clip.is_file():
+    """The clip's path, a file or a folder; it is made where it is missing."""
+    if clip.exists():
         return clip
     times, way = WAYS[clip]
     part, source = clip.with_suffix(".part"), CACHE / "vtest.avi"
-    words = ["concat", "name=joined", "!", "videoconvert", "!", *way.split(), "!", "filesink", f"location={part}"]
+    if clip == LOOP:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+    words = ["concat", "name=joined", "!", "videoconvert", "!", *(word.format(part) for word in way.split())]
     words += times * ["filesrc", f"location={source}", "!", "decodebin", "!", "joined."]
     subprocess.run(["gst-launch-1.0", "-q", *words], check=True)
     part.rename(clip)

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from profiler import bound, compare, measures, page, plots, summary, trace
+from profiler import bound, compare, measures, networks, page, plots, summary, trace
 
 MS = 1e3
 
@@ -55,6 +55,25 @@ def network(
 
 def facts(report: dict, events: list[dict], cpu_seconds: float | None = None, cores: int = 4) -> bound.Facts:
     return bound.Facts.of(trace.read(report, events), cpu_seconds, cores)
+
+
+class Networks(unittest.TestCase):
+    def test_a_form_whose_file_is_not_there_is_left_out_and_an_open_batch_serves_eight_streams(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder, "net.onnx")
+            model.touch()
+            self.assertEqual(networks.forms(model), {"single": (model, 1), "batch8": (model, 8)})
+            several, quantised = Path(folder, "net-batch8.onnx"), Path(folder, "net-int8.onnx")
+            several.touch()
+            quantised.touch()
+            wanted = {"single": (model, 1), "batch8": (several, 8), "int8": (quantised, 1)}
+            self.assertEqual(networks.forms(model), wanted)
+
+    def test_streams_share_an_instance_that_takes_a_frame_of_each(self):
+        words = networks.line("decode", Path("net.onnx"), 8, "gpunms")
+        self.assertEqual(words.count("multifilesrc"), 8)
+        self.assertEqual((words.count("instance=shared"), words.count("batch-size=8")), (8, 8))
+        self.assertNotIn("instance=shared", networks.line("decode", Path("net.onnx"), 1, "gpunms"))
 
 
 class Reading(unittest.TestCase):

@@ -92,13 +92,11 @@ def main() -> int:
     try:
         profile = written(folder)
     except TraceError as error:
-        log = (folder / "log.txt").read_text(errors="replace")
-        said = pipeline.ERROR.search(log)
-        raise pipeline.PipelineError(f"the pipeline failed before any frame flowed: {said[3]}" if said else f"{error}; see {folder / 'log.txt'}") from None
+        said = launch.failure(folder)
+        raise pipeline.PipelineError(f"the pipeline failed before any frame flowed: {said}" if said else f"{error}; see {folder / 'log.txt'}") from None
     print(f"\n{summary.text(profile)}", folder / "report.html", sep="\n")
     if status != 0:
-        said = pipeline.ERROR.search((folder / "log.txt").read_text(errors="replace"))
-        print(f"profile: the pipeline failed: {said[3] if said else folder / 'log.txt'}", file=sys.stderr)
+        print(f"profile: the pipeline failed: {launch.failure(folder) or folder / 'log.txt'}", file=sys.stderr)
         return status if status > 0 else 1
     return 0
 

@@ -68,6 +68,12 @@ def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
     return process.returncode
 
 
+def failure(folder: Path) -> str | None:
+    """The error of the pipeline that was profiled into `folder`, if its log has one."""
+    said = pipeline.ERROR.search((folder / "log.txt").read_text(errors="replace"))
+    return said[3] if said else None
+
+
 class Sampler:
     """Asks nvidia-smi about the first GPU while something runs; without it there are no samples."""
 

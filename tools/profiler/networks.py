@@ -7,7 +7,6 @@ what is not there is left out, with a line that says so. scripts/report makes on
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,11 +35,11 @@ def forms(model: Path) -> dict[str, tuple[Path, int]]:
     return {name: form for name, form in found.items() if form[0].is_file()}
 
 
-def line(video: Path, decoder: str, model: Path, streams: int, behind: str) -> list[str]:
+def line(decoder: str, model: Path, streams: int, behind: str) -> list[str]:
     """The launch line's words: `streams` times the same, on one instance."""
     together = ["instance=shared", f"batch-size={streams}"] if streams > 1 else []
     stream = [
-        "multifilesrc", f"location={video}", "loop=true", "!", "h264parse", "!", decoder, "!", "queue", "!", "fusedpreproc", "!",
+        "multifilesrc", f"location={clip.LOOP_FILES}", "loop=true", "!", "h264parse", "!", decoder, "!", "queue", "!", "fusedpreproc", "!",
         "trtinfer", f"model={model}", *together, "!", behind, "!", "fakesink", "sync=false",
     ]
     return stream * streams
@@ -56,16 +55,14 @@ def decoder() -> str:
 
 def run(folder: Path, networks: dict[str, Path], seconds: float | None) -> None:
     """Profiles each form of each network into a folder of its own."""
-    if shutil.which("gst-inspect-1.0") is None:
-        raise pipeline.PipelineError("there is no gst-inspect-1.0. scripts/setup installs it")
-    video, by = clip.make(clip.LOOP), decoder()
+    clip.make(clip.LOOP)
+    by = decoder()
     for behind, model in networks.items():
         for name, (file, streams) in forms(model).items():
             place = folder / f"{model.stem}-{name}"
             place.mkdir()
-            if launch.launch(line(video, by, file, streams, behind), place, seconds or SECONDS) != 0:
-                said = pipeline.ERROR.search((place / "log.txt").read_text(errors="replace"))
-                print(f"profile: {place.name} failed: {said[3] if said else place / 'log.txt'}", file=sys.stderr)
+            if launch.launch(line(by, file, streams, behind), place, seconds or SECONDS) != 0:
+                print(f"profile: {place.name} failed: {launch.failure(place) or place / 'log.txt'}", file=sys.stderr)
                 continue
             profile = summary.read(place)
             summary.write(profile)
