@@ -3,6 +3,7 @@
 use gst::glib;
 use gst::prelude::*;
 
+use crate::memory::Elsewhere;
 use crate::refused;
 
 /// Posts one WARNING on the bus of the pipeline that `element` is in, unless one of our elements has done so already.
@@ -19,21 +20,38 @@ pub fn running_on_cpu(element: &gst::Element, reason: &str) {
     }
 }
 
-/// Posts one WARNING on the bus of the pipeline that `element` is in, unless one of our elements has done so already.
-pub fn copied_between_contexts(element: &gst::Element) {
-    if first_in_pipeline(element, "cudainfer.foreign-context") {
-        gst::element_warning!(
+/// Says on the bus of the pipeline that `element` is in that its frames lie elsewhere than on GPU `own` in the primary context,
+/// unless one of our elements has done so already: an INFO where they are worked on where they lie, a WARNING where each is
+/// copied.
+pub fn frames_elsewhere(element: &gst::Element, elsewhere: Elsewhere, own: u32) {
+    let name = element.name();
+    match elsewhere {
+        Elsewhere::SameGpu if first_in_pipeline(element, "cudainfer.foreign-context") => gst::element_info!(
             element,
             gst::ResourceError::Settings,
-            (
-                "{}: the frames are in another CUDA context than the device's primary one, in which inference works, so \
-                 each is copied. Put one of cudainfer's elements directly behind the element that makes them, or give the \
-                 pipeline no CUDA context of your own",
-                element.name()
-            )
-        );
+            ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works. They                  are read where they are, but the GPU changes between the contexts. To have one, {HAND_OVER}")
+        ),
+        Elsewhere::Copied(gpu) if gpu != own && first_in_pipeline(element, "cudainfer.other-gpu") => {
+            gst::element_warning!(
+                element,
+                gst::ResourceError::Settings,
+                ("{name}: the frames are on GPU {gpu}, but this element works on GPU {own}, so each is copied there. Give                      all elements of the stream the same device, and use a decoder of that GPU, as nvh264device1dec for                      cuda:1")
+            );
+        }
+        Elsewhere::Copied(_) if first_in_pipeline(element, "cudainfer.foreign-context") => {
+            gst::element_warning!(
+                element,
+                gst::ResourceError::Settings,
+                ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works,                      so each is copied. To have one context, {HAND_OVER}")
+            );
+        }
+        Elsewhere::SameGpu | Elsewhere::Copied(_) => (),
     }
 }
+
+/// How frames come to be in the context that inference works in.
+const HAND_OVER: &str = "put one of cudainfer's elements directly behind the element that makes the frames, or give that element \
+                         the context of cudainferupload when it asks for one (docs/embedding.md, \"One CUDA context\")";
 
 /// Whether nobody has called this for the pipeline that `element` is in since it was started. The pipeline remembers
 /// it in a `GstContext` of this type.

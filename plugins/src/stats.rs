@@ -21,8 +21,10 @@ pub fn param_spec(more: &str) -> glib::ParamSpec {
         .blurb(&format!(
             "Counters (uint64) since READY to PAUSED: frames, launches (kernels and graphs on the GPU), \
              host-to-device-bytes, device-to-host-bytes, device-to-device-bytes, host-waits (times a thread waited for \
-             the GPU), allocations (of device and pinned memory), fallbacks (times a slower path was taken), gpu-ns (GPU \
-             time of gpu-samples of the frames), host-ns (wall-clock time in the element's threads){more}"
+             the GPU), allocations (of device and pinned memory), fallbacks (times a slower path was taken), \
+             peer-copies (from or to another GPU or CUDA context), gpu-ns (GPU \
+             time of gpu-samples of the frames), host-ns (wall-clock time in the element's threads); device-bytes (GPU \
+             memory held now){more}"
         ))
         .read_only()
         .build()

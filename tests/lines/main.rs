@@ -5,6 +5,7 @@ mod attributes;
 mod brokers;
 mod cache;
 mod classes;
+mod contexts;
 mod declared;
 mod exit;
 mod faces;

@@ -1,7 +1,7 @@
 //! A device's primary context: the one that the CUDA runtime, ONNX Runtime and our elements share.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     marker::PhantomData,
     ptr,
     sync::{Arc, Mutex, PoisonError, Weak},
@@ -26,6 +26,8 @@ pub struct Context {
     inner: Option<Arc<CudaContext>>,
     /// The operations' kernels that were used so far.
     modules: Mutex<HashMap<&'static str, Module>>,
+    /// Addresses of the contexts that this one was to be linked with.
+    neighbours: Mutex<HashSet<usize>>,
 }
 
 /// Loaded kernels; only ever handed to the driver.
@@ -56,7 +58,12 @@ impl Context {
                 .map_err(|_| DeviceError::NoSuchDevice { wanted: device.ordinal, count: 0 })?;
             let _previous = Previous::save()?;
             let inner = CudaContext::new(ordinal).map_err(DeviceError::call("cuDevicePrimaryCtxRetain"))?;
-            Ok(Self { device: device.clone(), inner: Some(inner), modules: Mutex::default() })
+            Ok(Self {
+                device: device.clone(),
+                inner: Some(inner),
+                modules: Mutex::default(),
+                neighbours: Mutex::default(),
+            })
         })
     }
 
@@ -73,6 +80,11 @@ impl Context {
     /// The driver's handle of the device (`CUdevice`).
     pub fn device_handle(&self) -> sys::CUdevice {
         self.inner.as_ref().map_or(-1, |inner| inner.cu_device())
+    }
+
+    /// Whether this is the first question about `other`.
+    pub(super) fn is_new_neighbour(&self, other: sys::CUcontext) -> bool {
+        self.neighbours.lock().unwrap_or_else(PoisonError::into_inner).insert(other.addr())
     }
 
     /// The kernels of `operation`, which `load` loads the first time, with this context current.

@@ -1,6 +1,12 @@
 //! What an element's work on the GPU costs, counted where it is enqueued.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// What [`Counters::values`] calls the device memory that is held.
+pub const DEVICE_BYTES: &str = "device-bytes";
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
@@ -8,12 +14,14 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub $name: Counter,)*
+            /// Device memory that is held now. It is no count since a start: nothing resets it or takes it along.
+            device_bytes: AtomicU64,
         }
 
         impl Counters {
-            /// Every counter's name, as the `stats` property shows it, and its value.
+            /// Every counter's name, as the `stats` property shows it, and its value; and [`DEVICE_BYTES`].
             pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$(($text, self.$name.get())),*].into_iter()
+                [$(($text, self.$name.get()),)* (DEVICE_BYTES, self.device_bytes())].into_iter()
             }
 
             /// Back to zero.
@@ -46,12 +54,43 @@ counters! {
     allocations = "allocations",
     /// Frames that took a slower way than they could have.
     fallbacks = "fallbacks",
+    /// Copies from or to another GPU, or another CUDA context.
+    peer_copies = "peer-copies",
     /// Time on the device, of the frames that were sampled.
     gpu_ns = "gpu-ns",
     /// Frames whose time on the device was taken.
     gpu_samples = "gpu-samples",
     /// Time of the threads that worked on frames, waiting included.
     host_ns = "host-ns",
+}
+
+impl Counters {
+    /// Bytes of device memory that are held now.
+    pub fn device_bytes(&self) -> u64 {
+        self.device_bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// Device memory that an element holds, as long as this lives: counted in [`Counters::device_bytes`].
+#[derive(Debug)]
+pub struct HeldBytes {
+    counters: Arc<Counters>,
+    bytes: u64,
+}
+
+impl HeldBytes {
+    /// So many bytes more.
+    pub fn new(counters: &Arc<Counters>, bytes: usize) -> Self {
+        let bytes = u64::try_from(bytes).unwrap_or(0);
+        counters.device_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Self { counters: Arc::clone(counters), bytes }
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.counters.device_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// A count that only grows.
@@ -77,5 +116,26 @@ impl Counter {
     /// The count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_counted_while_it_is_held_whatever_is_reset_or_moved() {
+        let (counters, other) = (Arc::<Counters>::default(), Counters::default());
+        let first = HeldBytes::new(&counters, 100);
+        let second = HeldBytes::new(&counters, 20);
+        counters.launches.add(3);
+        counters.move_to(&other);
+        counters.reset();
+        assert_eq!((counters.device_bytes(), other.device_bytes(), other.launches.get()), (120, 0, 3));
+        assert!(counters.values().any(|value| value == (DEVICE_BYTES, 120)));
+        drop(first);
+        assert_eq!(counters.device_bytes(), 20);
+        drop(second);
+        assert_eq!(counters.device_bytes(), 0);
     }
 }

@@ -4,7 +4,7 @@ use std::{ptr, slice, sync::Arc};
 
 use cudarc::driver::sys;
 
-use super::{Context, DeviceError, DeviceSlice};
+use super::{Context, Counters, DeviceError, DeviceSlice, HeldBytes};
 
 /// Device memory of one's own. It is freed when dropped, which waits for the whole device: keep it in a pool.
 #[derive(Debug)]
@@ -12,18 +12,24 @@ pub struct Memory {
     context: Arc<Context>,
     pointer: sys::CUdeviceptr,
     bytes: usize,
+    _held: HeldBytes,
 }
 
 impl Memory {
-    /// [`super::CudaStream::allocate`] counts it. The bytes are undefined.
-    pub(super) fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, DeviceError> {
+    /// [`super::CudaStream::allocate`] counts it; as long as it lives, so do `counters`. The bytes are undefined.
+    pub(super) fn new(
+        context: &Arc<Context>,
+        counters: &Arc<Counters>,
+        bytes: usize,
+    ) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
         let mut pointer = 0;
         // SAFETY: the pointer is to a live address. The driver refuses 0 bytes.
         unsafe { sys::cuMemAlloc_v2(&raw mut pointer, bytes.max(1)) }
             .result()
             .map_err(|error| DeviceError::out_of_memory(bytes, "cuMemAlloc", error))?;
-        Ok(Self { context: Arc::clone(context), pointer, bytes })
+        let held = HeldBytes::new(counters, bytes);
+        Ok(Self { context: Arc::clone(context), pointer, bytes, _held: held })
     }
 
     pub(super) fn context(&self) -> &Arc<Context> {

@@ -14,6 +14,7 @@
 //! | [`Memory`], [`Pinned`] | device memory, and host memory that the device reaches |
 //! | [`Order`], [`SharedMemory`] | the use of memory by several streams in turn, ordered by events |
 //! | [`DeviceSlice`], [`DevicePlane`], [`DeviceFrame`], [`DeviceTensor`] | device memory, borrowed: what operations work on |
+//! | [`Reach`], [`ForeignMark`] | memory and streams of somebody else's context, or of another GPU |
 //! | [`Kernel`] | one of the embedded kernels of `cuda/` |
 //! | [`Graph`] | work that is recorded once and launched as a whole |
 
@@ -28,6 +29,7 @@ mod memory;
 mod order;
 mod planes;
 mod probe;
+mod reach;
 mod sample;
 mod shared;
 mod stream;
@@ -36,7 +38,7 @@ mod view;
 
 pub use choice::{Choice, ParseChoiceError, Resolved};
 pub use context::{Context, Entered};
-pub use counters::{Counter, Counters};
+pub use counters::{Counter, Counters, DEVICE_BYTES, HeldBytes};
 pub use error::DeviceError;
 pub use event::Event;
 pub use graph::Graph;
@@ -45,6 +47,7 @@ pub use memory::{Memory, Pinned};
 pub use order::Order;
 pub use planes::{Download, Upload};
 pub use probe::{Device, probe};
+pub use reach::{ForeignMark, Reach};
 pub use sample::{DeviceSpan, SAMPLE_EVERY, Timeline, draw_timeline};
 pub use shared::SharedMemory;
 pub use stream::CudaStream;

@@ -75,7 +75,7 @@ impl CudaStream {
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
     pub fn allocate(&self, bytes: usize) -> Result<Memory, DeviceError> {
         self.counters.allocations.add(1);
-        Memory::new(&self.context, bytes)
+        Memory::new(&self.context, &self.counters, bytes)
     }
 
     /// Allocates pinned host memory: not for every frame.
@@ -109,23 +109,6 @@ impl CudaStream {
         unsafe { sys::cuStreamWaitEvent(self.raw, event.raw(), 0) }
             .result()
             .map_err(DeviceError::call("cuStreamWaitEvent"))
-    }
-
-    /// What is enqueued from now on waits, on the device, until all that is in a stream of somebody else's is done.
-    /// `event` is the mark that is put there.
-    ///
-    /// # Safety
-    /// `other` must be a stream of the same context, and live through the call.
-    ///
-    /// # Errors
-    /// [`DeviceError::Call`].
-    pub unsafe fn wait_for(&self, other: sys::CUstream, event: &Event) -> Result<(), DeviceError> {
-        let _entered = self.context.enter()?;
-        // SAFETY: the event lives, the stream by the caller's promise.
-        unsafe { sys::cuEventRecord(event.raw(), other) }
-            .result()
-            .map_err(DeviceError::call("cuEventRecord"))?;
-        self.wait(event)
     }
 
     /// The calling thread waits until the mark is reached.
@@ -205,29 +188,6 @@ impl CudaStream {
         unsafe { sys::cuMemcpyDtoDAsync_v2(target.pointer(), source.pointer(), bytes, self.raw) }
             .result()
             .map_err(DeviceError::call("cuMemcpyDtoDAsync"))?;
-        self.counters.device_to_device.add_size(bytes);
-        Ok(())
-    }
-
-    /// Enqueues a copy between device memory of two contexts, which may be of two devices. Each address goes with its
-    /// context.
-    ///
-    /// # Safety
-    /// Both must hold that many bytes until the copy is done, and what else uses them must be ordered with it.
-    ///
-    /// # Errors
-    /// [`DeviceError::Call`].
-    pub unsafe fn copy_between_contexts(
-        &self,
-        (source, source_context): (sys::CUdeviceptr, sys::CUcontext),
-        (target, target_context): (sys::CUdeviceptr, sys::CUcontext),
-        bytes: usize,
-    ) -> Result<(), DeviceError> {
-        let _entered = self.context.enter()?;
-        // SAFETY: the caller's promise.
-        unsafe { sys::cuMemcpyPeerAsync(target, target_context, source, source_context, bytes, self.raw) }
-            .result()
-            .map_err(DeviceError::call("cuMemcpyPeerAsync"))?;
         self.counters.device_to_device.add_size(bytes);
         Ok(())
     }

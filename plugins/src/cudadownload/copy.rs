@@ -3,7 +3,7 @@
 use cudainfer_kernels::device::{CudaStream, DeviceError, Download, Event};
 use gst_video::VideoInfo;
 
-use crate::memory::{GpuSession, MappedCudaFrame, MappedHostFrameMut};
+use crate::memory::{Elsewhere, GpuSession, MappedCudaFrame, MappedHostFrameMut};
 
 /// Takes the frames of one caps from the GPU.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ impl Downloader {
         Self { info, done: None }
     }
 
-    /// Copies `from`, in CUDA memory, to `to`, in system memory, and waits until it is there. Returns whether the frame
-    /// lay in another CUDA context.
+    /// Copies `from`, in CUDA memory, to `to`, in system memory, and waits until it is there. Returns where the frame lay, if
+    /// that was another CUDA context.
     ///
     /// # Errors
     /// A sentence that says what is wrong with the frame or the GPU.
@@ -28,17 +28,17 @@ impl Downloader {
         session: &GpuSession,
         from: &gst::BufferRef,
         to: &mut gst::BufferRef,
-    ) -> Result<bool, String> {
+    ) -> Result<Option<Elsewhere>, String> {
         let stream = session.stream();
         let source = MappedCudaFrame::read(from, &self.info, stream).map_err(|error| error.to_string())?;
         let mut target = MappedHostFrameMut::write(to, &self.info).map_err(|error| error.to_string())?;
         let enqueued = stream.sampled(|| enqueue(stream, &source, &mut target));
-        let foreign = source.is_copied();
+        let elsewhere = source.elsewhere();
         drop(source);
         // Also after an error, because what was enqueued before it still writes.
         let waited = self.wait(stream);
         enqueued.and(waited).map_err(|error| error.to_string())?;
-        Ok(foreign)
+        Ok(elsewhere)
     }
 
     fn wait(&mut self, stream: &CudaStream) -> Result<(), DeviceError> {

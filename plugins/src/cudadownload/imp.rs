@@ -232,7 +232,8 @@ impl BaseTransformImpl for CudaDownload {
         // The lock is gone when messages are posted: they run handlers, which may stop us.
         let copied = match (self.gpu.chosen(), &mut *lock(&self.downloader)) {
             (ChosenDevice::Gpu(session), Some(downloader)) => {
-                Some(downloader.download(&session, inbuf, outbuf))
+                let copied = downloader.download(&session, inbuf, outbuf);
+                Some(copied.map(|elsewhere| elsewhere.zip(Some(session.context().device().ordinal))))
             }
             _ => None,
         };
@@ -246,7 +247,7 @@ impl BaseTransformImpl for CudaDownload {
             );
             return Err(gst::FlowError::NotNegotiated);
         };
-        let foreign = copied.map_err(|reason| {
+        let elsewhere = copied.map_err(|reason| {
             self.failed.add(1);
             gst::element_imp_error!(
                 self,
@@ -255,8 +256,8 @@ impl BaseTransformImpl for CudaDownload {
             );
             gst::FlowError::Error
         })?;
-        if foreign {
-            notice::copied_between_contexts(self.obj().upcast_ref());
+        if let Some((elsewhere, own)) = elsewhere {
+            notice::frames_elsewhere(self.obj().upcast_ref(), elsewhere, own);
         }
         Ok(gst::FlowSuccess::Ok)
     }

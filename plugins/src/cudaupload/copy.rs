@@ -36,6 +36,7 @@ impl Uploader {
         to: &mut gst::BufferRef,
     ) -> Result<(), String> {
         let stream = session.stream();
+        order::count(to, stream.counters());
         let source = MappedHostFrame::read(from, &self.info).map_err(|error| error.to_string())?;
         let target = MappedCudaFrame::write(to, &self.info, stream).map_err(|error| self.refused(&error))?;
         let planes = planes(&source, &target)?;

@@ -281,11 +281,11 @@ impl BaseTransformImpl for FusedPreproc {
         let mut guard = lock(&self.maker);
         let maker = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let made = maker.make(buffer, lock(&self.turns).current_mut());
-        let copied = maker.copied;
+        let elsewhere = maker.elsewhere;
         // Messages run handlers, which may call us back: no lock is held here.
         drop(guard);
-        if copied {
-            notice::copied_between_contexts(self.obj().upcast_ref());
+        if let Some((elsewhere, own)) = elsewhere {
+            notice::frames_elsewhere(self.obj().upcast_ref(), elsewhere, own);
         }
         let (sets, skipped) = made.map_err(|why| {
             gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));

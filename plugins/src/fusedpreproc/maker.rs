@@ -18,7 +18,7 @@ use super::crop::{Crop, Cutout};
 use super::fixed::FixedRegion;
 use super::regions::{Chooser, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
-use crate::memory::{MappedCudaFrame, MappedHostFrame, host_pool, order};
+use crate::memory::{Elsewhere, MappedCudaFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Region, Tensor, TensorSet};
 use crate::video;
@@ -45,8 +45,8 @@ pub(super) struct Maker {
     bytes: usize,
     source: TensorSource,
     pools: Pools,
-    /// Whether frames are copied from another CUDA context.
-    pub copied: bool,
+    /// Where frames lie, if that is another CUDA context, and the number of the GPU that tensors are made on.
+    pub elsewhere: Option<(Elsewhere, u32)>,
 }
 
 /// What of a frame is made a tensor.
@@ -155,7 +155,7 @@ impl Maker {
             bytes,
             source,
             pools,
-            copied: false,
+            elsewhere: None,
         })
     }
 
@@ -269,7 +269,8 @@ impl Maker {
                     Ok(())
                 };
                 enqueue().map_err(|e| e.to_string())?;
-                self.copied |= mapped.is_copied();
+                let gpu = stream.context().device().ordinal;
+                self.elsewhere = mapped.elsewhere().map(|elsewhere| (elsewhere, gpu));
                 drop(mapped);
                 // The frame goes on before it has been read.
                 order::guard(buffer);

@@ -5,6 +5,7 @@
 mod backend;
 mod cache;
 mod config;
+mod device_bytes;
 mod error;
 mod ort;
 mod progress;
@@ -22,14 +23,16 @@ pub use session::{Session, SharedSession};
 pub use shape::{Constant, FrameTensors, RunShape, row};
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::device::{Context, Counters};
+use cudainfer_kernels::device::{Choice, Context, Counters, Resolved};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use self::backend::{Opened, loading};
 use self::cache::Cache;
+use self::device_bytes::Before;
 use self::shape::{noise, zeros};
 use crate::files;
 use crate::model::onnx::external_files;
@@ -60,6 +63,10 @@ pub struct Engine {
     pub batch: usize,
     /// The GPU that it runs on.
     context: Option<Arc<Context>>,
+    /// What its runs are counted in on a GPU.
+    counters: Arc<Counters>,
+    /// Device memory that the library has taken by itself, in bytes.
+    taken: AtomicU64,
     /// Whether it came from the cache.
     pub cached: bool,
     /// What the user should know of, a sentence each: what the model says wrongly of itself, what in the cache was damaged.
@@ -85,8 +92,10 @@ impl Engine {
         let batches =
             config.batch.map_or_else(|| "the model's batch".to_owned(), |n| format!("batches of {n}"));
         let mut cache = Cache::new(config, &batches, &backend.version());
+        let before = gpu(config).and_then(|context| Before::of(&context, counters));
         let Opened { provider, session: mut first, refused: fallbacks } =
             backend.open(config, counters, &mut cache, progress)?;
+        let taken = AtomicU64::new(before.map_or(0, |before| before.taken()));
         let cached = cache.hit();
         let inputs = first.inputs().to_vec();
         let (info, contradictions) = info.settle(&inputs, path);
@@ -126,10 +135,21 @@ impl Engine {
             sessions,
             batch,
             context,
+            counters: Arc::clone(counters),
+            taken,
             cached,
             warnings,
             cache,
         })
+    }
+}
+
+/// The GPU that the model will run on, if it may run on one.
+fn gpu(config: &Config) -> Option<Arc<Context>> {
+    let on_gpu = config.provider != Provider::Cpu && config.device != Choice::Cpu;
+    match config.device.resolve().ok().filter(|_| on_gpu)? {
+        Resolved::Cuda(device) => Context::new(&device).ok(),
+        Resolved::Cpu { .. } => None,
     }
 }
 
@@ -157,6 +177,12 @@ impl Engine {
         Some((u64::try_from(total - free).ok()?, u64::try_from(total).ok()?))
     }
 
+    /// Bytes of the GPU's memory that the model holds: what is counted, and by how much free memory fell while the library loaded
+    /// the model and warmed it up. 0 on the CPU.
+    pub fn held_device_bytes(&self) -> u64 {
+        self.counters.device_bytes() + self.taken.load(Ordering::Relaxed)
+    }
+
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
     /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that and from
     /// a run on noise; those that come out empty or different depend on the picture and stay open. Others' batches run in between.
@@ -170,7 +196,9 @@ impl Engine {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<(Arc<RunShape>, Duration), InferenceError> {
         let what = format!("warming up for batches of {}", self.batch);
+        let before = self.context.as_ref().and_then(|context| Before::of(context, &self.counters));
         let warm = watched(&what, progress, || self.run_all_sizes(shape))?;
+        self.taken.fetch_add(before.map_or(0, |before| before.taken()), Ordering::Relaxed);
         // Some engines are built by the first run of their size only.
         lock(&self.cache).finish();
         Ok(warm)

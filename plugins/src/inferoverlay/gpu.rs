@@ -42,6 +42,7 @@ impl Artist {
     /// What cannot be mapped, or has no room.
     pub fn copy(&self, info: &VideoInfo, frame: &gst::BufferRef) -> Result<gst::Buffer, String> {
         let mut copy = self.pool.acquire_buffer(None).map_err(|e| format!("no memory for a copy: {e}"))?;
+        order::count(&copy, self.session.stream().counters());
         let target = copy.get_mut().ok_or("the pool's frame is in use")?;
         let source = MappedCudaFrame::read(frame, info, self.session.stream()).map_err(|e| e.to_string())?;
         let target =

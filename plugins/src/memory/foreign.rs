@@ -1,24 +1,21 @@
-//! Frames in CUDA memory of another context: an application's own, or that of an element that found none to share.
+//! Frames in CUDA memory of another context: of an application's own, of an element that found none to share, or of another
+//! GPU.
+//!
+//! Those on the same GPU are worked on where they lie. Those on another GPU are copied over, without the host.
 
-use std::{
-    ffi::c_void,
-    ptr,
-    sync::{Arc, PoisonError},
-};
+use std::sync::{Arc, PoisonError};
 
-use cudainfer_kernels::device::{CudaStream, SharedMemory};
+use cudainfer_kernels::device::{CudaStream, Reach, SharedMemory};
 
-use super::{MemoryError, library, order::Uses};
+use super::{MemoryError, order::Uses, owner::Owner};
 
-/// The context of `memory`, which must be CUDA memory, if that is not the one of `stream`.
-pub(super) fn context(memory: &gst::MemoryRef, stream: &CudaStream) -> Option<*mut c_void> {
-    let functions = library::opened()?;
-    // SAFETY: CUDA memory begins like this in every version, and has a context as long as it lives.
-    let handle = unsafe {
-        let context = (*memory.as_ptr().cast::<library::CudaMemory>()).context;
-        (functions.context_get_handle)(context)
-    };
-    (!ptr::eq(handle, stream.context().handle().cast())).then_some(handle)
+/// Where a frame lies that is not in the context that we work in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elsewhere {
+    /// In another context of the same GPU, where kernels reach it.
+    SameGpu,
+    /// It is copied over from another context, on the GPU of this number.
+    Copied(u32),
 }
 
 /// A copy of a frame in the context that we work in. It stays with the frame's memory for the next time.
@@ -26,20 +23,23 @@ pub(super) fn context(memory: &gst::MemoryRef, stream: &CudaStream) -> Option<*m
 pub(super) struct CopiedFrame {
     memory: Arc<SharedMemory>,
     /// Address and context of what it is a copy of.
-    original: (u64, *mut c_void),
+    original: (u64, Owner),
 }
 
 impl CopiedFrame {
     /// Enqueues the copy of all bytes of `original`, which must be mapped until [`CopiedFrame::end`].
     pub(super) fn bring(
         uses: &Uses,
-        original: (u64, *mut c_void),
+        original: (u64, Owner),
         bytes: usize,
         stream: &CudaStream,
     ) -> Result<Self, MemoryError> {
         let memory = {
             let mut copies = uses.copies.lock().unwrap_or_else(PoisonError::into_inner);
-            match copies.iter().find(|copy| Arc::strong_count(copy) == 1) {
+            let idle = |copy: &&Arc<SharedMemory>| {
+                Arc::strong_count(copy) == 1 && Arc::ptr_eq(copy.context(), stream.context())
+            };
+            match copies.iter().find(idle) {
                 Some(idle) => Arc::clone(idle),
                 None => {
                     let copy = Arc::new(SharedMemory::new(stream, bytes)?);
@@ -50,12 +50,12 @@ impl CopiedFrame {
         };
         let copy = Self { memory, original };
         copy.memory.begin_write(stream)?;
-        let (address, context) = original;
+        let (address, owner) = &copy.original;
         // SAFETY: the map says how many bytes there are, and the copy has as many; the frame's order and the copy's
-        // keep others away.
+        // keep others away. The owner holds the context.
         unsafe {
             stream.copy_between_contexts(
-                (address, context.cast()),
+                (*address, owner.handle()),
                 (copy.address(), stream.context().handle()),
                 bytes,
             )?
@@ -69,9 +69,11 @@ impl CopiedFrame {
     pub(super) fn end(&self, written: bool, stream: &CudaStream) -> Result<(), MemoryError> {
         if written {
             let bytes = self.memory.slice().bytes();
-            let ((address, context), own) = (self.original, stream.context().handle());
+            let ((address, owner), own) = (&self.original, stream.context().handle());
             // SAFETY: as in `bring`.
-            unsafe { stream.copy_between_contexts((self.address(), own), (address, context.cast()), bytes)? };
+            unsafe {
+                stream.copy_between_contexts((self.address(), own), (*address, owner.handle()), bytes)?
+            };
         }
         Ok(self.memory.end_read(stream)?)
     }
@@ -80,4 +82,12 @@ impl CopiedFrame {
     pub(super) fn address(&self) -> u64 {
         self.memory.slice().pointer()
     }
+}
+
+/// Where memory at this address, of another context than the stream's, is worked on.
+pub(super) fn place(stream: &CudaStream, address: u64) -> Result<Elsewhere, MemoryError> {
+    Ok(match stream.reach(address)? {
+        Reach::InPlace => Elsewhere::SameGpu,
+        Reach::Copied(gpu) => Elsewhere::Copied(gpu),
+    })
 }

@@ -7,9 +7,10 @@ use gst_video::VideoInfo;
 
 use super::{
     CAT, MemoryError,
-    foreign::{self, CopiedFrame},
+    foreign::{self, CopiedFrame, Elsewhere},
     layout::{FrameLayout, PlaneLayout},
     library, order,
+    owner::Owner,
 };
 
 /// `GST_MAP_CUDA`: map the device's address instead of a copy in host memory. GL, VA and D3D use the same bit, so it
@@ -27,8 +28,7 @@ pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
 /// A frame in CUDA memory whose device addresses are known, mapped until this is dropped, for work in one stream.
 ///
 /// What is enqueued in that stream while the frame is mapped comes after the work that made the frame, and before the
-/// work of whoever uses it next (see [`super::order`]). The host does not wait, except for a frame of another context in
-/// GStreamer 1.24 and newer.
+/// work of whoever uses it next (see [`super::order`]). The host does not wait.
 #[derive(Debug)]
 pub struct MappedCudaFrame<'a> {
     memory: &'a gst::MemoryRef,
@@ -37,7 +37,9 @@ pub struct MappedCudaFrame<'a> {
     /// Whether the stream has been made to wait, so that the use must be marked.
     begun: bool,
     map: gst::ffi::GstMapInfo,
-    /// Where the frame was copied to, if it lies in another context.
+    /// Where it lies, if that is another context.
+    elsewhere: Option<Elsewhere>,
+    /// Where the frame was copied to, if it lies on another GPU.
     copy: Option<CopiedFrame>,
     layout: FrameLayout,
 }
@@ -97,27 +99,31 @@ impl<'a> MappedCudaFrame<'a> {
         // SAFETY: a successful map fills it.
         let map = unsafe { map.assume_init() };
         // From here on, dropping unmaps.
-        let mut frame = Self { memory, stream, access, begun: false, map, copy: None, layout };
+        let mut frame =
+            Self { memory, stream, access, begun: false, map, elsewhere: None, copy: None, layout };
         frame.layout.check_mapped(frame.map.size)?;
         frame.begin()?;
         frame.begun = true;
         Ok(frame)
     }
 
-    /// Makes the stream wait for what is under way on the frame, and copies a frame of another context over.
+    /// Makes the stream wait for what is under way on the frame, and copies a frame of another GPU over.
     fn begin(&mut self) -> Result<(), MemoryError> {
         let uses = order::uses(self.memory);
         match self.access {
             Access::Read => uses.order.begin_read(self.stream)?,
             Access::Write => uses.order.begin_write(self.stream)?,
         }
-        match foreign::context(self.memory, self.stream) {
-            None => order::wait_for_producer(self.memory, uses, self.stream)?,
-            Some(context) => {
-                order::wait_for_producer_on_host(self.memory, self.stream);
-                let source = self.map.data as u64;
-                self.copy = Some(CopiedFrame::bring(uses, (source, context), self.map.size, self.stream)?);
-            }
+        let Some(owner) = Owner::of(self.memory) else { return Ok(()) };
+        order::wait_for_producer(self.memory, &owner, uses, self.stream)?;
+        if owner.is_of(self.stream) {
+            return Ok(());
+        }
+        let source = self.map.data as u64;
+        let elsewhere = foreign::place(self.stream, source)?;
+        self.elsewhere = Some(elsewhere);
+        if let Elsewhere::Copied(_) = elsewhere {
+            self.copy = Some(CopiedFrame::bring(uses, (source, owner), self.map.size, self.stream)?);
         }
         Ok(())
     }
@@ -135,10 +141,10 @@ impl<'a> MappedCudaFrame<'a> {
         Ok(())
     }
 
-    /// Whether the frame lies in another CUDA context and was copied over, counted as a fallback. Say so on the bus:
-    /// [`crate::notice::copied_between_contexts`].
-    pub fn is_copied(&self) -> bool {
-        self.copy.is_some()
+    /// Where the frame lies, if that is another CUDA context. A copy is counted as a fallback. Say so on the bus:
+    /// [`crate::notice::frames_elsewhere`].
+    pub fn elsewhere(&self) -> Option<Elsewhere> {
+        self.elsewhere
     }
 
     /// Planes of this frame, at most 4.
@@ -157,7 +163,7 @@ impl<'a> MappedCudaFrame<'a> {
         let bytes = self.map.size.checked_sub(offset)?;
         let base = self.copy.as_ref().map_or(self.map.data as u64, CopiedFrame::address);
         let pointer = base.checked_add(u64::try_from(offset).ok()?)?;
-        // SAFETY: the map says that these bytes are device memory of the stream's context, held until `self` is
+        // SAFETY: the map says that these bytes are device memory that the stream's kernels reach, held until `self` is
         // dropped; or the copy holds as many there. `begin` and `end` order the work of its stream with all other.
         let data = unsafe { DeviceSlice::from_raw(pointer, bytes) };
         Some(DevicePlane::new(data, stride))

@@ -31,6 +31,7 @@ pub(crate) mod host_pool;
 mod layout;
 mod library;
 pub mod order;
+mod owner;
 mod pinned;
 mod session;
 pub mod tensor;
@@ -38,6 +39,7 @@ mod wrapped;
 
 pub use chosen_device::ChosenDevice;
 pub use error::MemoryError;
+pub use foreign::Elsewhere;
 pub use frame::{MappedCudaFrame, is_cuda_memory};
 pub use held::HeldBuffers;
 pub use host::{MappedHostFrame, MappedHostFrameMut};

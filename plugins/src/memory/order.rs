@@ -17,13 +17,18 @@ use std::{
     sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
 };
 
-use cudainfer_kernels::device::{CudaStream, Event, Order, SharedMemory};
+use cudainfer_kernels::device::{Counters, CudaStream, HeldBytes, Order, SharedMemory};
 use gst::{
     glib::{self, translate::*},
     prelude::*,
 };
 
-use super::{CAT, MemoryError, callback::called_from_c, library};
+use super::{
+    CAT, MemoryError,
+    callback::called_from_c,
+    library,
+    owner::{Owner, ProducerMark},
+};
 
 /// Under this name a `GstMemory` keeps its [`Uses`].
 static USES: LazyLock<glib::Quark> = LazyLock::new(|| glib::Quark::from_str("cudainfer-uses"));
@@ -33,9 +38,11 @@ static USES: LazyLock<glib::Quark> = LazyLock::new(|| glib::Quark::from_str("cud
 pub(super) struct Uses {
     pub(super) order: Order,
     /// The mark in its producer's stream, once it was needed.
-    produced: Mutex<Option<Event>>,
-    /// Memory of another context: copies of it in ours that were needed at the same time.
+    produced: Mutex<Option<ProducerMark>>,
+    /// Memory of another GPU: copies of it on ours that were needed at the same time.
     pub(super) copies: Mutex<Vec<Arc<SharedMemory>>>,
+    /// Where the memory is of an element's pool: counted there as long as it is not freed.
+    held: OnceLock<HeldBytes>,
 }
 
 impl Uses {
@@ -85,10 +92,10 @@ pub(super) fn uses(memory: &gst::MemoryRef) -> &Uses {
     }
 }
 
-/// `stream` waits on the device for work of other elements that fills `memory`, which is CUDA memory of the stream's
-/// own context.
+/// `stream` waits on the device for work of other elements that fills `memory`, which is CUDA memory of `owner`.
 pub(super) fn wait_for_producer(
     memory: &gst::MemoryRef,
+    owner: &Owner,
     uses: &Uses,
     stream: &CudaStream,
 ) -> Result<(), MemoryError> {
@@ -107,17 +114,17 @@ pub(super) fn wait_for_producer(
         return Ok(());
     }
     let mut produced = uses.produced.lock().unwrap_or_else(PoisonError::into_inner);
-    let event = match &mut *produced {
-        Some(event) => event,
-        none => none.insert(Event::new(stream.context())?),
+    let mark = match &mut *produced {
+        Some(mark) => mark,
+        none => none.insert(ProducerMark::new(owner.clone())?),
     };
-    // SAFETY: the memory holds its stream, which is of the memory's context, which is the stream's.
-    unsafe { stream.wait_for(get_handle(producer).cast(), event)? };
+    // SAFETY: the memory holds its stream, which is of the memory's context, as the mark is.
+    unsafe { stream.wait_for(get_handle(producer).cast(), mark.mark())? };
     Ok(())
 }
 
-/// The same for memory of any context, by making the calling thread wait.
-pub(super) fn wait_for_producer_on_host(memory: &gst::MemoryRef, stream: &CudaStream) {
+/// The same by making the calling thread wait.
+fn wait_for_producer_on_host(memory: &gst::MemoryRef, stream: &CudaStream) {
     let Some(sync) = library::opened().and_then(|functions| functions.memory_sync) else { return };
     if needs_sync(memory) {
         stream.counters().host_waits.add(1);
@@ -189,6 +196,13 @@ fn promise_for(source: &gst::Pad, query: &mut gst::query::Allocation) {
     let mut behind = gst::query::Allocation::new(Some(&caps), false);
     if source.peer_query(&mut behind) && promised(&behind) {
         promise(query);
+    }
+}
+
+/// Counts the memory of `buffer`, which comes from a pool of the element's, in `counters` until it is freed.
+pub fn count(buffer: &gst::BufferRef, counters: &Arc<Counters>) {
+    for memory in buffer.iter_memories() {
+        uses(memory).held.get_or_init(|| HeldBytes::new(counters, memory.maxsize()));
     }
 }
 
@@ -312,6 +326,21 @@ mod tests {
         let copy = buffer.copy();
         drop(buffer);
         assert!(ptr::eq(first, uses(copy.peek_memory(0))));
+    }
+
+    #[test]
+    fn memory_of_a_pool_is_counted_once_until_it_is_freed() {
+        gst::init().unwrap();
+        let counters = Arc::<Counters>::default();
+        let buffer = gst::Buffer::with_size(16).unwrap();
+        let bytes = buffer.peek_memory(0).maxsize() as u64;
+        count(&buffer, &counters);
+        let copy = buffer.copy();
+        count(&copy, &counters);
+        drop(buffer);
+        assert_eq!(counters.device_bytes(), bytes);
+        drop(copy);
+        assert_eq!(counters.device_bytes(), 0);
     }
 
     #[test]

@@ -111,6 +111,23 @@ impl<'a> DeviceMemory<'a> {
         self.shared.slice().after(self.offset).first(self.bytes)
     }
 
+    /// Enqueues the copy of the tensor to memory of the stream's GPU, from another GPU and without the host.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn copy_over(&self, stream: &CudaStream, target: DeviceSlice<'_>) -> Result<(), DeviceError> {
+        let bytes = self.bytes.min(target.bytes());
+        let [from, to] = [self.context(), stream.context()].map(|context| context.handle());
+        self.begin_read(stream)?;
+        // SAFETY: both hold so many bytes; the tensor's order keeps others away from it, and whoever holds the target promised
+        // as much. The memory and the stream hold their contexts.
+        let copied = unsafe {
+            stream.copy_between_contexts((self.slice().pointer(), from), (target.pointer(), to), bytes)
+        };
+        self.end_read(stream)?;
+        copied
+    }
+
     /// Both as one, where `next` lies right behind.
     pub fn join(self, next: &Self) -> Option<Self> {
         let adjacent = Arc::ptr_eq(self.shared, next.shared) && self.offset + self.bytes == next.offset;

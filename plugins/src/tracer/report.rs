@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use cudainfer_kernels::device::DEVICE_BYTES;
 use gst::prelude::*;
 use serde::Serialize;
 
@@ -60,6 +61,9 @@ pub(super) struct Report {
     frames: u64,
     /// From the first buffer to the end.
     seconds: f64,
+    /// GPU memory that the elements hold together.
+    #[serde(skip_serializing_if = "is_zero")]
+    device_bytes: u64,
     elements: Vec<Row>,
 }
 
@@ -76,6 +80,7 @@ impl Report {
             },
             frames: elements.last().map_or(0, |row| row.frames),
             seconds: closed.seconds,
+            device_bytes: elements.iter().map(|row| row.count(DEVICE_BYTES)).sum(),
             elements,
         }
     }
@@ -103,6 +108,11 @@ impl Report {
         if rows.iter().any(|row| row.gpu_us_per_frame.is_some()) {
             columns.push(column("GPU µs", rows, |row| row.amount(row.gpu_us_per_frame)));
         }
+        if self.device_bytes > 0 {
+            columns.push(column("GPU MB", rows, |row| {
+                row.amount(row.stats.get(DEVICE_BYTES).map(|held| *held as f64 / 1e6))
+            }));
+        }
         // Two spaces before each column.
         let widths =
             columns.iter().map(|cells| 2 + cells.iter().map(|c| c.chars().count()).max().unwrap_or(0));
@@ -123,6 +133,9 @@ impl Report {
         if workers {
             text.push_str("* with the time of its own threads, by the clock\n");
         }
+        if self.device_bytes > 0 {
+            let _ = writeln!(text, "{:.1} MB of GPU memory are held", self.device_bytes as f64 / 1e6);
+        }
         let rate = self.frames as f64 / self.seconds.max(f64::MIN_POSITIVE);
         let end = match self.end {
             "eos" => String::new(),
@@ -131,6 +144,10 @@ impl Report {
         let _ = writeln!(text, "{} buffers in {:.2} s: {rate:.1} a second{end}", self.frames, self.seconds);
         text
     }
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Row {
@@ -226,7 +243,8 @@ mod tests {
     }
 
     fn report(elements: Vec<Row>) -> Report {
-        Report { end: "eos", frames: 200, seconds: 2.0, elements }
+        let device_bytes = elements.iter().map(|row| row.count(DEVICE_BYTES)).sum();
+        Report { end: "eos", frames: 200, seconds: 2.0, device_bytes, elements }
     }
 
     #[test]
@@ -257,6 +275,21 @@ mod tests {
         assert_eq!(lines[3], ["foreign", "200", "0.250"]);
         assert_eq!(lines[4][0], "*", "{text}");
         assert_eq!(lines[5].join(" "), "200 buffers in 2.00 s: 100.0 a second");
+    }
+
+    #[test]
+    fn memory_is_shown_as_it_is_held_with_its_sum() {
+        let first = row("preproc", &[("frames", 200), (DEVICE_BYTES, 3_400_000)]);
+        let second = row("infer", &[("frames", 200), (DEVICE_BYTES, 250_000_000)]);
+        let report = report(vec![first, second, row("foreign", &[])]);
+        let text = report.text();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(
+            lines[0].ends_with("GPU MB") && lines[1].ends_with(" 3.40") && lines[2].ends_with(" 250"),
+            "{text}"
+        );
+        assert_eq!(lines[4], "253.4 MB of GPU memory are held");
+        assert_eq!(serde_json::to_value(&report).unwrap()["device_bytes"], 253_400_000);
     }
 
     #[test]

@@ -255,6 +255,11 @@ impl<B: Batchable> Batcher<B> {
         self.lock().size
     }
 
+    /// Elements that have joined and not left.
+    pub fn clients(&self) -> usize {
+        self.lock().clients.len()
+    }
+
     /// Drops what waits and lets every waiting thread go, for good.
     pub fn stop(&self) {
         let mut inner = self.lock();

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 
-use cudainfer_kernels::device::{Choice, Counters};
+use cudainfer_kernels::device::{Choice, Counters, DEVICE_BYTES};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -113,6 +113,7 @@ impl TrtInfer {
         }
         // Whoever holds it may be waiting for this.
         if let Some(instance) = self.instance.try_lock().ok().and_then(|instance| instance.clone()) {
+            stats.set(DEVICE_BYTES, self.counters.device_bytes() + instance.device_bytes_a_client());
             stats.set("batch-limit", instance.batcher.size() as u64);
             stats.set("step-downs", instance.step_downs.load(Ordering::Relaxed));
             if let Some((used, total)) = instance.engine.device_memory() {

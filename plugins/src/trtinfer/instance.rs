@@ -87,6 +87,12 @@ impl Instance {
         Ok(instance)
     }
 
+    /// Device memory that the model holds: a share for each of the elements whose frames it runs, so that their sum is all of it.
+    pub fn device_bytes_a_client(&self) -> u64 {
+        let clients = u64::try_from(self.batcher.clients()).unwrap_or(1);
+        self.engine.held_device_bytes() / clients.max(1)
+    }
+
     /// The shape, complete and warmed up: the one that is known already if there is an equal one, so that frames of all elements
     /// come together in batches.
     ///

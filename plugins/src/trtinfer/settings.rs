@@ -298,7 +298,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         stats::param_spec(
             "; busy-ns (time in ONNX Runtime, summed over the workers), batches (that contained a frame of this element), \
              batched-frames (all frames in those), dropped (because of leaky), batch-limit (current maximum batch), step-downs \
-             (times the maximum was lowered for want of memory), device-memory-used and device-memory-total (bytes). A run on \
+             (times the maximum was lowered for want of memory), device-memory-used and device-memory-total (bytes of the whole GPU); \
+             device-bytes is a share of the model's memory where elements share an instance. A run on \
              the GPU counts as one launch. Besides, three structures with bounds, counts (one more: those above) and sum: \
              batch-size (frames of those batches), run-time (seconds of their runs, on a GPU to enqueue them) and queue-time \
              (seconds that this element's frames waited for their batch)",

@@ -5,6 +5,7 @@
 mod download;
 mod lines;
 mod order;
+mod two_gpus;
 mod upload;
 
 use std::sync::Arc;

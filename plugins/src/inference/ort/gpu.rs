@@ -298,14 +298,14 @@ impl Gpu {
             let place = place.first(size);
             stream.counters().fallbacks.add(1);
             if shape.is_given() {
-                self.staging.upload(&stream, image, place)?;
+                self.staging.bring(&stream, image, place)?;
             } else {
                 let bytes = shape.given_bytes();
                 let scratch = match self.scratch.take().filter(|scratch| scratch.bytes() == bytes) {
                     Some(scratch) => scratch,
                     None => stream.allocate(bytes)?,
                 };
-                self.staging.upload(&stream, image, scratch.slice())?;
+                self.staging.bring(&stream, image, scratch.slice())?;
                 convert(scratch.slice(), place)?;
                 self.scratch = Some(scratch);
             }
@@ -388,13 +388,26 @@ impl Output {
     }
 }
 
-/// The memory of an image that lies on the stream's GPU. One on another GPU comes by way of the host, as from there.
+/// The memory of an image that lies on the stream's GPU. One on another GPU is copied over.
 fn near<'a>(stream: &CudaStream, image: &'a gst::BufferRef) -> Option<DeviceMemory<'a>> {
     let near = |memory: &DeviceMemory<'_>| memory.context().handle() == stream.context().handle();
     device_memory(image).filter(near)
 }
 
 impl Staging {
+    /// Enqueues the copy of a tensor from the host, or from another GPU, to the device.
+    fn bring(
+        &mut self,
+        stream: &CudaStream,
+        data: &gst::BufferRef,
+        target: DeviceSlice<'_>,
+    ) -> Result<(), InferenceError> {
+        match device_memory(data) {
+            Some(far) => Ok(far.copy_over(stream, target)?),
+            None => self.upload(stream, data, target),
+        }
+    }
+
     /// Enqueues the copy of a tensor to the device.
     fn upload(
         &mut self,

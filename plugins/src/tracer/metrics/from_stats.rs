@@ -1,11 +1,13 @@
 //! The metrics of our own elements: what their property `stats` tells.
 
+use cudainfer_kernels::device::DEVICE_BYTES;
 use gst::prelude::*;
 
 use super::families::Families;
 use super::table::{
-    ALLOCATIONS, BATCH_LIMIT, BATCH_SIZE, BUSY, COPIED, DEVICE_SIZE, DEVICE_USED, FALLBACKS, FRAMES_DROPPED,
-    GPU, GPU_SAMPLES, HOST, HOST_WAITS, LAUNCHES, QUEUE, RECORDS, RECORDS_DROPPED, RUN, STATS, STEP_DOWNS,
+    ALLOCATIONS, BATCH_LIMIT, BATCH_SIZE, BUSY, COPIED, DEVICE_HELD, DEVICE_SIZE, DEVICE_USED, FALLBACKS,
+    FRAMES_DROPPED, GPU, GPU_SAMPLES, HOST, HOST_WAITS, LAUNCHES, QUEUE, RECORDS, RECORDS_DROPPED, RUN,
+    STATS, STEP_DOWNS,
 };
 use crate::tracer::observe::Pipeline;
 use crate::tracer::stats::{Stat, stats};
@@ -58,6 +60,7 @@ fn number(own: &[&str; 2], field: &str, value: f64, families: &mut Families) {
         "busy-ns" => families.add(&BUSY, own, value * NS),
         "batch-limit" => families.set(&BATCH_LIMIT, own, value),
         "step-downs" => families.add(&STEP_DOWNS, own, value),
+        DEVICE_BYTES => families.set(&DEVICE_HELD, own, value),
         "device-memory-used" => families.set(&DEVICE_USED, own, value),
         "device-memory-total" => families.set(&DEVICE_SIZE, own, value),
         "written" => families.add(&RECORDS, own, value),

@@ -77,6 +77,8 @@ metrics! {
         "Allocations of device memory and pinned memory.";
     FALLBACKS = Counter "cudainfer_fallbacks_total" ["pipeline", "element"]
         "Times that a slower way was taken than possible.";
+    DEVICE_HELD = Gauge "cudainfer_device_bytes" ["pipeline", "element"]
+        "GPU memory that the element holds now; trtinfers that share an instance have a share each of its model's.";
     DEVICE_USED = Gauge "cudainfer_device_memory_used_bytes" ["pipeline", "element"]
         "Memory that is in use on the GPU of this trtinfer, by whomever.";
     DEVICE_SIZE = Gauge "cudainfer_device_memory_size_bytes" ["pipeline", "element"]
