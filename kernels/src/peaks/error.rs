@@ -84,6 +84,11 @@ pub enum PeaksError {
         "a standard deviation of {0} cells cannot blur the maps; set the blur-sigma to a number from 0.1 to 16"
     )]
     Sigma(String),
+    /// More peaks in a batch than any before had. There is room for them when it is started again.
+    #[error(
+        "the confidence maps have more peaks than there was room for; start the batch again, with room for all"
+    )]
+    NoRoom,
     /// The GPU failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

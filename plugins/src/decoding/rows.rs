@@ -61,6 +61,11 @@ pub trait RowDecoder: Send + 'static {
     /// An error of the driver.
     fn finish(gpu: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Self::Found>, Failure>;
 
+    /// Whether `finish` failed for want of room that there is now: the same batch is started once more.
+    fn has_room_now(_failure: &Failure) -> bool {
+        false
+    }
+
     /// What [`RowDecoder::survey`] should show; `None` if nothing about the outputs is judged.
     fn expected(&self) -> Option<Expected> {
         None
@@ -185,8 +190,15 @@ impl<D: RowDecoder> Rows<D> {
                 *made = Some(Made::Gpu(decoder.gpu(stream)?, Arc::clone(stream)));
             }
             let Some(Made::Gpu(gpu, _)) = made else { return Err("there is no decoder".into()) };
-            tensors.read(stream, |views| stream.sampled(|| D::start(gpu, stream, views, batch.rows())))?;
-            D::finish(gpu, stream)
+            let mut decode = || {
+                tensors
+                    .read(stream, |views| stream.sampled(|| D::start(gpu, stream, views, batch.rows())))?;
+                D::finish(gpu, stream)
+            };
+            match decode() {
+                Err(failure) if D::has_room_now(&failure) => decode(),
+                done => done,
+            }
         })?;
         found.get(number).cloned().ok_or_else(|| "the batch has no such row".into())
     }

@@ -3,12 +3,13 @@
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::group::{
-    CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, PafGrouper, Pose,
+    CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, GroupError,
+    PafGrouper, Pose,
 };
 use cudainfer_kernels::keypoints::{
     CudaInstanceReader, CudaPointReader, CudaSimcc, Instance, InstanceReader, PointReader, SimccReader,
 };
-use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Peak, PeakFinder};
+use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Peak, PeakFinder, PeaksError};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
@@ -178,6 +179,14 @@ impl RowDecoder for Search {
 
     fn finish(gpu: &mut OnGpu, stream: &CudaStream) -> Result<Vec<(Found, Outcome)>, Failure> {
         gpu.finish(stream)
+    }
+
+    fn has_room_now(failure: &Failure) -> bool {
+        let peaks = match failure.downcast_ref() {
+            Some(GroupError::Peaks(error)) => Some(error),
+            _ => failure.downcast_ref(),
+        };
+        peaks == Some(&PeaksError::NoRoom)
     }
 
     fn expected(&self) -> Option<Expected> {

@@ -391,6 +391,45 @@ fn maxima_and_their_centres_of_mass_are_those_of_the_definition() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn memory_for_records_is_that_of_the_peaks_there_are_and_grows_once() {
+    let stream = stream();
+    let dims = [13, 256, 256];
+    // A peak in each tile of 2x2 cells: as many as there can be.
+    let mut random = Random::new(4);
+    let mut data = vec![0.0; dims.iter().product()];
+    for (i, value) in data.iter_mut().enumerate() {
+        let (x, y) = (i % dims[2], i / dims[2] % dims[1]);
+        if x % 2 == 0 && y % 2 == 0 {
+            *value = 0.5 + random.below(1000) as f32 / 4096.0;
+        }
+    }
+    let map = Map::new(&data, dims, Layout::Nchw, TensorType::Float32);
+    let memory = upload(&stream, &map.bytes);
+    let params = Params { top_k: usize::MAX, layout: Some(Layout::Nchw), ..Params::default() };
+    let before = stream.counters().device_bytes();
+    let mut finder = CudaPeaks::new(&map.desc(), [512, 512], params, &stream).unwrap();
+    let held = || stream.counters().device_bytes() - before;
+    assert!(held() < 1 << 20, "{} bytes before anything was found", held());
+    finder.start(&stream, &map.on_device(&memory), &[LETTERBOX]).unwrap();
+    let mut peaks = Vec::new();
+    assert_eq!(finder.finish(&stream, &mut peaks), Err(PeaksError::NoRoom));
+    let wanted = map.on_cpu([512, 512], params);
+    assert_eq!(wanted.0.len(), 13 * 128 * 128);
+    for allocations in [1, 0, 0] {
+        let counted = stream.counters().allocations.get();
+        assert_same(&map.on_gpu(&mut finder, &stream, &memory).unwrap(), &wanted, &params, "grown");
+        assert_eq!(stream.counters().allocations.get() - counted, allocations);
+    }
+    assert!(held() < 16 << 20, "{} bytes for {} records of 32", held(), wanted.0.len());
+    drop(finder);
+    assert_eq!(held(), 0);
+    // Whoever runs it at once does not notice.
+    let mut finder = CudaPeaks::new(&map.desc(), [512, 512], params, &stream).unwrap();
+    assert_same(&map.on_gpu(&mut finder, &stream, &memory).unwrap(), &wanted, &params, "at once");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn a_map_costs_one_launch_one_wait_and_no_allocation() {
     let stream = stream();
     let dims = [13, 96, 96];

@@ -12,7 +12,7 @@ use super::{DisplacementOutputs, DisplacementParams};
 use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};
-use crate::peaks::{CudaPeaks, MapShape, Outcome, Params, Records};
+use crate::peaks::{CudaPeaks, MapShape, Outcome, Params, PeaksError, Records};
 use crate::tensor::{TensorDesc, TensorType};
 
 /// Threads of a block.
@@ -132,7 +132,8 @@ impl CudaDisplacementGrouper {
     /// more than 1024 roots (256 a frame, in larger batches).
     ///
     /// # Errors
-    /// [`GroupError::Device`], also for faults of earlier work; there are then no instances.
+    /// That of [`CudaPeaks::finish`] where there was no room; [`GroupError::Device`], also for faults of earlier work. There are
+    /// then no instances.
     pub fn finish(
         &mut self,
         stream: &CudaStream,
@@ -181,7 +182,7 @@ impl CudaDisplacementGrouper {
         Ok(outcomes)
     }
 
-    /// [`CudaDisplacementGrouper::start`] and [`CudaDisplacementGrouper::finish`].
+    /// [`CudaDisplacementGrouper::start`] and [`CudaDisplacementGrouper::finish`], and once more where there was no room.
     ///
     /// # Errors
     /// As they say; there are then no instances.
@@ -193,8 +194,14 @@ impl CudaDisplacementGrouper {
         poses: &mut Vec<Vec<Pose>>,
     ) -> Result<Vec<Outcome>, GroupError> {
         poses.clear();
-        self.start(stream, outputs, to_frame)?;
-        self.finish(stream, poses)
+        let mut run = || {
+            self.start(stream, outputs, to_frame)?;
+            self.finish(stream, poses)
+        };
+        match run() {
+            Err(GroupError::Peaks(PeaksError::NoRoom)) => run(),
+            done => done,
+        }
     }
 
     fn launch(

@@ -11,7 +11,7 @@ use super::{MOST_EDGES, MOST_SAMPLES, PafConvention, PafParams, Parts, assemble,
 use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};
-use crate::peaks::{Announced, CudaPeaks, MapShape, Outcome, Params, Records};
+use crate::peaks::{Announced, CudaPeaks, MapShape, Outcome, Params, PeaksError, Records};
 use crate::tensor::TensorDesc;
 
 /// Threads of a block.
@@ -139,7 +139,8 @@ impl CudaPafGrouper {
     /// than 6156 pairs of peaks.
     ///
     /// # Errors
-    /// [`GroupError::Device`], also for faults of earlier work; there are then no instances.
+    /// That of [`CudaPeaks::finish`] where there was no room; [`GroupError::Device`], also for faults of earlier work. There are
+    /// then no instances.
     pub fn finish(
         &mut self,
         stream: &CudaStream,
@@ -160,7 +161,7 @@ impl CudaPafGrouper {
         Ok(outcomes)
     }
 
-    /// [`CudaPafGrouper::start`] and [`CudaPafGrouper::finish`].
+    /// [`CudaPafGrouper::start`] and [`CudaPafGrouper::finish`], and once more where there was no room.
     ///
     /// # Errors
     /// As they say; there are then no instances.
@@ -173,8 +174,14 @@ impl CudaPafGrouper {
         poses: &mut Vec<Vec<Pose>>,
     ) -> Result<Vec<Outcome>, GroupError> {
         poses.clear();
-        self.start(stream, maps, fields, to_frame)?;
-        self.finish(stream, poses)
+        let mut run = || {
+            self.start(stream, maps, fields, to_frame)?;
+            self.finish(stream, poses)
+        };
+        match run() {
+            Err(GroupError::Peaks(PeaksError::NoRoom)) => run(),
+            done => done,
+        }
     }
 
     /// Lines a frame that may not find room in pinned memory.

@@ -27,6 +27,8 @@ pub struct CudaPeaks {
     /// Where the kernel writes records, and where those that find no room there go.
     pub(super) near: Pinned,
     pub(super) far: Memory,
+    /// Records that there is to be room for in `far`, if maps can have so many.
+    pub(super) far_records: usize,
     /// The same as in `near`, for a kernel behind this one; empty if there is none.
     pub(super) copy: Memory,
     pub(super) for_kernel: bool,

@@ -33,6 +33,9 @@ use crate::tensor::TensorDesc;
 /// What is beyond is fetched afterwards.
 const NEAR: usize = 8192;
 const NEAR_A_FRAME: usize = 1024;
+/// Records beyond those in device memory, as long as no batch has had more. As many as maps can have would take hundreds of
+/// megabytes, and maps of a trained model never have them.
+const FAR: usize = 8192;
 /// Values a map may have, and those of a batch together: the kernels count elements, rounded up to what a block takes, in
 /// 32 bits.
 const MOST_VALUES: usize = 1 << 28;
@@ -77,6 +80,7 @@ impl CudaPeaks {
             kernel: Kernel::load(stream.context(), "peaks", &kernel)?,
             near: stream.pin(NEAR * RECORD)?,
             far: stream.allocate(0)?,
+            far_records: FAR,
             copy: stream.allocate(0)?,
             for_kernel: for_kernel || dark.is_some(),
             dark,
@@ -170,7 +174,8 @@ impl CudaPeaks {
     /// [`Params::top_k`]; 1024 a frame, in larger batches) beyond the first 8192, which counts as a fallback.
     ///
     /// # Errors
-    /// [`PeaksError::Device`], also for faults of earlier work; there are then no peaks.
+    /// [`PeaksError::NoRoom`] where the batch has more peaks than any before: start it again. [`PeaksError::Device`], also
+    /// for faults of earlier work. There are then no peaks.
     pub fn finish(
         &mut self,
         stream: &CudaStream,
@@ -221,7 +226,7 @@ impl CudaPeaks {
         Ok(outcomes.collect())
     }
 
-    /// [`CudaPeaks::start`] and [`CudaPeaks::finish`].
+    /// [`CudaPeaks::start`] and [`CudaPeaks::finish`], and once more where there was no room.
     ///
     /// # Errors
     /// As they say; there are then no peaks.
@@ -233,11 +238,17 @@ impl CudaPeaks {
         peaks: &mut Vec<Vec<Peak>>,
     ) -> Result<Vec<Outcome>, PeaksError> {
         peaks.clear();
-        self.start(stream, map, to_frame)?;
-        self.finish(stream, peaks)
+        let mut run = || {
+            self.start(stream, map, to_frame)?;
+            self.finish(stream, peaks)
+        };
+        match run() {
+            Err(PeaksError::NoRoom) => run(),
+            done => done,
+        }
     }
 
-    /// Makes room for all records that so many maps of this shape can give.
+    /// Makes room for the records of so many maps of this shape: for all that they can give, or as many as a batch has had.
     fn fit(&mut self, stream: &CudaStream, shape: &MapShape, frames: usize) -> Result<(), PeaksError> {
         let MapShape { channels, width, height, .. } = *shape;
         let values = width.checked_mul(height).and_then(|cells| cells.checked_mul(channels));
@@ -260,7 +271,8 @@ impl CudaPeaks {
             self.copy = stream.allocate(self.near.bytes())?;
         }
         // One more for the record that is no peak.
-        let far = ((self.most(shape, frames) + 1) * RECORD).saturating_sub(self.near.bytes());
+        let beyond = (self.most(shape, frames) + 1).saturating_sub(self.near.bytes() / RECORD);
+        let far = beyond.min(self.far_records) * RECORD;
         if self.far.bytes() < far {
             self.far = stream.allocate(far)?;
         }
@@ -311,8 +323,9 @@ impl CudaPeaks {
         (count, marked)
     }
 
-    /// Fetches what did not fit into the pinned memory; returns the number of values that are not finite, by frame.
-    fn fetch(&mut self, stream: &CudaStream, shape: &MapShape) -> Result<Vec<u32>, DeviceError> {
+    /// Fetches what did not fit into the pinned memory; returns the number of values that are not finite, by frame. Where
+    /// there was no room in device memory either, the next launch makes it.
+    fn fetch(&mut self, stream: &CudaStream, shape: &MapShape) -> Result<Vec<u32>, PeaksError> {
         // SAFETY: waited for just below, before anybody looks.
         unsafe { stream.start_download(self.headers.slice(), &mut self.header)? };
         stream.record(&self.done)?;
@@ -324,7 +337,12 @@ impl CudaPeaks {
         let ([found, ..], counts) = if even_turn { (even, even_counts) } else { (odd, odd_counts) };
         let non_finite = counts.chunks_exact(size_of::<u32>()).map(bytemuck::pod_read_unaligned).collect();
         let near = self.near.bytes() / RECORD;
-        let more = (found as usize).saturating_sub(near).min(self.far.bytes() / RECORD);
+        let more = (found as usize).saturating_sub(near);
+        if more > self.far.bytes() / RECORD {
+            // Some more than these, for batches that have a few more.
+            self.far_records = more.next_power_of_two();
+            return Err(PeaksError::NoRoom);
+        }
         for first in (0..more).step_by(near) {
             let count = (more - first).min(near);
             let from = self.far.pointer() + (first * RECORD) as u64;
