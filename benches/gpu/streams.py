@@ -7,6 +7,9 @@ For each MODEL.onnx of batch 1 there are MODEL-batchN.onnx beside it, as models.
 (plugins/examples/load.rs), which feeds and counts. NVDEC is the bound of lines that decode, so the goals are for frames
 that were decoded before: they lie in CUDA memory and are repeated.
 
+Frames that lie in another CUDA context of the same GPU are measured beside those in the shared one. Where two GPUs are
+visible, so is each of them, and both, in one process and in two.
+
 Prints one JSON object a row: {"row", "who", "source", "streams", "batch", "fps", "p50_ms", "p99_ms", "mean_batch", "of_bare",
 "goals"}, the last a list of {"goal", "met"}; rows of the session loop have no source and no streams.
 """
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +29,11 @@ DECODE = "filesrc location={video} ! qtdemux ! h264parse ! nvh264dec"
 SOURCES = {
     "decoded before": DECODE + " ! cudadownload ! video/x-raw ! cudainferupload ! video/x-raw(memory:CUDAMemory)",
     "NVDEC": DECODE,
+    # GStreamer's own uploader: nothing in that pipeline offers it our context, so it makes one.
+    "another CUDA context": DECODE + " ! cudadownload ! video/x-raw ! cudaupload ! video/x-raw(memory:CUDAMemory)",
 }
+# Frames on one of several GPUs, decoded before.
+ON_GPU = DECODE + " ! cudadownload ! video/x-raw ! cudainferupload device={{each}} ! video/x-raw(memory:CUDAMemory)"
 KEEP = 16
 # Streams and batch of the small detector by source.
 ROWS = {
@@ -36,6 +44,12 @@ ROWS = {
 PACED = [(1, 1), (16, 16)]
 LOAD = 0.8
 SEGMENTATION = (8, 8)
+# Streams and batch where frames lie in another context, and for each of several GPUs.
+ELSEWHERE = (16, 16)
+LEAST_ELSEWHERE = 0.90
+LEAST_OF_TWO = 0.95
+# Two processes are measured while both run: neither starts within less than this of the other.
+TOGETHER = {"warm-up": 3.0, "seconds": 1.6}
 # A batch that is not full waits so long, in nanoseconds: some runs of a small network.
 TIMEOUT = 3_000_000
 # The clip is short: NVDEC is through it in two seconds.
@@ -53,11 +67,22 @@ def batched(model: Path, batch: int) -> Path:
     return model if batch == 1 else model.with_name(f"{model.stem}-batch{batch}.onnx")
 
 
-def line(model: Path, batch: int, detector: bool) -> str:
+def line(model: Path, batch: int, detector: bool, device: str = "auto") -> str:
     together = f" batch-size={batch} batch-timeout={TIMEOUT}" if batch > 1 else ""
     behind = " ! gpunms ! tracker" if detector else ""
-    inference = f"trtinfer model={batched(model, batch)} provider=cuda instance=bench{together}"
-    return f"fusedpreproc ! {inference}{behind} ! fakesink sync=false"
+    inference = f"trtinfer model={batched(model, batch)} provider=cuda device={device} instance=bench-{device}{together}"
+    return f"fusedpreproc device={device} ! {inference}{behind} ! fakesink sync=false"
+
+
+def visible_gpus() -> int:
+    """GPUs that this process may use."""
+    if (chosen := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return len([word for word in chosen.split(",") if word.strip()])
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    except OSError:
+        return 0
+    return sum(text.startswith("GPU ") for text in listed.splitlines())
 
 
 def goal(text: str, met: bool) -> dict:
@@ -97,24 +122,10 @@ class Bench:
             options["keep"] = KEEP
         if rate:
             options["rate"] = round(rate, 1)
-        words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
-        command = [
-            self.given.load,
-            *words,
-            SOURCES[source].format(video=self.given.video),
-            line(model, batch, detector),
-        ]
-        failure = ""
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
-            failure = done.stderr if done.returncode else ""
-        except subprocess.TimeoutExpired:
-            failure = f"it did not end in {LIMIT_S} s"
-        if failure:
-            print(f"{source}, {streams} streams, batch {batch}: {failure}", file=sys.stderr, flush=True)
-            self.failed = True
+        told = self.load(SOURCES[source], line(model, batch, detector), [options])
+        if not told:
             return None
-        told = json.loads(done.stdout.splitlines()[-1])
+        [told] = told
         row = {"row": model.stem, "who": "cudainfer", "source": source, "streams": streams, "batch": batch}
         row |= {name: round(told[name], 3) for name in ("fps", "p50_ms", "p99_ms")}
         if told.get("batches"):
@@ -123,6 +134,72 @@ class Bench:
         if (bare := self.bare.get((model.stem, batch))) and not rate:
             row["of_bare"] = round(told["fps"] / bare, 3)
         return row
+
+    def load(self, source: str, pipeline: str, together: list[dict]) -> list[dict] | None:
+        """What `load` tells with each of these options, all at the same time; None with the reason on standard error."""
+        source = source.format(video=self.given.video)
+        processes = []
+        for options in together:
+            words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
+            command = [self.given.load, *words, source, pipeline]
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            processes.append(subprocess.Popen(command, text=True, **pipes))
+        told = []
+        for process, options in zip(processes, together):
+            try:
+                printed, said = process.communicate(timeout=LIMIT_S)
+                failure = said or f"it ended with {process.returncode}" if process.returncode else ""
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                failure = f"it did not end in {LIMIT_S} s"
+            if failure:
+                print(f"{source} ! {pipeline}, {options}: {failure}", file=sys.stderr, flush=True)
+                self.failed = True
+            else:
+                told.append(json.loads(printed.splitlines()[-1]))
+        return told if len(told) == len(together) else None
+
+    def elsewhere(self, model: Path) -> None:
+        """Frames in another context of the same GPU, against those in the shared one."""
+        streams, batch = ELSEWHERE
+        row = self.measure(model, "another CUDA context", streams, batch, detector=True)
+        if row and (shared := self.rates.get(ELSEWHERE)):
+            share = row["fps"] / shared
+            text = f"≥ {LEAST_ELSEWHERE:.0%} of the shared context's ({share:.0%})"
+            row["goals"].append(goal(text, share >= LEAST_ELSEWHERE))
+        if row:
+            print(json.dumps(row), flush=True)
+
+    def gpus(self, model: Path) -> None:
+        """Two GPUs: one of them, the other, both in one process, both in two."""
+        if visible_gpus() < 2:
+            print("streams: one GPU is visible, so two are not measured", file=sys.stderr, flush=True)
+            return
+        streams, batch = ELSEWHERE
+        pipeline = line(model, batch, detector=True, device="{each}")
+        both = ["cuda:0", "cuda:1"]
+        of_one = None
+        for called, together, count in [
+            ("cuda:0", both[:1], 1),
+            ("cuda:1", both[1:], 1),
+            ("cuda:0 and cuda:1", [",".join(both)], 2),
+            ("cuda:0 and cuda:1, two processes", both, 2),
+        ]:
+            each = streams * count // len(together)
+            options = [{"streams": each, "each": words, "keep": KEEP, **TOGETHER} for words in together]
+            if not (told := self.load(ON_GPU, pipeline, options)):
+                continue
+            fps = round(sum(one["fps"] for one in told), 3)
+            row = {"row": model.stem, "who": "cudainfer", "source": f"decoded before, {called}"}
+            row |= {"streams": streams * count, "batch": batch, "fps": fps, "goals": []}
+            row |= {name: round(max(one[name] for one in told), 3) for name in ("p50_ms", "p99_ms")}
+            if of_one:
+                share = fps / (count * of_one)
+                text = f"≥ {LEAST_OF_TWO:.0%} of {'twice ' if count > 1 else ''}cuda:0 ({share:.0%})"
+                row["goals"].append(goal(text, share >= LEAST_OF_TWO))
+            of_one = of_one or fps
+            print(json.dumps(row), flush=True)
 
     def detector(self, model: Path) -> None:
         for batch in sorted({batch for rows in ROWS.values() for _, batch in rows}):
@@ -173,6 +250,8 @@ def main() -> int:
     given = options.parse_args()
     bench = Bench(given)
     bench.detector(given.detector)
+    bench.elsewhere(given.detector)
+    bench.gpus(given.detector)
     if given.segmentation:
         bench.segmentation(given.segmentation)
     return 1 if bench.failed else 0

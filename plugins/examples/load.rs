@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! cargo run --release -p gst-plugin-cudainfer --example load -- [--streams N] [--keep K] [--rate FPS] \
-//!     [--warm-up S] [--seconds S] "filesrc location=street.mp4 ! decodebin ! videoconvert" \
+//!     [--each WORD,WORD…] [--warm-up S] [--seconds S] "filesrc location=street.mp4 ! decodebin ! videoconvert" \
 //!     "fusedpreproc ! trtinfer model=yolo11n.onnx ! gpunms ! fakesink sync=false"
 //! ```
 //!
 //! Every stream is the first line before the second. With `--keep`, K frames of the first line are decoded beforehand and
 //! repeated in all streams; with `--rate`, they come at so many frames a second, all streams together, one after the other
-//! (`--keep` is 32 then, if it is not given). The clock starts `--warm-up` seconds after every stream has its first
+//! (`--keep` is 32 then, if it is not given). With `--each`, the streams take the words in turns, in place of `{each}` in both
+//! lines: `--each cuda:0,cuda:1` with `device={each} instance={each}` is half of the streams on each GPU. The clock starts `--warm-up` seconds after every stream has its first
 //! result, and stops after `--seconds` or when a stream ends. Standard output gets one line of JSON: `streams`, `frames`
 //! and `seconds` counted, `fps`, `p50_ms`, `p95_ms` and `p99_ms` from a frame's arrival at trtinfer to that at the line's end (where
 //! it is on a GPU, it leaves trtinfer before its results are there), and `batches`, `batched_frames` where trtinfer counts them.
@@ -42,6 +43,8 @@ struct Arguments {
     streams: usize,
     keep: usize,
     rate: f64,
+    /// At least one; empty where the streams are all the same.
+    each: Vec<String>,
     warm_up: Duration,
     length: Duration,
 }
@@ -50,12 +53,14 @@ impl Arguments {
     fn read(mut words: impl Iterator<Item = String>) -> Outcome<Self> {
         let (mut streams, mut keep, mut rate, mut warm_up, mut seconds) = (1, 0, 0.0, 1.0, 3.0);
         let mut lines = Vec::new();
+        let mut each = vec![String::new()];
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} wants a value"));
             match word.as_str() {
                 "--streams" => streams = value()?.parse::<usize>()?.max(1),
                 "--keep" => keep = value()?.parse()?,
                 "--rate" => rate = value()?.parse()?,
+                "--each" => each = value()?.split(',').map(str::to_owned).collect(),
                 "--warm-up" => warm_up = value()?.parse()?,
                 "--seconds" => seconds = value()?.parse()?,
                 _ => lines.push(word),
@@ -65,7 +70,12 @@ impl Arguments {
             <[String; 2]>::try_from(lines).map_err(|_| "usage: load [OPTION VALUE]... SOURCE LINE")?;
         let keep = if rate > 0.0 && keep == 0 { 32 } else { keep };
         let [warm_up, length] = [warm_up, seconds].map(Duration::try_from_secs_f64);
-        Ok(Self { source, line, streams, keep, rate, warm_up: warm_up?, length: length? })
+        Ok(Self { source, line, streams, keep, rate, each, warm_up: warm_up?, length: length? })
+    }
+
+    /// The part of a line that stream number `n` has, with its word.
+    fn of(&self, line: &str, n: usize) -> String {
+        line.replace("{each}", &self.each[n % self.each.len()])
     }
 }
 
@@ -76,24 +86,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn run(arguments: &Arguments) -> Outcome<()> {
     gst::init()?;
     gstcudainfer::plugin_register_static()?;
-    let kept = if arguments.keep > 0 { Some(Kept::decode(&arguments.source, arguments.keep)?) } else { None };
-    let source = |n| match &kept {
+    // One for each word, where the source has it.
+    let sources = if arguments.source.contains("{each}") { arguments.each.len() } else { 1 };
+    let sources = if arguments.keep > 0 { sources.min(arguments.streams) } else { 0 };
+    let kept = (0..sources).map(|n| Kept::decode(&arguments.of(&arguments.source, n), arguments.keep));
+    let kept: Vec<Kept> = kept.collect::<Outcome<_>>()?;
+    let source = |n| match kept.first() {
         Some(_) => format!("appsrc name=feed{n} format=time block=true max-buffers=1 max-bytes=0"),
-        None => arguments.source.clone(),
+        None => arguments.of(&arguments.source, n),
     };
-    let chains: Vec<String> =
-        (0..arguments.streams).map(|n| format!("{} ! {}", source(n), arguments.line)).collect();
+    let chain = |n| format!("{} ! {}", source(n), arguments.of(&arguments.line, n));
+    let chains: Vec<String> = (0..arguments.streams).map(chain).collect();
     let line = Line::launch(&chains.join("   "))?;
     let streams: Vec<Arc<Stream>> = line.inferences()?.iter().map(Stream::watch).collect::<Outcome<_>>()?;
     let stop = AtomicBool::new(false);
     // Before anything is fed: an appsrc that is not started blocks for good.
     line.play()?;
     let told = std::thread::scope(|scope| {
-        for n in 0..if kept.is_some() { arguments.streams } else { 0 } {
-            let (kept, feed) = (&kept, line.bin.by_name(&format!("feed{n}")));
+        let fed = (0..arguments.streams).zip(kept.iter().cycle());
+        for (n, kept) in fed {
+            let feed = line.bin.by_name(&format!("feed{n}"));
             let stop = &stop;
             scope.spawn(move || {
-                if let (Some(kept), Some(feed)) = (kept, feed) {
+                if let Some(feed) = feed {
                     kept.feed(&feed, stop, n, arguments);
                 }
             });
