@@ -200,7 +200,9 @@ class Tuner:
 
     def load(self, setting: Setting, rate: float = 0.0) -> dict:
         shared = {"instance": "autotune"} if self.given.streams > 1 else {}
-        inference = serving.element(str(self.given.model), setting.properties() | shared)
+        # Measured as it runs in the long run.
+        measured = setting.properties() | shared | {"warm-up": "complete"}
+        inference = serving.element(str(self.given.model), measured)
         # On a GPU, frames lie where a decoder of NVIDIA's would have left them.
         source = self.source
         if setting.provider != "cpu" and has_gpu():

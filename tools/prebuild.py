@@ -4,7 +4,7 @@ scripts/prebuild MODEL [--provider auto|tensorrt|tensorrt-rtx|cuda|cpu] [--devic
                  [--batch-size N] [--cache FOLDER]
 
 It runs the model on one batch, which builds what is kept, and once more, and prints what lies where and how long both
-took.
+took, by their parts.
 Give the options that trtinfer will be given: entries for other options are of no use to it.
 """
 
@@ -22,21 +22,25 @@ from pathlib import Path
 
 import pipeline
 
-LOG = "cudainfer-cache"
+LOG = "cudainfer-cache:4,cudainfer-engine:4"
 FILLED = re.compile(r"filled '(.+)'$")
 USED = re.compile(r"comes from '(.+)'$")
 UNWRITABLE = re.compile(r"('.+' cannot be written: .+)$")
+# What the parts of a start took, as trtinfer logs them.
+PARTS = re.compile(r"the start took: (.+)$")
+PART = re.compile(r"([a-z-]+) (\d+) ms")
 
 
 @dataclass(frozen=True)
 class Start:
-    """One start of the line: how long it took, whether it filled the cache, the entry that it used, and what it could
-    not write."""
+    """One start of the line: how long it took, whether it filled the cache, the entry that it used, what it could not
+    write, and the milliseconds of its parts until the first frame."""
 
     seconds: float
     filled: bool
     used: Path | None
     unwritable: str | None
+    parts: dict[str, int]
 
 
 def say(sentence: str) -> None:
@@ -58,7 +62,7 @@ def start(arguments: list[str], loud: bool) -> Start:
     """Runs the line; `loud` prints what it says of its progress and its warnings. Exits where it fails."""
     with tempfile.NamedTemporaryFile(suffix=".log") as log:
         environment = pipeline.environment() | {"LC_ALL": "C.UTF-8"}
-        environment |= {"GST_DEBUG": f"{LOG}:4", "GST_DEBUG_FILE": log.name, "GST_DEBUG_NO_COLOR": "1"}
+        environment |= {"GST_DEBUG": LOG, "GST_DEBUG_FILE": log.name, "GST_DEBUG_NO_COLOR": "1"}
         began = time.monotonic()
         command = pipeline.command(arguments)
         # Both outputs in one, or their order would be lost.
@@ -76,7 +80,18 @@ def start(arguments: list[str], loud: bool) -> Start:
         return next((match[1] for line in words if (match := pattern.search(line))), None)
 
     used = found(USED)
-    return Start(seconds, found(FILLED) is not None, Path(used) if used else None, found(UNWRITABLE))
+    parts = {name: int(ms) for name, ms in PART.findall(found(PARTS) or "")}
+    return Start(seconds, found(FILLED) is not None, Path(used) if used else None, found(UNWRITABLE), parts)
+
+
+def table(starts: dict[str, Start]) -> str:
+    """The parts of each start in milliseconds, and all of it from gst-launch's begin to its end."""
+    names = list(next(iter(starts.values())).parts)
+    lines = [f"{'':<16}" + "".join(f"{name:>10}" for name in [*names, "all, ms"])]
+    for called, one in starts.items():
+        numbers = [*(one.parts.get(name, 0) for name in names), round(1e3 * one.seconds)]
+        lines.append(f"{called:<16}" + "".join(f"{number:>10}" for number in numbers))
+    return "\n".join(lines)
 
 
 def heard(line: str, loud: bool) -> str | None:
@@ -117,12 +132,14 @@ def main() -> None:
         if first.unwritable:
             raise pipeline.PipelineError(first.unwritable)
         say(f"nothing is kept for this model on its provider; a start takes {then.seconds:.1f} s")
+        print(table({"a start": then}))
         return
     files = [entry for entry in os.scandir(then.used) if entry.is_file()]
     megabytes = sum(entry.stat().st_size for entry in files) / 1e6
     say(f"{'built' if first.filled else 'it was there already'}: {then.used} ({megabytes:.1f} MB)")
     print("".join(f"    {line}\n" for line in (then.used / "key.txt").read_text().splitlines()), end="")
     say(f"the first start took {first.seconds:.2f} s, a start takes {then.seconds:.2f} s now")
+    print(table({"first": first, "from the cache": then}))
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ BARE = "session loop, IO binding"
 LOOKS = "cudainfer, appearance=histogram"
 # Behind the decoder; {after} is what follows the model. The last is measured once.
 WAYS = {
-    "cudainfer": "! fusedpreproc ! trtinfer model={model} provider=cuda {after} ! fakesink sync=false",
-    LOOKS: "! fusedpreproc ! trtinfer model={model} provider=cuda {after} appearance=histogram ! fakesink sync=false",
-    "cudainfer, no CUDA graph": "! fusedpreproc ! trtinfer model={model} provider=cuda cuda-graphs=false {after}"
+    "cudainfer": "! fusedpreproc ! trtinfer model={model} provider=cuda warm-up=complete {after} ! fakesink sync=false",
+    LOOKS: "! fusedpreproc ! trtinfer model={model} provider=cuda warm-up=complete {after} appearance=histogram ! fakesink sync=false",
+    "cudainfer, no CUDA graph": "! fusedpreproc ! trtinfer model={model} provider=cuda warm-up=complete cuda-graphs=false {after}"
     " ! fakesink sync=false",
     "system memory between the stages": "! cudadownload ! video/x-raw ! fusedpreproc device=cpu"
-    " ! trtinfer model={model} provider=cuda {after_cpu} ! fakesink sync=false",
+    " ! trtinfer model={model} provider=cuda warm-up=complete {after_cpu} ! fakesink sync=false",
     "the decoder alone": "! fakesink sync=false",
 }
 # What the documents this project came from measured of a pose pipeline, for one video. How many frames that had is not

@@ -2,7 +2,7 @@
 //! is measured against this (lines.py).
 //!
 //! `session [--batch N] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`,
-//! ONNX Runtime with IO binding and nothing else. N is what open dimensions become (default: 1); frames are counted by the
+//! ONNX Runtime with IO binding and nothing else, both in the variant that is the fastest. N is what open dimensions become (default: 1); frames are counted by the
 //! input's first dimension, and with `--batch` the rows say it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
@@ -14,7 +14,7 @@ use std::time::Instant;
 use cudainfer_kernels::device::{Choice, Counters};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use gst::prelude::*;
-use gstcudainfer::inference::{Config, Engine, Provider, RunShape};
+use gstcudainfer::inference::{Config, Engine, Provider, RunShape, WarmUp};
 use gstcudainfer::memory::tensor::{TensorAllocator, device_memory};
 
 /// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
@@ -36,11 +36,10 @@ fn main() {
 }
 
 fn measure(model: &str, graphs: bool, batch: Option<usize>) {
-    let config = Config { provider: Provider::Cuda, device: Choice::Cuda(0), graphs, ..Config::new(model) };
+    let (provider, device, warm_up) = (Provider::Cuda, Choice::Cuda(0), WarmUp::Complete);
+    let config = Config { provider, device, graphs, warm_up, ..Config::new(model) };
     let counters = Arc::new(Counters::default());
     let engine = Engine::open(&config, &counters, &|_| ()).unwrap();
-    let mut session = engine.sessions[0].lock().unwrap();
-    let stream = Arc::clone(session.stream().unwrap());
     let desc = &engine.inputs[0];
     let open = batch.unwrap_or(1);
     let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(open)).collect();
@@ -53,7 +52,10 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
         outputs: fixed(&engine.outputs, open),
         fixed: Some(1),
     };
-    let shape = Arc::new(RunShape::new(tensors, 1).unwrap());
+    // In the variant that is the fastest, as trtinfer runs it.
+    let (shape, _) = engine.warm_up(RunShape::new(tensors, 1).unwrap(), &|_| ()).unwrap();
+    let mut session = engine.sessions[0].lock().unwrap();
+    let stream = Arc::clone(session.stream().unwrap());
     let pool =
         TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
     let images: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();
@@ -82,8 +84,9 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     let name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
     let batch = batch.map_or_else(String::new, |_| format!(" \"batch\": {},", dims[0]));
     println!(
-        "{{\"row\": \"{name}\",{batch} \"who\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
+        "{{\"row\": \"{name}\",{batch} \"who\": \"{}\", \"variant\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
         if graphs { "session loop, CUDA graph" } else { "session loop, IO binding" },
+        engine.variant(),
         (times.len() * dims[0]) as f64 / total * 1e3,
         times[times.len() / 2],
         times[times.len() * 95 / 100],

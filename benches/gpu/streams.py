@@ -70,7 +70,8 @@ def batched(model: Path, batch: int) -> Path:
 def line(model: Path, batch: int, detector: bool, device: str = "auto") -> str:
     together = f" batch-size={batch} batch-timeout={TIMEOUT}" if batch > 1 else ""
     behind = " ! gpunms ! tracker" if detector else ""
-    inference = f"trtinfer model={batched(model, batch)} provider=cuda device={device} instance=bench-{device}{together}"
+    inference = f"trtinfer model={batched(model, batch)} provider=cuda device={device} warm-up=complete"
+    inference += f" instance=bench-{device}{together}"
     return f"fusedpreproc device={device} ! {inference}{behind} ! fakesink sync=false"
 
 

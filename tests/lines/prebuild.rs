@@ -25,6 +25,24 @@ fn prebuild_fills_the_cache_once_and_says_where() {
     for part in [&format!("built: {}", entry.display()), "provider: cpu", "the first start took", "takes"] {
         assert!(said.contains(part), "'{part}' is not in {said}");
     }
+    // The parts of both starts, each in its column.
+    let row = |name: &str| -> Vec<&str> {
+        let line = said
+            .lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_else(|| panic!("no '{name}' in {said}"));
+        line[name.len()..].split_whitespace().collect()
+    };
+    let parts = row("                ");
+    assert_eq!(
+        parts,
+        ["library", "session", "search", "warm-up", "graphs", "upgrade", "all,", "ms"],
+        "{said}"
+    );
+    for start in ["first", "from the cache"] {
+        let numbers: Vec<u64> = row(start).iter().map(|number| number.parse().unwrap()).collect();
+        assert!(numbers.len() == parts.len() - 1 && numbers[1] > 0 && numbers[6] >= numbers[1], "{said}");
+    }
     let again = text(&prebuild(&arguments).stdout);
     assert!(again.contains(&format!("it was there already: {}", entry.display())), "{again}");
 }

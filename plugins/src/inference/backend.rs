@@ -1,15 +1,16 @@
 //! What a library that runs models has to offer.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use cudainfer_kernels::device::Counters;
 
-use super::cache::Cache;
+use super::cache::{Cache, Choices};
 use super::{Config, InferenceError, Progress, Provider, Session};
 use crate::nick::nick;
 
 /// A runtime that has been started.
-pub(super) trait Backend {
+pub(super) trait Backend: Debug + Send + Sync {
     /// Its name and version, and what else tells its build apart: entries of the cache are only for it.
     fn version(&self) -> String;
 
@@ -26,6 +27,21 @@ pub(super) trait Backend {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Opened, InferenceError>;
 
+    /// The ways in which the provider can run the model that are worth timing, the first one first: it is what others have to
+    /// agree with.
+    fn variants(&self, config: &Config, provider: Provider) -> Vec<&'static str>;
+
+    /// Opens another session of the model on CUDA, in one of its variants.
+    ///
+    /// # Errors
+    /// The variant is refused.
+    fn open_variant(
+        &self,
+        config: &Config,
+        counters: &Arc<Counters>,
+        variant: &str,
+    ) -> Result<Box<dyn Session>, InferenceError>;
+
     /// What the user should know before models run on this provider: a sentence or two.
     fn warning(&self, provider: Provider) -> Option<String>;
 
@@ -41,6 +57,10 @@ pub(super) struct Opened {
     /// Where it runs.
     pub provider: Provider,
     pub session: Box<dyn Session>,
+    /// Which of the provider's variants it is.
+    pub variant: &'static str,
+    /// What the cache knows of variants.
+    pub choices: Choices,
     /// Why better providers do not run it, a sentence each.
     pub refused: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cudainfer_kernels::device::Choice;
 
-use super::{Precision, Provider};
+use super::{EngineSearch, Precision, Provider, WarmUp};
 
 /// What to load and how to run it.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Config {
     pub provider: Provider,
     /// On which GPU, or on none.
     pub device: Choice,
-    /// TensorRT's numbers.
+    /// In which numbers a GPU computes.
     pub precision: Precision,
     /// Bytes that TensorRT may use to work in; 0 leaves it to TensorRT.
     pub workspace: usize,
@@ -26,6 +26,10 @@ pub struct Config {
     pub cache: Option<PathBuf>,
     /// Whether runs on the GPU may be recorded as CUDA graphs.
     pub graphs: bool,
+    /// How many ways to run the model are timed on a GPU.
+    pub search: EngineSearch,
+    /// What frames wait for at a start.
+    pub warm_up: WarmUp,
     /// ONNX Runtime's library, where it is not to be searched for.
     pub library: Option<PathBuf>,
     /// Sessions on the CPU that may run at the same time; at least 1.
@@ -52,6 +56,8 @@ impl Config {
             workspace: 0,
             cache: None,
             graphs: true,
+            search: EngineSearch::default(),
+            warm_up: WarmUp::default(),
             library: None,
             sessions: 1,
             intra_threads: 1,

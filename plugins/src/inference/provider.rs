@@ -26,7 +26,7 @@ pub enum Provider {
 
 impl Words for Provider {}
 
-/// In which numbers TensorRT computes.
+/// In which numbers a GPU computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPrecision")]
 pub enum Precision {
@@ -34,11 +34,20 @@ pub enum Precision {
     #[default]
     #[enum_value(name = "Those of the model", nick = "model")]
     Model,
+    /// float32 models on the tensor cores, which read float32 with 10 bits instead of 23.
+    #[enum_value(
+        name = "CUDA: float32 models round what convolutions and products read to TF32",
+        nick = "tf32"
+    )]
+    Tf32,
     /// float16 where that is faster.
-    #[enum_value(name = "float16 where that is faster", nick = "float16")]
+    #[enum_value(name = "TensorRT: float16 where that is faster", nick = "float16")]
     Float16,
     /// int8 where that is faster, float16 otherwise.
-    #[enum_value(name = "int8 where the model is quantised or calibrated, else float16", nick = "int8")]
+    #[enum_value(
+        name = "TensorRT: int8 where the model is quantised or calibrated, else float16",
+        nick = "int8"
+    )]
     Int8,
 }
 

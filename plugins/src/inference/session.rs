@@ -2,10 +2,12 @@
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::TensorDesc;
 
+use super::stop::Interrupt;
 use super::{InferenceError, RunShape};
 use crate::meta::tensor::Tensor;
 
@@ -60,6 +62,16 @@ pub trait Session: Debug + Send {
     /// # Errors
     /// A run failed on the device.
     fn wait_for_turn(&mut self) -> Result<(), InferenceError>;
+
+    /// How long recording CUDA graphs took so far.
+    fn recording(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// What ends its runs from another thread, if they take so long that it is worth it.
+    fn interrupt(&self) -> Option<Interrupt> {
+        None
+    }
 
     /// Waits until what was enqueued is done.
     ///

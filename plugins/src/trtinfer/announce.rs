@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::imp::TrtInfer;
@@ -14,7 +15,9 @@ impl TrtInfer {
     /// Announces what this element adds to the pipeline's latency with these caps.
     pub(super) fn update_latency(&self, incoming: &gst::CapsRef) {
         let Some(running) = self.running() else { return };
-        let run = Duration::from_nanos(running.instance.run_ns.load(Ordering::Relaxed));
+        let run_ns = running.instance.run_ns.load(Ordering::Relaxed);
+        self.known_run_ns.store(run_ns, Ordering::Relaxed);
+        let run = Duration::from_nanos(run_ns);
         let known = running.instance.setup.timeout + 2 * run;
         let (changed, other_model) = lock(&self.latency).know(known, duration(incoming, running.limit()));
         if other_model {
@@ -30,6 +33,13 @@ impl TrtInfer {
     pub(super) fn announce_latency(&self) {
         if !self.live.load(Ordering::Relaxed) {
             return;
+        }
+        // Another variant of the session serves now.
+        let run_ns = self.running().map(|running| running.instance.run_ns.load(Ordering::Relaxed));
+        if run_ns != Some(self.known_run_ns.load(Ordering::Relaxed))
+            && let Some(caps) = self.sink.current_caps()
+        {
+            self.update_latency(&caps);
         }
         let Some(slowest) = self.tally.delays.take_window() else { return };
         if lock(&self.latency).measure(slowest) {

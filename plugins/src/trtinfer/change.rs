@@ -292,9 +292,7 @@ impl TrtInfer {
     /// it makes.
     fn suits(&self, next: &Instance, incoming: &gst::CapsRef) -> Result<(Arc<RunShape>, gst::Caps), Refusal> {
         let wanted = shape::shape(incoming, &next.engine).map_err(Refusal::Input)?;
-        let shape = next
-            .shape(wanted, &|progress| self.post_progress(progress))
-            .map_err(|e| Refusal::Final(e.to_string()))?;
+        let shape = self.warm(next, wanted).map_err(|e| Refusal::Final(e.to_string()))?;
         let caps = self.outgoing(next, &shape, incoming);
         accepts::ask(&self.src, &caps, &next.engine.info).map_err(Refusal::Final)?;
         Ok((shape, caps))

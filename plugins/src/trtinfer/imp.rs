@@ -1,5 +1,5 @@
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 
@@ -41,6 +41,8 @@ pub struct TrtInfer {
     pub(super) infos: Mutex<VecDeque<(String, ModelInfo)>>,
     /// What this element adds to the pipeline's; known with the caps.
     pub(super) latency: Mutex<Latency>,
+    /// How long a run takes, of which that was calculated.
+    pub(super) known_run_ns: AtomicU64,
     pub(super) live: AtomicBool,
     /// Whether a frame was lost before the one that comes next.
     pub(super) dropped: AtomicBool,
@@ -116,6 +118,9 @@ impl TrtInfer {
             stats.set(DEVICE_BYTES, self.counters.device_bytes() + instance.device_bytes_a_client());
             stats.set("batch-limit", instance.batcher.size() as u64);
             stats.set("step-downs", instance.step_downs.load(Ordering::Relaxed));
+            for (name, time) in instance.engine.times.values() {
+                stats.set(name, time);
+            }
             if let Some((used, total)) = instance.engine.device_memory() {
                 stats.set("device-memory-used", used);
                 stats.set("device-memory-total", total);
@@ -247,6 +252,7 @@ impl ObjectSubclass for TrtInfer {
             negotiated: Mutex::default(),
             infos: Mutex::default(),
             latency: Mutex::default(),
+            known_run_ns: AtomicU64::new(0),
             live: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
             pusher: Mutex::default(),
@@ -275,6 +281,10 @@ impl ObjectImpl for TrtInfer {
         }
         if pspec.name() == "active-provider" {
             return lock(&self.instance).as_ref().map_or(Provider::Auto, |i| i.engine.provider).to_value();
+        }
+        if pspec.name() == "active-variant" {
+            let instance = lock(&self.instance).clone();
+            return instance.map(|i| i.engine.variant()).to_value();
         }
         if pspec.name() == reading::PROPERTY {
             let instance = lock(&self.instance).clone();

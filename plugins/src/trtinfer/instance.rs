@@ -12,7 +12,7 @@ use super::log::CAT;
 use super::request::Request;
 use super::setup::Setup;
 use super::worker;
-use crate::inference::{Engine, InferenceError, Progress, Provider, RunShape};
+use crate::inference::{Engine, InferenceError, Progress, Provider, RunShape, Stop};
 use crate::model::ModelError;
 use crate::sync::lock;
 use crate::time::nanoseconds;
@@ -22,16 +22,16 @@ pub(super) struct Instance {
     /// Which one of the process.
     pub number: u64,
     pub setup: Setup,
-    pub engine: Engine,
+    pub engine: Arc<Engine>,
     pub batcher: Arc<Batcher<Request>>,
-    /// What its sessions do on the GPU; moved to the element whose frame is first in a batch.
-    pub counters: Arc<Counters>,
     /// Nanoseconds that a run of a whole batch takes, as measured when warming up.
-    pub run_ns: AtomicU64,
+    pub run_ns: Arc<AtomicU64>,
     /// Times that batches were made smaller because memory was short.
     pub step_downs: AtomicU64,
     shapes: Shapes,
-    workers: Mutex<Vec<JoinHandle<()>>>,
+    /// They end with the instance: the workers, and what makes a faster variant of the session ready.
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    stop: Arc<Stop>,
 }
 
 impl Instance {
@@ -41,7 +41,7 @@ impl Instance {
     /// Those of [`Engine::open`]; a minimum above the batch that comes of the model.
     pub fn open(setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Self>, InferenceError> {
         let counters = Arc::<Counters>::default();
-        let engine = Engine::open(&setup.config, &counters, progress)?;
+        let engine = Arc::new(Engine::open(&setup.config, &counters, progress)?);
         if setup.min_batch > engine.batch {
             let why = format!(
                 "min-batch-size={} is more than the batch size, {}, so no batch would ever be large enough. Set a larger \
@@ -62,11 +62,11 @@ impl Instance {
             setup,
             engine,
             batcher,
-            counters,
-            run_ns: AtomicU64::new(0),
+            run_ns: Arc::default(),
             step_downs: AtomicU64::new(0),
             shapes: Shapes::default(),
-            workers: Mutex::default(),
+            threads: Mutex::default(),
+            stop: Arc::default(),
         });
         for (index, session) in instance.engine.sessions.iter().enumerate() {
             let (batcher, session) = (Arc::clone(&instance.batcher), Arc::clone(session));
@@ -82,7 +82,7 @@ impl Instance {
                 .spawn(work)
                 .map_err(|e| InferenceError::Thread(e.to_string()))?;
             // Those that run end with the instance, also if a later one cannot be started.
-            lock(&instance.workers).push(worker);
+            lock(&instance.threads).push(worker);
         }
         Ok(instance)
     }
@@ -94,7 +94,8 @@ impl Instance {
     }
 
     /// The shape, complete and warmed up: the one that is known already if there is an equal one, so that frames of all elements
-    /// come together in batches.
+    /// come together in batches. `upgraded` hears from another thread what comes of a faster variant of the session: whether it
+    /// serves from now on, or why not.
     ///
     /// # Errors
     /// The model does not run with it.
@@ -102,13 +103,44 @@ impl Instance {
         &self,
         wanted: RunShape,
         progress: &(dyn Fn(Progress) + Sync),
+        upgraded: impl Fn(Result<bool, InferenceError>) + Send + 'static,
     ) -> Result<Arc<RunShape>, InferenceError> {
-        self.shapes.get(&wanted, || {
+        let shape = self.shapes.get(&wanted, || {
             let (shape, run) = self.engine.warm_up(wanted.clone(), progress)?;
             gst::debug!(CAT, "a run of {} frames takes {run:?}", self.engine.batch);
             self.run_ns.store(nanoseconds(run), Ordering::Relaxed);
-            Ok(shape)
-        })
+            Ok::<_, InferenceError>(shape)
+        })?;
+        if self.engine.has_upgrade() {
+            self.upgrade(upgraded)?;
+        }
+        Ok(shape)
+    }
+
+    /// Makes the faster variant of the session ready in a thread of its own.
+    fn upgrade(
+        &self,
+        upgraded: impl Fn(Result<bool, InferenceError>) + Send + 'static,
+    ) -> Result<(), InferenceError> {
+        let (engine, stop, run_ns) =
+            (Arc::clone(&self.engine), Arc::clone(&self.stop), Arc::clone(&self.run_ns));
+        let work = move || {
+            let work = std::panic::AssertUnwindSafe(|| engine.upgrade(&stop));
+            let panicked = |_| Err(InferenceError::Run("it panicked. This is a bug of cudainfer".into()));
+            let done = std::panic::catch_unwind(work).unwrap_or_else(panicked);
+            // The last to hold it may be who is told, and waits for this thread.
+            drop(engine);
+            if let Ok(Some(run)) = &done {
+                run_ns.store(nanoseconds(*run), Ordering::Relaxed);
+            }
+            upgraded(done.map(|run| run.is_some()));
+        };
+        let thread = std::thread::Builder::new()
+            .name("trtinfer:upgrade".into())
+            .spawn(work)
+            .map_err(|e| InferenceError::Thread(e.to_string()))?;
+        lock(&self.threads).push(thread);
+        Ok(())
     }
 }
 
@@ -176,11 +208,12 @@ impl Drop for WarmUpGuard<'_> {
 impl Drop for Instance {
     fn drop(&mut self) {
         self.batcher.stop();
+        self.stop.set();
         let own = std::thread::current().id();
-        for worker in lock(&self.workers).drain(..) {
-            // A worker may be the last to hold it.
-            if worker.thread().id() != own {
-                let _ = worker.join();
+        for thread in lock(&self.threads).drain(..) {
+            // One of them may be the last to hold it.
+            if thread.thread().id() != own {
+                let _ = thread.join();
             }
         }
     }

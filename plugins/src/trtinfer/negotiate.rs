@@ -1,5 +1,6 @@
 //! Caps and queries: what trtinfer accepts, what it makes, and what it answers.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use gst::prelude::*;
@@ -11,7 +12,7 @@ use super::lane::Lane;
 use super::log::CAT;
 use super::running::Negotiated;
 use super::shape;
-use crate::inference::RunShape;
+use crate::inference::{InferenceError, RunShape};
 use crate::model::ModelInfo;
 use crate::sync::lock;
 use crate::{caps, notice};
@@ -29,11 +30,7 @@ impl TrtInfer {
         let Some(running) = self.running() else { return false };
         let prepared = (|| -> Result<_, String> {
             let wanted = shape::shape(incoming, &running.instance.engine)?;
-            let shape = running
-                .instance
-                .shape(wanted, &|progress| self.post_progress(progress))
-                .map_err(|e| e.to_string())?;
-            Ok(shape)
+            self.warm(&running.instance, wanted).map_err(|e| e.to_string())
         })();
         match prepared {
             Ok(shape) => {
@@ -50,6 +47,43 @@ impl TrtInfer {
                 notice::refused_caps(&*self.obj(), &why);
                 false
             }
+        }
+    }
+
+    /// The instance's shape, warmed up. Says how the model runs, where that was found out for it.
+    pub(super) fn warm(
+        &self,
+        instance: &Instance,
+        wanted: RunShape,
+    ) -> Result<Arc<RunShape>, InferenceError> {
+        let element = self.obj().downgrade();
+        let upgraded = move |done| {
+            if let Some(element) = element.upgrade() {
+                element.imp().upgraded(done);
+            }
+        };
+        let shape = instance.shape(wanted, &|progress| self.post_progress(progress), upgraded)?;
+        if let Some(found) = instance.engine.take_found() {
+            gst::element_imp_info!(self, gst::LibraryError::Settings, ("{}: {found}", self.obj().name()));
+            self.obj().notify("active-variant");
+        }
+        Ok(shape)
+    }
+
+    /// A faster variant of the session serves from now on, or cannot; in another thread.
+    fn upgraded(&self, done: Result<bool, InferenceError>) {
+        match done {
+            Ok(true) => self.obj().notify("active-variant"),
+            Ok(false) => (),
+            Err(e) => gst::element_imp_warning!(
+                self,
+                gst::LibraryError::Failed,
+                (
+                    "{}: the fastest way to run the model, as it was timed before, fails now, so the model runs on as it does: \
+                     {e}. If that stays so, set engine-search=off",
+                    self.obj().name()
+                )
+            ),
         }
     }
 

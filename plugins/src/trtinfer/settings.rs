@@ -12,7 +12,7 @@ use super::cores;
 use super::leaky::Leaky;
 use super::setup::Setup;
 use crate::decoding::reading;
-use crate::inference::{Config, Precision, Provider};
+use crate::inference::{Config, EngineSearch, Precision, Provider, WarmUp};
 use crate::nick::nick;
 use crate::property::{Table, Words, property};
 use crate::{device, stats};
@@ -33,6 +33,8 @@ pub(super) struct Settings {
     memory_limit: u32,
     engine_cache: Option<PathBuf>,
     cuda_graphs: bool,
+    engine_search: EngineSearch,
+    warm_up: WarmUp,
     /// Empty where it has none.
     instance: String,
     batch_size: Option<u32>,
@@ -59,6 +61,8 @@ impl Default for Settings {
             memory_limit: 0,
             engine_cache: None,
             cuda_graphs: true,
+            engine_search: EngineSearch::default(),
+            warm_up: WarmUp::default(),
             instance: String::new(),
             batch_size: None,
             min_batch_size: 0,
@@ -127,6 +131,8 @@ impl Settings {
                 memory_limit: size(settings.memory_limit) << 20,
                 cache: settings.engine_cache,
                 graphs: settings.cuda_graphs,
+                search: settings.engine_search,
+                warm_up: settings.warm_up,
                 library: settings.onnxruntime,
                 sessions,
                 intra_threads: count(settings.intra_threads, (cores / sessions).max(1)),
@@ -251,7 +257,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             precision,
             (),
             "Precision",
-            "Precision of TensorRT; other providers use the model's",
+            "Numbers that a GPU computes in; what a provider does not know, it leaves out. The CPU uses the model's",
         ),
         property!(
             Settings,
@@ -277,10 +283,26 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
+            engine_search,
+            (),
+            "Engine search",
+            "Ways to run the model with the CUDA provider that are timed at the first start. The fastest whose results agree with \
+             those of the default is used, and kept in engine-cache, so that later starts do not time again",
+        ),
+        property!(
+            Settings,
+            warm_up,
+            (),
+            "Warm-up",
+            "Whether the first frames wait for the fastest variant of the session, which needs seconds for each size of batch, or \
+             the default one serves meanwhile. It matters from the second start on, when engine-search has chosen",
+        ),
+        property!(
+            Settings,
             engine_cache,
             (),
             "Engine cache",
-            "Directory for TensorRT engines and optimised models, which make the next start faster. If not set: cudainfer in the \
+            "Directory for TensorRT engines, optimised models and the fastest ways to run them, which make the next start faster. If not set: cudainfer in the \
              user's cache directory; none disables the cache",
         ),
         property!(Settings, device, (), "Device", device::BLURB),
@@ -291,6 +313,13 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             .blurb("Execution provider in use, from READY on")
             .read_only()
             .build(),
+        glib::ParamSpecString::builder("active-variant")
+            .nick("Active variant")
+            .blurb(
+                "How the provider runs the model, which engine-search has chosen: plain is ONNX Runtime's default. NULL before READY",
+            )
+            .read_only()
+            .build(),
         reading::param_spec(
             "How the model's input is filled where no property of fusedpreproc says otherwise, its names, and who says so: a \
              property, the sidecar, the model's file, a file beside it, or nobody, where it is assumed. NULL before READY",
@@ -299,8 +328,10 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "; busy-ns (time in ONNX Runtime, summed over the workers), batches (that contained a frame of this element), \
              batched-frames (all frames in those), dropped (because of leaky), batch-limit (current maximum batch), step-downs \
              (times the maximum was lowered for want of memory), device-memory-used and device-memory-total (bytes of the whole GPU); \
-             device-bytes is a share of the model's memory where elements share an instance. A run on \
-             the GPU counts as one launch. Besides, three structures with bounds, counts (one more: those above) and sum: \
+             device-bytes is a share of the model's memory where elements share an instance; of the start, in nanoseconds: \
+             start-library-ns, start-session-ns, start-search-ns, start-warm-up-ns, start-graphs-ns (a part of warming up) and \
+             start-upgrade-ns (beside the frames). A run on the GPU counts as one launch. Besides, three structures with \
+             bounds, counts (one more: those above) and sum: \
              batch-size (frames of those batches), run-time (seconds of their runs, on a GPU to enqueue them) and queue-time \
              (seconds that this element's frames waited for their batch)",
         ),

@@ -18,8 +18,18 @@ impl Setup {
     pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
         let fields = |setup: &Self| {
             let Config { model, labels, library, provider, device, precision, workspace, .. } = &setup.config;
-            let Config { cache, graphs, sessions, intra_threads, inter_threads, batch, memory_limit, .. } =
-                &setup.config;
+            let Config {
+                cache,
+                graphs,
+                search,
+                warm_up,
+                sessions,
+                intra_threads,
+                inter_threads,
+                batch,
+                memory_limit,
+                ..
+            } = &setup.config;
             // Two names that are not UTF-8 would look the same where they are displayed.
             let exact = |p: &std::path::Path| p.to_str().map_or_else(|| format!("{p:?}"), str::to_owned);
             let path = |p: &Option<std::path::PathBuf>| p.as_deref().map_or_else(String::new, exact);
@@ -33,6 +43,8 @@ impl Setup {
                 ("workspace", (workspace >> 20).to_string()),
                 ("engine-cache", path(cache)),
                 ("cuda-graphs", graphs.to_string()),
+                ("engine-search", nick(*search)),
+                ("warm-up", nick(*warm_up)),
                 ("workers", sessions.to_string()),
                 ("intra-threads", intra_threads.to_string()),
                 ("inter-threads", inter_threads.to_string()),

@@ -308,7 +308,9 @@ fn infer(
         let rows = session.rows(&first.shape, images.len());
         let outputs = session.run(&first.shape, &images);
         // While nobody else uses the session: what it does for others is not this frame's.
-        first.instance.counters.move_to(&first.owner.counters);
+        if let Some(stream) = session.stream() {
+            stream.counters().move_to(&first.owner.counters);
+        }
         (outputs?, rows)
     };
     let parts = (0..images.len()).map(|index| row(&outputs, index, rows)).collect::<Result<_, _>>()?;

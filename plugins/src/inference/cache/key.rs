@@ -54,6 +54,12 @@ impl Key {
             Provider::TensorRt => {
                 format!("precision {}, workspace {}", nick(config.precision), config.workspace)
             }
+            Provider::Cuda => format!(
+                "precision {}, engine-search {}, cuda-graphs {}",
+                nick(config.precision),
+                nick(config.search),
+                config.graphs
+            ),
             // The others compute in the model's numbers.
             _ => format!("precision {}", nick(Precision::Model)),
         };

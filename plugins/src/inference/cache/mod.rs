@@ -6,6 +6,7 @@
 //! |---|---|
 //! | CPU | the graph as ONNX Runtime has optimised it, of models of 1 to 256 MB |
 //! | TensorRT | its engines and timings |
+//! | CUDA | which variant of a session was the fastest, by shape (`choices`) |
 //!
 //! Starts on the CPU, with a session for each of two workers (medians of 9 in ms, ONNX Runtime 1.31, two cores of a Xeon at
 //! 2.8 GHz, files in the page cache). Results are the same to the bit.
@@ -18,11 +19,12 @@
 //!
 //! Smaller models load in a few milliseconds anyway. With larger ones most of the time goes into reading: a vision transformer
 //! of 340 MB loads in 428 ms, its optimised graph in 387. A graph cannot go to another machine, because it is laid out for the
-//! CPU's vectors. CUDA has no entry: it could save only this work on the graph, in a start that loads CUDA's libraries too,
-//! and whether its graph, which contains the copies to the GPU, can be loaded again has not been tried. TensorRT RTX writes
-//! its own cache when a session ends, which has not been tried either.
+//! CPU's vectors. CUDA's graphs are not kept: that could save only this work on the graph, in a start that loads CUDA's
+//! libraries too, and whether its graph, which contains the copies to the GPU, can be loaded again has not been tried.
+//! TensorRT RTX writes its own cache when a session ends, which has not been tried either.
 
 mod checksum;
+mod choices;
 mod entry;
 mod folder;
 mod key;
@@ -30,7 +32,9 @@ mod log;
 
 use std::path::{Path, PathBuf};
 
+pub(super) use self::choices::Choices;
 use self::entry::{Entry, Work};
+#[cfg(test)]
 use self::key::Key;
 use self::log::CAT;
 use super::{Config, Provider};
@@ -94,6 +98,15 @@ impl Cache {
             Some(folder) if folder == Path::new(OFF) => None,
             Some(folder) => Some(folder.clone()),
         };
+        Self::at(root, shapes, runtime)
+    }
+
+    /// A cache that keeps nothing.
+    pub fn off() -> Self {
+        Self::at(None, "", "")
+    }
+
+    fn at(root: Option<PathBuf>, shapes: &str, runtime: &str) -> Self {
         Self {
             root,
             shapes: shapes.to_owned(),
@@ -142,7 +155,7 @@ impl Cache {
 
     /// The place for this model on this provider; `None` where nothing is kept.
     fn entry(&mut self, config: &Config, provider: Provider, device: Option<&Device>) -> Option<Entry> {
-        let named = self.root.as_ref()?;
+        self.root.as_ref()?;
         if let Some((of, entry, _)) = &self.found
             && *of == provider
         {
@@ -153,28 +166,18 @@ impl Cache {
             Provider::Cpu => worth_keeping(&config.model),
             Provider::Auto | Provider::Cuda | Provider::TensorRtRtx => Ok(false),
         };
-        let root = match (&kept, folder::locate(named)) {
-            (Ok(false), _) => return None,
-            (_, Ok(root)) => root,
-            (_, Err(why)) => {
-                self.root = None;
-                self.warnings.push(why);
-                return None;
-            }
-        };
-        let key = kept.and_then(|_| Key::new(&root, config, provider, device, &self.shapes, &self.runtime));
-        match key {
-            Ok(key) => {
-                let entry = Entry::new(&root, key);
-                self.found = Some((provider, entry.clone(), false));
-                Some(entry)
-            }
+        match kept {
+            Ok(false) => return None,
+            Ok(true) => (),
             // It says itself what is wrong with it when it is loaded.
             Err(e) => {
                 gst::info!(CAT, "{} is not looked for: {e}", config.model.display());
-                None
+                return None;
             }
         }
+        let entry = self.place(config, provider, device)?;
+        self.found = Some((provider, entry.clone(), false));
+        Some(entry)
     }
 
     /// Whether the entry can be used; adds to `damage` why it cannot although it is there.

@@ -15,16 +15,7 @@ fn cache(name: &str) -> (PathBuf, Cache, Entry) {
 /// The same in the next process.
 fn again(root: &Path) -> (Cache, Entry) {
     let key = Key { name: "model-0123456789ab".into(), text: "model: 1\n".into() };
-    let cache = Cache {
-        root: Some(root.to_owned()),
-        shapes: String::new(),
-        runtime: String::new(),
-        found: None,
-        hit: false,
-        warnings: Vec::new(),
-        pending: None,
-        distrusted: false,
-    };
+    let cache = Cache::at(Some(root.to_owned()), "", "");
     (cache, Entry::new(root, key))
 }
 

@@ -5,8 +5,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use super::log::CAT;
 use crate::inference::InferenceError;
+use crate::inference::log::CAT;
 
 /// How long the end of the process waits for calls under way: longer than a model of usual size takes to load.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -11,7 +11,9 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cudainfer_kernels::convert::CudaConvert;
 use cudainfer_kernels::device::{
@@ -22,8 +24,9 @@ use ort::session::RunOptions;
 
 use super::binding::Binding;
 use super::failure::failed;
-use super::log::CAT;
+use crate::inference::log::CAT;
 use crate::inference::shape::{batch_dims, bytes};
+use crate::inference::stop::Interrupt;
 use crate::inference::{InferenceError, RunShape};
 use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
@@ -52,6 +55,9 @@ pub struct Gpu {
     /// For tensors from the host that are converted.
     scratch: Option<Memory>,
     convert: CudaConvert,
+    options: Arc<Options>,
+    /// How long recording took.
+    recording: Duration,
     running: VecDeque<Event>,
     reached: Vec<Event>,
 }
@@ -107,6 +113,8 @@ impl Gpu {
             staging: Staging::default(),
             scratch: None,
             convert: CudaConvert::new(&stream).map_err(|e| e.to_string())?,
+            options: Arc::new(Options::new().map_err(|e| e.to_string())?),
+            recording: Duration::ZERO,
             running: VecDeque::new(),
             reached: Vec::new(),
             stream,
@@ -116,6 +124,23 @@ impl Gpu {
     /// The stream.
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
+    }
+
+    /// How long recording CUDA graphs took so far.
+    pub(super) fn recording(&self) -> Duration {
+        self.recording
+    }
+
+    /// Ends its runs from another thread.
+    pub(super) fn interrupt(&self) -> Interrupt {
+        let options = Arc::clone(&self.options);
+        Box::new(move || {
+            for options in [&options.enqueued, &options.waited] {
+                if let Err(e) = options.terminate() {
+                    gst::debug!(CAT, "a run is not interrupted: {e}");
+                }
+            }
+        })
     }
 
     /// Says whether runs may be recorded as CUDA graphs.
@@ -240,8 +265,10 @@ impl Gpu {
     ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
         if self.graphs && run.runs >= WARM_UP && run.graph.is_none() {
-            let options = options(true)?;
-            let recorded = Graph::record(&stream, || run.binding.run(session, &options).map_err(failed));
+            let started = Instant::now();
+            let recorded =
+                Graph::record(&stream, || run.binding.run(session, &self.options.enqueued).map_err(failed));
+            self.recording += started.elapsed();
             match recorded {
                 Ok(graph) => run.graph = Some(graph),
                 Err(e) => {
@@ -251,12 +278,13 @@ impl Gpu {
             }
         }
         let graphs = self.graphs;
+        let options = if graphs { &self.options.enqueued } else { &self.options.waited };
         let mut launch = || match &mut run.graph {
             Some(graph) => stream.launch_graph(graph).map_err(InferenceError::from),
             None => {
                 stream.counters().launches.add(1);
                 stream.counters().host_waits.add(u64::from(!graphs));
-                run.binding.run(session, &options(graphs)?).map_err(failed)
+                run.binding.run(session, options).map_err(failed)
             }
         };
         // The first runs take longer by far, which would be all that a mean shows.
@@ -446,14 +474,31 @@ impl Drop for Gpu {
     }
 }
 
-/// Never recording by ONNX Runtime, whose launches would wait for the device. No waiting at the end of a run either, where
-/// runs are going to be recorded; where they are not, ONNX Runtime gives back the pinned memory of a run only there: it would
-/// grow from run to run, and the last callbacks would find their session gone.
-fn options(recorded: bool) -> Result<RunOptions, InferenceError> {
-    let mut options = RunOptions::new().map_err(failed)?;
-    if recorded {
-        options.disable_device_sync().map_err(failed)?;
+/// How ONNX Runtime is to run: never recording by itself, whose launches would wait for the device.
+struct Options {
+    /// Without waiting at the end, for runs that are going to be recorded.
+    enqueued: RunOptions,
+    /// Waiting at the end, for all others: ONNX Runtime gives back the pinned memory of a run only there. It would grow from run to
+    /// run, and the last callbacks would find their session gone.
+    waited: RunOptions,
+}
+
+impl Options {
+    fn new() -> Result<Self, InferenceError> {
+        let of = |waits: bool| {
+            let mut options = RunOptions::new().map_err(failed)?;
+            if !waits {
+                options.disable_device_sync().map_err(failed)?;
+            }
+            options.set("gpu_graph_id", "-1").map_err(failed)?;
+            Ok::<_, InferenceError>(options)
+        };
+        Ok(Self { enqueued: of(false)?, waited: of(true)? })
     }
-    options.set("gpu_graph_id", "-1").map_err(failed)?;
-    Ok(options)
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").finish_non_exhaustive()
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-use super::log::CAT;
+use crate::inference::log::CAT;
 use crate::loader;
 
 /// Libraries that stay open: ONNX Runtime's providers use them to the end of the process.

@@ -11,11 +11,11 @@ mod failure;
 mod gpu;
 mod libraries;
 mod library;
-mod log;
 mod profile;
 mod provider;
 mod session;
 mod unwinder;
+mod variant;
 
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ use super::{Config, InferenceError, Progress, Provider, Session};
 use crate::nick::nick;
 
 /// ONNX Runtime, opened.
+#[derive(Debug)]
 pub(super) struct OnnxRuntime(&'static Environment);
 
 impl OnnxRuntime {
@@ -57,6 +58,20 @@ impl Backend for OnnxRuntime {
         provider::open(self.0, config, counters, cache, progress)
     }
 
+    fn variants(&self, config: &Config, provider: Provider) -> Vec<&'static str> {
+        variant::worth_timing(config, provider)
+    }
+
+    fn open_variant(
+        &self,
+        config: &Config,
+        counters: &Arc<Counters>,
+        variant: &str,
+    ) -> Result<Box<dyn Session>, InferenceError> {
+        let _call = exit::begin()?;
+        provider::open_variant(self.0, config, counters, variant)
+    }
+
     fn warning(&self, provider: Provider) -> Option<String> {
         provider::has_uncaught(provider).then(|| {
             format!(
@@ -69,7 +84,7 @@ impl Backend for OnnxRuntime {
 
     fn open_another(&self, config: &Config, cache: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
         let _call = exit::begin()?;
-        let session = OrtSession::open(self.0, config, Provider::Cpu, None, cache)?;
+        let session = OrtSession::open(self.0, config, Provider::Cpu, None, &variant::PLAIN, cache)?;
         Ok(Box::new(session))
     }
 }

@@ -14,14 +14,16 @@ use super::failure::words;
 use super::gpu::Gpu;
 use super::libraries::open_missing;
 use super::library::open_provider;
-use super::log::CAT;
 use super::profile::Profile;
 use super::session::{OrtSession, describe, load_with};
 use super::unwinder;
+use super::variant::{self, PLAIN, Variant};
 use crate::inference::backend::{Opened, loading};
-use crate::inference::cache::Cache;
+use crate::inference::cache::{Cache, Choices};
+use crate::inference::log::CAT;
 use crate::inference::progress::{Progress, watched};
-use crate::inference::{Config, InferenceError, Precision, Provider};
+use crate::inference::search::to_open;
+use crate::inference::{Config, InferenceError, Precision, Provider, Session, WarmUp};
 use crate::model::Group;
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
@@ -47,6 +49,7 @@ impl Provider {
         builder: impl Fn() -> Result<SessionBuilder, InferenceError>,
         config: &Config,
         gpu: &Gpu,
+        variant: &Variant,
         graphs: bool,
         cache: &mut Cache,
     ) -> Result<ort::session::Session, String> {
@@ -55,7 +58,7 @@ impl Provider {
         let profile = if self == Self::TensorRt { profile(new()?, config)? } else { None };
         let prepare = |engines: Option<&Path>| {
             let registrations =
-                self.registrations(config, gpu.stream(), graphs, engines, profile.as_ref())?;
+                self.registrations(config, gpu.stream(), variant, graphs, engines, profile.as_ref())?;
             self.register(new, &registrations)
         };
         load_with(cache, config, self, Some(device), prepare, words)
@@ -110,6 +113,7 @@ impl Provider {
         self,
         config: &Config,
         stream: &CudaStream,
+        variant: &Variant,
         graphs: bool,
         engines: Option<&Path>,
         profile: Option<&Profile>,
@@ -132,11 +136,12 @@ impl Provider {
         // TF32 would round float32 models to 10 bits: boxes then differ from the CPU's by pixels. But without it ONNX
         // Runtime keeps convolutions off the tensor cores, which float16 models are more than ten times as fast with.
         let cuda = || {
-            let tf32 = has_float16_weights(&config.model);
+            let tf32 = config.precision == Precision::Tf32 || has_float16_weights(&config.model);
             let cuda = ep::CUDA::default().with_device_id(device).with_tf32(tf32).with_cuda_graph(graphs);
             // Trying all algorithms doubles the time of a start, and is not clearly faster afterwards: on an H200 YOLOv8n runs
-            // at 1054 frames a second instead of 1081, DeepLabV3 at 486 instead of 461, at batch 8 at 614 instead of 661.
-            let cuda = cuda.with_conv_algorithm_search(ConvAlgorithmSearch::Heuristic);
+            // at 1054 frames a second instead of 1081, DeepLabV3 at 486 instead of 461, at batch 8 at 614 instead of 661. So
+            // only a variant does.
+            let cuda = variant.set(cuda.with_conv_algorithm_search(ConvAlgorithmSearch::Heuristic));
             let cuda = match config.memory_limit {
                 0 => cuda,
                 limit => cuda.with_memory_limit(limit),
@@ -148,7 +153,7 @@ impl Provider {
             Self::TensorRt => {
                 let mut provider = ep::TensorRT::default()
                     .with_device_id(device)
-                    .with_fp16(config.precision != Precision::Model)
+                    .with_fp16(matches!(config.precision, Precision::Float16 | Precision::Int8))
                     .with_int8(config.precision == Precision::Int8)
                     .with_max_workspace_size(config.workspace);
                 // ONNX Runtime's options are text.
@@ -219,18 +224,35 @@ pub(super) fn open(
     let only = config.provider != Provider::Auto;
     for provider in wanted {
         let refuse = |reason| InferenceError::Provider { provider: nick(*provider), reason };
-        let opened = device(config.device)
-            .and_then(|device| Gpu::open(&device, counters))
-            .map_err(refuse)
-            .and_then(|gpu| {
-                let what = loading(config, *provider);
-                watched(&what, progress, || {
-                    OrtSession::open(environment, config, *provider, Some(gpu), cache)
-                })
-            });
+        let variants = variant::worth_timing(config, *provider);
+        let choices = device(config.device)
+            .ok()
+            .filter(|_| variants.len() > 1)
+            .map(|device| cache.choices(config, *provider, Some(&device)));
+        let mut open = |variant: &Variant| {
+            let gpu =
+                device(config.device).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
+            watched(&loading(config, *provider), progress, || {
+                OrtSession::open(environment, config, *provider, Some(gpu), variant, cache)
+            })
+        };
+        // What is warm soonest serves first, unless frames are to wait for the best.
+        let best = choices
+            .as_ref()
+            .filter(|_| config.warm_up == WarmUp::Complete)
+            .and_then(|choices| to_open(choices, &variants));
+        let opened = match best.and_then(variant::named) {
+            Some(best) => open(best).map(|session| (session, best.name)).or_else(|e| {
+                gst::info!(CAT, "the model does not open as {}, which was its best: {e}", best.name);
+                open(&PLAIN).map(|session| (session, PLAIN.name))
+            }),
+            None => open(&PLAIN).map(|session| (session, PLAIN.name)),
+        };
         match opened {
-            Ok(session) => {
-                return Ok(Opened { provider: *provider, session: Box::new(session), refused });
+            Ok((session, variant)) => {
+                let choices = choices.unwrap_or_default();
+                let session = Box::new(session);
+                return Ok(Opened { provider: *provider, session, variant, choices, refused });
             }
             Err(InferenceError::Provider { reason, .. }) if !only => {
                 refused.push(format!("{}: {reason}", nick(*provider)));
@@ -247,9 +269,26 @@ pub(super) fn open(
         refused = vec![reason];
     }
     let session = watched(&loading(config, Provider::Cpu), progress, || {
-        OrtSession::open(environment, config, Provider::Cpu, None, cache)
+        OrtSession::open(environment, config, Provider::Cpu, None, &PLAIN, cache)
     })?;
-    Ok(Opened { provider: Provider::Cpu, session: Box::new(session), refused })
+    let (session, choices) = (Box::new(session), Choices::default());
+    Ok(Opened { provider: Provider::Cpu, session, variant: PLAIN.name, choices, refused })
+}
+
+/// See [`Backend::open_variant`](crate::inference::backend::Backend::open_variant).
+pub(super) fn open_variant(
+    environment: &Environment,
+    config: &Config,
+    counters: &Arc<Counters>,
+    variant: &str,
+) -> Result<Box<dyn Session>, InferenceError> {
+    let refuse = |reason| InferenceError::Provider { provider: nick(Provider::Cuda), reason };
+    let variant = variant::named(variant).ok_or_else(|| refuse(format!("there is no variant {variant}")))?;
+    let gpu = device(config.device).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
+    // CUDA's sessions are not kept.
+    let mut cache = Cache::off();
+    let session = OrtSession::open(environment, config, Provider::Cuda, Some(gpu), variant, &mut cache)?;
+    Ok(Box::new(session))
 }
 
 /// The GPU that the NVIDIA providers use.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cudainfer_kernels::convert::convert;
 use cudainfer_kernels::device::{CudaStream, Device};
@@ -17,9 +18,11 @@ use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 use super::exit;
 use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
-use super::log::CAT;
+use super::variant::Variant;
 use crate::inference::cache::{Cache, Graph};
+use crate::inference::log::CAT;
 use crate::inference::shape::{Input, batch_dims};
+use crate::inference::stop::Interrupt;
 use crate::inference::{Config, InferenceError, Provider, RunShape, Session};
 use crate::meta::tensor;
 use crate::model::ModelError;
@@ -42,7 +45,8 @@ pub(super) struct OrtSession {
 }
 
 impl OrtSession {
-    /// Loads the model on one provider, from the cache where it has it; on a GPU provider, `gpu` is where.
+    /// Loads the model on one provider, from the cache where it has it; on a GPU provider, `gpu` is where, and CUDA runs it as
+    /// `variant` says.
     ///
     /// # Errors
     /// [`InferenceError::Provider`] where the provider cannot be had, [`ModelError::Unfit`] where the model is refused.
@@ -51,6 +55,7 @@ impl OrtSession {
         config: &Config,
         provider: Provider,
         gpu: Option<Gpu>,
+        variant: &Variant,
         cache: &mut Cache,
     ) -> Result<Self, InferenceError> {
         let Some(mut gpu) = gpu else {
@@ -64,7 +69,7 @@ impl OrtSession {
         let mut refused = String::new();
         loop {
             for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
-                match provider.session(|| builder(environment, 1, 1), config, &gpu, graphs, cache) {
+                match provider.session(|| builder(environment, 1, 1), config, &gpu, variant, graphs, cache) {
                     Ok(session) => {
                         gpu.allow_graphs(graphs);
                         return Ok(Self::of(session, Some(gpu)));
@@ -168,6 +173,14 @@ impl Session for OrtSession {
 
     fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
         self.gpu.as_mut().map_or(Ok(()), Gpu::wait_for_turn)
+    }
+
+    fn recording(&self) -> Duration {
+        self.gpu.as_ref().map_or(Duration::ZERO, Gpu::recording)
+    }
+
+    fn interrupt(&self) -> Option<Interrupt> {
+        self.gpu.as_ref().map(Gpu::interrupt)
     }
 
     fn finish(&self) -> Result<(), InferenceError> {

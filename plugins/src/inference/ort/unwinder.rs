@@ -18,7 +18,7 @@ use std::ptr;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use super::log::CAT;
+use crate::inference::log::CAT;
 
 /// What raises an exception.
 const RAISE: &CStr = c"_Unwind_RaiseException";

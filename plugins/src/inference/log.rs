@@ -1,4 +1,4 @@
-//! Where sessions of ONNX Runtime log.
+//! Where models that are opened and measured log.
 
 use std::sync::LazyLock;
 

@@ -1,0 +1,213 @@
+//! A loaded model and its sessions: opening them.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use cudainfer_kernels::device::{Choice, Context, Counters, Resolved};
+use cudainfer_kernels::tensor::TensorDesc;
+
+use super::backend::{Backend, Opened, loading};
+use super::cache::Cache;
+use super::device_bytes::Before;
+use super::start::Part;
+use super::variant::ActiveVariant;
+use super::{Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, watched};
+use crate::files;
+use crate::model::onnx::external_files;
+use crate::model::{ImageInput, ModelError, ModelInfo};
+use crate::sync::lock;
+
+/// A loaded model: what it wants, what it gives, and the sessions that run it.
+#[derive(Debug)]
+pub struct Engine {
+    /// Its image input.
+    pub input: ImageInput,
+    /// Its outputs, in the model's order.
+    pub outputs: Vec<TensorDesc>,
+    /// What is known of it: the sidecar, and what the model says itself as far as its inputs do not contradict it.
+    pub info: ModelInfo,
+    /// Where it runs.
+    pub provider: Provider,
+    /// Why better providers do not run it; empty where the first choice does.
+    pub fallbacks: Vec<String>,
+    /// All its inputs that are tensors of numbers.
+    pub inputs: Vec<TensorDesc>,
+    /// One a worker.
+    pub sessions: Vec<SharedSession>,
+    /// Frames of a run, at most.
+    pub batch: usize,
+    /// The GPU that it runs on.
+    pub(super) context: Option<Arc<Context>>,
+    /// What the runs of the session that serves are counted in on a GPU.
+    pub(super) counters: Mutex<Arc<Counters>>,
+    /// Device memory that the library has taken by itself, in bytes.
+    pub(super) taken: AtomicU64,
+    /// Whether it came from the cache.
+    pub cached: bool,
+    /// What the user should know of, a sentence each: what the model says wrongly of itself, what in the cache was damaged.
+    pub warnings: Vec<String>,
+    pub(super) cache: Mutex<Cache>,
+    pub(super) backend: Box<dyn Backend>,
+    pub(super) config: Config,
+    pub(super) variant: ActiveVariant,
+    /// How long its start took, by part.
+    pub times: StartTimes,
+}
+
+impl Engine {
+    /// Loads a model and everything that it needs. What it does on a GPU is counted in `counters`. Of what takes longer than
+    /// a second, `progress` hears every second.
+    ///
+    /// # Errors
+    /// What is missing or wrong, and what to do about it.
+    pub fn open(
+        config: &Config,
+        counters: &Arc<Counters>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, InferenceError> {
+        check_files(&config.model)?;
+        let times = StartTimes::default();
+        let backend = times.time(Part::Library, || Runtime::OnnxRuntime.start(config))?;
+        Self::open_with(backend, times, config, counters, progress)
+    }
+
+    /// As [`Engine::open`], with a library that has been opened; the files can be read.
+    pub(super) fn open_with(
+        backend: Box<dyn Backend>,
+        times: StartTimes,
+        config: &Config,
+        counters: &Arc<Counters>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, InferenceError> {
+        let path = &config.model;
+        let info = ModelInfo::read(path, config.labels.as_deref())?;
+        let batches =
+            config.batch.map_or_else(|| "the model's batch".to_owned(), |n| format!("batches of {n}"));
+        let mut cache = Cache::new(config, &batches, &backend.version());
+        let before = gpu(config).and_then(|context| Before::of(&context, counters));
+        let Opened { provider, session: mut first, variant, choices, refused: fallbacks } =
+            times.time(Part::Session, || backend.open(config, counters, &mut cache, progress))?;
+        let taken = AtomicU64::new(before.map_or(0, |before| before.taken()));
+        let cached = cache.hit() || choices.latest().is_some();
+        let variant = ActiveVariant::new(variant, choices);
+        let inputs = first.inputs().to_vec();
+        let (info, contradictions) = info.settle(&inputs, path);
+        let input = ImageInput::of(&inputs, &info, path)?;
+        let batch = batch_size(config, &input)?;
+        first.reserve(batch);
+        let outputs = first.outputs().to_vec();
+        if outputs.is_empty() {
+            let why =
+                "it has no output that is a tensor of numbers. Export it with such an output".to_owned();
+            return Err(ModelError::Unfit(path.clone(), why).into());
+        }
+        let context = first.stream().map(|stream| Arc::clone(stream.context()));
+        let mut sessions = vec![Arc::new(Mutex::new(first))];
+        // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
+        if provider == Provider::Cpu && config.sessions > 1 {
+            let open = || {
+                while sessions.len() < config.sessions {
+                    let session = backend.open_another(config, &mut cache)?;
+                    sessions.push(Arc::new(Mutex::new(session)));
+                }
+                Ok::<(), InferenceError>(())
+            };
+            times.time(Part::Session, || watched(&loading(config, provider), progress, open))?;
+        }
+        let mut warnings = info.warnings.clone();
+        warnings.extend(contradictions);
+        warnings.extend(cache.warnings());
+        warnings.extend(backend.warning(provider));
+        let cache = Mutex::new(cache);
+        Ok(Self {
+            input,
+            outputs,
+            info,
+            provider,
+            fallbacks,
+            inputs,
+            sessions,
+            batch,
+            context,
+            cached,
+            warnings,
+            cache,
+            backend,
+            config: config.clone(),
+            counters: Mutex::new(Arc::clone(counters)),
+            taken,
+            variant,
+            times,
+        })
+    }
+}
+
+/// The GPU that the model will run on, if it may run on one.
+fn gpu(config: &Config) -> Option<Arc<Context>> {
+    let on_gpu = config.provider != Provider::Cpu && config.device != Choice::Cpu;
+    match config.device.resolve().ok().filter(|_| on_gpu)? {
+        Resolved::Cuda(device) => Context::new(&device).ok(),
+        Resolved::Cpu { .. } => None,
+    }
+}
+
+/// Whether the model, and the files with weights of it, can be read: ONNX Runtime itself would wait for ever at a FIFO.
+fn check_files(model: &Path) -> Result<(), ModelError> {
+    let unreadable =
+        |what, path: &Path, e: std::io::Error| ModelError::File(what, path.to_owned(), e.to_string());
+    files::open(model).map_err(|e| unreadable("model", model, e))?;
+    // ONNX Runtime reports better what is not a model, and which files are missing.
+    for weights in external_files(model).unwrap_or_default() {
+        match files::open(&weights) {
+            Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
+                return Err(unreadable("weights", &weights, e));
+            }
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
+impl Engine {
+    /// Bytes of the GPU's memory that are in use, by whomever, and all that it has; nothing on the CPU.
+    pub fn device_memory(&self) -> Option<(u64, u64)> {
+        let (free, total) = self.context.as_ref()?.memory().ok()?;
+        Some((u64::try_from(total - free).ok()?, u64::try_from(total).ok()?))
+    }
+
+    /// Bytes of the GPU's memory that the model holds: what is counted, and by how much free memory fell while the library loaded
+    /// the model and warmed it up. 0 on the CPU.
+    pub fn held_device_bytes(&self) -> u64 {
+        lock(&self.counters).device_bytes() + self.taken.load(Ordering::Relaxed)
+    }
+}
+
+/// Frames that a run may have; as many as batch-size takes.
+const MOST_FRAMES: usize = 1024;
+
+/// Frames of a run at most: the property, else the fixed batch of the model, else 1.
+fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceError> {
+    if let Some(fixed) = input.batch.filter(|fixed| *fixed > MOST_FRAMES) {
+        let why = format!(
+            "it takes batches of {fixed} frames, but may take at most {MOST_FRAMES}. Export it with an open batch dimension, or a \
+             smaller one"
+        );
+        return Err(ModelError::Unfit(config.model.clone(), why).into());
+    }
+    match (config.batch, input.batch) {
+        (Some(wanted), Some(fixed)) if wanted > fixed => {
+            let takes = if fixed == 1 { "one frame".to_owned() } else { format!("{fixed} frames") };
+            Err(ModelError::Unfit(
+                config.model.clone(),
+                format!(
+                    "batch-size={wanted}, but it takes {takes} a run. Export it with an open batch dimension, or set \
+                     batch-size={fixed} or less"
+                ),
+            )
+            .into())
+        }
+        (Some(wanted), _) => Ok(wanted),
+        (None, fixed) => Ok(fixed.unwrap_or(1)),
+    }
+}

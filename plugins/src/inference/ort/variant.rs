@@ -1,0 +1,117 @@
+//! The variants of a session on CUDA: options of ONNX Runtime that are faster for some models, slower for others, and fail for a few.
+//!
+//! Frames per second of CUDA graphs on an H200 (ONNX Runtime 1.31), by the size of the batch:
+//!
+//! | model | plain | nhwc | nhwc+fused |
+//! |---|---|---|---|
+//! | YOLOv8n float16, 1 / 4 / 16 | 1081 / 2705 / 4220 | 1320 / – / 4653 | 1480 / 3872 / 5980 |
+//! | DeepLabV3 float16, 1 / 8 | 458 / 657 | 531 / 707 | 636 / 910 |
+//! | NanoDet float32, 1 | 809 to 850 | 758 | 774 |
+//!
+//! What that costs is the first run of each size: 0.2 s as plain and nhwc, 2.2 to 3 s as nhwc+fused, for which cuDNN compiles
+//! kernels (6 to 8 s once a process). An exhaustive search is no faster than nhwc+fused alone, nor is a small workspace. ONNX
+//! Runtime fuses x * sigmoid(x) to QuickGelu by itself. cudnn_conv_algo_search=DEFAULT is left out: 35 s, and slower.
+
+use ort::ep::CUDA;
+use ort::ep::cuda::ConvAlgorithmSearch;
+
+use crate::inference::{Config, EngineSearch, Provider};
+
+/// Options of the CUDA provider.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Variant {
+    /// As users, the log and the cache know it.
+    pub name: &'static str,
+    /// Convolutions work on channels-last tensors, which the tensor cores read as they are; ONNX Runtime transposes where others
+    /// do not.
+    nhwc: bool,
+    /// A convolution adds its bias, and what is added behind it, itself. Without `nhwc` cuDNN fails for some models when they run
+    /// (HEURISTIC_QUERY_FAILED), so it is not offered alone.
+    fused: bool,
+    /// cuDNN times every algorithm for each convolution, instead of taking the one that should be the fastest.
+    exhaustive: bool,
+    /// cuDNN leaves out algorithms that want more than 32 MiB to work in.
+    small_workspace: bool,
+}
+
+/// As ONNX Runtime runs a model by default.
+pub(super) const PLAIN: Variant =
+    Variant { name: "plain", nhwc: false, fused: false, exhaustive: false, small_workspace: false };
+const NHWC: Variant = Variant { name: "nhwc", nhwc: true, ..PLAIN };
+const FUSED: Variant = Variant { name: "nhwc+fused", fused: true, ..NHWC };
+/// What costs little to time comes first; the last two are for `full`.
+static ALL: [Variant; 6] = [
+    PLAIN,
+    NHWC,
+    FUSED,
+    Variant { name: "exhaustive", exhaustive: true, ..PLAIN },
+    Variant { name: "nhwc+fused+exhaustive", exhaustive: true, ..FUSED },
+    Variant { name: "nhwc+fused+small-workspace", small_workspace: true, ..FUSED },
+];
+/// How many of them `quick` times.
+const QUICK: usize = 3;
+
+/// The names of the variants to time. With a limit of its memory there is one only: two sessions at a time would exceed it.
+pub(super) fn worth_timing(config: &Config, provider: Provider) -> Vec<&'static str> {
+    let count = match config.search {
+        _ if provider != Provider::Cuda || config.memory_limit > 0 => 1,
+        EngineSearch::Off => 1,
+        EngineSearch::Quick => QUICK,
+        EngineSearch::Full => ALL.len(),
+    };
+    ALL.iter().take(count).map(|variant| variant.name).collect()
+}
+
+/// The variant of this name.
+pub(super) fn named(name: &str) -> Option<&'static Variant> {
+    ALL.iter().find(|variant| variant.name == name)
+}
+
+impl Variant {
+    /// Sets the options that differ from those of [`PLAIN`]: older versions of ONNX Runtime do not know all of them.
+    pub fn set(&self, mut cuda: CUDA) -> CUDA {
+        if self.nhwc {
+            cuda = cuda.with_prefer_nhwc(true);
+        }
+        if self.fused {
+            cuda = cuda.with_fuse_conv_bias(true);
+        }
+        if self.exhaustive {
+            cuda = cuda.with_conv_algorithm_search(ConvAlgorithmSearch::Exhaustive);
+        }
+        if self.small_workspace {
+            cuda = cuda.with_conv_max_workspace(false);
+        }
+        cuda
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(search: EngineSearch, provider: Provider, memory_limit: usize) -> Vec<&'static str> {
+        worth_timing(&Config { search, memory_limit, ..Config::new("a.onnx") }, provider)
+    }
+
+    #[test]
+    fn the_default_comes_first_and_is_all_that_is_left_without_a_search() {
+        use EngineSearch::{Full, Off, Quick};
+        assert_eq!(names(Off, Provider::Cuda, 0), ["plain"]);
+        assert_eq!(names(Quick, Provider::Cuda, 0), ["plain", "nhwc", "nhwc+fused"]);
+        let full = names(Full, Provider::Cuda, 0);
+        assert!(full.len() == ALL.len() && full[0] == "plain");
+        for (provider, limit) in [(Provider::Cpu, 0), (Provider::TensorRt, 0), (Provider::Cuda, 1 << 30)] {
+            assert_eq!(names(Full, provider, limit), ["plain"], "{provider:?} {limit}");
+        }
+    }
+
+    #[test]
+    fn every_name_is_that_of_one_variant() {
+        for variant in &ALL {
+            assert_eq!(named(variant.name), Some(variant));
+            assert!(!variant.name.contains(' '), "the cache divides its lines there");
+        }
+        assert_eq!(named("nchw"), None);
+    }
+}

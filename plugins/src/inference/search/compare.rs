@@ -1,0 +1,192 @@
+//! Whether two variants of a session give the same, but for rounding.
+
+use cudainfer_kernels::tensor::TensorType;
+use half::f16;
+
+use crate::inference::{Config, Precision};
+use crate::meta::tensor::Tensor;
+use crate::model::onnx::has_float16_weights;
+
+/// How far outputs may be apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::inference) enum Tolerance {
+    /// For float32 throughout: a thousandth of an output's range, a tenth of that on average. Sums in another order differ by 1e-5
+    /// of it and less; a wrong layout or a bias left out by its whole.
+    Float32,
+    /// For models that compute in float16 or TF32, which keep 10 bits of each number: 10 % of an output's range, 1 % on average. On
+    /// an H200 a YOLOv8n with random weights differs by 2.1 % at most as nhwc and by 3.6 % as nhwc+fused, DeepLabV3 by 0.2 %.
+    Rounded,
+}
+
+impl Tolerance {
+    /// For the model and the numbers that it computes in.
+    pub fn of(config: &Config) -> Self {
+        let rounded = config.precision != Precision::Model || has_float16_weights(&config.model);
+        if rounded { Self::Rounded } else { Self::Float32 }
+    }
+
+    /// How far a value may be off, and the root of the mean square of all: shares of the range from an output's least to its
+    /// greatest value.
+    fn shares(self) -> [f64; 2] {
+        match self {
+            Self::Float32 => [1e-3, 1e-4],
+            Self::Rounded => [1e-1, 1e-2],
+        }
+    }
+}
+
+/// Share of an output's integers that may differ: classes of pixels where two are equally probable.
+const INTEGERS: f64 = 0.01;
+
+/// Whether the outputs are the expected ones within the tolerance; what is not finite has to be so in both.
+///
+/// # Errors
+/// The first output that is not, in words.
+pub(super) fn agree(expected: &[Tensor], found: &[Tensor], tolerance: Tolerance) -> Result<(), String> {
+    if expected.len() != found.len() {
+        return Err(format!("it gives {} outputs instead of {}", found.len(), expected.len()));
+    }
+    expected.iter().zip(found).try_for_each(|(expected, found)| {
+        if expected.desc != found.desc {
+            return Err(format!("it gives {} instead of {}", found.desc, expected.desc));
+        }
+        let read =
+            |tensor: &Tensor| tensor.data.map_readable().map(|map| map.to_vec()).map_err(|e| e.to_string());
+        let (a, b) = (read(expected)?, read(found)?);
+        match expected.desc.ty {
+            TensorType::Float32 => floats(a.as_chunks(), b.as_chunks(), f32::from_ne_bytes, tolerance),
+            TensorType::Float16 => {
+                floats(a.as_chunks(), b.as_chunks(), |bytes| f16::from_ne_bytes(bytes).to_f32(), tolerance)
+            }
+            ty => integers(&a, &b, ty.size()),
+        }
+        .map_err(|why| format!("{}: {why}", expected.desc))
+    })
+}
+
+/// Elements of `N` bytes, and what is left behind them.
+type Elements<'a, const N: usize> = (&'a [[u8; N]], &'a [u8]);
+
+fn floats<const N: usize>(
+    (expected, _): Elements<'_, N>,
+    (found, _): Elements<'_, N>,
+    number: impl Fn([u8; N]) -> f32,
+    tolerance: Tolerance,
+) -> Result<(), String> {
+    let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    let (mut far, mut squares, mut count) = (0.0f64, 0.0f64, 0.0f64);
+    for (expected, found) in expected.iter().zip(found) {
+        let (expected, found) = (f64::from(number(*expected)), f64::from(number(*found)));
+        if expected.is_finite() && found.is_finite() {
+            (least, greatest) = (least.min(expected), greatest.max(expected));
+            far = far.max((expected - found).abs());
+            squares += (expected - found).powi(2);
+            count += 1.0;
+        } else if !(expected.is_nan() && found.is_nan() || expected == found) {
+            return Err(format!("{found} instead of {expected}"));
+        }
+    }
+    // All the same: then the value itself is the measure.
+    let range = if greatest > least { greatest - least } else { greatest.abs() };
+    let [most, usual] = tolerance.shares().map(|share| share * range);
+    let mean = (squares / count.max(1.0)).sqrt();
+    if far <= most && mean <= usual {
+        return Ok(());
+    }
+    Err(format!(
+        "it differs by {far:.3e} and by {mean:.3e} on average, but may by {most:.3e} and {usual:.3e}"
+    ))
+}
+
+fn integers(expected: &[u8], found: &[u8], size: usize) -> Result<(), String> {
+    let (expected, found) = (expected.chunks_exact(size), found.chunks_exact(size));
+    let count = expected.len();
+    let different = expected.zip(found).filter(|(a, b)| a != b).count();
+    if different as f64 <= INTEGERS * count as f64 {
+        return Ok(());
+    }
+    Err(format!("{different} of {count} elements differ"))
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::tensor::TensorDesc;
+
+    use super::*;
+
+    fn tensor(name: &str, ty: TensorType, bytes: Vec<u8>) -> Tensor {
+        gst::init().unwrap();
+        let count = bytes.len() / ty.size();
+        Tensor { desc: TensorDesc::fixed(name, ty, &[1, count]), data: gst::Buffer::from_slice(bytes) }
+    }
+
+    fn float32(values: &[f32]) -> Tensor {
+        tensor("scores", TensorType::Float32, values.iter().flat_map(|v| v.to_ne_bytes()).collect())
+    }
+
+    fn float16(values: &[f32]) -> Tensor {
+        let bytes = values.iter().flat_map(|v| f16::from_f32(*v).to_ne_bytes()).collect();
+        tensor("scores", TensorType::Float16, bytes)
+    }
+
+    fn one(expected: Tensor, found: Tensor, tolerance: Tolerance) -> Result<(), String> {
+        agree(&[expected], &[found], tolerance)
+    }
+
+    /// A thousand values from -100 to 100, of which so many are off by so much.
+    fn off(count: usize, by: f32) -> [Vec<f32>; 2] {
+        let expected: Vec<f32> = (0..=1000).map(|n| n as f32 / 5.0 - 100.0).collect();
+        let found = expected.iter().enumerate().map(|(n, value)| if n < count { value + by } else { *value });
+        [found.collect(), expected]
+    }
+
+    #[test]
+    fn floats_may_differ_by_the_tolerances_shares_of_the_range() {
+        use Tolerance::{Float32, Rounded};
+        let differs = |[found, expected]: [Vec<f32>; 2], tolerance| {
+            one(float32(&expected), float32(&found), tolerance).err()
+        };
+        assert_eq!(differs(off(1, 0.19), Float32), None);
+        let said = differs(off(1, 0.21), Float32).unwrap();
+        assert!(said.contains("scores") && said.contains("2.100e-1") && said.contains("2.000e-1"), "{said}");
+        assert!(differs(off(1000, 0.03), Float32).is_some(), "on average 0.02 is allowed");
+        assert_eq!(differs(off(1000, 0.01), Float32), None);
+        assert_eq!(differs(off(3, 19.0), Rounded), None);
+        assert!(differs(off(3, 21.0), Rounded).is_some());
+        assert!(differs(off(100, 19.0), Rounded).is_some(), "on average 2 is allowed");
+        let halves = |[found, expected]: [Vec<f32>; 2]| one(float16(&expected), float16(&found), Rounded);
+        assert_eq!(halves(off(3, 19.0)), Ok(()));
+        assert!(halves(off(3, 21.0)).is_err());
+    }
+
+    #[test]
+    fn an_output_of_one_value_is_measured_by_that_value() {
+        assert_eq!(one(float32(&[5.0; 4]), float32(&[5.0004; 4]), Tolerance::Float32), Ok(()));
+        assert!(one(float32(&[5.0; 4]), float32(&[5.001; 4]), Tolerance::Float32).is_err());
+        assert_eq!(one(float32(&[0.0]), float32(&[0.0]), Tolerance::Float32), Ok(()));
+        assert!(one(float32(&[0.0]), float32(&[1e-9]), Tolerance::Float32).is_err());
+    }
+
+    #[test]
+    fn what_is_not_finite_is_so_in_both() {
+        let (nan, infinite) = (f32::NAN, f32::INFINITY);
+        let expected = || float32(&[nan, infinite, 0.0, 1.0]);
+        assert_eq!(one(expected(), expected(), Tolerance::Rounded), Ok(()));
+        for wrong in [[0.5, infinite, 0.0, 1.0], [nan, -infinite, 0.0, 1.0], [nan, infinite, nan, 1.0]] {
+            assert!(one(expected(), float32(&wrong), Tolerance::Rounded).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn few_integers_may_differ_and_dimensions_may_not() {
+        let classes = |changed: usize| {
+            let bytes = (0..200).map(|i| if i < changed { 9 } else { 1 }).collect();
+            tensor("classes", TensorType::UInt8, bytes)
+        };
+        assert_eq!(one(classes(0), classes(2), Tolerance::Rounded), Ok(()));
+        assert!(one(classes(0), classes(3), Tolerance::Rounded).unwrap_err().contains("3 of 200"));
+        assert!(one(float32(&[1.0]), float32(&[1.0, 1.0]), Tolerance::Rounded).is_err());
+        assert!(one(float32(&[1.0]), float16(&[1.0]), Tolerance::Rounded).is_err());
+        assert!(agree(&[float32(&[1.0])], &[], Tolerance::Rounded).is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! The fastest way to run a model, found by measuring. A runtime offers variants of a session, which differ in time and in the last
+//! digits of their results; which one is the fastest depends on the model, the shape and the GPU. Each is opened beside the best so
+//! far, has to give the first one's outputs on noise ([`compare`]), and is timed in turns with the best. What fails, differs or is
+//! not faster goes again.
+
+mod compare;
+mod trial;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) use self::compare::Tolerance;
+pub(super) use self::trial::{OnNoise, free_memory, memory_for};
+use super::cache::Choices;
+use super::log::CAT;
+use super::{InferenceError, RunShape, Session};
+use crate::meta::tensor::Tensor;
+
+/// Runs of each of two sessions that are timed.
+const TIMED: usize = 30;
+/// A variant takes over if it needs at most so much of the best one's time: less of a difference is chance.
+const GAIN: f64 = 0.98;
+/// And if it saves at least so much: a run of a few kernels varies by that from one to the next.
+const LEAST: Duration = Duration::from_micros(10);
+
+/// What sessions are measured with.
+pub(super) trait Bench {
+    /// Opens the model in this variant.
+    ///
+    /// # Errors
+    /// The runtime refuses it.
+    fn open(&mut self, variant: &'static str) -> Result<Box<dyn Session>, InferenceError>;
+
+    /// The outputs of the largest batch of noise, on the host; the session is warm then.
+    ///
+    /// # Errors
+    /// The session does not run.
+    fn outputs(&mut self, session: &mut dyn Session) -> Result<Vec<Tensor>, InferenceError>;
+
+    /// How long a run of that batch takes.
+    ///
+    /// # Errors
+    /// The session does not run.
+    fn time(&mut self, session: &mut dyn Session) -> Result<Duration, InferenceError>;
+
+    /// Whether there is device memory for another session beside the one that was measured first.
+    fn has_room(&self) -> bool;
+}
+
+/// What a search has found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    /// The variant that the session is now.
+    pub chosen: &'static str,
+    /// Median times of those that could be compared, in the order in which they were tried.
+    pub times: Vec<(&'static str, Duration)>,
+    /// Whether every variant was tried. Where memory was short, a later start may find better.
+    pub complete: bool,
+}
+
+impl Found {
+    /// For the user: what was chosen, and how long a run takes.
+    pub fn sentence(&self, frames: usize) -> String {
+        let ms = |time: &Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
+        let of = |wanted: bool| self.times.iter().filter(move |(name, _)| (*name == self.chosen) == wanted);
+        let frames = if frames == 1 { "a frame".to_owned() } else { format!("a batch of {frames} frames") };
+        let chosen = of(true).map(|(_, time)| format!("; {frames} takes {}", ms(time))).collect::<String>();
+        let others: Vec<String> = of(false).map(|(name, time)| format!("{} as {name}", ms(time))).collect();
+        let instead = if others.is_empty() { String::new() } else { format!(", and {}", others.join(", ")) };
+        let short =
+            if self.complete { "" } else { ". Other ways were not timed, because device memory is short" };
+        format!("the model runs as {}{chosen}{instead}{short}", self.chosen)
+    }
+}
+
+/// Makes `session`, which is the variant `current`, the best of the variants for this shape: the one that `known` names, or else
+/// the one that turns out to be the fastest. The first variant is the one that all others have to agree with. Returns what was
+/// found where it was measured.
+///
+/// # Errors
+/// The first variant does not run.
+pub(super) fn settle(
+    bench: &mut impl Bench,
+    tolerance: Tolerance,
+    known: Option<&str>,
+    session: &mut Box<dyn Session>,
+    current: &mut &'static str,
+    variants: &[&'static str],
+) -> Result<Option<Found>, InferenceError> {
+    let Some((first, others)) = variants.split_first() else { return Ok(None) };
+    let known = variants.iter().find(|variant| Some(**variant) == known);
+    if let Some(known) = known {
+        if known != current {
+            *session = bench.open(known)?;
+            *current = known;
+        }
+        return Ok(None);
+    }
+    if *current != *first {
+        // It was the best for another shape.
+        *session = bench.open(first)?;
+        *current = first;
+    }
+    let expected = bench.outputs(session.as_mut())?;
+    let mut found = Found { chosen: first, times: Vec::new(), complete: true };
+    for variant in others {
+        if !bench.has_room() {
+            gst::info!(
+                CAT,
+                "device memory is too short to try the model as {variant} beside {}",
+                found.chosen
+            );
+            found.complete = false;
+            break;
+        }
+        match trial(bench, tolerance, &expected, session.as_mut(), variant) {
+            Ok((candidate, [best, time])) => {
+                if found.times.is_empty() {
+                    found.times.push((first, best));
+                }
+                found.times.push((variant, time));
+                gst::debug!(CAT, "as {variant} a run takes {time:?}, as {} {best:?}", found.chosen);
+                if time.as_secs_f64() < best.as_secs_f64() * GAIN && best.saturating_sub(time) >= LEAST {
+                    *session = candidate;
+                    *current = variant;
+                    found.chosen = variant;
+                }
+            }
+            Err(why) => gst::debug!(CAT, "the model as {variant} is left out: {why}"),
+        }
+    }
+    Ok(Some(found))
+}
+
+/// The session of a variant, and the median times of `best` and of it.
+fn trial(
+    bench: &mut impl Bench,
+    tolerance: Tolerance,
+    expected: &[Tensor],
+    best: &mut dyn Session,
+    variant: &'static str,
+) -> Result<(Box<dyn Session>, [Duration; 2]), String> {
+    let failed = |e: InferenceError| e.to_string();
+    let mut candidate = bench.open(variant).map_err(failed)?;
+    let outputs = bench.outputs(candidate.as_mut()).map_err(failed)?;
+    compare::agree(expected, &outputs, tolerance)?;
+    let mut times = [const { Vec::new() }; 2];
+    // In turns, so that a GPU that changes its clock does so for both.
+    for _ in 0..TIMED {
+        times[0].push(bench.time(best).map_err(failed)?);
+        times[1].push(bench.time(candidate.as_mut()).map_err(failed)?);
+    }
+    Ok((candidate, times.map(median)))
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// How a shape is named among the choices that are kept.
+pub(super) fn shape_name(shape: &Arc<RunShape>) -> String {
+    let constants = shape.constants.iter().map(|constant| {
+        let dims: Vec<String> = constant.dims.iter().map(ToString::to_string).collect();
+        format!(" {}:{}", constant.desc.name, dims.join("x"))
+    });
+    format!("{} from {}{}", shape.image, shape.given, constants.collect::<String>())
+}
+
+/// The variant that a model is opened as, before its shape is known: the one that was the best when it was last measured.
+pub(super) fn to_open(choices: &Choices, variants: &[&'static str]) -> Option<&'static str> {
+    let latest = choices.latest()?;
+    variants.iter().find(|variant| **variant == latest).copied()
+}
+
+#[cfg(test)]
+mod tests;

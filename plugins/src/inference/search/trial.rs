@@ -1,0 +1,133 @@
+//! Sessions of a runtime, measured on noise.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cudainfer_kernels::device::{Counters, CudaStream, SharedMemory};
+
+use super::Bench;
+use crate::inference::backend::Backend;
+use crate::inference::shape::noise;
+use crate::inference::{Config, InferenceError, RunShape, Session};
+use crate::memory::tensor::TensorAllocator;
+use crate::meta::tensor::Tensor;
+
+/// Device memory in bytes that is left free beside another session.
+const MARGIN: u64 = 256 << 20;
+
+/// The largest batch of a shape, filled with noise that lies where the sessions run.
+pub(in crate::inference) struct OnNoise<'a> {
+    backend: &'a dyn Backend,
+    config: &'a Config,
+    counters: &'a Arc<Counters>,
+    shape: &'a Arc<RunShape>,
+    /// Frames of a run.
+    frames: usize,
+    image: gst::Buffer,
+    /// Bytes that have to be free for another session, as the first one has shown.
+    needed: Option<u64>,
+    /// Where the sessions run.
+    stream: Option<Arc<CudaStream>>,
+}
+
+impl<'a> OnNoise<'a> {
+    /// For sessions on the GPU of `session`, or on the CPU, whose runs have up to `frames` frames.
+    ///
+    /// # Errors
+    /// There is not enough memory for a frame.
+    pub fn new(
+        backend: &'a dyn Backend,
+        config: &'a Config,
+        counters: &'a Arc<Counters>,
+        shape: &'a Arc<RunShape>,
+        frames: usize,
+        session: &dyn Session,
+    ) -> Result<Self, InferenceError> {
+        let bytes = noise(shape.given_bytes(), shape.given)?;
+        let image = match session.stream() {
+            Some(stream) => on_device(stream, &bytes)?,
+            None => gst::Buffer::from_slice(bytes),
+        };
+        let stream = session.stream().cloned();
+        Ok(Self { backend, config, counters, shape, frames, image, needed: None, stream })
+    }
+
+    fn run(&self, session: &mut dyn Session) -> Result<Vec<Tensor>, InferenceError> {
+        let images = vec![self.image.as_ref(); self.frames];
+        let outputs = session.run(self.shape, &images);
+        let finished = session.finish();
+        if let Some(stream) = session.stream() {
+            // It is nobody's frame.
+            stream.counters().reset();
+        }
+        finished.and(outputs)
+    }
+}
+
+impl Bench for OnNoise<'_> {
+    fn open(&mut self, variant: &'static str) -> Result<Box<dyn Session>, InferenceError> {
+        let mut session = self.backend.open_variant(self.config, self.counters, variant)?;
+        session.reserve(self.frames);
+        Ok(session)
+    }
+
+    fn outputs(&mut self, session: &mut dyn Session) -> Result<Vec<Tensor>, InferenceError> {
+        let before = free_memory(session);
+        let mut outputs = self.run(session)?;
+        for _ in 1..session.warm_up_runs() {
+            outputs = self.run(session)?;
+        }
+        self.needed = self.needed.or_else(|| memory_for(self.config, before, free_memory(session)));
+        let on_host = |output: &Tensor| {
+            let map = output.data.map_readable().map_err(|e| InferenceError::Run(e.to_string()))?;
+            Ok(Tensor { desc: output.desc.clone(), data: gst::Buffer::from_slice(map.to_vec()) })
+        };
+        outputs.iter().map(on_host).collect()
+    }
+
+    fn time(&mut self, session: &mut dyn Session) -> Result<Duration, InferenceError> {
+        let started = Instant::now();
+        self.run(session)?;
+        Ok(started.elapsed())
+    }
+
+    fn has_room(&self) -> bool {
+        let free = self.stream.as_deref().and_then(free);
+        free.zip(self.needed).is_none_or(|(free, needed)| free >= needed)
+    }
+}
+
+/// Bytes of the memory of a session's GPU that nobody uses; nothing on the CPU.
+pub(in crate::inference) fn free_memory(session: &dyn Session) -> Option<u64> {
+    free(session.stream()?)
+}
+
+fn free(stream: &CudaStream) -> Option<u64> {
+    let (free, _) = stream.context().memory().ok()?;
+    u64::try_from(free).ok()
+}
+
+/// Bytes that have to be free before another session of the model is opened, by those that were free before and after the first one
+/// was warmed up: what that took, its weights, and a margin. Nothing on the CPU.
+pub(in crate::inference) fn memory_for(
+    config: &Config,
+    before: Option<u64>,
+    after: Option<u64>,
+) -> Option<u64> {
+    let ran = before?.saturating_sub(after?);
+    let weights = std::fs::metadata(&config.model).map_or(0, |file| file.len());
+    Some(ran + ran / 4 + 2 * weights + MARGIN)
+}
+
+/// A tensor in device memory.
+fn on_device(stream: &Arc<CudaStream>, bytes: &[u8]) -> Result<gst::Buffer, InferenceError> {
+    let mut pinned = stream.pin(bytes.len())?;
+    pinned.as_mut_slice().copy_from_slice(bytes);
+    let memory = Arc::new(SharedMemory::new(stream, bytes.len())?);
+    memory.begin_write(stream)?;
+    let uploaded = stream.upload(&pinned, memory.slice());
+    memory.end_write(stream)?;
+    uploaded?;
+    let buffer = TensorAllocator::new(stream)?.buffer(&memory, bytes.len());
+    buffer.ok_or_else(|| InferenceError::Run("a tensor has no stream".into()))
+}

@@ -1,0 +1,316 @@
+//! How an engine comes to its fastest variant, with a library that runs nothing.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use cudainfer_kernels::device::{Counters, CudaStream};
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+
+use super::backend::{Backend, Opened};
+use super::cache::{Cache, Choices};
+use super::stop::Interrupt;
+use super::*;
+use crate::meta::tensor::Tensor;
+use crate::sync::lock;
+
+const VARIANTS: [&str; 2] = ["plain", "quick"];
+/// The shape of the tests, as the cache names it.
+const SHAPE: &str = "image:uint8:1x3x4x4 from uint8";
+
+/// What a library that runs nothing has been asked for.
+#[derive(Debug, Default)]
+struct Log {
+    /// Sessions that were opened, by their variants.
+    opened: Vec<&'static str>,
+    /// Runs: the variant, the width of the image, the frames.
+    runs: Vec<(&'static str, usize, usize)>,
+}
+
+/// Where runs of the quick variant say that they have begun, and wait until they may end.
+type Gate = (Sender<()>, Receiver<()>);
+
+#[derive(Debug)]
+struct Library {
+    log: Arc<Mutex<Log>>,
+    /// What the cache knows.
+    known: Option<&'static str>,
+    /// Whether runs of the quick variant fail.
+    fails: bool,
+    gate: Mutex<Option<Gate>>,
+}
+
+impl Library {
+    fn session(&self, variant: &'static str) -> Box<dyn Session> {
+        lock(&self.log).opened.push(variant);
+        let gate = if variant == VARIANTS[1] { lock(&self.gate).take() } else { None };
+        Box::new(Runs {
+            variant,
+            log: Arc::clone(&self.log),
+            inputs: ["image:uint8:?x3x?x?".parse().unwrap()],
+            outputs: ["scores:uint8:?x2".parse().unwrap()],
+            fails: self.fails && variant == VARIANTS[1],
+            gate: Mutex::new(gate),
+            interrupted: Arc::default(),
+        })
+    }
+}
+
+impl Backend for Library {
+    fn version(&self) -> String {
+        "runs nothing".into()
+    }
+
+    fn open(
+        &self,
+        _: &Config,
+        _: &Arc<Counters>,
+        _: &mut Cache,
+        _: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Opened, InferenceError> {
+        let mut choices = Choices::default();
+        self.known.iter().for_each(|known| choices.add(SHAPE, known));
+        let (provider, variant) = (Provider::Cuda, VARIANTS[0]);
+        Ok(Opened { provider, session: self.session(variant), variant, choices, refused: Vec::new() })
+    }
+
+    fn variants(&self, _: &Config, _: Provider) -> Vec<&'static str> {
+        VARIANTS.to_vec()
+    }
+
+    fn open_variant(
+        &self,
+        _: &Config,
+        _: &Arc<Counters>,
+        variant: &str,
+    ) -> Result<Box<dyn Session>, InferenceError> {
+        let variant = VARIANTS.into_iter().find(|known| *known == variant).unwrap();
+        Ok(self.session(variant))
+    }
+
+    fn warning(&self, _: Provider) -> Option<String> {
+        None
+    }
+
+    fn open_another(&self, _: &Config, _: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
+        Ok(self.session(VARIANTS[0]))
+    }
+}
+
+/// A session that notes its runs.
+#[derive(Debug)]
+struct Runs {
+    variant: &'static str,
+    log: Arc<Mutex<Log>>,
+    inputs: [TensorDesc; 1],
+    outputs: [TensorDesc; 1],
+    fails: bool,
+    gate: Mutex<Option<Gate>>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Session for Runs {
+    fn inputs(&self) -> &[TensorDesc] {
+        &self.inputs
+    }
+
+    fn outputs(&self) -> &[TensorDesc] {
+        &self.outputs
+    }
+
+    fn stream(&self) -> Option<&Arc<CudaStream>> {
+        None
+    }
+
+    fn reserve(&mut self, _: usize) {}
+
+    fn sizes(&self, batch: usize) -> Vec<usize> {
+        vec![1, batch]
+    }
+
+    fn warm_up_runs(&self) -> usize {
+        1
+    }
+
+    fn rows(&self, _: &RunShape, frames: usize) -> usize {
+        frames
+    }
+
+    fn run(
+        &mut self,
+        shape: &Arc<RunShape>,
+        images: &[&gst::BufferRef],
+    ) -> Result<Vec<Tensor>, InferenceError> {
+        self.run_on_host(shape, images)
+    }
+
+    fn run_on_host(
+        &mut self,
+        shape: &RunShape,
+        images: &[&gst::BufferRef],
+    ) -> Result<Vec<Tensor>, InferenceError> {
+        if let Some((begun, go_on)) = lock(&self.gate).take() {
+            begun.send(()).unwrap();
+            go_on.recv().unwrap();
+        }
+        if self.fails || self.interrupted.load(Ordering::SeqCst) {
+            return Err(InferenceError::Failed("on purpose".into()));
+        }
+        let rows = images.len();
+        lock(&self.log).runs.push((self.variant, shape.image.dims[3].unwrap(), rows));
+        let desc = TensorDesc::fixed("scores", TensorType::UInt8, &[rows, 2]);
+        Ok(vec![Tensor { desc, data: gst::Buffer::from_slice(vec![7u8; 2 * rows]) }])
+    }
+
+    fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
+        Ok(())
+    }
+
+    fn interrupt(&self) -> Option<Interrupt> {
+        let interrupted = Arc::clone(&self.interrupted);
+        Some(Box::new(move || interrupted.store(true, Ordering::SeqCst)))
+    }
+
+    fn finish(&self) -> Result<(), InferenceError> {
+        Ok(())
+    }
+}
+
+/// An engine whose cache knows that a variant is the fastest, and its folder.
+fn engine(name: &str, library: Library) -> (PathBuf, Engine) {
+    gst::init().unwrap();
+    let root = std::env::temp_dir().join(format!("cudainfer-upgrade-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(&root).unwrap();
+    let model = root.join("a.onnx");
+    fs::write(&model, [7 << 3 | 2, 0]).unwrap();
+    let config = Config { batch: Some(4), cache: Some("none".into()), ..Config::new(model) };
+    let library = Box::new(library);
+    let engine =
+        Engine::open_with(library, StartTimes::default(), &config, &Arc::default(), &|_| ()).unwrap();
+    (root, engine)
+}
+
+fn library(known: Option<&'static str>) -> (Arc<Mutex<Log>>, Library) {
+    let log = Arc::<Mutex<Log>>::default();
+    (Arc::clone(&log), Library { log, known, fails: false, gate: Mutex::default() })
+}
+
+fn shape(engine: &Engine, side: usize) -> RunShape {
+    let tensors = FrameTensors {
+        image: TensorDesc::fixed("image", TensorType::UInt8, &[1, 3, side, side]),
+        batched: true,
+        given: TensorType::UInt8,
+        constants: Vec::new(),
+        outputs: vec![TensorDesc::fixed("scores", TensorType::UInt8, &[1, 2])],
+        fixed: None,
+    };
+    RunShape::new(tensors, engine.batch).unwrap()
+}
+
+fn warm_up(engine: &Engine, side: usize) -> Arc<RunShape> {
+    engine.warm_up(shape(engine, side), &|_| ()).unwrap().0
+}
+
+/// The variant that serves, by what a run of it notes.
+fn serving(engine: &Engine, log: &Mutex<Log>, shape: &Arc<RunShape>) -> &'static str {
+    let image = gst::Buffer::from_slice(vec![0u8; shape.given_bytes()]);
+    lock(&engine.sessions[0]).run(shape, &[&image]).unwrap();
+    lock(log).runs.last().unwrap().0
+}
+
+#[test]
+fn the_default_variant_serves_until_the_fastest_is_warm_in_every_size() {
+    let (log, library) = library(Some("quick"));
+    let (root, engine) = engine("serves", library);
+    let shape = warm_up(&engine, 4);
+    assert!(engine.has_upgrade() && engine.variant() == "plain");
+    assert_eq!(serving(&engine, &log, &shape), "plain");
+    assert_eq!(lock(&log).opened, ["plain"], "the others are not opened before frames come through");
+    lock(&log).runs.clear();
+    assert!(engine.upgrade(&Stop::default()).unwrap().is_some());
+    assert_eq!(lock(&log).runs, [("quick", 4, 1), ("quick", 4, 4)]);
+    assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("quick", "quick"));
+    assert!(!engine.has_upgrade() && engine.upgrade(&Stop::default()).unwrap().is_none());
+    assert!(engine.take_found().is_none(), "nothing was measured");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_shape_that_comes_meanwhile_is_warm_too_before_the_variant_serves() {
+    let (log, library) = library(Some("quick"));
+    let ((begun, wait_for_begin), (go_on, wait)) = (channel(), channel());
+    *lock(&library.gate) = Some((begun, wait));
+    let (root, engine) = engine("shapes", library);
+    let first = warm_up(&engine, 4);
+    std::thread::scope(|scope| {
+        let upgrade = scope.spawn(|| engine.upgrade(&Stop::default()));
+        wait_for_begin.recv().unwrap();
+        assert_eq!(serving(&engine, &log, &first), "plain", "frames do not wait for it");
+        let second = warm_up(&engine, 8);
+        go_on.send(()).unwrap();
+        assert!(upgrade.join().unwrap().unwrap().is_some());
+        assert_eq!(serving(&engine, &log, &second), "quick");
+    });
+    let quick: Vec<_> =
+        lock(&log).runs.iter().filter(|run| run.0 == "quick").map(|run| (run.1, run.2)).collect();
+    assert_eq!(quick, [(4, 1), (4, 4), (8, 1), (8, 4), (8, 1)]);
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn who_stops_interrupts_the_run_that_is_under_way_and_nothing_is_replaced() {
+    let (log, library) = library(Some("quick"));
+    let ((begun, wait_for_begin), (go_on, wait)) = (channel(), channel());
+    *lock(&library.gate) = Some((begun, wait));
+    let (root, engine) = engine("stops", library);
+    let shape = warm_up(&engine, 4);
+    let stop = Stop::default();
+    std::thread::scope(|scope| {
+        let upgrade = scope.spawn(|| engine.upgrade(&stop));
+        wait_for_begin.recv().unwrap();
+        stop.set();
+        go_on.send(()).unwrap();
+        // It was interrupted, which is no error.
+        assert!(upgrade.join().unwrap().unwrap().is_none());
+    });
+    assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("plain", "plain"));
+    assert!(lock(&log).runs.iter().all(|run| run.0 == "plain"));
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_variant_that_fails_is_an_error_and_what_served_goes_on() {
+    let (log, library) = library(Some("quick"));
+    let (root, engine) = engine("fails", Library { fails: true, ..library });
+    let shape = warm_up(&engine, 4);
+    assert!(engine.upgrade(&Stop::default()).unwrap_err().to_string().contains("on purpose"));
+    assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("plain", "plain"));
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn where_the_default_is_the_fastest_there_is_nothing_to_replace() {
+    let (log, library) = library(Some("plain"));
+    let (root, engine) = engine("nothing", library);
+    warm_up(&engine, 4);
+    assert!(!engine.has_upgrade() && lock(&log).opened == ["plain"]);
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn without_a_choice_the_variants_are_measured_and_the_user_is_told_once() {
+    let (log, library) = library(None);
+    let (root, engine) = engine("measured", library);
+    warm_up(&engine, 4);
+    assert!(!engine.has_upgrade() && lock(&log).opened == VARIANTS);
+    let said = engine.take_found().unwrap();
+    assert!(said.starts_with(&format!("the model runs as {}", engine.variant())), "{said}");
+    assert!(engine.take_found().is_none());
+    // Another shape does not measure again.
+    warm_up(&engine, 8);
+    assert!(lock(&log).opened == VARIANTS && engine.take_found().is_none());
+    fs::remove_dir_all(root).unwrap();
+}

@@ -1,0 +1,93 @@
+//! A faster variant of the session, made ready while another one serves. What cuDNN compiles for fused convolutions takes seconds for
+//! each size of batch, so that frames are not to wait for it.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::InferenceError;
+use super::device_bytes::Before;
+use super::engine::Engine;
+use super::log::CAT;
+use super::search::free_memory;
+use super::start::Part;
+use super::stop::Stop;
+use super::warm_up::run_all_sizes;
+use crate::sync::lock;
+
+impl Engine {
+    /// Whether there is a variant to make ready, in a thread beside those that serve.
+    pub fn has_upgrade(&self) -> bool {
+        lock(&self.variant.wanted).is_some()
+    }
+
+    /// Opens the faster variant, warms it up for all shapes in use, and has it serve from then on. Returns how long a run of a
+    /// whole batch takes now; nothing where there is no such variant, no memory for it, or it is to stop.
+    ///
+    /// # Errors
+    /// The variant does not run. What has served goes on.
+    pub fn upgrade(&self, stop: &Stop) -> Result<Option<Duration>, InferenceError> {
+        let Some(variant) = lock(&self.variant.wanted).take() else { return Ok(None) };
+        let served = self.first_session()?;
+        if !self.variant.has_room(free_memory(&**lock(served))) {
+            gst::info!(
+                CAT,
+                "device memory is too short to warm up the model as {variant}: it stays {}",
+                self.variant()
+            );
+            return Ok(None);
+        }
+        let done = self.times.time(Part::Upgrade, || self.replace_session(variant, stop));
+        stop.interrupts(None);
+        match done {
+            // It was interrupted, which is why it failed.
+            Err(_) if stop.is_set() => Ok(None),
+            done => done,
+        }
+    }
+
+    fn replace_session(
+        &self,
+        variant: &'static str,
+        stop: &Stop,
+    ) -> Result<Option<Duration>, InferenceError> {
+        // What it does until it serves is nobody's.
+        let counters = Arc::default();
+        let taken = self.context.as_ref().and_then(|context| Before::of(context, &counters));
+        let mut session = self.backend.open_variant(&self.config, &counters, variant)?;
+        session.reserve(self.batch);
+        stop.interrupts(session.interrupt());
+        let next = Arc::new(Mutex::new(session));
+        let (mut warm, mut took) = (Vec::new(), Duration::ZERO);
+        let before = loop {
+            if stop.is_set() {
+                return Ok(None);
+            }
+            let cold = {
+                let mut shapes = lock(&self.variant.shapes);
+                shapes.retain(|shape| shape.strong_count() > 0);
+                let cold = shapes.iter().filter_map(std::sync::Weak::upgrade);
+                let cold = cold.into_iter().find(|shape| !warm.iter().any(|known| Arc::ptr_eq(known, shape)));
+                if cold.is_none() {
+                    // While no other shape can come.
+                    let mut serving = lock(self.first_session()?);
+                    std::mem::swap(&mut *serving, &mut *lock(&next));
+                    *lock(&self.variant.name) = variant;
+                    *lock(&self.counters) = counters;
+                    let taken = taken.map_or(0, |before| before.taken());
+                    self.taken.store(taken, Ordering::Relaxed);
+                    break next;
+                }
+                cold
+            };
+            if let Some(shape) = cold {
+                took = run_all_sizes(&next, &shape, self.batch, stop)?;
+                warm.push(shape);
+            }
+        };
+        // Its last runs are waited for.
+        drop(before);
+        gst::info!(CAT, "the model runs as {variant} from now on");
+        Ok(Some(took))
+    }
+}

@@ -1,0 +1,48 @@
+//! Which variant of the provider's sessions a model runs as.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, Weak};
+
+use super::RunShape;
+use super::cache::Choices;
+
+/// The variant in use, and whether a faster one is still to be looked for.
+#[derive(Debug)]
+pub(super) struct ActiveVariant {
+    /// Read while messages are posted, so never held while something is measured.
+    pub name: Mutex<&'static str>,
+    /// What was found and the user has not been told of, in a sentence.
+    pub found: Mutex<Option<String>>,
+    /// What the cache knows of variants, until the one to stay is known.
+    pub choices: Mutex<Option<Choices>>,
+    /// The fastest one, where it is to be made ready while another one serves.
+    pub wanted: Mutex<Option<&'static str>>,
+    /// What a variant that is to serve has to be warm for.
+    pub shapes: Mutex<Vec<Weak<RunShape>>>,
+    /// Bytes of device memory that have to be free for another session; 0 before the first one is warm.
+    needed: AtomicU64,
+}
+
+impl ActiveVariant {
+    /// The variant that was opened.
+    pub fn new(name: &'static str, choices: Choices) -> Self {
+        Self {
+            name: Mutex::new(name),
+            found: Mutex::default(),
+            choices: Mutex::new(Some(choices)),
+            wanted: Mutex::default(),
+            shapes: Mutex::default(),
+            needed: AtomicU64::new(0),
+        }
+    }
+
+    /// What another session needs, if that is known.
+    pub fn needs(&self, bytes: Option<u64>) {
+        self.needed.fetch_max(bytes.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Whether so many free bytes are enough for another session; on the CPU they are.
+    pub fn has_room(&self, free: Option<u64>) -> bool {
+        free.is_none_or(|free| free >= self.needed.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,130 @@
+//! Warming a model up: what its first runs of each size take long for is done before frames need it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::device_bytes::Before;
+use super::engine::Engine;
+use super::search::{free_memory, memory_for};
+use super::shape::{noise, zeros};
+use super::start::Part;
+use super::stop::Stop;
+use super::{InferenceError, Progress, RunShape, SharedSession, row, watched};
+use crate::sync::lock;
+
+/// How long a session is left to others between two runs that warm it up.
+const GAP: Duration = Duration::from_millis(1);
+
+impl Engine {
+    /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
+    /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that and from
+    /// a run on noise; those that come out empty or different depend on the picture and stay open. Others' batches run in between.
+    /// Before that, the first shape has the fastest variant of the session looked for. Returns the shape, complete, and how long
+    /// a run of a whole batch takes.
+    ///
+    /// # Errors
+    /// The model does not run, or its outputs are not told apart by frame.
+    pub fn warm_up(
+        &self,
+        shape: RunShape,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<(Arc<RunShape>, Duration), InferenceError> {
+        let counters = Arc::clone(&lock(&self.counters));
+        let before = self.context.as_ref().and_then(|context| Before::of(context, &counters));
+        let shape = self.times.time(Part::WarmUp, || self.complete(shape))?;
+        self.times.time(Part::Search, || self.settle_variant(&shape, progress))?;
+        // From now on another variant has to be warm for it, too.
+        lock(&self.variant.shapes).push(Arc::downgrade(&shape));
+        let what = format!("warming up for batches of {}", self.batch);
+        let took = self.times.time(Part::WarmUp, || {
+            watched(&what, progress, || {
+                let mut took = Duration::ZERO;
+                for session in &self.sessions {
+                    let before = free_memory(&**lock(session));
+                    let recorded = lock(session).recording();
+                    took = run_all_sizes(session, &shape, self.batch, &Stop::default())?;
+                    self.variant.needs(memory_for(&self.config, before, free_memory(&**lock(session))));
+                    self.times.add(Part::Graphs, lock(session).recording().saturating_sub(recorded));
+                }
+                Ok::<_, InferenceError>(took)
+            })
+        })?;
+        self.taken.fetch_add(before.map_or(0, |before| before.taken()), Ordering::Relaxed);
+        // Some engines are built by the first run of their size only.
+        lock(&self.cache).finish();
+        gst::info!(super::log::CAT, "the start took: {}", self.times.sentence());
+        Ok((shape, took))
+    }
+
+    pub(super) fn first_session(&self) -> Result<&SharedSession, InferenceError> {
+        self.sessions.first().ok_or_else(|| InferenceError::Run("there is no session".into()))
+    }
+
+    /// The shape with the outputs' dimensions that the model leaves open, as runs on zeros and on noise have made them.
+    fn complete(&self, mut shape: RunShape) -> Result<Arc<RunShape>, InferenceError> {
+        if !shape.is_known() {
+            let first = self.first_session()?;
+            let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
+            let noise = gst::Buffer::from_slice(noise(shape.given_bytes(), shape.given)?);
+            let [black, noisy] = [&zeros, &noise].map(|image| {
+                let made = lock(first).run_on_host(&shape, &[image])?;
+                row(&made, 0, shape.rows(1))
+            });
+            let black = black?;
+            // A model that only this picture is too much for is left to the frames.
+            shape = shape.with_outputs([&black, noisy.as_ref().unwrap_or(&black)], self.batch)?;
+        }
+        Ok(Arc::new(shape))
+    }
+}
+
+/// Runs every size that a session has of a shape, for batches of up to `batch` frames, until it takes as long as all that follow, or
+/// until it is to stop. Returns how long a run of the largest takes.
+///
+/// # Errors
+/// The model does not run, or its outputs are not told apart by frame.
+pub(super) fn run_all_sizes(
+    session: &SharedSession,
+    shape: &Arc<RunShape>,
+    batch: usize,
+    stop: &Stop,
+) -> Result<Duration, InferenceError> {
+    let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
+    let images = vec![zeros.as_ref(); batch];
+    let mut took = Duration::ZERO;
+    let runs = lock(session).warm_up_runs();
+    let sizes = shape.fixed.map_or_else(|| lock(session).sizes(batch), |_| vec![batch]);
+    for frames in sizes {
+        // Once more, when all is chosen, allocated and recorded: that is how long it takes. The largest batches' outputs
+        // are kept as long as frames will keep them, so that there is memory for as many.
+        let mut kept = Vec::new();
+        for _ in 0..runs {
+            if stop.is_set() {
+                return Ok(took);
+            }
+            let (outputs, rows) = {
+                let mut session = lock(session);
+                // What others have enqueued is not part of it.
+                session.finish()?;
+                let started = Instant::now();
+                let rows = session.rows(shape, frames);
+                let outputs = session.run(shape, &images[..frames]);
+                let finished = session.finish();
+                took = started.elapsed();
+                // It is nobody's frame.
+                if let Some(stream) = session.stream() {
+                    stream.counters().reset();
+                }
+                finished?;
+                (outputs?, rows)
+            };
+            row(&outputs, 0, rows)?;
+            kept.extend((frames == batch).then_some(outputs));
+            // Others use the session, and who waits for a lock of the standard library gets it only where it stays free
+            // for longer than it takes to wake up.
+            std::thread::sleep(GAP);
+        }
+    }
+    Ok(took)
+}
