@@ -1,11 +1,13 @@
-// Fills rectangles, rows and letters of one colour each, and pictures of text, on a frame, later ones over earlier ones.
+// Fills rectangles, capsules (lines and discs) and letters of one colour each, and pictures of text, on a frame, later ones over
+// earlier ones.
 //
 // The frame is one of packed pixels of 3 or 4 bytes, or of a luma plane with chroma at half resolution in one plane
 // (NV12) or two (I420). The commands (kernels/src/draw/record.rs) are in the order of drawing.
 //
 // A block draws a tile of 64 x 16 pixels, a thread two by two of them and the chroma sample that they share. The block
 // goes through all commands, 256 at a time: each thread looks whether one of them meets the tile; those that do are
-// listed in order; every thread then looks at each of the list, and remembers the last that covers its pixels.
+// listed in order. Of each capsule of the list a thread finds the pixels of a row of the tile, in double precision, as the CPU does
+// (kernels/src/draw/capsule.rs). Every thread then looks at each of the list, and remembers the last that covers its pixels.
 // Nothing is written before the end, so every byte is written once at most, and none that is not drawn.
 //
 // A picture of text has its background's ink first, then rows of `scale` words: four bits a pixel, which say how many
@@ -17,7 +19,7 @@
 #include "prelude.cuh"
 
 enum Samples : uint32_t { PACKED3, PACKED4, NV12, I420 };
-enum Kind : uint32_t { FILL, ROWS, LETTERS, PICTURE };
+enum Kind : uint32_t { FILL, CAPSULE, LETTERS, PICTURE };
 
 struct alignas(16) Command {
     int32_t left, top, right, bottom;
@@ -41,8 +43,60 @@ constexpr int LETTER_X = 7, LETTER_WORDS = 4, ROWS_A_WORD = 4;
 constexpr int PIXELS_A_WORD = 8;
 constexpr uint32_t COVERED = 15;
 
-// Which of the two by two pixels from (x, y) on a command draws: that at (x + i % 2, y + i / 2) is bit i.
-__device__ __forceinline__ uint32_t covers(const Command& c, const uint32_t* all, int x, int y) {
+// The first pixel whose centre is at or after v.
+__device__ __forceinline__ int64_t first_pixel(double v) {
+    const double far = 1099511627776.0;
+    v = fmin(fmax(v - 0.5, -far), far);
+    const int64_t whole = static_cast<int64_t>(v);
+    return whole + (static_cast<double>(whole) < v);
+}
+
+// The x for which low <= slope * x + offset <= high.
+__device__ __forceinline__ double2 cross(double slope, double inverse, double low, double high, double offset) {
+    if (slope == 0.0) {
+        const double far = __longlong_as_double(0x7ff0000000000000ll);
+        return low <= offset && offset < high ? double2{-far, far} : double2{far, -far};
+    }
+    const double p = (low - offset) * inverse, q = (high - offset) * inverse;
+    return {fmin(p, q), fmax(p, q)};
+}
+
+// A capsule's pixels in a row of the tile, from the tile's left edge: the first, and 8 bits higher the one behind the last.
+__device__ __forceinline__ uint16_t span(const Command& c, const uint32_t* all, int tile_x, int row) {
+    const uint32_t* words = all + c.data;
+    auto number = [&](int i) { return __hiloint2double(words[2 * i + 1], words[2 * i]); };
+    const double ax = number(0), ay = number(1), r = number(4), along_x = number(6), along_y = number(7);
+    const double y = row + 0.5;
+    double from = __longlong_as_double(0x7ff0000000000000ll), to = -from;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        const double x = number(i), dy = y - number(i + 1), square = r * r - dy * dy;
+        if (square > 0.0) {
+            const double half = sqrt(square);
+            from = fmin(from, x - half);
+            to = fmax(to, x + half);
+        }
+    }
+    const double dy = y - ay;
+    const double2 lengthwise = cross(along_x, number(8), 0.0, number(5), dy * along_y);
+    const double2 across = cross(-along_y, number(9), -r, r, dy * along_x);
+    const double left = ax + fmax(lengthwise.x, across.x), right = ax + fmin(lengthwise.y, across.y);
+    if (left < right) {
+        from = fmin(from, left);
+        to = fmax(to, right);
+    }
+    if (!(from < to)) return 0;
+    auto inside = [&](double v) {
+        const int64_t pixel = min(max(first_pixel(v), static_cast<int64_t>(c.left)), static_cast<int64_t>(c.right));
+        return static_cast<uint32_t>(min(max(pixel - tile_x, 0ll), static_cast<int64_t>(TILE_X)));
+    };
+    return static_cast<uint16_t>(inside(from) | inside(to) << 8);
+}
+
+// Which of the two by two pixels from (x, y) on a command draws: that at (x + i % 2, y + i / 2) is bit i. Of a capsule `spans`
+// are its pixels in both rows.
+__device__ __forceinline__ uint32_t covers(const Command& c, const uint32_t* all, int x, int y, int tile_x,
+                                           const uint16_t* spans) {
     uint32_t bits = 0;
     if (x + 1 < c.left || x >= c.right || y + 1 < c.top || y >= c.bottom) return bits;
     const uint32_t* data = all + c.data;
@@ -51,9 +105,10 @@ __device__ __forceinline__ uint32_t covers(const Command& c, const uint32_t* all
         const int row = y + i / 2;
         if (row < c.top || row >= c.bottom) continue;
         int from = c.left, to = c.right;
-        if (c.kind == ROWS) {
-            from = data[2 * (row - c.top)];
-            to = data[2 * (row - c.top) + 1];
+        if (c.kind == CAPSULE) {
+            const uint32_t span = spans[i / 2];
+            from = tile_x + int(span & 255);
+            to = tile_x + int(span >> 8);
         }
         uint32_t pair = uint32_t(x >= from && x < to) | uint32_t(x + 1 >= from && x + 1 < to) << 1;
         if (c.kind == LETTERS) {
@@ -106,6 +161,7 @@ __device__ __forceinline__ void put(uint8_t* at, uint32_t ink, int bytes) {
 
 extern "C" __global__ void __launch_bounds__(THREADS) draw(const Params p) {
     __shared__ Command list[THREADS];
+    __shared__ uint16_t spans[THREADS][TILE_Y];
     __shared__ uint32_t found[WARPS];
     const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
     const int tile_x = p.left + int(blockIdx.x) * TILE_X, tile_y = p.top + int(blockIdx.y) * TILE_Y;
@@ -134,10 +190,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) draw(const Params p) {
             total += found[w];
         }
         if (meets) list[before] = mine;
-        __syncthreads();
+        // Most frames have none.
+        if (__syncthreads_or(meets && mine.kind == CAPSULE)) {
+            for (uint32_t t = tid; t < total * TILE_Y; t += THREADS) {
+                const Command& c = list[t / TILE_Y];
+                if (c.kind == CAPSULE) spans[t / TILE_Y][t % TILE_Y] = span(c, p.data, tile_x, tile_y + int(t % TILE_Y));
+            }
+            __syncthreads();
+        }
         for (uint32_t k = 0; k < total; k++) {
             const Command& c = list[k];
-            uint32_t bits = covers(c, p.data, x, y) & inside;
+            uint32_t bits = covers(c, p.data, x, y, tile_x, &spans[k][y - tile_y]) & inside;
             if (c.kind == LETTERS ? bits & 1 : bits) bits |= 1u << 4;
             if (c.kind == PICTURE) {
                 if (bits) inks_of(c, p.data, x, y, ink);

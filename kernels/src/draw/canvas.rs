@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::capsule::Capsule;
 use super::letters::Glyph;
 use super::text_picture::TextPicture;
 use super::{DrawError, Rgb};
@@ -104,6 +105,14 @@ pub(super) trait Canvas {
 
     /// Fills the pixels `x` by `y`, as far as they are in the frame, and every chroma sample that they touch.
     fn fill(&mut self, x: Range<i64>, y: Range<i64>, ink: Ink);
+
+    /// Fills the pixels of `shape`, as far as they are in the frame, and every chroma sample that they touch.
+    fn capsule(&mut self, shape: &Capsule, ink: Ink) {
+        let rows = shape.rows();
+        for row in rows.start.max(0)..rows.end.min(self.layout().height()) {
+            self.fill(shape.row(row), row..row + 1, ink);
+        }
+    }
 
     /// Letters side by side, whose pixels are `scale` by `scale` each and begin at `origin` (neither coordinate is
     /// negative), and the chroma samples whose top-left pixel they cover.

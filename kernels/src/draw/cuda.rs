@@ -33,8 +33,8 @@ const _: () = assert!(size_of::<Params>() == 88);
 
 /// Draws on frames in CUDA memory: [`super::draw`]'s and [`super::paint_masks`]'s counterpart, which makes the same pixels.
 ///
-/// The host decides what each primitive covers, by the same code, and uploads that as a few KiB of commands; one kernel then
-/// writes the pixels. Masks stay where they are on the device; one more kernel paints all of a frame's. It allocates only when
+/// The host makes each primitive rectangles, letters and [`super::capsule::Capsule`]s, by the same code, and uploads those as a few KiB
+/// of commands; one kernel then finds the pixels of each, and writes them. Masks stay where they are on the device; one more kernel paints all of a frame's. It allocates only when
 /// a frame needs more room than every frame before it.
 #[derive(Debug)]
 pub struct CudaCanvas {

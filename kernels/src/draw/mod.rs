@@ -13,6 +13,7 @@
 
 pub mod blur;
 mod canvas;
+mod capsule;
 mod color;
 mod cuda;
 mod error;

@@ -1,15 +1,17 @@
 //! Drawing as a list of commands, which the GPU carries out (`cuda/draw.cu`).
 
 use std::ops::Range;
+use std::slice;
 
 use super::canvas::{Canvas, Ink, Layout};
+use super::capsule::Capsule;
 use super::letters::{Glyph, HEIGHT, WIDTH};
 use super::text_picture::TextPicture;
 
 /// What a command covers of its rectangle: all of it. Every chroma sample that it touches is drawn, too.
 pub(super) const FILL: u32 = 0;
-/// In each row the pixels from one word of the data to the next, two words a row. Chroma as with [`FILL`].
-pub(super) const ROWS: u32 = 1;
+/// The pixels of a [`Capsule`], whose bytes the data are. Chroma as with [`FILL`].
+pub(super) const CAPSULE: u32 = 1;
 /// Letters of [`Glyph`]'s four words each, magnified, of which the data has enough for the rectangle. Chroma samples
 /// are drawn whose top-left pixel is covered.
 pub(super) const LETTERS: u32 = 2;
@@ -27,7 +29,7 @@ pub(super) struct Command {
     pub bottom: i32,
     /// The [`Ink`]'s bytes, the first lowest.
     pub ink: u32,
-    /// [`FILL`], [`ROWS`], [`LETTERS`] or [`PICTURE`].
+    /// [`FILL`], [`CAPSULE`], [`LETTERS`] or [`PICTURE`].
     pub kind: u32,
     /// Where its data begins, in words.
     pub data: u32,
@@ -75,26 +77,6 @@ impl<'a> Recorder<'a> {
             scale: i32::try_from(scale).unwrap_or(i32::MAX),
         });
     }
-
-    /// Makes a row that continues the last command, as those of discs and lines do, a part of it.
-    fn continues(&mut self, [x, y]: &[Range<usize>; 2], ink: Ink) -> bool {
-        let Recorded { commands, data } = &mut *self.recorded;
-        let Some(last) = commands.last_mut() else { return false };
-        let adjacent = usize::try_from(last.bottom) == Ok(y.start) && last.ink == u32::from_le_bytes(ink.0);
-        let of_rows = last.kind == ROWS || last.kind == FILL && last.bottom - last.top == 1;
-        if y.len() != 1 || !adjacent || !of_rows {
-            return false;
-        }
-        if last.kind == FILL {
-            last.kind = ROWS;
-            data.extend([last.left.cast_unsigned(), last.right.cast_unsigned()]);
-        }
-        data.extend([word(x.start), word(x.end)]);
-        last.left = last.left.min(word(x.start).cast_signed());
-        last.right = last.right.max(word(x.end).cast_signed());
-        last.bottom += 1;
-        true
-    }
 }
 
 fn word(v: usize) -> u32 {
@@ -107,10 +89,15 @@ impl Canvas for Recorder<'_> {
     }
 
     fn fill(&mut self, x: Range<i64>, y: Range<i64>, ink: Ink) {
-        if let Some(area) = self.layout.clip(x, y)
-            && !self.continues(&area, ink)
-        {
+        if let Some(area) = self.layout.clip(x, y) {
             self.push(&area, ink, FILL, 0);
+        }
+    }
+
+    fn capsule(&mut self, shape: &Capsule, ink: Ink) {
+        if let Some(area) = self.layout.clip(shape.columns(), shape.rows()) {
+            self.push(&area, ink, CAPSULE, 0);
+            self.recorded.data.extend_from_slice(bytemuck::cast_slice(slice::from_ref(shape)));
         }
     }
 
@@ -129,6 +116,7 @@ impl Canvas for Recorder<'_> {
             self.recorded.data.truncate(start);
         }
     }
+
     fn picture(&mut self, origin: [i64; 2], text: &TextPicture, [back, letters]: [Ink; 2]) {
         let [columns, rows] = text.extent().map(|v| i64::try_from(v).unwrap_or(0));
         let [left, top] = [0, 1].map(|i| origin[i] + i64::from(text.at()[i]));

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::draw::canvas::Layout;
-use crate::draw::record::{Command, FILL, LETTERS, PICTURE, ROWS, Recorded, Recorder};
+use crate::draw::capsule::Capsule;
+use crate::draw::record::{CAPSULE, Command, FILL, LETTERS, PICTURE, Recorded, Recorder};
 use crate::draw::text_picture::TextPicture;
 
 fn recorded(format: &FrameFormat, primitives: &[Primitive<'_>]) -> Recorded {
@@ -19,7 +20,10 @@ fn covers(c: &Command, data: &[u32], x: usize, y: usize) -> bool {
     let data = &data[c.data as usize..];
     match c.kind {
         FILL | PICTURE => true,
-        ROWS => (data[2 * row as usize]..data[2 * row as usize + 1]).contains(&(x as u32)),
+        CAPSULE => {
+            let bytes: &[u8] = bytemuck::cast_slice(&data[..size_of::<Capsule>() / 4]);
+            bytemuck::pod_read_unaligned::<Capsule>(bytes).row(y as i64).contains(&(x as i64))
+        }
         LETTERS => {
             let (column, row) = ((column / c.scale) as usize, (row / c.scale) as usize);
             data[4 * (column / 7) + row / 4] >> (7 * (row % 4) + column % 7) & 1 == 1
@@ -85,8 +89,8 @@ fn discs_and_labels_are_few_commands() {
     ];
     let found = recorded(&format(PixelFormat::Nv12, 99, 65), &primitives);
     let kinds: Vec<u32> = found.commands.iter().map(|command| command.kind).collect();
-    assert_eq!(kinds, [FILL, ROWS, FILL, LETTERS], "centre, circle, background, text");
-    assert_eq!(found.data.len(), 18 * 2 + 5 * 4);
+    assert_eq!(kinds, [FILL, CAPSULE, FILL, LETTERS], "centre, circle, background, text");
+    assert_eq!(found.data.len(), 20 + 5 * 4);
 }
 
 proptest! {
