@@ -100,7 +100,7 @@ pub fn run(stream: &CudaStream) {
     bench(stream, bgra);
     let area = || Params { interpolation: Interpolation::Area, ..f16() };
     let name = "preproc NV12 1080p to 640x640 letterbox RGB float16, area";
-    bench(stream, nv12(name, hd, area(), 1.0, 1, None));
+    bench(stream, nv12(name, hd, area(), 1.0, 1, Some(6.0)));
     let name = "preproc NV12 1080p to 640x640 letterbox RGB float16, area, batch of 16 (a frame)";
     bench(stream, nv12(name, hd, area(), 1.0, 16, None));
 }

@@ -8,6 +8,9 @@
 // datapath.
 // Launch: blocks of up to 256 threads, which share a row evenly; grid (blocks of a row) x height x N.
 //
+// Where an NV12 frame shrinks by a whole number of pixels, each source pixel belongs to one tensor pixel, and the thread's lie in
+// words: they are read by words, all rows before any is converted.
+//
 // Kernels are made for what the inner loop depends on: where samples lie, which taps there are. Everything else
 // (element type, layout, order) is the same for the whole launch and decided once a thread.
 //
@@ -36,7 +39,8 @@ struct Parameters : Conversion {
 
 static_assert(sizeof(Parameters) == 3360, "kernels/src/preproc/cuda.rs says the same");
 
-enum Mode { POINT, BILINEAR, AREA };
+// WHOLE: AREA of an NV12 frame that shrinks by a whole number on both axes.
+enum Mode { POINT, BILINEAR, AREA, WHOLE };
 
 // a / b rounded to nearest. Equal to IEEE's division for all integers a <= b <= 2^15.
 __device__ __forceinline__ float quotient(const Axis& axis, float a) {
@@ -139,6 +143,58 @@ __device__ __forceinline__ void area(const Parameters& p, const Frame& frame, ui
     }
 }
 
+// The samples of N neighbouring pixels of a row: from x on, which is a multiple of 4, as N and the rows' addresses are.
+template <uint32_t N>
+struct Words {
+    uint32_t luma[N / 4], chroma[N / 4];
+
+    __device__ __forceinline__ void load(const Nv12& row, uint32_t x) {
+        const uint32_t* y = reinterpret_cast<const uint32_t*>(row.luma + x);
+        const uint32_t* pairs = reinterpret_cast<const uint32_t*>(row.chroma + x / 2);
+        for (uint32_t w = 0; w < N / 4; ++w) {
+            luma[w] = __ldg(y + w);
+            chroma[w] = __ldg(pairs + w);
+        }
+    }
+
+    __device__ __forceinline__ void read(uint32_t x, float (&v)[3]) const {
+        uint32_t pair = x % 4 / 2 * 2;
+        v[0] = raised_byte(luma[x / 4], x % 4);
+        v[1] = raised_byte(chroma[x / 4], pair);
+        v[2] = raised_byte(chroma[x / 4], pair + 1);
+    }
+};
+
+// The mean over RATIO by RATIO source pixels for each of the thread's, from column `first` on: rows before columns, as the twin
+// does where a frame shrinks. What is added to nothing is taken as it is.
+template <uint32_t RATIO>
+__device__ __forceinline__ void whole_area(const Parameters& p, const Frame& frame, uint32_t y, uint32_t first,
+                                           float (&out)[PIXELS][3]) {
+    Coverage rows(p.y, y), columns(p.x, 0);
+    if (RATIO == 2) rows.head = 1.0f;
+    Words<PIXELS * RATIO> words[RATIO];
+#pragma unroll
+    for (uint32_t k = 0; k < RATIO; ++k) words[k].load(Nv12(p, frame, rows.first + k), first);
+#pragma unroll
+    for (uint32_t x = 0; x < PIXELS * RATIO; ++x) {
+        float mean[3];
+#pragma unroll
+        for (uint32_t k = 0; k < RATIO; ++k) {
+            float v[3], down = rows.weight(k);
+            words[k].read(x, v);
+            convert<MATRIX>(p, v);
+            for (uint32_t c = 0; c < 3; ++c) {
+                mean[c] = k == 0 ? down * v[c] : RATIO == 2 ? mix(mean[c], down, 1.0f, v[c]) : mean[c] + down * v[c];
+            }
+        }
+        uint32_t i = x % RATIO;
+        for (uint32_t c = 0; c < 3; ++c) {
+            float part = columns.weight(i) * mean[c];
+            out[x / RATIO][c] = i == 0 ? part : out[x / RATIO][c] + part;
+        }
+    }
+}
+
 // Pixel x of two rows. Where they SHARE their chroma, that is read and multiplied once.
 template <Color COLOR, bool SHARE, class Source>
 __device__ __forceinline__ void pixels(const Parameters& p, const Source& above, const Source& below, uint32_t x,
@@ -189,7 +245,7 @@ __device__ __forceinline__ void bilinear(const Parameters& p, const Frame& frame
     }
 }
 
-template <class Source, Color COLOR, Mode MODE>
+template <class Source, Color COLOR, Mode MODE, uint32_t RATIO = 1>
 __device__ __forceinline__ void preproc(const Parameters& p) {
     uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS, y = blockIdx.y;
     if (x >= p.width) return;
@@ -218,6 +274,8 @@ __device__ __forceinline__ void preproc(const Parameters& p) {
             } else {
                 bilinear<COLOR, false, Source>(p, frame, rows, columns, mixed);
             }
+        } else if (MODE == WHOLE) {
+            whole_area<RATIO>(p, frame, row, p.x.start + columns[0] * RATIO, mixed);
         } else if (p.horizontal_first) {
             area<COLOR, Source, true>(p, frame, row, columns, mixed);
         } else {
@@ -250,3 +308,12 @@ KERNELS(yuv16_unaligned, MATRIX, Samples<UnalignedWord, 3>)
 KERNELS(nv12, MATRIX, Nv12)
 KERNELS(rgb8, RGB, Samples<Byte, 3>)
 KERNELS(rgb32, RGB, Packed)
+
+#define WHOLE_KERNEL(RATIO)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(256) nv12_area##RATIO(const __grid_constant__ Parameters p) { \
+        preproc<Nv12, MATRIX, WHOLE, RATIO>(p);                                                                 \
+    }
+
+WHOLE_KERNEL(2)
+WHOLE_KERNEL(3)
+WHOLE_KERNEL(4)

@@ -3,6 +3,7 @@
 //! There are no tables: the kernels find positions and weights from the integers in [`Axis`]. Filters, whose weights no
 //! few integers give, are the exception ([`super::tables`]).
 
+use super::color::Color;
 use super::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
 use super::cpu::horizontal_first;
 use super::filters::Filter;
@@ -12,12 +13,15 @@ use super::samples::Columns;
 use super::tables::{TableKernels, table};
 use super::taps::Taps;
 use super::{Interpolation, Params, PreprocError, placement};
-use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Memory};
-use crate::frame::FrameFormat;
+use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Kernel, Memory};
+use crate::frame::{FrameFormat, PixelFormat};
 use crate::geometry::Affine;
 
 /// The most threads of a block.
 const THREADS: u32 = 256;
+
+/// Bytes that the kernels of whole ratios read at once.
+const WORD: u32 = 4;
 
 /// A prepared conversion from one frame format to one tensor, or to a batch of them, on a GPU.
 #[derive(Debug)]
@@ -39,6 +43,8 @@ enum Way {
 #[derive(Debug)]
 struct AxisKernels {
     kernels: Kernels,
+    /// Of frames whose addresses and strides are multiples of [`WORD`], if there is a faster one.
+    by_words: Option<Kernel>,
     planes: Planes,
     /// All but the addresses.
     parameters: Parameters,
@@ -111,15 +117,14 @@ impl AxisKernels {
     fn load(stream: &CudaStream, plan: &Plan) -> Result<Self, PreprocError> {
         let mode = Mode::new(plan);
         let kernels = Kernels::load(stream, "preproc", plan, mode.name)?;
-        let (planes, conversion) = Conversion::new(plan);
-        let parameters = Parameters {
-            conversion,
-            frames: [Source::default(); MAX_BATCH],
-            x: Axis::new(&plan.placement.x, mode.interpolation),
-            y: Axis::new(&plan.placement.y, mode.interpolation),
-            horizontal_first: u32::from(mode.horizontal_first),
-        };
-        Ok(Self { kernels, planes, parameters })
+        let (planes, parameters) = Parameters::new(plan, &mode);
+        let ratio = parameters.whole_ratio().filter(|_| {
+            mode.interpolation == Interpolation::Area
+                && plan.source.pixels == PixelFormat::Nv12
+                && matches!(plan.color, Color::Matrix { .. })
+        });
+        let by_words = |ratio| Kernel::load(stream.context(), "preproc", &format!("nv12_area{ratio}"));
+        Ok(Self { kernels, by_words: ratio.map(by_words).transpose()?, planes, parameters })
     }
 
     fn launch(
@@ -136,7 +141,8 @@ impl AxisKernels {
             frame.check(&plan.source)?;
             *slot = Source::new(frame, &self.planes, &mut addresses);
         }
-        let kernel = self.kernels.choose(addresses);
+        let by_words = self.by_words.as_ref().filter(|_| addresses.is_multiple_of(WORD.into()));
+        let kernel = by_words.unwrap_or_else(|| self.kernels.choose(addresses));
         let Conversion { width, height, .. } = parameters.conversion;
         let groups = width.div_ceil(PIXELS);
         let blocks = groups.div_ceil(THREADS);
@@ -241,9 +247,38 @@ struct Parameters {
 
 const _: () = assert!(size_of::<Parameters>() == 3360, "cuda/preproc.cu says the same");
 
+impl Parameters {
+    /// All but the addresses, and the plane of each component.
+    fn new(plan: &Plan, mode: &Mode) -> (Planes, Self) {
+        let (planes, conversion) = Conversion::new(plan);
+        let parameters = Self {
+            conversion,
+            frames: [Source::default(); MAX_BATCH],
+            x: Axis::new(&plan.placement.x, mode.interpolation),
+            y: Axis::new(&plan.placement.y, mode.interpolation),
+            horizontal_first: u32::from(mode.horizontal_first),
+        };
+        (planes, parameters)
+    }
+
+    /// How many source pixels make a tensor pixel on each axis, if a kernel for areas of so many goes by words: the pixels of a
+    /// thread are filled together or not at all, and theirs of the frame are whole words.
+    fn whole_ratio(&self) -> Option<u32> {
+        let Self { x, y, horizontal_first, .. } = self;
+        let ratio = x.step / x.unit;
+        let whole = |axis: &Axis| axis.rest == 0 && axis.step == ratio * axis.unit;
+        let in_words = [x.pad, x.length].iter().all(|pixels| pixels.is_multiple_of(PIXELS))
+            && x.start.is_multiple_of(WORD);
+        ((2..=4).contains(&ratio) && whole(x) && whole(y) && in_words && *horizontal_first == 0)
+            .then_some(ratio)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::{Matrix, Range};
+    use crate::preproc::Resize;
 
     #[test]
     fn a_product_and_a_shift_divide_exactly() {
@@ -257,6 +292,37 @@ mod tests {
                 let quotient = (u64::from(n) * u64::from(multiplier)) >> 32 >> shift;
                 assert_eq!(quotient, u64::from(n / divisor), "{n} / {divisor}");
             }
+        }
+    }
+
+    /// The ratio by which an area of a frame of these sides goes by words into a tensor of those.
+    fn ratio(frame: (usize, usize), (width, height): (usize, usize), resize: Resize) -> Option<u32> {
+        let (pixels, matrix, range) = (PixelFormat::Nv12, Matrix::Bt709, Range::Limited);
+        let format = FrameFormat { pixels, width: frame.0, height: frame.1, matrix, range };
+        let params =
+            Params { width, height, resize, interpolation: Interpolation::Area, ..Params::default() };
+        let plan = Plan::new(format, params).unwrap();
+        Parameters::new(&plan, &Mode::new(&plan)).1.whole_ratio()
+    }
+
+    #[test]
+    fn only_areas_that_shrink_by_one_whole_number_and_lie_in_words_go_by_words() {
+        let full = (1920, 1080);
+        assert_eq!(ratio(full, (640, 640), Resize::Letterbox), Some(3));
+        assert_eq!(ratio((1280, 720), (640, 640), Resize::Letterbox), Some(2));
+        assert_eq!(ratio((2560, 1440), (640, 360), Resize::Stretch), Some(4));
+        // As high as the frame's middle: what is left out begins at column 420.
+        assert_eq!(ratio(full, (360, 360), Resize::CenterCrop), Some(3));
+        for (frame, tensor, resize, why) in [
+            (full, (416, 416), Resize::Letterbox, "no whole number"),
+            (full, (640, 540), Resize::Stretch, "another for the rows"),
+            (full, (320, 180), Resize::Stretch, "6 has no kernel"),
+            (full, (1920, 1080), Resize::Stretch, "nothing shrinks"),
+            ((96, 192), (68, 64), Resize::Letterbox, "bars of 18 pixels"),
+            ((126, 60), (42, 20), Resize::Stretch, "42 pixels a row"),
+            ((132, 64), (32, 32), Resize::CenterCrop, "begins at column 34"),
+        ] {
+            assert_eq!(ratio(frame, tensor, resize), None, "{why}");
         }
     }
 

@@ -235,6 +235,36 @@ fn nv12_and_rgba_equal_the_reference_in_f64() {
     }
 }
 
+/// NV12 that shrinks by 2, 3 and 4, which goes by words where strides and addresses allow it: bars, crops that begin at any column,
+/// rows of tensors that are no whole vectors.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn areas_of_whole_numbers_of_pixels_equal_the_twin_at_any_stride_and_address() {
+    let room = Room::new();
+    let mut seed = 0;
+    for ratio in 2..=4 {
+        for (width, height) in [(32, 18), (36, 36), (33, 20), (4, 4), (160, 7)] {
+            for resize in RESIZES {
+                for (padding, shift) in [(0, 0), (64, 4), (1, 0), (2, 2), (0, 1)] {
+                    seed += 1;
+                    // Letterboxes have bars above and below, or beside.
+                    let size = [(width, height), (width, height / 2 + 2), (width / 2 + 2, height)][seed % 3];
+                    let frame = (size.0 * ratio, size.1 * ratio);
+                    let params = Params {
+                        interpolation: Interpolation::Area,
+                        resize,
+                        layout: LAYOUTS[seed / 3 % 2],
+                        channels: ORDERS[seed / 6 % 3],
+                        ..params((width, height), TYPES[seed % 5])
+                    };
+                    let format = format(PixelFormat::Nv12, frame, seed as u64);
+                    assert_equals_twin(&room, &Owned::noise(format, padding, seed as u64), &params, shift);
+                }
+            }
+        }
+    }
+}
+
 /// Crops of which the resized frame has up to 2^28 columns: weights of 24 bits and more.
 #[test]
 #[ignore = "needs a CUDA device"]
