@@ -4,18 +4,20 @@
 // Memory: tensors of any element type, read where they lie. decode_columns reads scores [C, A] (YOLOv8): neighbouring
 // threads are neighbouring anchors, and each of a block's 8 warps scans an eighth of the classes of the same 32
 // anchors. decode_rows reads scores [A, C], a stride apart (all others): 8 neighbouring threads are one anchor's.
-// decode_anchors reads raw heads of any order, a thread an anchor, neighbouring threads neighbouring cells. In the first two
+// decode_objects reads such scores where the box has an objectness: a thread looks at that of an anchor, and those that pass are
+// shared out, 8 threads each. decode_anchors reads raw heads of any order, a thread an anchor, neighbouring threads neighbouring cells. In the first two
 // one warp takes a block's 32 anchors to boxes, one thread an anchor. The kernels of rotated boxes are their own, so that the
 // others need not have the registers for sines; what they keep is the upright box around a box.
 // Bytes that must move: every score once; where there is an objectness that fails, only its 32-byte sector. Of
 // candidates the box, and 28 bytes out.
-// Launch: 256 threads; grid.x = ceil(anchors / 32), of raw heads ceil(anchors / 256), grid.y = the model's levels (1 where they do not matter), grid.z = the
+// Launch: 256 threads, of decode_objects 128; grid.x = ceil(anchors / 32), of raw heads ceil(anchors / 256), of decode_objects
+// ceil(anchors / 128), grid.y = the model's levels (1 where they do not matter), grid.z = the
 // batch's rows, at most 56.
 #include "detect.cuh"
 #include "rotated.cuh"
 #include "values.cuh"
 
-constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, MOST_ROWS = 56;
+constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, OBJECTS = 128, MOST_ROWS = 56;
 constexpr uint32_t ALL = 0xffffffffu;
 // The class of an anchor that has a score that is NaN or +infinity.
 constexpr uint32_t BAD = 0xffffffffu;
@@ -177,8 +179,9 @@ __device__ __forceinline__ Source source_of(const Decode& p, uint32_t level) {
     return of_row(p.layout.sources[level], p.first_row + blockIdx.z);
 }
 
-// Where the kernels that follow look for the frame and the map to it.
+// Lets the next kernel get ready, and tells it the frame and the map to it.
 __device__ __forceinline__ void hand_on_row(const Decode& p) {
+    let_next_start();
     if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
         *moved(p.row, (p.first_row + blockIdx.z) * p.row_bytes) = p.rows[blockIdx.z];
     }
@@ -358,6 +361,48 @@ extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows_rotated
     all_rows<true>(p);
 }
 
+extern "C" __global__ void __launch_bounds__(OBJECTS) decode_objects(const __grid_constant__ Decode p) {
+    __shared__ uint32_t passing[OBJECTS], count;
+    __shared__ Score scores[OBJECTS];
+    const Layout& l = p.layout;
+    const Source s = source_of(p, blockIdx.y);
+    hand_on_row(p);
+    uint32_t first = blockIdx.x * OBJECTS, cell = first + threadIdx.x;
+    if (first >= s.anchors) return;
+    if (threadIdx.x == 0) count = 0;
+    bool passes = false;
+    if (cell < s.anchors) {
+        float objectness = load<ANY>(s.boxes, s.box_type, cell * l.box_step + 4);
+        passes = is_bad(objectness) || probability(l.activation, objectness) >= p.lowest;
+    }
+    __syncthreads();
+    uint32_t all = __ballot_sync(ALL, passes), lane = threadIdx.x % 32, place = 0;
+    if (lane == 0 && all) place = atomicAdd(&count, __popc(all));
+    place = __shfl_sync(ALL, place, 0) + __popc(all & ((1u << lane) - 1));
+    if (passes) passing[place] = cell;
+    __syncthreads();
+    uint32_t n = count, within = threadIdx.x % LANES, group = 0xffu << (lane / LANES * LANES);
+    uint32_t type = s.score_type == s.box_type ? s.score_type : ANY;
+    // Where many pass, one group of threads takes several after each other: so that their scores are there when it comes to them.
+    uint32_t element = s.score_type == FLOAT32 ? 4 : s.score_type == FLOAT16 ? 2 : 1;
+    uint32_t last = (l.score_columns - 1) * element, lines = last / 128 + 2;
+    for (uint32_t k = threadIdx.x; k < n * lines; k += OBJECTS) {
+        uint64_t at = passing[k / lines] * l.score_step * element + min(k % lines * 128, last);
+        asm volatile("prefetch.global.L1 [%0];" : : "l"(static_cast<const char*>(s.scores) + at));
+    }
+    for (uint32_t k = threadIdx.x / LANES; k < n; k += OBJECTS / LANES) {
+        Score score;
+        if (type == FLOAT32) score = score_row<FLOAT32>(p, s, passing[k], within, group);
+        else if (type == FLOAT16) score = score_row<FLOAT16>(p, s, passing[k], within, group);
+        else score = score_row<ANY>(p, s, passing[k], within, group);
+        if (within == 0) scores[k] = score;
+    }
+    __syncthreads();
+    if (threadIdx.x - lane >= n) return;
+    bool is_one = threadIdx.x < n;
+    collect<false>(p, s, is_one ? passing[threadIdx.x] : 0, is_one ? scores[threadIdx.x] : Score{-infinity(), 0}, nullptr);
+}
+
 template <uint32_t TYPE>
 __device__ Best scan_columns(const Decode& p, const Source& s, uint32_t anchor, uint32_t from, uint32_t to) {
     Best best = nothing_yet();
@@ -376,6 +421,13 @@ __device__ __forceinline__ void all_columns(const Decode& p) {
     uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, anchor = blockIdx.x * ANCHORS + lane;
     uint32_t classes = p.layout.score_columns, from = warp * classes / WARPS, to = (warp + 1) * classes / WARPS;
     Best best = nothing_yet();
+    if (!ROTATED && warp < 4 && anchor < s.anchors) {
+        // The boxes are few bytes, and are there when the candidates among them are known.
+        uint64_t at = anchor * p.layout.box_step + warp * p.layout.box_value_step;
+        const void* box = s.box_type == FLOAT32 ? static_cast<const void*>(static_cast<const float*>(s.boxes) + at)
+                                                : static_cast<const half_t*>(s.boxes) + at;
+        if (s.box_type <= FLOAT16) asm volatile("prefetch.global.L1 [%0];" : : "l"(box));
+    }
     if (anchor < s.anchors) {
         if (s.score_type == FLOAT32) best = scan_columns<FLOAT32>(p, s, anchor, from, to);
         else if (s.score_type == FLOAT16) best = scan_columns<FLOAT16>(p, s, anchor, from, to);

@@ -25,6 +25,7 @@ pub struct Kernel {
     /// Keeps the module loaded.
     context: Arc<Context>,
     raw: sys::CUfunction,
+    may_overlap: bool,
 }
 
 // SAFETY: the driver's functions may be launched from every thread.
@@ -39,11 +40,9 @@ impl Kernel {
     /// [`DeviceError::NoKernel`] where there is none of that name, [`DeviceError::Call`] where the driver refuses it.
     pub fn load(context: &Arc<Context>, operation: &'static str, name: &str) -> Result<Self, DeviceError> {
         let missing = || DeviceError::NoKernel { operation, name: name.to_owned() };
-        let module = context.module(operation, || {
-            let images =
-                built::IMAGES.iter().find(|images| images.operation == operation).ok_or_else(missing)?;
-            load(images, context.device().capability)
-        })?;
+        let images = built::IMAGES.iter().find(|images| images.operation == operation).ok_or_else(missing)?;
+        let capability = context.device().capability;
+        let module = context.module(operation, || load(images, capability))?;
         let _entered = context.enter()?;
         let text = CString::new(name).map_err(|_| missing())?;
         let mut raw = ptr::null_mut();
@@ -51,7 +50,13 @@ impl Kernel {
         unsafe { sys::cuModuleGetFunction(&raw mut raw, module, text.as_ptr()) }
             .result()
             .map_err(|_| missing())?;
-        Ok(Self { context: Arc::clone(context), raw })
+        let may_overlap = may_overlap(images.machine_code, capability);
+        Ok(Self { context: Arc::clone(context), raw, may_overlap })
+    }
+
+    /// Whether `wait_for_previous` of `cuda/prelude.cuh` waits in it.
+    pub(super) fn may_overlap(&self) -> bool {
+        self.may_overlap
     }
 
     /// Lets blocks use up to `bytes` of shared memory (more than 48 KiB must be asked for).
@@ -89,9 +94,23 @@ fn best<'a>(machine_code: &[(u32, &'a [u8])], (major, minor): (i32, i32)) -> Opt
     runs.max_by_key(|(sm, _)| *sm).map(|(_, image)| *image)
 }
 
+/// Whether a GPU knows overlapping launches, and has machine code that was compiled for one that does. PTX is for older ones.
+fn may_overlap(machine_code: &[(u32, &[u8])], capability: (i32, i32)) -> bool {
+    capability.0 >= 9 && best(machine_code, capability).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launches_overlap_only_where_the_kernel_was_compiled_to_wait() {
+        let images: [(u32, &[u8]); 2] = [(80, b"80"), (90, b"90")];
+        assert!(may_overlap(&images, (9, 0)));
+        assert!(!may_overlap(&images, (8, 9)));
+        assert!(!may_overlap(&images[..1], (9, 0)), "PTX");
+        assert!(!may_overlap(&images, (12, 0)), "PTX");
+    }
 
     #[test]
     fn machine_code_runs_on_its_major_version_from_its_minor_on() {

@@ -161,6 +161,56 @@ impl CudaStream {
         Ok(())
     }
 
+    /// As [`CudaStream::launch`], but its blocks may be set up while the kernel before it in the stream still runs, once that says
+    /// so (`let_next_start` in `cuda/prelude.cuh`). The kernel begins with `wait_for_previous`, which waits until all before it is
+    /// done; where the GPU or its code does not know that, it is launched as any other.
+    ///
+    /// # Safety
+    /// As [`CudaStream::launch`]; the kernel touches no memory but its parameters before `wait_for_previous`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub unsafe fn launch_overlapping<P: Copy>(
+        &self,
+        kernel: &Kernel,
+        grid: [u32; 3],
+        block: [u32; 3],
+        params: &P,
+    ) -> Result<(), DeviceError> {
+        if !kernel.may_overlap() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.launch(kernel, grid, block, 0, params) };
+        }
+        let _entered = self.context.enter()?;
+        let mut arguments = [ptr::from_ref(params).cast_mut().cast::<c_void>()];
+        let mut overlapping = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (grid, block);
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid_x,
+            gridDimY: grid_y,
+            gridDimZ: grid_z,
+            blockDimX: block_x,
+            blockDimY: block_y,
+            blockDimZ: block_z,
+            sharedMemBytes: 0,
+            hStream: self.raw,
+            attrs: &raw mut overlapping,
+            numAttrs: 1,
+        };
+        // SAFETY: kernel and stream live; the driver copies configuration and parameters now; the rest is the caller's promise.
+        unsafe {
+            sys::cuLaunchKernelEx(&raw const config, kernel.raw(), arguments.as_mut_ptr(), ptr::null_mut())
+        }
+        .result()
+        .map_err(DeviceError::call("cuLaunchKernelEx"))?;
+        self.counters.launches.add(1);
+        Ok(())
+    }
+
     /// Sets every byte of `target`.
     ///
     /// # Errors

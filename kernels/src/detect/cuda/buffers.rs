@@ -1,9 +1,14 @@
 //! What the kernels keep between them, in one piece of device memory, and the report to the host: a block of each for
 //! every row of a batch, one behind the other.
 
+use std::ops::Range;
+
 use crate::device::{CudaStream, DeviceError, DeviceSlice, Memory, Pinned};
 
-use super::params::{COUNTS_BYTES, Candidates, DETECTION_BYTES, FRAME_IN_ROW, ROW_BYTES};
+use super::params::{COUNTS_BYTES, Candidates, DETECTION_BYTES, FRAME_IN_ROW, MOST_SMALL, ROW_BYTES};
+
+/// Words of marks for each candidate of the small kernels (`WORDS`).
+const MARKS: usize = MOST_SMALL / 32 / 32;
 
 /// Ranks that are compared with each other at once (32 * `MAX_CHUNKS`).
 pub const WINDOW: usize = 4096;
@@ -28,6 +33,11 @@ impl Capacity {
     pub fn window(&self) -> usize {
         self.ranked.min(WINDOW).next_multiple_of(32).max(32)
     }
+
+    /// Candidates that the small kernels have room for: whole words of 32.
+    pub fn room(&self) -> usize {
+        self.candidates.min(MOST_SMALL).next_multiple_of(32).max(32)
+    }
 }
 
 /// Device addresses of row 0's.
@@ -40,6 +50,8 @@ pub struct Buffers {
     pub row: u64,
     pub delivered: u64,
     pub gone: u64,
+    pub ranks: u64,
+    pub marks: u64,
     pub candidates: Candidates,
     pub boxes: u64,
     pub ranked: u64,
@@ -54,6 +66,8 @@ pub struct Buffers {
     memory: Memory,
     /// Bytes from a row's start that are zero between frames.
     zero: usize,
+    /// Those of the matrix.
+    words: Range<usize>,
 }
 
 impl Buffers {
@@ -62,13 +76,16 @@ impl Buffers {
         let Capacity { rows, candidates, ranked, found, extra } = capacity;
         let window = capacity.window();
         let mut places = Places::default();
+        let room = capacity.room();
         let [counts, gone] = [COUNTS_BYTES, window / 32 * 4].map(|bytes| places.take(bytes));
+        let [small_ranks, marks] = [room * 4, MARKS * room * 4].map(|bytes| places.take(bytes));
         let zero = places.end;
         let [row, delivered] = [ROW_BYTES, 4].map(|bytes| places.take(bytes));
         let [keys, candidate_boxes, classes] = [8, 16, 4].map(|bytes| places.take(candidates * bytes));
         let [boxes, infos, softened] = [16, 16, 4].map(|bytes| places.take(ranked * bytes));
         let [ranks, selected] = [4, DETECTION_BYTES].map(|bytes| places.take(found * bytes));
-        let matrix = places.take(window / 32 * window * 4);
+        let words = (window / 32 * window).max(room / 32 * room);
+        let matrix = places.take(words * 4);
         let row_bytes = places.end;
         let report_bytes = (extra_at(found) + found * extra).next_multiple_of(64);
         let report = stream.pin(rows * report_bytes)?;
@@ -81,6 +98,8 @@ impl Buffers {
             row: at(row),
             delivered: at(delivered),
             gone: at(gone),
+            ranks: at(small_ranks),
+            marks: at(marks),
             candidates: Candidates { keys: at(keys), boxes: at(candidate_boxes), classes: at(classes) },
             boxes: at(boxes),
             ranked: at(infos),
@@ -92,6 +111,7 @@ impl Buffers {
             report_bytes,
             memory,
             zero,
+            words: matrix..matrix + words * 4,
         })
     }
 
@@ -104,6 +124,12 @@ impl Buffers {
     pub fn zeros(&self) -> impl Iterator<Item = DeviceSlice<'_>> {
         let row = |index| self.memory.slice().after(index * self.row_bytes).first(self.zero);
         (0..self.capacity.rows).map(row)
+    }
+
+    /// What must be zero besides when the small kernels begin, which leave it so; the others do not.
+    pub fn matrices(&self) -> impl Iterator<Item = DeviceSlice<'_>> {
+        let row = |index| self.memory.slice().after(index * self.row_bytes + self.words.start);
+        (0..self.capacity.rows).map(move |index| row(index).first(self.words.len()))
     }
 
     /// What the kernels have reported, row by row.

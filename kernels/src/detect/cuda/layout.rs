@@ -430,6 +430,11 @@ impl Layout {
         self.per_anchor
     }
 
+    /// Whether an anchor's objectness alone may rule it out, by the fifth number of its box.
+    pub fn has_objectness(&self) -> bool {
+        self.scoring == Scoring::Objectness as u32 && self.coding != DISTANCES
+    }
+
     /// Anchors of all levels, in one row.
     pub fn anchors(&self) -> usize {
         self.sources.iter().map(|source| source.anchors as usize).sum()

@@ -1,6 +1,10 @@
-//! The operation on the GPU: one launch decodes, one ranks, one compares, one selects; soft NMS takes one for the last
-//! two; keypoints, mask coefficients and rotated boxes take one more. A batch of frames takes as many as one frame does.
-//! `cuda/detect.cu`, `cuda/nms.cu`, `cuda/nms_rotated.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
+//! The operation on the GPU: one launch decodes, and two do greedy NMS of upright boxes alone, of up to 2048 candidates a frame.
+//! Of more, and else, one ranks, one compares, one selects; soft NMS takes one for the last two; keypoints, mask coefficients and
+//! rotated boxes take one more. A batch of frames takes as many as one frame does. `cuda/detect.cu`, `cuda/nms_small.cu`,
+//! `cuda/nms.cu`, `cuda/nms_rotated.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
+//!
+//! How many candidates a frame has only the device knows. Where a frame had too many for these two, the host sees that in its
+//! report, launches the others and waits once more; until no frame of a batch has as many, it launches those at once.
 
 mod buffers;
 mod layout;
@@ -18,7 +22,7 @@ use super::{Attached, Decoder, DetectError, Detection, Outcome, Params};
 
 use buffers::{Buffers, Capacity, extra_at};
 use layout::size;
-use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, MOST_ROWS};
+use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, MOST_ROWS, MOST_SMALL, TOO_MANY};
 use suppressor::Suppressor;
 use table::Table;
 
@@ -28,6 +32,8 @@ pub(super) use params::Gathered;
 /// Anchors that a block decodes, by as many threads as all decoding kernels have; of raw heads each thread takes one.
 const ANCHORS: u32 = 32;
 const DECODERS: u32 = 256;
+/// Anchors, and threads, of a block that looks at objectness first.
+const OBJECTS: u32 = 128;
 /// Threads of a block of `gather`, and the most blocks of a row.
 const GATHERERS: u32 = 128;
 const MAX_GATHER_BLOCKS: usize = 64;
@@ -51,6 +57,8 @@ pub struct CudaDetector {
     decode: Kernel,
     /// Anchors that a block of it decodes.
     anchors_of_block: u32,
+    /// For tensors with an objectness.
+    decode_objects: Option<Kernel>,
     /// Only for models whose detections carry more than boxes.
     gather: Option<Kernel>,
     thresholds: Table,
@@ -59,8 +67,11 @@ pub struct CudaDetector {
     lowest: f32,
     suppressor: Suppressor,
     buffers: Option<Buffers>,
-    /// Whether the buffers are as a batch needs them to begin with.
+    /// Whether the buffers are as a batch needs them to begin with, and the matrices as the small kernels do.
     ready: bool,
+    matrices_clear: bool,
+    /// Whether the last batch had a frame with too many candidates for the small kernels.
+    crowded: bool,
     done: Event,
     /// Rows that are under way, and what is gathered of their detections.
     pending: usize,
@@ -97,6 +108,9 @@ impl CudaDetector {
         Ok(Self {
             decode: Kernel::load(context, "detect", name)?,
             anchors_of_block: if anchored { DECODERS } else { ANCHORS },
+            decode_objects: (name == "decode_rows")
+                .then(|| Kernel::load(context, "detect", "decode_objects"))
+                .transpose()?,
             gather: gathers.then(|| Kernel::load(context, "gather", gather)).transpose()?,
             thresholds: Table::new(stream, exceptions, other)?,
             priors: decoder
@@ -108,6 +122,8 @@ impl CudaDetector {
             suppressor: Suppressor::new(rotated, &params, &gate, stream)?,
             buffers: None,
             ready: false,
+            matrices_clear: false,
+            crowded: false,
             done: Event::new(context)?,
             pending: 0,
             gathered: None,
@@ -152,7 +168,8 @@ impl CudaDetector {
         outputs: &[DeviceTensor<'_>],
         rows: &[Row],
     ) -> Result<(), DetectError> {
-        self.pending = 0;
+        // Of a batch that nobody has finished, rows with too many candidates may be left.
+        self.ready &= mem::take(&mut self.pending) == 0;
         let (layout, gathered) = self.decoder.layout(outputs, rows.len())?;
         if rows.is_empty() {
             return Ok(());
@@ -165,11 +182,21 @@ impl CudaDetector {
         let candidates = layout.candidates()?;
         self.reserve(stream, rows.len(), candidates, gathered.as_ref().map_or(0, Gathered::bytes))?;
         let Some(buffers) = &self.buffers else { return Ok(()) };
+        let small = self.suppressor.has_small() && gathered.is_none() && !self.crowded;
         if !self.ready {
             buffers.zeros().try_for_each(|zero| stream.fill(zero, 0))?;
         }
+        if small && !(self.ready && self.matrices_clear) {
+            buffers.matrices().try_for_each(|zero| stream.fill(zero, 0))?;
+        }
         // Until the last kernel is on its way, nobody sets the counts back.
         self.ready = false;
+        self.matrices_clear = small;
+        let objects = self.decode_objects.as_ref().filter(|_| layout.has_objectness());
+        let (kernel, anchors, threads) = match objects {
+            Some(kernel) => (kernel, OBJECTS, OBJECTS),
+            None => (&self.decode, self.anchors_of_block, DECODERS),
+        };
         for (first_row, rows) in (0..).step_by(MOST_ROWS).zip(rows.chunks(MOST_ROWS)) {
             let decode = Decode {
                 row_bytes: buffers.row_bytes as u64,
@@ -185,15 +212,19 @@ impl CudaDetector {
                 layout,
                 rows: params::Row::all(rows),
             };
-            let grid = layout.grid(self.anchors_of_block, rows.len())?;
+            let grid = layout.grid(anchors, rows.len())?;
             // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked
             // against their shapes, says, the buffers hold as many candidates as it is told, and both stay as this function's docs
             // demand.
-            unsafe { stream.launch(&self.decode, grid, [DECODERS, 1, 1], 0, &decode)? };
+            unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &decode)? };
         }
         let boxes = gathered.as_ref().filter(|gathered| gathered.are_rotated());
         let rotated = boxes.map(|boxes| (boxes, layout.per_anchor()));
-        self.suppressor.start(stream, buffers, rows.len(), candidates, rotated)?;
+        if small {
+            self.suppressor.start_small(stream, buffers, rows.len(), candidates)?;
+        } else {
+            self.suppressor.start(stream, buffers, rows.len(), candidates, rotated)?;
+        }
         if let (Some(values), Some(gather)) = (gathered, &self.gather) {
             let params = Gather {
                 row_bytes: buffers.row_bytes as u64,
@@ -223,7 +254,7 @@ impl CudaDetector {
 
     /// Waits for the batch that was started, the only time that the host waits, and replaces `found` by the detections
     /// of its rows, each by descending confidence; by none where no batch was started. What became of each row's anchors
-    /// is returned.
+    /// is returned. It waits twice where a frame has more than 2048 candidates and none of the batch before had.
     ///
     /// # Errors
     /// [`DetectError::Device`] if the GPU failed; there are then no detections.
@@ -237,15 +268,39 @@ impl CudaDetector {
         found.iter_mut().for_each(Vec::clear);
         self.attached.resize_with(rows, Attached::default);
         self.attached.iter_mut().for_each(Attached::clear);
-        let (1.., Some(buffers)) = (rows, &self.buffers) else { return Ok(Vec::new()) };
+        if rows == 0 {
+            return Ok(Vec::new());
+        }
         stream.wait_on_host(&self.done)?;
-        let reports = found.iter_mut().zip(&mut self.attached).zip(buffers.reports());
+        let mut outcomes = vec![None; rows];
+        self.crowded = false;
+        self.read(stream, found, &mut outcomes);
+        if outcomes.contains(&None) {
+            // Rows that are done have no candidates any more. Their reports are overwritten, which have been read.
+            self.matrices_clear = false;
+            let Some(buffers) = &self.buffers else { return Ok(Vec::new()) };
+            self.suppressor.start(stream, buffers, rows, self.room, None)?;
+            stream.record(&self.done)?;
+            stream.wait_on_host(&self.done)?;
+            self.read(stream, found, &mut outcomes);
+        }
+        Ok(outcomes.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// Reads the reports of the rows of which nothing is known yet, but for those that have too many candidates.
+    fn read(&mut self, stream: &CudaStream, found: &mut [Vec<Detection>], outcomes: &mut [Option<Outcome>]) {
+        let Some(buffers) = &self.buffers else { return };
         let ranked = self.params.top_k_before.min(self.room);
-        let outcomes = reports.map(|((found, attached), report)| {
+        let rows = found.iter_mut().zip(&mut self.attached).zip(outcomes).zip(buffers.reports());
+        for (((found, attached), outcome), report) in rows.filter(|((_, outcome), _)| outcome.is_none()) {
             let (boxes, extra) = report.split_at(extra_at(buffers.capacity.found));
             let (counts, detections) = boxes.split_at(COUNTS_BYTES);
             let [kept, candidates, non_finite, count] =
                 bytemuck::pod_read_unaligned::<[u32; 4]>(counts).map(|count| count as usize);
+            self.crowded |= kept > MOST_SMALL;
+            if count == TOO_MANY {
+                continue;
+            }
             found.extend(detections.chunks_exact(DETECTION_BYTES).take(count).map(|bytes| {
                 let [x, y, w, h, confidence, class] = bytemuck::pod_read_unaligned::<[u32; 6]>(bytes);
                 let [x, y, w, h, confidence] = [x, y, w, h, confidence].map(f32::from_bits);
@@ -257,9 +312,8 @@ impl CudaDetector {
                 bytes
             });
             stream.counters().device_to_host.add_size(COUNTS_BYTES + count * DETECTION_BYTES + gathered);
-            Outcome { candidates, non_finite, truncated: kept.saturating_sub(ranked) }
-        });
-        Ok(outcomes.collect())
+            *outcome = Some(Outcome { candidates, non_finite, truncated: kept.saturating_sub(ranked) });
+        }
     }
 
     /// What the detections of the last batch that was finished carry besides their boxes, by row.

@@ -1,4 +1,4 @@
-//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu`, `cuda/nms.cuh`, `cuda/nms_rotated.cu`
+//! The kernels' parameters, field by field as in `cuda/detect.cuh`, `cuda/detect.cu`, `cuda/nms.cuh`, `cuda/nms_small.cu`, `cuda/nms_rotated.cu`
 //! and `cuda/gather.cu`.
 
 use crate::associate::Oriented;
@@ -103,6 +103,17 @@ pub struct Suppress {
     pub last: u32,
     pub capacity: u32,
     pub delivered: u64,
+}
+
+/// `Small` in the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SuppressSmall {
+    pub nms: Suppress,
+    pub ranks: u64,
+    pub marks: u64,
+    pub room: u32,
+    pub padding: u32,
 }
 
 /// `RotatedNms` in the kernel.
@@ -250,7 +261,12 @@ impl Gathered {
 
 const _: () = assert!(size_of::<Decode>() == 3816 && size_of::<Suppress>() == 184);
 const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 712 && ROW_BYTES == 56);
-const _: () = assert!(size_of::<SuppressRotated>() == 256);
+const _: () = assert!(size_of::<SuppressRotated>() == 256 && size_of::<SuppressSmall>() == 208);
+
+/// Candidates of a frame that the small kernels take, and what it reports as their number where there are more (`MOST` and
+/// `TOO_MANY`).
+pub const MOST_SMALL: usize = 2048;
+pub const TOO_MANY: usize = u32::MAX as usize;
 
 /// `Counts` in the kernels, and what a report begins with.
 pub const COUNTS_BYTES: usize = 16;

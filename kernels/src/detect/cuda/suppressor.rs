@@ -5,7 +5,7 @@ use crate::device::{CudaStream, Kernel};
 use super::super::candidates::Gate;
 use super::super::{DetectError, Nms, Params};
 use super::buffers::{Buffers, WINDOW};
-use super::params::{Gathered, Suppress, SuppressRotated};
+use super::params::{Gathered, Suppress, SuppressRotated, SuppressSmall};
 use super::table::Table;
 
 /// Threads of a block of `rank`, candidates that it ranks in one go, and the most blocks.
@@ -15,8 +15,13 @@ const MAX_RANK_BLOCKS: usize = 2048;
 /// Threads of a block of `suppress`, and the words that its warps make at the same time.
 const SUPPRESSORS: u32 = 256;
 const WORDS: u32 = 8;
-/// Threads of `select` and `soften`.
+/// Threads of `select`, `soften` and `decide_small`.
 const SELECTORS: u32 = 1024;
+/// Threads of a block of `compare_small`; its blocks for a row, the most and the least, and for a batch.
+const COMPARERS: u32 = 256;
+const MOST_BLOCKS: usize = 256;
+const LEAST_BLOCKS: usize = 16;
+const BLOCKS: usize = 1024;
 
 /// `Among` and `Decay` in the kernels.
 const SAME_CLASS: u32 = 0;
@@ -40,8 +45,8 @@ pub struct Suppressor {
 /// What follows ranking.
 #[derive(Debug)]
 enum Steps {
-    /// `suppress` and `select`, among the same class or all.
-    Greedy { suppress: Kernel, select: Kernel, among: u32 },
+    /// `suppress` and `select`, among the same class or all; instead of them and of ranking `compare_small` and `decide_small`.
+    Greedy { suppress: Kernel, select: Kernel, small: [Kernel; 2], among: u32 },
     /// `suppress_rotated` and `select`, among the same class or all.
     Rotated { suppress: Kernel, select: Kernel, among: u32 },
     /// `soften`.
@@ -69,7 +74,9 @@ impl Suppressor {
                     let suppress = Kernel::load(stream.context(), "nms_rotated", "suppress_rotated")?;
                     Steps::Rotated { suppress, select, among }
                 } else {
-                    Steps::Greedy { suppress: load("suppress")?, select, among }
+                    let small = |name| Kernel::load(stream.context(), "nms_small", name);
+                    let small = [small("compare_small")?, small("decide_small")?];
+                    Steps::Greedy { suppress: load("suppress")?, select, small, among }
                 }
             }
             Nms::SoftLinear => Steps::Soft { soften: soften()?, decay: LINEAR, sigma: 1.0 },
@@ -112,39 +119,7 @@ impl Suppressor {
         candidates: usize,
         rotated: Option<(&Gathered, u32)>,
     ) -> Result<(), DetectError> {
-        let window = count(buffers.capacity.window());
-        let (among, decay, sigma) = match &self.steps {
-            Steps::Greedy { among, .. } | Steps::Rotated { among, .. } => (*among, LINEAR, 1.0),
-            Steps::Soft { decay, sigma, .. } => (SAME_CLASS, *decay, *sigma),
-            Steps::Nothing { .. } => (NOTHING, LINEAR, 1.0),
-        };
-        let mut params = Suppress {
-            row_bytes: buffers.row_bytes as u64,
-            report_bytes: buffers.report_bytes as u64,
-            counts: buffers.counts,
-            frame: buffers.frame(),
-            candidates: buffers.candidates,
-            boxes: buffers.boxes,
-            ranked: buffers.ranked,
-            softened: buffers.softened,
-            found: buffers.found,
-            selected: buffers.selected,
-            matrix: buffers.matrix,
-            gone: buffers.gone,
-            report: buffers.report.pointer(),
-            limits: self.limits.params(),
-            top_k_before: count(self.ranked),
-            top_k_after: self.top_k_after,
-            start: 0,
-            window,
-            among,
-            decay,
-            iou: self.iou,
-            sigma,
-            last: 1,
-            capacity: count(candidates),
-            delivered: buffers.delivered,
-        };
+        let mut params = self.params(buffers, candidates);
         let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
             // SAFETY: the kernels' parameter is this struct; the buffers hold what it says, and they stay until the
             // driver has seen the work on them done.
@@ -182,6 +157,75 @@ impl Suppressor {
             }
         }
         Ok(())
+    }
+
+    /// Enqueues the same in two launches, if there are kernels for it. A row of more than [`super::params::MOST_SMALL`] candidates
+    /// reports so, and stays as it is for [`Suppressor::start`]. The matrices are zero.
+    pub fn start_small(
+        &self,
+        stream: &CudaStream,
+        buffers: &Buffers,
+        rows: usize,
+        candidates: usize,
+    ) -> Result<(), DetectError> {
+        let Steps::Greedy { small: [compare, decide], .. } = &self.steps else { return Ok(()) };
+        let params = SuppressSmall {
+            nms: self.params(buffers, candidates),
+            ranks: buffers.ranks,
+            marks: buffers.marks,
+            room: count(buffers.capacity.room()),
+            padding: 0,
+        };
+        let blocks = count((BLOCKS / rows.max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS));
+        let rows = count(rows);
+        // SAFETY: as above; the kernels wait before they touch what those before them write.
+        unsafe {
+            stream.launch_overlapping(compare, [blocks, 1, rows], [COMPARERS, 1, 1], &params)?;
+            stream.launch_overlapping(decide, [1, 1, rows], [SELECTORS, 1, 1], &params)?;
+        }
+        Ok(())
+    }
+
+    /// Whether [`Suppressor::start_small`] does it, too.
+    pub fn has_small(&self) -> bool {
+        matches!(self.steps, Steps::Greedy { .. })
+    }
+
+    /// The kernels' parameters, for the first window.
+    fn params(&self, buffers: &Buffers, candidates: usize) -> Suppress {
+        let window = count(buffers.capacity.window());
+        let (among, decay, sigma) = match &self.steps {
+            Steps::Greedy { among, .. } | Steps::Rotated { among, .. } => (*among, LINEAR, 1.0),
+            Steps::Soft { decay, sigma, .. } => (SAME_CLASS, *decay, *sigma),
+            Steps::Nothing { .. } => (NOTHING, LINEAR, 1.0),
+        };
+        Suppress {
+            row_bytes: buffers.row_bytes as u64,
+            report_bytes: buffers.report_bytes as u64,
+            counts: buffers.counts,
+            frame: buffers.frame(),
+            candidates: buffers.candidates,
+            boxes: buffers.boxes,
+            ranked: buffers.ranked,
+            softened: buffers.softened,
+            found: buffers.found,
+            selected: buffers.selected,
+            matrix: buffers.matrix,
+            gone: buffers.gone,
+            report: buffers.report.pointer(),
+            limits: self.limits.params(),
+            top_k_before: count(self.ranked),
+            top_k_after: self.top_k_after,
+            start: 0,
+            window,
+            among,
+            decay,
+            iou: self.iou,
+            sigma,
+            last: 1,
+            capacity: count(candidates),
+            delivered: buffers.delivered,
+        }
     }
 }
 

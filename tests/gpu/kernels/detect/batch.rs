@@ -155,7 +155,7 @@ fn batches_of_more_rows_than_a_launch_has_parameters_for_are_decoded_in_several(
     let params = Params::default();
     let wanted = frames.alone(&stream, &params);
     let mut detector = frames.detector(&stream, &params);
-    for (rows, launches) in [(56, 4), (57, 5), (130, 6), (1, 4)] {
+    for (rows, launches) in [(56, 3), (57, 4), (130, 5), (1, 3)] {
         let before = stream.counters().launches.get();
         frames.check(&stream, &mut detector, (130 - rows, rows, 0), &wanted);
         assert_eq!(stream.counters().launches.get() - before, launches, "{rows} rows");
@@ -172,7 +172,7 @@ fn a_batch_costs_the_launches_and_the_wait_of_one_frame_and_no_allocation() {
         single(DecoderKind::Yolov8, scene.yolov8())
     });
     let frames = Frames::new(&stream, cases.collect());
-    for (nms, launches) in [(Nms::ClassWise, 4), (Nms::SoftLinear, 3), (Nms::None, 3)] {
+    for (nms, launches) in [(Nms::ClassWise, 3), (Nms::SoftLinear, 3), (Nms::None, 3)] {
         let params = Params { nms, ..Params::default() };
         let wanted = frames.alone(&stream, &params);
         let mut detector = frames.detector(&stream, &params);
@@ -188,6 +188,69 @@ fn a_batch_costs_the_launches_and_the_wait_of_one_frame_and_no_allocation() {
         let before = [&counters.host_waits, &counters.launches].map(|c| c.get());
         frames.check(&stream, &mut detector, (0, 0, 1), &wanted);
         assert_eq!([&counters.host_waits, &counters.launches].map(|c| c.get()), before);
+    }
+}
+
+/// Rows with more candidates than the small kernels take: one batch with such a row takes the other kernels and a second wait
+/// besides, those that follow the other kernels only, until there is no such row.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn crowded_rows_equal_the_cpu_beside_others_and_cost_a_second_wait_once() {
+    const FEW: [usize; 16] = [0, 1, 31, 32, 33, 64, 300, 700, 1000, 1023, 1024, 1025, 1999, 2047, 2048, 5];
+    const ROWS: usize = FEW.len();
+    let stream = stream();
+    let mut random = Random::new(16);
+    let mut cases: Vec<Case> = vec![];
+    for (i, hits) in FEW.into_iter().chain([5000, 4000]).enumerate() {
+        let mut scene = Scene::new(&mut random, 5000, 3, hits, 600.0);
+        if i % 3 == 0 {
+            // Equal ones are ordered by their anchors.
+            scene.scores.iter_mut().flatten().for_each(|s| *s = if *s > 0.25 { 0.75 } else { 0.125 });
+        }
+        cases.push(single(DecoderKind::Yolov8, scene.yolov8()));
+    }
+    let halves = cases.iter().cloned().map(Case::halved).collect();
+    for frames in [Frames::new(&stream, cases), Frames::new(&stream, halves)] {
+        for nms in [Nms::ClassWise, Nms::Agnostic] {
+            let params = Params { nms, ..Params::default() };
+            let wanted = frames.alone(&stream, &params);
+            for (i, (case, gpu)) in frames.cases.iter().zip(&wanted).enumerate() {
+                case.compare(gpu, &case.cpu(&params, &row(i)), &params);
+            }
+            let mut detector = frames.detector(&stream, &params);
+            let counters = stream.counters();
+            for (first, launches, waits) in
+                [(0, 3, 1), (1, 6, 2), (1, 4, 1), (2, 4, 1), (0, 4, 1), (0, 3, 1), (2, 6, 2)]
+            {
+                let before = [&counters.launches, &counters.host_waits].map(|c| c.get());
+                frames.check(&stream, &mut detector, (first, ROWS, 0), &wanted);
+                let after = [&counters.launches, &counters.host_waits].map(|c| c.get());
+                assert_eq!(
+                    [after[0] - before[0], after[1] - before[1]],
+                    [launches, waits],
+                    "from {first} on"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_batch_that_nobody_finishes_leaves_nothing_behind() {
+    let stream = stream();
+    let mut random = Random::new(18);
+    let cases = [5000, 300].map(|hits| {
+        let scene = Scene::new(&mut random, 5000, 3, hits, 600.0);
+        single(DecoderKind::Yolov8, scene.yolov8())
+    });
+    let frames = Frames::new(&stream, cases.into());
+    let params = Params::default();
+    let wanted = frames.alone(&stream, &params);
+    let mut detector = frames.detector(&stream, &params);
+    for first in [0, 1] {
+        detector.start(&stream, &frames.outputs(first, 1), &[row(first)]).unwrap();
+        frames.check(&stream, &mut detector, (1, 1, 0), &wanted);
     }
 }
 
