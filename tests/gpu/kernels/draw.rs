@@ -172,6 +172,37 @@ fn every_format_and_odd_size_gets_the_same_bytes_as_on_the_cpu() {
     }
 }
 
+/// Lines whose edges go through the centres of pixels, along both axes and between, over the borders of tiles; and those that are
+/// as far away, as wide or as thin as numbers can be.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn lines_and_discs_on_whole_and_half_pixels_and_far_away_are_the_same_too() {
+    let (stream, mut random, size) = (stream(), Random::new(5), (200, 70));
+    let mut canvas = CudaCanvas::new(&stream).unwrap();
+    let color = Rgb(250, 40, 90);
+    let ends = [(64.0, 16.0), (128.5, 48.5), (0.0, 69.5), (63.5, 15.5), (199.75, 0.25), (64.0, 48.0)];
+    let far = [(f32::MAX, 20.0), (-1e30, -1e30), (1e9, 35.5), (f32::MIN_POSITIVE, 1e-30)];
+    let ways: Vec<_> = ends
+        .iter()
+        .flat_map(|a| ends.iter().chain(&far).map(move |b| vec![*a, *b]))
+        .chain([far.to_vec()])
+        .collect();
+    let lines = ways
+        .iter()
+        .flat_map(|points| [1, 2, 3, 8].map(|thickness| Primitive::Polyline { points, thickness, color }));
+    let radii = [0.25, 0.5, 1.0, 7.5, 1e-20, 1e9, f32::MAX];
+    let discs = ends
+        .iter()
+        .chain(&far)
+        .flat_map(|&(x, y)| radii.map(|radius| Primitive::Disc { x, y, radius, color }));
+    for primitive in lines.chain(discs) {
+        for pixels in [PixelFormat::Nv12, PixelFormat::Rgb] {
+            let picture = Picture::new(format(pixels, size.0, size.1), 0, &mut random);
+            picture.check(&stream, &mut canvas, &[primitive]);
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs a CUDA device"]
 fn matrices_ranges_and_more_commands_than_a_block_has_threads_are_the_same_too() {
