@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::raster::{first, pixels};
+use super::pixels::{first, pixels};
 
 /// Everything within `r` of the line from `a` to `b`. It is convex, so a row's part is one interval: from the least to the greatest
 /// of where the row crosses the circles around both ends and the bar between them.

@@ -3,7 +3,7 @@
 use super::Rgb;
 use super::canvas::{Canvas, Layout};
 use super::letters::{Glyph, HEIGHT, WIDTH};
-use super::raster::pixel;
+use super::pixels::pixel;
 use super::text_picture::TextPicture;
 
 /// A label whose background ends at the bottom left `[x, y]`, moved into the frame.

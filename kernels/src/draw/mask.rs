@@ -2,7 +2,7 @@
 //! same operations in the same order, so both sides paint the same bytes.
 
 use super::canvas::Layout;
-use super::raster::pixels;
+use super::pixels::pixels;
 use super::{DrawError, Rgb, color_of};
 use crate::device::DeviceSlice;
 use crate::frame::PixelFormat;

@@ -22,6 +22,7 @@ mod label;
 mod letters;
 mod mask;
 mod paint;
+mod pixels;
 mod raster;
 mod record;
 mod surface;
