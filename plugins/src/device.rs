@@ -10,7 +10,7 @@ use crate::memory::caps::part;
 use crate::memory::{ChosenDevice, GpuSession};
 use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{notice, strings};
+use crate::{notice, placement, strings};
 
 /// The property's name.
 const NAME: &str = "device";
@@ -19,7 +19,7 @@ const NAME: &str = "device";
 pub const AUTO: &str = "auto";
 
 /// The property's blurb.
-pub const BLURB: &str = "Device to work on: auto (the first usable GPU, else the CPU), cuda (the first GPU, or an error), \
+pub const BLURB: &str = "Device to work on: auto (a usable GPU, that of the stream's model, else the CPU), cuda (the first GPU, or an error), \
                          cuda:N (GPU number N, or an error), cpu";
 
 /// The property.
@@ -192,6 +192,15 @@ impl Gpu {
         }
     }
 
+    /// The number of the GPU, as far as it is decided or the property says it.
+    fn gpu(&self) -> Option<u32> {
+        match (self.chosen(), self.device().parse()) {
+            (ChosenDevice::Gpu(session), _) => Some(session.context().device().ordinal),
+            (ChosenDevice::Undecided, Ok(Choice::Cuda(gpu))) => Some(gpu),
+            (ChosenDevice::Undecided | ChosenDevice::Cpu, _) => None,
+        }
+    }
+
     /// The GPU for an element that needs one only now: it may not have been looked for.
     ///
     /// # Errors
@@ -216,6 +225,9 @@ impl Gpu {
         counters: &Arc<Counters>,
         query: &mut gst::QueryRef,
     ) -> bool {
+        if placement::asked(query) {
+            return placement::answer(query, self.gpu());
+        }
         let gst::QueryView::Context(_) = query.view() else { return false };
         let _ = self.decide(element, counters, false);
         self.session().is_some_and(|session| session.answer(element, query))

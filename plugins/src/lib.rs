@@ -45,6 +45,7 @@ mod nick;
 pub mod notice;
 mod nvtx;
 pub mod peakfind;
+mod placement;
 mod property;
 mod publish;
 mod refused;

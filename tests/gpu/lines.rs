@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::device::{Choice, Context, CudaStream, DeviceError, Memory, Resolved};
 use cudainfer_tests::{Line, buffers, fetched, model, run, scratch, until};
 use gst::prelude::*;
+use gstcudainfer::memory::tensor::device_memory;
 use gstcudainfer::meta::mask;
 use gstcudainfer::meta::object::{Object, objects};
+use gstcudainfer::meta::tensor::TensorSet;
 
 fn context() -> Arc<Context> {
     let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else { panic!("needs a CUDA device") };
@@ -152,6 +154,48 @@ fn frames_and_tensors_of_another_gpu_give_the_same_without_the_host() {
             }
         }
     }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn where_the_device_is_left_open_instances_spread_over_the_gpus_and_their_streams_follow() {
+    let count = cudainfer_kernels::device::probe().map_or(0, |devices| devices.len());
+    if count < 2 {
+        eprintln!("skipped: it needs two GPUs, and there are {count}");
+        return;
+    }
+    let model = fetched("models/nanodet.onnx");
+    // The GPUs of the outputs of two streams, and what was copied between GPUs.
+    let on = |[first, second]: [&str; 2]| {
+        let stream = |n: usize, instance: &str| {
+            format!(
+                "{} ! cudainferdownload ! video/x-raw ! cudainferupload name=u{n} ! fusedpreproc name=p{n} \
+                 ! trtinfer name=t{n} model={model} provider=cuda {instance} ! fakesink name=out{n}",
+                decoded(10)
+            )
+        };
+        let line = Line::new(&format!("{}   {}", stream(0, first), stream(1, second)));
+        let frames = [line.collect("out0"), line.collect("out1")];
+        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.wait().succeeds();
+        let copies = |name: &str| {
+            line.element(name).property::<gst::Structure>("stats").get::<u64>("peer-copies").unwrap()
+        };
+        assert!(["u0", "p0", "t0", "u1", "p1", "t1"].into_iter().all(|name| copies(name) == 0));
+        frames.map(|frames| {
+            let frames = frames.lock().unwrap();
+            let sets = TensorSet::of(&frames[0]).unwrap();
+            device_memory(&sets[0].tensors[0].data).unwrap().context().device().ordinal
+        })
+    };
+    let mut spread = on(["instance=spread-a", "instance=spread-b"]);
+    spread.sort();
+    assert_eq!(spread, [0, 1]);
+    let [first, second] = on(["", ""]);
+    assert_eq!(first, second, "without names, a pipeline has one GPU");
+    let [first, second] = on(["instance=spread-c", "instance=spread-c"]);
+    assert_eq!(first, second, "one instance is on one GPU");
+    assert_eq!(on(["device=cuda:1", "instance=spread-d"])[0], 1);
 }
 
 #[test]

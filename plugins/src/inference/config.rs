@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cudainfer_kernels::device::Choice;
+use cudainfer_kernels::device::{Choice, DeviceError, Resolved};
 
 use super::{EngineSearch, Precision, Provider, WarmUp};
 
@@ -17,6 +17,8 @@ pub struct Config {
     pub provider: Provider,
     /// On which GPU, or on none.
     pub device: Choice,
+    /// The GPU that it is where that is left open; not set, the first one that can be used.
+    pub gpu: Option<u32>,
     /// In which numbers a GPU computes.
     pub precision: Precision,
     /// Bytes that TensorRT may use to work in; 0 leaves it to TensorRT.
@@ -45,6 +47,17 @@ pub struct Config {
 }
 
 impl Config {
+    /// What `device` is: `gpu` where it is left open.
+    ///
+    /// # Errors
+    /// Those of [`Choice::resolve`].
+    pub fn resolve(&self) -> Result<Resolved, DeviceError> {
+        match (self.device, self.gpu) {
+            (Choice::Auto, Some(gpu)) => Choice::Cuda(gpu).resolve(),
+            (choice, _) => choice.resolve(),
+        }
+    }
+
     /// The model on the provider and the device that are best, in one session of one thread.
     pub fn new(model: impl Into<PathBuf>) -> Self {
         Self {
@@ -52,6 +65,7 @@ impl Config {
             labels: None,
             provider: Provider::Auto,
             device: Choice::Auto,
+            gpu: None,
             precision: Precision::Model,
             workspace: 0,
             cache: None,

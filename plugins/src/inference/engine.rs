@@ -146,7 +146,7 @@ impl Engine {
 /// The GPU that the model will run on, if it may run on one.
 fn gpu(config: &Config) -> Option<Arc<Context>> {
     let on_gpu = config.provider != Provider::Cpu && config.device != Choice::Cpu;
-    match config.device.resolve().ok().filter(|_| on_gpu)? {
+    match config.resolve().ok().filter(|_| on_gpu)? {
         Resolved::Cuda(device) => Context::new(&device).ok(),
         Resolved::Cpu { .. } => None,
     }

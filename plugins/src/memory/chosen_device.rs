@@ -6,6 +6,7 @@ use cudainfer_kernels::device::{Choice, Counters, Resolved};
 use gst::prelude::*;
 
 use super::GpuSession;
+use crate::placement;
 
 /// Where an element works.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +39,8 @@ impl ChosenDevice {
         let missing = |reason: String| {
             gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {reason}"))
         };
-        let device = match choice.resolve().map_err(|error| missing(error.to_string()))? {
+        let resolved = if choice == Choice::Auto { placement::auto_for(element) } else { choice.resolve() };
+        let device = match resolved.map_err(|error| missing(error.to_string()))? {
             Resolved::Cpu { reason } => return Ok((Self::Cpu, reason)),
             Resolved::Cuda(device) => device,
         };

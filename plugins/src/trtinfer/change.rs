@@ -183,7 +183,7 @@ impl TrtInfer {
             self.forget_next(&in_use);
             return Ok(());
         }
-        let instance = Instance::open(setup.clone(), &|progress| self.post_progress(progress))
+        let instance = Instance::open(setup.clone(), in_use.gpu(), &|progress| self.post_progress(progress))
             .map_err(|e| e.to_string())?;
         let unwanted = |loader: &Loader| loader.wanted || loader.stops != stops;
         if unwanted(&lock(&self.loader)) {

@@ -9,6 +9,7 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::change::{Loader, Next};
+use super::gpu;
 use super::instance::{Instance, InstanceSlot};
 use super::latency::Latency;
 use super::log::CAT;
@@ -21,7 +22,7 @@ use crate::inference::{Progress, Provider};
 use crate::model::ModelInfo;
 use crate::nick::nick;
 use crate::sync::lock;
-use crate::{caps, notice, stats};
+use crate::{caps, notice, placement, stats};
 
 pub struct TrtInfer {
     pub(super) sink: gst::Pad,
@@ -70,9 +71,14 @@ impl TrtInfer {
         }
         // Let go of before the next one loads: both might not fit in memory.
         self.close();
+        // Asked before the slot is locked: others who are asked may have the same.
+        let near = gpu::near(self.obj().upcast_ref(), &setup.config, shared.is_some());
         let instance = slot
-            .open(setup, &|progress| self.post_progress(progress))
+            .open(setup, near, &|progress| self.post_progress(progress))
             .map_err(|why| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")))?;
+        if let (Some(gpu), None) = (instance.gpu(), &shared) {
+            placement::remember(self.obj().upcast_ref(), gpu);
+        }
         let (config, engine) = (&instance.setup.config, &instance.engine);
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
         let fallbacks = engine.fallbacks.join("; ");

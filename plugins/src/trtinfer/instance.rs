@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, Weak};
 use std::thread::JoinHandle;
 
-use cudainfer_kernels::device::Counters;
+use cudainfer_kernels::device::{Choice, Counters};
 
 use super::batcher::{Batcher, Rules};
 use super::log::CAT;
 use super::request::Request;
 use super::setup::Setup;
 use super::worker;
-use crate::inference::{Engine, InferenceError, Progress, Provider, RunShape, Stop};
+use crate::inference::{Config, Engine, InferenceError, Progress, Provider, RunShape, Stop};
 use crate::model::ModelError;
+use crate::placement::Seat;
 use crate::sync::lock;
 use crate::time::nanoseconds;
 
@@ -32,16 +33,26 @@ pub(super) struct Instance {
     /// They end with the instance: the workers, and what makes a faster variant of the session ready.
     threads: Mutex<Vec<JoinHandle<()>>>,
     stop: Arc<Stop>,
+    seat: Seat,
 }
 
 impl Instance {
-    /// Loads the model and starts its workers.
+    /// Loads the model and starts its workers. Where `device` is left open, it runs on GPU `near`, if that is known.
     ///
     /// # Errors
     /// Those of [`Engine::open`]; a minimum above the batch that comes of the model.
-    pub fn open(setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Self>, InferenceError> {
+    pub fn open(
+        setup: Setup,
+        near: Option<u32>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Arc<Self>, InferenceError> {
         let counters = Arc::<Counters>::default();
-        let engine = Arc::new(Engine::open(&setup.config, &counters, progress)?);
+        let Config { device, provider, model, .. } = &setup.config;
+        let device = if *provider == Provider::Cpu { Choice::Cpu } else { *device };
+        let seat = Seat::take(device, model, near);
+        // Not in the setup: elements that share the instance have left it open as well.
+        let config = Config { gpu: seat.gpu(), ..setup.config.clone() };
+        let engine = Arc::new(Engine::open(&config, &counters, progress)?);
         if setup.min_batch > engine.batch {
             let why = format!(
                 "min-batch-size={} is more than the batch size, {}, so no batch would ever be large enough. Set a larger \
@@ -67,6 +78,7 @@ impl Instance {
             shapes: Shapes::default(),
             threads: Mutex::default(),
             stop: Arc::default(),
+            seat,
         });
         for (index, session) in instance.engine.sessions.iter().enumerate() {
             let (batcher, session) = (Arc::clone(&instance.batcher), Arc::clone(session));
@@ -85,6 +97,11 @@ impl Instance {
             lock(&instance.threads).push(worker);
         }
         Ok(instance)
+    }
+
+    /// The number of the GPU that it runs on; none on the CPU.
+    pub fn gpu(&self) -> Option<u32> {
+        self.seat.gpu().filter(|_| self.engine.provider != Provider::Cpu)
     }
 
     /// Device memory that the model holds: a share for each of the elements whose frames it runs, so that their sum is all of it.
@@ -246,7 +263,12 @@ impl InstanceSlot {
     ///
     /// # Errors
     /// The instance that is there was opened with something else; or the model cannot be loaded.
-    pub fn open(&self, setup: Setup, progress: &(dyn Fn(Progress) + Sync)) -> Result<Arc<Instance>, String> {
+    pub fn open(
+        &self,
+        setup: Setup,
+        near: Option<u32>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Arc<Instance>, String> {
         // Held while the model loads: who comes meanwhile waits for it.
         let mut current = lock(&self.current);
         if let Some(instance) = current.upgrade() {
@@ -261,7 +283,7 @@ impl InstanceSlot {
                 (None, Some(_)) => (),
             }
         }
-        let instance = Instance::open(setup, progress).map_err(|e| e.to_string())?;
+        let instance = Instance::open(setup, near, progress).map_err(|e| e.to_string())?;
         *current = Arc::downgrade(&instance);
         Ok(instance)
     }
@@ -269,6 +291,11 @@ impl InstanceSlot {
     /// Whether it is the slot of this name; without one, any that has none.
     pub fn has_name(&self, name: Option<&str>) -> bool {
         self.name.as_deref() == name
+    }
+
+    /// What is there, unless it is being loaded.
+    pub fn now(&self) -> Option<Arc<Instance>> {
+        self.current.try_lock().ok()?.upgrade()
     }
 
     /// What is there now.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cudainfer_kernels::device::Choice;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::imp::TrtInfer;
-use super::instance::Instance;
+use super::instance::{Instance, InstanceSlot};
 use super::lane::Lane;
 use super::log::CAT;
 use super::running::Negotiated;
@@ -15,7 +16,7 @@ use super::shape;
 use crate::inference::{InferenceError, RunShape};
 use crate::model::ModelInfo;
 use crate::sync::lock;
-use crate::{caps, notice};
+use crate::{caps, notice, placement};
 
 /// Models whose frames may be under way behind this element.
 const INFOS: usize = 16;
@@ -208,6 +209,9 @@ impl TrtInfer {
         if query.is_serialized() {
             return self.drain() && self.src.peer_query(query) && self.reserve(query);
         }
+        if placement::asked(query) && placement::answer(query, self.gpu()) {
+            return true;
+        }
         match query.view_mut() {
             gst::QueryViewMut::Caps(q) => {
                 let caps = self.sink_caps(q.filter());
@@ -215,6 +219,24 @@ impl TrtInfer {
                 true
             }
             _ => gst::Pad::query_default(&self.sink, Some(&*self.obj()), query),
+        }
+    }
+
+    /// The GPU that this element works on, as far as it is decided: that of its instance, or of the one that it shares, or what
+    /// its property says. Nobody is waited for.
+    pub(super) fn gpu(&self) -> Option<u32> {
+        let own = self.instance.try_lock().ok().and_then(|instance| instance.clone());
+        if let Some(own) = own {
+            return own.gpu();
+        }
+        let (told, shared) = {
+            let settings = lock(&self.settings);
+            (settings.device(), settings.instance())
+        };
+        match told {
+            Some(Choice::Cuda(gpu)) => Some(gpu),
+            Some(Choice::Auto) => InstanceSlot::of(Some(&shared?)).now()?.gpu(),
+            Some(Choice::Cpu) | None => None,
         }
     }
 
@@ -242,6 +264,9 @@ impl TrtInfer {
 
     pub(super) fn src_query(&self, query: &mut gst::QueryRef) -> bool {
         use gst::QueryViewMut;
+        if placement::asked(query) && placement::answer(query, self.gpu()) {
+            return true;
+        }
         match query.view_mut() {
             QueryViewMut::Caps(q) => {
                 let caps = self.src_caps(q.filter());

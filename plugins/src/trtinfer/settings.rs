@@ -88,6 +88,11 @@ impl Settings {
         Some(self.instance.clone()).filter(|name| !name.is_empty())
     }
 
+    /// The property `device`, where it is one.
+    pub fn device(&self) -> Option<Choice> {
+        self.device.parse().ok()
+    }
+
     /// What the properties ask for.
     pub fn setup(&self) -> Result<Setup, InvalidSettings> {
         let settings = self.clone();
@@ -126,6 +131,7 @@ impl Settings {
                 labels: settings.labels,
                 provider: settings.provider,
                 device,
+                gpu: None,
                 precision: settings.precision,
                 workspace: size(settings.workspace) << 20,
                 memory_limit: size(settings.memory_limit) << 20,

@@ -213,7 +213,7 @@ pub(super) fn open(
     let mut refused = Vec::new();
     let missing = |reason| InferenceError::Gpu { device: config.device.to_string(), reason };
     if let Choice::Cuda(_) = config.device {
-        device(config.device).map_err(missing)?;
+        device(config).map_err(missing)?;
     }
     let wanted: &[Provider] = match config.provider {
         Provider::Auto if config.device == Choice::Cpu => &[],
@@ -225,13 +225,12 @@ pub(super) fn open(
     for provider in wanted {
         let refuse = |reason| InferenceError::Provider { provider: nick(*provider), reason };
         let variants = variant::worth_timing(config, *provider);
-        let choices = device(config.device)
+        let choices = device(config)
             .ok()
             .filter(|_| variants.len() > 1)
             .map(|device| cache.choices(config, *provider, Some(&device)));
         let mut open = |variant: &Variant| {
-            let gpu =
-                device(config.device).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
+            let gpu = device(config).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
             watched(&loading(config, *provider), progress, || {
                 OrtSession::open(environment, config, *provider, Some(gpu), variant, cache)
             })
@@ -265,7 +264,7 @@ pub(super) fn open(
         return Err(missing(format!("no provider runs the model there: {}", refused.join("; "))));
     }
     // The same reason three times is one: there is no GPU.
-    if let (Err(reason), false) = (device(config.device), wanted.is_empty()) {
+    if let (Err(reason), false) = (device(config), wanted.is_empty()) {
         refused = vec![reason];
     }
     let session = watched(&loading(config, Provider::Cpu), progress, || {
@@ -284,7 +283,7 @@ pub(super) fn open_variant(
 ) -> Result<Box<dyn Session>, InferenceError> {
     let refuse = |reason| InferenceError::Provider { provider: nick(Provider::Cuda), reason };
     let variant = variant::named(variant).ok_or_else(|| refuse(format!("there is no variant {variant}")))?;
-    let gpu = device(config.device).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
+    let gpu = device(config).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
     // CUDA's sessions are not kept.
     let mut cache = Cache::off();
     let session = OrtSession::open(environment, config, Provider::Cuda, Some(gpu), variant, &mut cache)?;
@@ -292,8 +291,8 @@ pub(super) fn open_variant(
 }
 
 /// The GPU that the NVIDIA providers use.
-fn device(choice: Choice) -> Result<Device, String> {
-    match choice.resolve().map_err(|e| e.to_string())? {
+fn device(config: &Config) -> Result<Device, String> {
+    match config.resolve().map_err(|e| e.to_string())? {
         Resolved::Cuda(device) => Ok(device),
         Resolved::Cpu { reason } => Err(reason.unwrap_or_else(|| "the property device says cpu".into())),
     }

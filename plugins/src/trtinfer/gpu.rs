@@ -1,0 +1,15 @@
+//! The GPU that a model is to run on, where `device` leaves it open.
+
+use cudainfer_kernels::device::Choice;
+
+use crate::inference::{Config, Provider};
+use crate::placement;
+
+/// The GPU of the element's stream; for an instance that is not `shared` else that of its pipeline.
+pub(super) fn near(element: &gst::Element, config: &Config, shared: bool) -> Option<u32> {
+    if config.device != Choice::Auto || config.provider == Provider::Cpu || !placement::is_open() {
+        return None;
+    }
+    let of_pipeline = || if shared { None } else { placement::remembered(element) };
+    placement::neighbour(element).or_else(of_pipeline)
+}
