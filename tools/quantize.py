@@ -124,11 +124,13 @@ def quantize(model: Path, feeds: Calibration, output: Path, folder: Path) -> Non
         shutil.copyfile(sidecar, output.with_suffix(".toml"))
 
 
-def detect(model: Path, video: Path, frames: int, results: Path) -> list[list[dict]]:
-    """The objects of each frame, by the line that detects."""
+def detect(model: Path, video: Path, frames: int, results: Path, *properties: str) -> list[list[dict]]:
+    """The objects of each frame, by the line that detects, with `properties` of trtinfer."""
     values = {"model": str(model), "video": str(video), "json": str(results)}
     line = pipeline.read("detect").arguments(values)
     line = line[: line.index("inferpublish") + 2] + ["!", "fakesink"]
+    at = line.index("trtinfer") + 1
+    line[at:at] = properties
     at = line.index("cudainferupload")
     line[at:at] = ["identity", f"eos-after={frames + 1}", "silent=true", "!"]
     pipeline.run(line)
@@ -153,6 +155,17 @@ def milliseconds(models: list[Path], feeds: Calibration) -> list[float]:
     return [1e3 * statistics.median(spent) for spent in times]
 
 
+def agree(name: str, frames: int, told: agreement.Agreement) -> list[str]:
+    """The lines of a report that compare the objects of `name` with those of float32."""
+    return [
+        f"{f'objects in {frames} frames':<34}{told.true:>10}{told.found:>10}",
+        f"{name} against float32's boxes, at an IoU of {agreement.SAME_IOU}:",
+        f"{'  precision, recall, F1':<34}{told.precision:>10.3f}{told.recall:>10.3f}{told.f1:>10.3f}",
+        f"{'  mean IoU of the pairs':<34}{told.mean_iou:>10.3f}",
+        f"{'  confidence: change, absolute':<34}{told.mean_change:>+10.3f}{told.mean_absolute_change:>10.3f}",
+    ]
+
+
 def report(models: list[Path], times: list[float], frames: int, told: agreement.Agreement) -> str:
     sizes = [model.stat().st_size / 1e6 for model in models]
     return "\n".join(
@@ -160,11 +173,7 @@ def report(models: list[Path], times: list[float], frames: int, told: agreement.
             f"{'':<34}{'float32':>10}{'int8':>10}",
             f"{'size of the file, MB':<34}{sizes[0]:>10.1f}{sizes[1]:>10.1f}",
             f"{'an inference on this CPU, ms':<34}{times[0]:>10.1f}{times[1]:>10.1f}",
-            f"{f'objects in {frames} frames':<34}{told.true:>10}{told.found:>10}",
-            f"int8 against float32's boxes, at an IoU of {agreement.SAME_IOU}:",
-            f"{'  precision, recall, F1':<34}{told.precision:>10.3f}{told.recall:>10.3f}{told.f1:>10.3f}",
-            f"{'  mean IoU of the pairs':<34}{told.mean_iou:>10.3f}",
-            f"{'  confidence: change, absolute':<34}{told.mean_change:>+10.3f}{told.mean_absolute_change:>10.3f}",
+            *agree("int8", frames, told),
         ]
     )
 
@@ -176,6 +185,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=64, metavar="N", help="to calibrate with (default: 64)")
     parser.add_argument("--compare", type=int, default=1000, metavar="N", help="to compare on (default: 1000); 0 for what detects nothing")
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: MODEL-int8.onnx")
+    parser.add_argument("--float16", action="store_true", help="compare precision=float16 instead, which needs no file")
     given = parser.parse_args()
     output = given.output or given.model.with_name(f"{given.model.stem}-int8.onnx")
     for file in (given.model, given.video):
@@ -185,7 +195,10 @@ def main() -> None:
         raise pipeline.PipelineError("--frames wants a number from 1 on, --compare one from 0 on")
     if output.resolve() == given.model.resolve():
         raise pipeline.PipelineError(f"--output is the model itself, '{output}': name another file")
-    check(given.model)
+    if given.float16 and (given.output or not given.compare):
+        raise pipeline.PipelineError("--float16 only compares: leave out --output and --compare 0")
+    if not given.float16:
+        check(given.model)
     results = pipeline.ROOT / "out" / "quantize"
     results.mkdir(parents=True, exist_ok=True)
 
@@ -197,6 +210,12 @@ def main() -> None:
             raise pipeline.PipelineError(
                 f"the float32 model finds nothing in '{given.video}': give a video with its objects"
             )
+    if given.float16:
+        print("float16: detecting", flush=True)
+        found = detect(given.model, given.video, given.compare, results / "float16.jsonl", "precision=float16")
+        print(f"{'':<34}{'float32':>10}{'float16':>10}")
+        print("\n".join(agree("float16", len(truth), agreement.agreement(truth, found))))
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         feeds = tensors(given.model, given.video, given.frames, folder)

@@ -10,6 +10,7 @@ mod declared;
 mod exit;
 mod faces;
 mod files;
+mod float16;
 mod grouping;
 mod heads;
 mod inspect;

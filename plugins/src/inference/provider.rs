@@ -40,8 +40,11 @@ pub enum Precision {
         nick = "tf32"
     )]
     Tf32,
-    /// float16 where that is faster.
-    #[enum_value(name = "TensorRT: float16 where that is faster", nick = "float16")]
+    /// float16: converted, or where that is faster.
+    #[enum_value(
+        name = "CUDA and the CPU: float32 models are converted to float16; TensorRT: float16 where that is faster",
+        nick = "float16"
+    )]
     Float16,
     /// int8 where that is faster, float16 otherwise.
     #[enum_value(

@@ -263,7 +263,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             precision,
             (),
             "Precision",
-            "Numbers that a GPU computes in; what a provider does not know, it leaves out. The CPU uses the model's",
+            "Numbers to compute in, for GPUs; the CPU follows float16 for comparison and is slower with it. Where a provider does not know \
+             a value, it uses the model's",
         ),
         property!(
             Settings,

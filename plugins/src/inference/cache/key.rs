@@ -60,6 +60,9 @@ impl Key {
                 nick(config.search),
                 config.graphs
             ),
+            Provider::Cpu if config.precision == Precision::Float16 => {
+                format!("precision {}", nick(config.precision))
+            }
             // The others compute in the model's numbers.
             _ => format!("precision {}", nick(Precision::Model)),
         };
@@ -186,7 +189,9 @@ mod tests {
 
         let threads = Config { intra_threads: 8, sessions: 4, ..one.clone() };
         assert_eq!(name(&threads, Provider::Cpu, None, "batch 1"), names[0]);
-        assert_eq!(name(&float16, Provider::Cpu, None, "batch 1"), names[0]);
+        let int8 = Config { precision: Precision::Int8, ..one.clone() };
+        assert_eq!(name(&int8, Provider::Cpu, None, "batch 1"), names[0]);
+        assert_ne!(name(&float16, Provider::Cpu, None, "batch 1"), names[0]);
 
         // Another model of the same name, size and time.
         let time = fs::metadata(&model).unwrap().modified().unwrap();

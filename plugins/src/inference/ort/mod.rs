@@ -14,6 +14,7 @@ mod library;
 mod profile;
 mod provider;
 mod session;
+mod source;
 mod unwinder;
 mod variant;
 

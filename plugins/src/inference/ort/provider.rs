@@ -16,6 +16,7 @@ use super::libraries::open_missing;
 use super::library::open_provider;
 use super::profile::Profile;
 use super::session::{OrtSession, describe, load_with};
+use super::source::Source;
 use super::unwinder;
 use super::variant::{self, PLAIN, Variant};
 use crate::inference::backend::{Opened, loading};
@@ -47,13 +48,13 @@ impl Provider {
     pub(super) fn session(
         self,
         builder: impl Fn() -> Result<SessionBuilder, InferenceError>,
-        config: &Config,
+        source: &Source<'_>,
         gpu: &Gpu,
         variant: &Variant,
         graphs: bool,
         cache: &mut Cache,
     ) -> Result<ort::session::Session, String> {
-        let device = gpu.stream().context().device();
+        let (config, device) = (source.config, gpu.stream().context().device());
         let new = || builder().map_err(|e| e.to_string());
         let profile = if self == Self::TensorRt { profile(new()?, config)? } else { None };
         let prepare = |engines: Option<&Path>| {
@@ -61,7 +62,7 @@ impl Provider {
                 self.registrations(config, gpu.stream(), variant, graphs, engines, profile.as_ref())?;
             self.register(new, &registrations)
         };
-        load_with(cache, config, self, Some(device), prepare, words)
+        load_with(cache, source, self, Some(device), prepare, words)
     }
 
     /// Opens the provider's libraries before ONNX Runtime does, so that their exceptions can be caught.
@@ -136,7 +137,8 @@ impl Provider {
         // TF32 would round float32 models to 10 bits: boxes then differ from the CPU's by pixels. But without it ONNX
         // Runtime keeps convolutions off the tensor cores, which float16 models are more than ten times as fast with.
         let cuda = || {
-            let tf32 = config.precision == Precision::Tf32 || has_float16_weights(&config.model);
+            let asked = matches!(config.precision, Precision::Tf32 | Precision::Float16);
+            let tf32 = asked || has_float16_weights(&config.model);
             let cuda = ep::CUDA::default().with_device_id(device).with_tf32(tf32).with_cuda_graph(graphs);
             // Trying all algorithms doubles the time of a start, and is not clearly faster afterwards: on an H200 YOLOv8n runs
             // at 1054 frames a second instead of 1081, DeepLabV3 at 486 instead of 461, at batch 8 at 614 instead of 661. So

@@ -18,6 +18,7 @@ use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 use super::exit;
 use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
+use super::source::Source;
 use super::variant::Variant;
 use crate::inference::cache::{Cache, Graph};
 use crate::inference::log::CAT;
@@ -58,18 +59,19 @@ impl OrtSession {
         variant: &Variant,
         cache: &mut Cache,
     ) -> Result<Self, InferenceError> {
+        let source = Source::new(config, provider)?;
         let Some(mut gpu) = gpu else {
             let refused = |e: &ort::Error| ModelError::Unfit(config.model.clone(), load_failure(e)).into();
             let [intra, inter] = [config.intra_threads, config.inter_threads];
-            let session =
-                load_with(cache, config, provider, None, |_| builder(environment, intra, inter), refused)?;
+            let prepare = |_: Option<&Path>| builder(environment, intra, inter);
+            let session = load_with(cache, &source, provider, None, prepare, refused)?;
             return Ok(Self::of(session, None));
         };
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
         let mut refused = String::new();
         loop {
             for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
-                match provider.session(|| builder(environment, 1, 1), config, &gpu, variant, graphs, cache) {
+                match provider.session(|| builder(environment, 1, 1), &source, &gpu, variant, graphs, cache) {
                     Ok(session) => {
                         gpu.allow_graphs(graphs);
                         return Ok(Self::of(session, Some(gpu)));
@@ -272,21 +274,27 @@ impl OrtSession {
 /// folder, if it is given one; `refused` makes the error of ONNX Runtime's.
 pub(super) fn load_with<E>(
     cache: &mut Cache,
-    config: &Config,
+    source: &Source<'_>,
     provider: Provider,
     device: Option<&Device>,
     prepare: impl Fn(Option<&Path>) -> Result<SessionBuilder, E>,
     refused: impl Fn(&ort::Error) -> E,
 ) -> Result<ort::session::Session, E> {
-    cache.open(config, provider, device, |engines, graph| {
+    cache.open(source.config, provider, device, |engines, graph| {
         let builder = prepare(engines)?;
-        let (builder, file) = match graph {
-            Graph::Model => (Ok(builder), config.model.as_path()),
-            Graph::Save(path) => (builder.with_optimized_model_path(path), config.model.as_path()),
-            Graph::Saved(path) => (builder.with_optimization_level(GraphOptimizationLevel::Disable), path),
+        let (builder, saved) = match graph {
+            Graph::Model => (Ok(builder), None),
+            Graph::Save(path) => (builder.with_optimized_model_path(path), None),
+            Graph::Saved(path) => {
+                (builder.with_optimization_level(GraphOptimizationLevel::Disable), Some(path))
+            }
         };
         let mut builder = builder.map_err(|e| refused(&e.into()))?;
-        builder.commit_from_file(file).map_err(|e| refused(&e))
+        let session = match saved {
+            Some(path) => builder.commit_from_file(path),
+            None => source.commit(&mut builder),
+        };
+        session.map_err(|e| refused(&e))
     })
 }
 

@@ -1,13 +1,16 @@
 //! Reads from an ONNX file the type of its weights, which of them are in other files, how its outputs are made, the
-//! modules that it is made of, and what its exporter wrote about it. Weights are skipped, however large they are.
+//! modules that it is made of, and what its exporter wrote about it. Weights are skipped, however large they are. `float16` reads
+//! and writes a whole file, in another type.
 
 mod endings;
+mod float16;
 mod message;
 mod metadata;
 mod scopes;
 mod weights;
 
 pub(crate) use endings::{Ending, output_endings};
+pub(crate) use float16::float16_form;
 pub(crate) use metadata::{Metadata, metadata};
 pub(crate) use scopes::{Scopes, scopes};
 pub(crate) use weights::{external_files, has_float16_weights};

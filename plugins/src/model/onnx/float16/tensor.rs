@@ -1,0 +1,38 @@
+//! Weights as float16.
+
+use half::f16;
+
+use super::proto::{FLOAT16, Tensor};
+
+/// `TensorProto.DataLocation.EXTERNAL`.
+const EXTERNAL: i32 = 1;
+
+impl Tensor {
+    /// Whether its elements are in another file.
+    pub fn is_external(&self) -> bool {
+        self.data_location == Some(EXTERNAL) || !self.external_data.is_empty()
+    }
+
+    /// The elements of a float32 tensor: raw ones are little-endian.
+    fn floats(&self) -> impl Iterator<Item = f32> + '_ {
+        let (raw, _) = self.raw_data.as_deref().unwrap_or_default().as_chunks();
+        raw.iter().map(|bytes| f32::from_le_bytes(*bytes)).chain(self.float_data.iter().copied())
+    }
+
+    /// Whether float16 has its largest element, too.
+    pub fn fits_float16(&self) -> bool {
+        self.floats().all(|value| !value.is_finite() || f16::from_f32(value).is_finite())
+    }
+
+    /// A float32 tensor as float16, under this name.
+    pub fn float16(&self, name: &str) -> Self {
+        let raw = self.floats().flat_map(|value| f16::from_f32(value).to_le_bytes()).collect();
+        Self {
+            dims: self.dims.clone(),
+            data_type: Some(FLOAT16),
+            name: Some(name.to_owned()),
+            raw_data: Some(raw),
+            ..Self::default()
+        }
+    }
+}
