@@ -60,10 +60,6 @@ class Facts:
         """A counter of an element, divided by its frames."""
         return self.stat(name, key) / max(self.stat(name, "frames"), 1)
 
-    def worker_threads(self, name: str) -> int:
-        """How many threads run this element's network."""
-        return max(len({run.thread for run in self.trace.runs if run.name == name}), 1)
-
 
 def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
@@ -102,32 +98,33 @@ def copies(facts: Facts) -> Bound | None:
 
 
 def network(facts: Facts) -> Bound | None:
-    """The network's workers have no time left."""
-    for worker in sorted(facts.workers, key=lambda worker: -worker.busy):
-        threads = facts.worker_threads(worker.element)
-        share = worker.busy / threads
-        if share < BUSY:
+    """The network's workers, or the GPU that they give it to, have no time left."""
+    for worker in sorted(facts.workers, key=lambda worker: -max(worker.busy, worker.gpu)):
+        if max(worker.busy, worker.gpu) < BUSY:
             continue
-        # A shared instance's runs belong to whoever brought the first frame: each element counts its part.
-        a_run = f", {worker.p50:.2f} ms a run" if worker.runs and worker.p50 else ""
-        what = f"{worker.element} was in the network {percent(min(share, 1))} of the time{a_run} of {worker.batch:.1f} frames on average"
-        gpu = (facts.trace.row(worker.element) or {}).get("gpu_us_per_frame")
-        if gpu and worker.p50 and gpu / 1e3 < 0.6 * worker.p50 and facts.stat(worker.element, "host-waits") >= 0.9 * worker.runs:
+        if worker.gpu >= worker.busy:
+            what = f"the GPU worked on {worker.called} {percent(min(worker.gpu, 1))} of the time, {worker.gpu_p50:.2f} ms a run"
+        else:
+            a_run = f", {worker.p50:.2f} ms a run" if worker.runs and worker.p50 else ""
+            what = f"{worker.called} was in the network {percent(min(worker.busy, 1))} of the time{a_run}"
+        what += f" of {worker.batch:.1f} frames on average"
+        if worker.gpu and sum(facts.stat(name, "host-waits") for name in worker.elements) >= 0.9 * worker.runs:
+            # Between the kernels of a run the GPU may wait: its time is from the first to the last.
             return Bound(
                 "launches",
-                f"{what}, but the GPU worked for {gpu / 1e3:.2f} ms of a run only: launching the network's kernels one by one takes the rest.",
+                f"The network's kernels are launched one by one, and each run is waited for: {what}.",
                 f"Remove cuda-graphs=false from {worker.element}; if the model cannot be recorded as a graph, the log says why.",
             )
         if worker.limit > 1 and worker.batch < FULL * worker.limit:
             return Bound(
                 "batches",
-                f"{what}, where batches may have {worker.limit}.",
+                f"{what[0].upper()}{what[1:]}, where batches may have {worker.limit}.",
                 f"Bring more frames at once: more streams with the same instance=NAME, a larger max-in-flight, or batch-timeout on {worker.element}.",
             )
         return Bound(
             "network",
             f"The network bounds the pipeline: {what}.",
-            f"Try scripts/autotune with this model (batch-size, provider, threads), a smaller input (width, height of fusedpreproc) or scripts/quantize.",
+            "Try scripts/autotune with this model (batch-size, provider, threads), a smaller input (width, height of fusedpreproc) or scripts/quantize.",
         )
     return None
 
@@ -183,16 +180,28 @@ def thread(facts: Facts) -> Bound | None:
     )
 
 
+def hardware(facts: Facts) -> Bound | None:
+    """A decoder waits for the GPU's decoder all the time."""
+    slowest = max(facts.elements, key=lambda element: element.busy, default=None)
+    if slowest is None or slowest.busy < BUSY or not slowest.factory.endswith("dec"):
+        return None
+    return Bound(
+        "decoder",
+        f"{slowest.name} waits for its decoder {percent(slowest.busy - slowest.computing)} of the time, {slowest.waiting:.2f} ms a frame.",
+        "The decoder in the hardware gives no more: read smaller or fewer streams, or decode some of them on the CPU.",
+    )
+
+
 def batch(facts: Facts) -> Bound | None:
     """Frames wait for a batch to fill, while the network is idle."""
     for worker in facts.workers:
-        waited = wait_in(facts.trace, worker.element)
-        share = worker.busy / facts.worker_threads(worker.element)
-        if worker.limit > 1 and worker.batch < FULL * worker.limit and waited is not None and waited > 2 * worker.p50 > 0:
+        waited, run = wait_in(facts.trace, worker.element), max(worker.p50, worker.gpu_p50)
+        if worker.limit > 1 and worker.batch < FULL * worker.limit and waited is not None and waited > 2 * run > 0:
+            idle = max(1 - max(worker.busy, worker.gpu), 0.0)
             return Bound(
                 "batches",
-                f"{worker.element} waits for batches: frames spend {waited:.1f} ms in it at the median, a run takes {worker.p50:.1f} ms "
-                f"and has {worker.batch:.1f} of {worker.limit} frames, and the network is idle {percent(1 - share)} of the time.",
+                f"{worker.element} waits for batches: frames spend {waited:.1f} ms in it at the median, a run takes {run:.1f} ms "
+                f"and has {worker.batch:.1f} of {worker.limit} frames, and the network is idle {percent(idle)} of the time.",
                 "Lower batch-timeout or batch-size, set min-batch-size, or bring more streams with the same instance=NAME.",
             )
     return None
@@ -227,18 +236,18 @@ def processor(facts: Facts) -> Bound | None:
 
 def source(facts: Facts) -> Bound:
     """Nobody is busy: frames come no faster."""
-    busiest = max([thread.computing for thread in facts.threads] + [worker.busy for worker in facts.workers], default=0.0)
+    busiest = max([thread.computing for thread in facts.threads] + [max(worker.busy, worker.gpu) for worker in facts.workers], default=0.0)
     slowest = max(facts.elements, key=lambda element: element.busy - element.computing, default=None)
     waits = f", and {slowest.name} waits most, {slowest.waiting:.2f} ms a frame" if slowest else ""
     return Bound(
         "source",
-        f"No thread is busy for more than {percent(min(busiest, 1))} of the time{waits}: frames arrive no faster, or wait for something outside.",
+        f"Nothing is busy for more than {percent(min(busiest, 1))} of the time{waits}: frames arrive no faster, or wait for something outside.",
         "Look at report.html for where frames wait; a live source gives no more frames than its frame rate.",
     )
 
 
 # In this order: the first that holds is what one looks at.
-RULES: list[Callable[[Facts], Bound | None]] = [failed, clock, copies, network, thread, batch, processor]
+RULES: list[Callable[[Facts], Bound | None]] = [failed, clock, copies, network, thread, hardware, batch, processor]
 
 
 def of(facts: Facts) -> Bound:
@@ -265,6 +274,6 @@ def notes(facts: Facts) -> list[str]:
     for worker in facts.workers:
         if worker.limit > 1 and worker.batch < FULL * worker.limit:
             found.append(f"{worker.element}'s batches have {worker.batch:.1f} of {worker.limit} frames on average.")
-        if down := facts.stat(worker.element, "step-downs"):
+        if down := sum(facts.stat(name, "step-downs") for name in worker.elements):
             found.append(f"{worker.element} made its batches smaller {down} times for want of device memory.")
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,11 @@ import pipeline
 
 # Of nvidia-smi, every tenth of a second.
 GPU_COLUMNS = ("utilization.gpu", "memory.used", "power.draw")
+# For the end of a pipeline that is asked for it, and for its first frame: engines may have to be built.
 PATIENCE_S = 20.0
+PATIENCE_TO_START_S = 300.0
+# What gst-launch-1.0 prints when every sink has its first frame, or has not to wait for one.
+FLOWS = re.compile(r"^(Setting pipeline to PLAYING|Pipeline is live)", re.MULTILINE)
 
 
 def tracers(folder: Path) -> str:
@@ -26,7 +31,7 @@ def tracers(folder: Path) -> str:
 
 
 def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
-    """Runs a launch line to its end, or for so many seconds; its exit status. What it prints goes to log.txt."""
+    """Runs a launch line to its end, or for so many seconds from when frames flow; its exit status. What it prints goes to log.txt."""
     command = pipeline.command(arguments, "-e")
     environment = pipeline.environment() | {"GST_TRACERS": tracers(folder), "LC_ALL": "C.UTF-8"}
     # Ctrl-C reaches gst-launch too, which ends its streams (-e).
@@ -36,17 +41,14 @@ def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
     began = time.monotonic()
     with (folder / "log.txt").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-        timers = []
+        ended = threading.Event()
+        ender = threading.Thread(target=end_after, args=(process, seconds, folder / "log.txt", ended))
         if seconds is not None:
-            timers = [
-                threading.Timer(seconds, process.send_signal, [signal.SIGINT]),
-                threading.Timer(seconds + PATIENCE_S, process.kill),
-            ]
-        for timer in timers:
-            timer.start()
+            ender.start()
         _, status, usage = os.wait4(process.pid, 0)
-        for timer in timers:
-            timer.cancel()
+        ended.set()
+        if seconds is not None:
+            ender.join()
     process.returncode = os.waitstatus_to_exitcode(status)
     samples = sampler.stop()
     signal.signal(signal.SIGINT, before)
@@ -66,6 +68,18 @@ def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
     }
     (folder / "run.json").write_text(json.dumps(run, indent=1))
     return process.returncode
+
+
+def end_after(process: subprocess.Popen, seconds: float, log: Path, ended: threading.Event) -> None:
+    """Ends its streams so many seconds after frames flow, and the process itself where that takes too long."""
+    waited = time.monotonic() + PATIENCE_TO_START_S
+    while not FLOWS.search(log.read_text(errors="replace")) and time.monotonic() < waited:
+        if ended.wait(0.05):
+            return
+    for patience, what in ((seconds, signal.SIGINT), (PATIENCE_S, signal.SIGKILL)):
+        if ended.wait(patience):
+            return
+        os.kill(process.pid, what)
 
 
 def failure(folder: Path) -> str | None:

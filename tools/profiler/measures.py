@@ -30,14 +30,14 @@ class Element:
     # Of `mean`: what its thread computed, and what it waited.
     cpu: float
     waiting: float
-    # Shares of the whole time: by the clock, and on the CPU.
+    # Shares of the time in which frames flow: by the clock, and on the CPU.
     busy: float
     computing: float
 
 
 @dataclass
 class Thread:
-    """A thread that calls elements: which ones, and the share of the time that it computes."""
+    """A thread that calls elements: which ones, and the share of the time in which frames flow that it computes."""
 
     number: int
     name: str
@@ -47,9 +47,10 @@ class Thread:
 
 @dataclass
 class Worker:
-    """An element that runs a network: the share of the time that its threads are in runs, and what a run is."""
+    """What runs a network, for one element or for all that share an instance: the share of the time in which frames flow that
+    each of its threads is in runs, and what a run is."""
 
-    element: str
+    elements: list[str]
     runs: int
     busy: float
     p50: float
@@ -58,6 +59,20 @@ class Worker:
     batch: float
     # What it may be at most.
     limit: int
+    # The share of the time that the GPU works on it, and ms of a run at the median; 0 without a GPU.
+    gpu: float = 0.0
+    gpu_p50: float = 0.0
+
+    @property
+    def element(self) -> str:
+        """The first of its elements."""
+        return self.elements[0]
+
+    @property
+    def called(self) -> str:
+        """Its elements, in short."""
+        others = len(self.elements) - 1
+        return self.element if not others else f"{self.element}, with {others} that share{'s' if others == 1 else ''} its instance,"
 
 
 @dataclass
@@ -84,6 +99,7 @@ def elements(trace: Trace) -> list[Element]:
         buffers = sum(call.buffers for call in mine)
         times = [1e3 * max(call.own, 0.0) / call.buffers for call in mine for _ in range(call.buffers)]
         own, cpu = sum(max(call.own, 0.0) for call in mine), sum(max(call.own_cpu, 0.0) for call in mine)
+        flowing = [call for call in mine if call.start >= trace.flow[0]]
         found.append(
             Element(
                 row["name"],
@@ -95,8 +111,8 @@ def elements(trace: Trace) -> list[Element]:
                 1e3 * own / buffers,
                 1e3 * cpu / buffers,
                 1e3 * max(own - cpu, 0.0) / buffers,
-                own / trace.seconds if trace.seconds else 0.0,
-                cpu / trace.seconds if trace.seconds else 0.0,
+                share(sum(max(call.own, 0.0) for call in flowing), trace),
+                share(sum(max(call.own_cpu, 0.0) for call in flowing), trace),
             )
         )
     return found
@@ -106,35 +122,51 @@ def threads(trace: Trace) -> list[Thread]:
     """The busiest first."""
     cpu, names = defaultdict(float), defaultdict(list)
     for call in trace.calls:
-        if call.outermost:
+        if call.outermost and call.start >= trace.flow[0]:
             cpu[call.thread] += call.cpu
         if call.element not in names[call.thread]:
             names[call.thread].append(call.element)
     found = [
-        Thread(number, trace.threads.get(number, ""), names[number], cpu[number] / trace.seconds if trace.seconds else 0.0)
+        Thread(number, trace.threads.get(number, ""), names[number], share(cpu[number], trace))
         for number in names
     ]
     return sorted(found, key=lambda thread: -thread.computing)
 
 
-def workers(trace: Trace) -> list[Worker]:
-    """The elements that run networks; with a shared instance each of them has its frames' part."""
-    runs = defaultdict(list)
+def share(seconds: float, trace: Trace) -> float:
+    """So many seconds as a part of the time in which frames flow."""
+    return seconds / trace.flowing if trace.flowing > 0 else 0.0
+
+
+def instances(trace: Trace) -> list[list[str]]:
+    """The elements that run networks; those together whose runs the same threads make."""
+    names = [row["name"] for row in trace.elements if "busy-ns" in row.get("stats", {})]
+    by_thread = defaultdict(set)
     for run in trace.runs:
-        runs[run.name].append(run)
+        by_thread[run.thread].add(run.name)
+    found: list[set[str]] = [{name} for name in names]
+    for together in by_thread.values():
+        touched = [group for group in found if group & together]
+        found = [group for group in found if not group & together] + ([set().union(*touched)] if touched else [])
+    order = {name: place for place, name in enumerate(names)}
+    return sorted((sorted(group, key=order.__getitem__) for group in found), key=lambda group: order[group[0]])
+
+
+def workers(trace: Trace) -> list[Worker]:
+    """What runs the networks: one for each instance."""
     found = []
-    for row in trace.elements:
-        stats = row.get("stats", {})
-        if "busy-ns" not in stats:
-            continue
-        mine = runs.get(row["name"], [])
+    for group in instances(trace):
+        mine = [run for run in trace.runs if run.name in group]
+        stats = [(trace.row(name) or {}).get("stats", {}) for name in group]
+        flowing = [run for run in mine if run.end > trace.flow[0]]
+        threads = max(len({run.thread for run in mine}), 1)
+        gpu = [span.took for span in trace.gpu if span.name in group and span.end > trace.flow[0]]
         times = [1e3 * run.took for run in mine]
-        busy = stats["busy-ns"] / 1e9 / trace.seconds if trace.seconds else 0.0
-        batch = stats.get("batched-frames", 0) / max(stats.get("batches", 0), 1)
         found.append(
             Worker(
-                row["name"], stats.get("batches", 0), busy, quantile(times, 0.5), quantile(times, 0.99), batch,
-                max(stats.get("batch-limit", 1), 1),
+                group, len(mine), share(sum(run.took for run in flowing), trace) / threads, quantile(times, 0.5), quantile(times, 0.99),
+                sum(run.frames for run in mine) / max(len(mine), 1), max(one.get("batch-limit", 1) for one in stats) or 1,
+                share(sum(gpu), trace), 1e3 * quantile(gpu, 0.5),
             )
         )
     return found

@@ -35,7 +35,7 @@ def row(name: str, profile: summary.Profile) -> list[str]:
     """The cells of a run."""
     latency, gpu, workers = measures.latency(profile.frames), summary.gpu_figures(profile), profile.facts.workers
     # Of several networks in a row, the one that is busiest.
-    worker = max(workers, key=lambda worker: worker.busy, default=None)
+    worker = max(workers, key=lambda worker: max(worker.busy, worker.gpu), default=None)
     return [
         name,
         models(profile),
@@ -44,7 +44,7 @@ def row(name: str, profile: summary.Profile) -> list[str]:
         f"{profile.facts.rate:,.1f}",
         f"{latency['p50']:.1f} ms" if latency else "–",
         f"{latency['p99']:.1f} ms" if latency else "–",
-        f"{worker.p50:.2f} ms" if worker and worker.p50 else "–",
+        f"{worker.gpu_p50 or worker.p50:.2f} ms" if worker and (worker.gpu_p50 or worker.p50) else "–",
         f"{gpu['memory_mib']:,.0f} MiB" if "memory_mib" in gpu else "–",
         f"{gpu['power_w']:.0f} W" if "power_w" in gpu else "–",
         profile.bound.kind,

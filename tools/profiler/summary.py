@@ -60,6 +60,7 @@ def report(profile: Profile) -> dict:
         "ended": profile.trace.ended,
         "machine": {key: profile.run.get(key) for key in ("processor", "cores", "gpu")},
         "seconds": profile.trace.seconds,
+        "flowing_seconds": profile.trace.flowing,
         "streams": len(profile.trace.streams()),
         "frames_per_second": facts.rate,
         "latency_ms": measures.latency(profile.frames),
@@ -98,10 +99,11 @@ def text(profile: Profile) -> str:
         )
     for worker in facts.workers:
         lines.append(
-            f"{worker.element}: {count(worker.runs, 'run')} of {worker.batch:.2f} frames (at most {worker.limit}), p50 {worker.p50:.3f} ms, "
+            f"{', '.join(worker.elements)}: {count(worker.runs, 'run')} of {worker.batch:.2f} frames (at most {worker.limit}), p50 {worker.p50:.3f} ms, "
             f"p99 {worker.p99:.3f} ms, {100 * worker.busy:.0f} % of the time"
+            + (f"; on the GPU {worker.gpu_p50:.3f} ms, {100 * worker.gpu:.0f} %" if worker.gpu else "")
         )
-    lines += ["", "Times by the clock, a buffer, without the elements downstream; share: of the whole time, on the CPU."]
+    lines += ["", "Times by the clock, a buffer, without the elements downstream; share: of the time in which frames flow, on the CPU."]
     return "\n".join(lines) + "\n"
 
 

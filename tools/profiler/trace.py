@@ -65,6 +65,13 @@ class Trace:
     threads: dict[int, str]
     # Elements by what they feed.
     links: dict[str, list[str]] = field(default_factory=dict)
+    # From when to when frames flow: behind loading, warming up and the first frame, for which each sink waits.
+    flow: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def flowing(self) -> float:
+        """Seconds in which frames flow."""
+        return self.flow[1] - self.flow[0]
 
     def row(self, name: str) -> dict | None:
         """The tracer's row for the element called `name`."""
@@ -114,6 +121,21 @@ def nest(calls: list[Call]) -> None:
             open_calls.append(call)
 
 
+def flow(calls: list[Call], links: dict[str, list[str]], seconds: float) -> tuple[float, float]:
+    """From the end of the sinks' first calls to the end of the last call; of the first of them where a sink gets most of its
+    buffers at the end, as behind a muxer; all the time where no sink has a second call."""
+    at_sinks = defaultdict(list)
+    for call in calls:
+        if call.buffers and not links.get(call.element):
+            at_sinks[call.element].append(call)
+    begins = [min(call.end for call in mine) for mine in at_sinks.values() if len(mine) > 1]
+    ends = max((call.end for call in calls), default=0.0)
+    for begin in (max(begins), min(begins)) if begins else ():
+        if sum(call.start >= begin for call in calls) > len(calls) / 2:
+            return begin, ends
+    return 0.0, seconds
+
+
 def load(folder: Path) -> Trace:
     """Reads the two files of a folder."""
     texts = []
@@ -159,4 +181,5 @@ def read(report: dict, events: list[dict]) -> Trace:
     nest(calls)
     elements = report["elements"]
     links = {row["name"]: row.get("feeds", []) for row in elements}
-    return Trace(elements, report["end"], report["seconds"], calls, runs, gpu, memory, threads, links)
+    seconds = report["seconds"]
+    return Trace(elements, report["end"], seconds, calls, runs, gpu, memory, threads, links, flow(calls, links, seconds))
