@@ -5,6 +5,7 @@ use gst::prelude::*;
 
 use crate::memory::Elsewhere;
 use crate::refused;
+use crate::streams;
 
 /// Posts one WARNING on the bus of the pipeline that `element` is in, unless one of our elements has done so already.
 pub fn running_on_cpu(element: &gst::Element, reason: &str) {
@@ -52,6 +53,22 @@ pub fn frames_elsewhere(element: &gst::Element, elsewhere: Elsewhere, own: u32) 
 /// How frames come to be in the context that inference works in.
 const HAND_OVER: &str = "put one of cudainfer's elements directly behind the element that makes the frames, or give that element \
                          the context of cudainferupload when it asks for one (docs/embedding.md, \"One CUDA context\")";
+
+/// Posts the WARNING of an element whose streams were forgotten while they waited for their turn; `what` begins anew.
+pub fn streams_forgotten(element: &impl glib::object::IsA<gst::Element>, what: &str) {
+    let element = element.upcast_ref::<gst::Element>();
+    gst::element_warning!(
+        element,
+        gst::StreamError::Failed,
+        (
+            "{}: more than {} streams take turns, and those that have waited longest are forgotten, so that {what} begin anew. \
+             Give each {} streams an element of their own",
+            element.name(),
+            streams::MOST,
+            streams::MOST
+        )
+    );
+}
 
 /// Whether nobody has called this for the pipeline that `element` is in since it was started. The pipeline remembers
 /// it in a `GstContext` of this type.

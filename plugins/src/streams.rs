@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-/// Streams that are remembered besides the one whose turn it is; of more, as where sources come and go, those are forgotten
-/// that have not had their turn for the longest time.
-const MOST_OTHERS: usize = 255;
+/// Streams that are remembered; of more, as where sources come and go, those are forgotten that have not had their turn for the
+/// longest time.
+pub(crate) const MOST: usize = 256;
 
 /// What is remembered of a stream.
 pub(crate) trait PerStream: Sized {
@@ -30,6 +30,9 @@ pub(crate) struct Streams<T> {
     others: VecDeque<Stream<T>>,
     /// The one that was forgotten last because there were more, until it is taken.
     forgotten: Option<Stream<T>>,
+    /// The youngest start of those that were forgotten so.
+    youngest_forgotten: Option<gst::Seqnum>,
+    came_back: bool,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +47,13 @@ struct Stream<T> {
 impl<T: PerStream> Streams<T> {
     /// `memory` is that of the first stream.
     pub fn new(memory: T) -> Self {
-        Self { current: Stream { id: None, start: None, memory }, others: VecDeque::new(), forgotten: None }
+        Self {
+            current: Stream { id: None, start: None, memory },
+            others: VecDeque::new(),
+            forgotten: None,
+            youngest_forgotten: None,
+            came_back: false,
+        }
     }
 
     /// Takes in an event before it passes the element. With its start, a stream has its turn. If it is not the start that it
@@ -53,7 +62,10 @@ impl<T: PerStream> Streams<T> {
     pub fn see(&mut self, event: &gst::EventRef) -> bool {
         match event.view() {
             gst::EventView::StreamStart(start) => {
-                self.turn(start.stream_id().into());
+                let known = self.turn(start.stream_id().into());
+                // Starts are numbered as they are made: this one is not new, only repeated.
+                self.came_back |=
+                    !known && self.youngest_forgotten.is_some_and(|last| event.seqnum() <= last);
                 let anew = self.current.start.replace(event.seqnum()) != Some(event.seqnum());
                 if anew {
                     self.current.memory.forget();
@@ -68,10 +80,11 @@ impl<T: PerStream> Streams<T> {
         }
     }
 
-    fn turn(&mut self, id: glib::GString) {
+    /// Gives the stream its turn; returns whether it is remembered.
+    fn turn(&mut self, id: glib::GString) -> bool {
         let id = Some(id);
         if self.current.id == id {
-            return;
+            return true;
         }
         let known = self.others.iter().position(|stream| stream.id == id);
         let next = known.and_then(|i| self.others.remove(i));
@@ -80,10 +93,19 @@ impl<T: PerStream> Streams<T> {
         let last = std::mem::replace(&mut self.current, next);
         if last.id.is_some() {
             self.others.push_front(last);
-            if self.others.len() > MOST_OTHERS {
+            if self.others.len() >= MOST {
                 self.forgotten = self.others.pop_back();
+                let start = self.forgotten.as_ref().and_then(|stream| stream.start);
+                self.youngest_forgotten = start.max(self.youngest_forgotten);
             }
         }
+        known.is_some()
+    }
+
+    /// Whether a stream has begun anew since this was asked last, although it had only waited for its turn: it was forgotten
+    /// because there were too many others.
+    pub fn take_came_back(&mut self) -> bool {
+        std::mem::take(&mut self.came_back)
     }
 
     /// The stream that the last turn has forgotten because there were too many others, with its `stream-id`.
@@ -166,12 +188,15 @@ mod tests {
         let mut streams = Streams::new(Count(1, 0));
         let [first, last] = [(); 2].map(|()| gst::Seqnum::next());
         assert_eq!(count(&mut streams, "first", first), (1, true));
-        for stream in 1..=3 * MOST_OTHERS {
+        for stream in 1..=3 * MOST {
             count(&mut streams, &stream.to_string(), gst::Seqnum::next());
             let (turns, anew) = count(&mut streams, "last", last);
             assert_eq!((turns as usize, anew), (stream, stream == 1), "it has its turn again and again");
         }
-        assert_eq!(streams.iter_mut().count(), MOST_OTHERS + 1);
+        assert_eq!(streams.iter_mut().count(), MOST);
+        assert!(!streams.take_came_back(), "streams that are gone are no loss");
         assert_eq!(count(&mut streams, "first", first), (1, true), "it was forgotten");
+        assert!(streams.take_came_back());
+        assert!(!streams.take_came_back(), "once");
     }
 }

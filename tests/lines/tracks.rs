@@ -145,6 +145,44 @@ fn streams_that_share_the_tracker_are_followed_apart() {
     line.stop();
 }
 
+#[test]
+fn streams_that_were_forgotten_while_they_waited_are_counted_and_warned_about_and_those_that_are_gone_are_not()
+ {
+    for (element, what) in
+        [("tracker", "tracks"), ("zonecount zones=yard=polygon:20,0,44,0,44,64,20,64", "counts")]
+    {
+        let line = Line::new(&format!("{element} name=it ! fakesink name=out async=false sync=false"));
+        line.reach(gst::State::Playing);
+        let it = line.element("it");
+        let pad = it.static_pad("sink").unwrap();
+        let start = |n: usize| gst::event::StreamStart::new(&format!("stream-{n}"));
+        let forgotten = || it.property::<gst::Structure>("stats").get::<u64>("forgotten-streams").unwrap();
+        let starts: Vec<_> = (0..300).map(start).collect();
+        for event in &starts {
+            assert!(pad.send_event(event.clone()));
+        }
+        assert_eq!(forgotten(), 0, "{element}: all are new");
+        // Of these, 299 is remembered and 3 is not.
+        assert!(pad.send_event(starts[299].clone()));
+        assert_eq!(forgotten(), 0, "{element}");
+        for n in [3, 4] {
+            assert!(pad.send_event(starts[n].clone()));
+        }
+        assert_eq!(forgotten(), 2, "{element}");
+        let bus = line.pipeline.bus().unwrap();
+        let said: Vec<_> = bus
+            .iter()
+            .filter_map(|message| match message.view() {
+                gst::MessageView::Warning(warning) => Some(warning.error().to_string()),
+                _ => None,
+            })
+            .collect();
+        let [one] = &said[..] else { panic!("{element}: {said:?}") };
+        assert!(one.starts_with("it: more than 256 streams") && one.contains(what), "{one}");
+        line.stop();
+    }
+}
+
 /// Two that overlap stand still, and then the colours swap places.
 fn swap(elements: &str) -> Vec<u64> {
     let two = [object(0, 6.0), object(1, 14.0)];

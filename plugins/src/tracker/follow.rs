@@ -72,17 +72,26 @@ pub(super) struct Tally {
     surplus: Counter,
     /// Frames of which it is not known how long after the one before they are.
     untimed: Counter,
+    /// Times that a stream began anew because it had been forgotten while it waited for its turn.
+    forgotten_streams: Counter,
 }
 
 impl Tally {
+    /// Counts a stream that began anew although it had only waited for its turn; whether it is the first one.
+    pub fn is_first_forgotten_stream(&self) -> bool {
+        self.forgotten_streams.add(1);
+        self.forgotten_streams.get() == 1
+    }
+
     /// The counters by the names that `stats` has for them.
-    fn all(&self) -> [(&'static str, &Counter); 5] {
+    fn all(&self) -> [(&'static str, &Counter); 6] {
         [
             ("detections", &self.detections),
             ("untracked", &self.untracked),
             ("without-points", &self.without_points),
             ("surplus", &self.surplus),
             ("untimed", &self.untimed),
+            ("forgotten-streams", &self.forgotten_streams),
         ]
     }
 

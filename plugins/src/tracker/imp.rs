@@ -222,10 +222,15 @@ impl BaseTransformImpl for Tracker {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
+        let mut forgotten = false;
         if streams::concerns(&event)
             && let Some(state) = lock(&self.state).as_mut()
         {
             state.streams.see(&event);
+            forgotten = state.streams.take_came_back();
+        }
+        if forgotten && self.tally.is_first_forgotten_stream() {
+            notice::streams_forgotten(&*self.obj(), "their tracks");
         }
         self.parent_sink_event(event)
     }

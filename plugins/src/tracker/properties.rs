@@ -215,7 +215,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         stats::param_spec(
             "; detections, untracked (detections without an identity: too weak, not finite, or not yet confirmed), \
              without-points (compared by their boxes although similarity compares keypoints), surplus (detections beyond the \
-             limit), untimed (frames without a timestamp after the previous one)",
+             limit), untimed (frames without a timestamp after the previous one), \
+             forgotten-streams (times a stream began anew because more than 256 take turns)",
         ),
     ])
 });

@@ -23,7 +23,7 @@ use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
 use crate::model::ModelInfo;
 use crate::streams::Streams;
 use crate::sync::lock;
-use crate::{caps, meta, stats};
+use crate::{caps, meta, notice, stats};
 
 struct State {
     streams: Streams<StreamCounter>,
@@ -53,6 +53,7 @@ pub struct ZoneCount {
     untracked: Count,
     events: Count,
     dropped_messages: Count,
+    forgotten_streams: Count,
 }
 
 /// What is posted on the bus of a frame or an event, when no lock is held any more.
@@ -203,6 +204,7 @@ impl ZoneCount {
         stats.set("untracked", self.untracked.get());
         stats.set("events", self.events.get());
         stats.set("dropped-messages", self.dropped_messages.get());
+        stats.set("forgotten-streams", self.forgotten_streams.get());
         stats
     }
 }
@@ -304,7 +306,9 @@ impl BaseTransformImpl for ZoneCount {
         let params = lock(&self.settings).clone().params().map_err(wrong)?;
         let streams = Streams::new(StreamCounter::new(params).map_err(|e| wrong(e.to_string()))?);
         self.counters.reset();
-        for count in [&self.objects, &self.untracked, &self.events, &self.dropped_messages] {
+        for count in
+            [&self.objects, &self.untracked, &self.events, &self.dropped_messages, &self.forgotten_streams]
+        {
             count.reset();
         }
         let mut notices = Notices::default();
@@ -341,12 +345,20 @@ impl BaseTransformImpl for ZoneCount {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         let mut pending = PendingMessages::default();
+        let mut forgotten = false;
         if let Some(state) = lock(&self.state).as_mut() {
             if state.streams.see(&event) {
                 state.notices.begin();
             }
+            forgotten = state.streams.take_came_back();
             if event.type_() == gst::EventType::Eos {
                 pending.warnings.extend(state.notices.end());
+            }
+        }
+        if forgotten {
+            self.forgotten_streams.add(1);
+            if self.forgotten_streams.get() == 1 {
+                notice::streams_forgotten(&*self.obj(), "their counts");
             }
         }
         self.post(pending);

@@ -107,7 +107,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             .build(),
         stats::param_spec(
             "; objects, untracked (objects without an identity), events, dropped-messages (events not posted because of \
-             max-messages)",
+             max-messages), forgotten-streams (times a stream began anew because more than 256 take turns)",
         ),
     ])
 });
