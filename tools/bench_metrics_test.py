@@ -24,6 +24,20 @@ class Figures(unittest.TestCase):
         rounds = [turn((1, 2.0), (1, 2.5)), turn((1, 2.0), (1, 2.4)), turn((1, 2.0), (1, 9.0))]
         self.assertAlmostEqual(bench_metrics.a_call(rounds, 1_000_000), 0.5e-6)
 
+    def test_a_scrape_costs_what_those_of_a_run_add(self):
+        rounds = [{"left alone": {"cpu": 1.0}, "scraped": {"cpu": cpu, "scrapes": 100}} for cpu in (1.1, 1.2, 9.0)]
+        self.assertAlmostEqual(bench_metrics.a_scrape(rounds), 0.002)
+
+    def test_parts_are_calls_and_a_scrape_a_second(self):
+        # 1,000 calls of 1 us and 10 scrapes of 1 ms in 20 s of CPU time.
+        self.assertAlmostEqual(bench_metrics.parts(turn((10, 20), (1, 1)), 1000, 1e-6, 1e-3), 0.011 / 20)
+
+    def test_the_scatter_is_that_of_the_rounds(self):
+        rounds = [turn((10, 20), (10.1, 20)), turn((10, 20), (9, 20))]
+        low, high = bench_metrics.scatter(rounds, "seconds", "with")
+        self.assertAlmostEqual(low, -0.1)
+        self.assertAlmostEqual(high, 0.01)
+
 
 if __name__ == "__main__":
     unittest.main()

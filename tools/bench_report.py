@@ -329,6 +329,12 @@ def metrics(results: Path) -> list[str]:
         ["more CPU time, detect and track", *(f"{side['cpu']:.2%}" for side in sides)],
         ["CPU time of each call of an element", *(f"{side['call_ns']:.0f} ns" for side in sides)],
     ]
+    text = []
+    if "scrape_us" in told:
+        scatters = (f"{side['scatter'][0]:+.1%} to {side['scatter'][1]:+.1%}" for side in sides)
+        rows.insert(1, ["its rounds: more time by the clock", *scatters])
+        rows.append(["calls, and a scrape every second, as a part of the CPU time", *(f"{side['parts']:.3%}" for side in sides)])
+        text = ["", f"A scrape takes {told['scrape_us']:.0f} µs of CPU time. Where the rounds scatter by more than the goal, 1 %, the parts tell more."]
     return [
         "### Metrics",
         "",
@@ -337,6 +343,7 @@ def metrics(results: Path) -> list[str]:
         f"{told['processor']}, {told['cores']} cores.",
         "",
         *table(["what", "metrics", "metrics and traces"], rows),
+        *text,
         "",
         source(found[-1], script="scripts/bench --metrics"),
         "",
