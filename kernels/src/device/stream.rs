@@ -31,15 +31,42 @@ unsafe impl Send for CudaStream {}
 unsafe impl Sync for CudaStream {}
 
 impl CudaStream {
-    /// A new stream in `context`, which counts in `counters`.
+    /// A new stream in `context`, which counts in `counters`. Its kernels go before those of [`CudaStream::for_network`] where both
+    /// wait for room on the device: results are waited for by the host, and the next inputs by the network.
     ///
     /// # Errors
     /// [`DeviceError::Call`] if the driver cannot make one.
     pub fn new(context: &Arc<Context>, counters: &Arc<Counters>) -> Result<Self, DeviceError> {
+        Self::with_priority(context, counters, |[_, highest]| highest)
+    }
+
+    /// A new stream for the long runs of a network.
+    ///
+    /// # Errors
+    /// As for [`CudaStream::new`].
+    pub fn for_network(context: &Arc<Context>, counters: &Arc<Counters>) -> Result<Self, DeviceError> {
+        Self::with_priority(context, counters, |[lowest, _]| lowest)
+    }
+
+    /// `choose` gets the lowest and the highest priority that the device has; both are 0 where it has none.
+    fn with_priority(
+        context: &Arc<Context>,
+        counters: &Arc<Counters>,
+        choose: fn([i32; 2]) -> i32,
+    ) -> Result<Self, DeviceError> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let _entered = context.enter()?;
-        let raw =
-            stream::create(stream::StreamKind::NonBlocking).map_err(DeviceError::call("cuStreamCreate"))?;
+        let [mut lowest, mut highest] = [0; 2];
+        // SAFETY: both places live through the call.
+        unsafe { sys::cuCtxGetStreamPriorityRange(&raw mut lowest, &raw mut highest) }
+            .result()
+            .map_err(DeviceError::call("cuCtxGetStreamPriorityRange"))?;
+        let mut raw = ptr::null_mut();
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: the place lives through the call.
+        unsafe { sys::cuStreamCreateWithPriority(&raw mut raw, flags, choose([lowest, highest])) }
+            .result()
+            .map_err(DeviceError::call("cuStreamCreateWithPriority"))?;
         Ok(Self {
             context: Arc::clone(context),
             raw,

@@ -104,7 +104,7 @@ impl Gpu {
     /// The driver's words.
     pub fn open(device: &Device, counters: &Arc<Counters>) -> Result<Self, String> {
         let context = Context::new(device).map_err(|e| e.to_string())?;
-        let stream = Arc::new(CudaStream::new(&context, counters).map_err(|e| e.to_string())?);
+        let stream = Arc::new(CudaStream::for_network(&context, counters).map_err(|e| e.to_string())?);
         Ok(Self {
             allocator: TensorAllocator::new(&stream).map_err(|e| e.to_string())?,
             batch: 1,
