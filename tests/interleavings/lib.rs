@@ -127,7 +127,7 @@ impl Element {
 fn worker(queue: &Queue) -> JoinHandle<()> {
     let queue = Arc::clone(queue);
     spawn(move || {
-        while let Some(mut batch) = queue.take() {
+        while let Some(mut batch) = queue.take(None, |frames| frames) {
             batch.retain(|frame| frame.element.lane.wants(frame.ticket));
             for Frame { number, ticket, element } in batch {
                 element.lane.finish(ticket, Ok(number));

@@ -8,7 +8,7 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::stop::Interrupt;
-use super::{InferenceError, RunShape};
+use super::{InferenceError, Outlook, RunShape};
 use crate::meta::tensor::Tensor;
 
 /// A model that is ready to run, on one provider; it makes one run at a time.
@@ -56,12 +56,12 @@ pub trait Session: Debug + Send {
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError>;
 
-    /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile. On the CPU a run is over when
-    /// it returns.
+    /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile, and says what is known of that
+    /// run. On the CPU a run is over when it returns.
     ///
     /// # Errors
     /// A run failed on the device.
-    fn wait_for_turn(&mut self) -> Result<(), InferenceError>;
+    fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError>;
 
     /// How long recording CUDA graphs took so far.
     fn recording(&self) -> Duration {
@@ -77,7 +77,7 @@ pub trait Session: Debug + Send {
     ///
     /// # Errors
     /// It failed on the device.
-    fn finish(&self) -> Result<(), InferenceError>;
+    fn finish(&mut self) -> Result<(), InferenceError>;
 }
 
 /// A session and whose turn it is.

@@ -202,16 +202,17 @@ impl<B: Batchable> Batcher<B> {
         Some(request)
     }
 
-    /// The next batch, once it is due, of frames that fit each other; `None` when the queue has been stopped.
-    pub fn take(&self) -> Option<Vec<B>> {
+    /// The next batch, once it is due, of frames that fit each other; `None` when the queue has been stopped. Until `busy_until`
+    /// only a full one is due; of the frames that fit, `portion` says how many are taken.
+    pub fn take(&self, busy_until: Option<Instant>, portion: impl Fn(usize) -> usize) -> Option<Vec<B>> {
         let mut inner = self.lock();
         loop {
             if inner.stopped {
                 return None;
             }
             let now = Instant::now();
-            match inner.due(&self.rules, now) {
-                Due::Now(first) => return Some(inner.batch(first)),
+            match inner.due(&self.rules, now, busy_until) {
+                Due::Now(first) => return Some(inner.batch(first, portion)),
                 Due::At(deadline) => {
                     let left = deadline.saturating_duration_since(now);
                     inner = self.changed.wait_timeout(inner, left).unwrap_or_else(|e| e.into_inner()).0;
@@ -225,8 +226,8 @@ impl<B: Batchable> Batcher<B> {
     #[cfg(test)]
     pub(super) fn take_at(&self, now: Instant) -> Option<Vec<B>> {
         let mut inner = self.lock();
-        match inner.due(&self.rules, now) {
-            Due::Now(first) => Some(inner.batch(first)),
+        match inner.due(&self.rules, now, None) {
+            Due::Now(first) => Some(inner.batch(first, |frames| frames)),
             Due::At(_) | Due::Never => None,
         }
     }
@@ -286,7 +287,8 @@ impl<B: Batchable> Inner<B> {
         rules.in_flight.div_ceil(self.clients.len().max(1)).max(LEAST)
     }
 
-    fn due(&self, rules: &Rules, now: Instant) -> Due {
+    fn due(&self, rules: &Rules, now: Instant, busy_until: Option<Instant>) -> Due {
+        let busy = busy_until.filter(|until| *until > now);
         // More than all elements together may have under way will not come.
         let more = self.clients.iter().map(|(client, seat)| {
             if seat.done {
@@ -304,19 +306,28 @@ impl<B: Batchable> Inner<B> {
         for (index, first) in firsts {
             let batch = || self.waiting.iter().filter(|other| other.request.fits(&first.request));
             let count = batch().take(self.size).count();
-            let due = count >= enough || rules.min > 0 && count >= rules.min;
-            if due || batch().any(|waiting| waiting.turn.deadline <= now || done(waiting)) {
+            let due = || {
+                rules.min > 0 && count >= rules.min
+                    || batch().any(|waiting| waiting.turn.deadline <= now || done(waiting))
+            };
+            if count >= enough || busy.is_none() && due() {
                 return Due::Now(index);
             }
         }
-        self.waiting.iter().map(|waiting| waiting.turn.deadline).min().map_or(Due::Never, Due::At)
+        let deadline = self.waiting.iter().map(|waiting| waiting.turn.deadline).min();
+        deadline.map_or(Due::Never, |deadline| Due::At(busy.map_or(deadline, |until| deadline.max(until))))
     }
 
-    /// The frame at this place and those behind it that fit it.
-    fn batch(&mut self, first: usize) -> Vec<B> {
-        let mut batch: Vec<B> = Vec::with_capacity(self.size.min(self.waiting.len()));
+    /// The frame at this place and those behind it that fit it, as many of them as `portion` says.
+    fn batch(&mut self, first: usize, portion: impl Fn(usize) -> usize) -> Vec<B> {
+        let fits = |other: &&Waiting<B>| {
+            self.waiting.get(first).is_some_and(|first| other.request.fits(&first.request))
+        };
+        let count = self.waiting.iter().skip(first).filter(fits).take(self.size).count();
+        let size = portion(count).clamp(1, count.max(1));
+        let mut batch: Vec<B> = Vec::with_capacity(size);
         let mut index = first;
-        while batch.len() < self.size && index < self.waiting.len() {
+        while batch.len() < size && index < self.waiting.len() {
             let fits = batch.first().is_none_or(|first| self.waiting[index].request.fits(first));
             match if fits { self.waiting.remove(index) } else { None } {
                 Some(Waiting { request, priority, turn, .. }) => {

@@ -13,7 +13,7 @@ use super::cores;
 use super::instance::Instance;
 use super::log::CAT;
 use super::request::Request;
-use crate::inference::{InferenceError, SharedSession, row};
+use crate::inference::{InferenceError, Outlook, SharedSession, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::nvtx;
@@ -30,12 +30,15 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, cores: usi
     let mut patience = Patience::default();
     loop {
         // While the GPU has enough to do, frames gather.
-        if queue.rules().size > 1
-            && let Err(e) = lock(session).wait_for_turn()
-        {
-            gst::debug!(CAT, "the next run will say it again: {e}");
-        }
-        let Some(mut batch) = queue.take() else { break };
+        let outlook = if queue.rules().size > 1 {
+            lock(session).wait_for_turn().unwrap_or_else(|e| {
+                gst::debug!(CAT, "the next run will say it again: {e}");
+                Outlook::default()
+            })
+        } else {
+            Outlook::default()
+        };
+        let Some(mut batch) = queue.take(outlook.busy_until, |frames| outlook.portion(frames)) else { break };
         // A flush may have passed since they came.
         batch.retain(|request| request.owner.lane.wants(request.ticket));
         let Some(first) = batch.first() else { continue };
@@ -393,7 +396,7 @@ mod tests {
         (0..count).for_each(|n| machine.queue.submit(client, 0, Number(n)));
         let mut whole = Vec::new();
         while machine.back.len() < count {
-            let batch = machine.queue.take().unwrap();
+            let batch = machine.queue.take(None, |frames| frames).unwrap();
             whole.push(run(machine, batch));
         }
         whole

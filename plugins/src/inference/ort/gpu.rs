@@ -25,9 +25,10 @@ use ort::session::RunOptions;
 use super::binding::Binding;
 use super::failure::failed;
 use crate::inference::log::CAT;
+use crate::inference::pace::Pace;
 use crate::inference::shape::{batch_dims, bytes};
 use crate::inference::stop::Interrupt;
-use crate::inference::{InferenceError, RunShape};
+use crate::inference::{InferenceError, Outlook, RunShape};
 use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 
@@ -60,6 +61,8 @@ pub struct Gpu {
     recording: Duration,
     running: VecDeque<Event>,
     reached: Vec<Event>,
+    /// Of `running`.
+    pace: Pace,
 }
 
 /// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
@@ -117,6 +120,7 @@ impl Gpu {
             recording: Duration::ZERO,
             running: VecDeque::new(),
             reached: Vec::new(),
+            pace: Pace::default(),
             stream,
         })
     }
@@ -154,9 +158,16 @@ impl Gpu {
         self.staging.limit = 2 * self.batch;
     }
 
-    /// Waits until less than [`BUSY`] runs are under way.
-    pub(super) fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
-        self.limit(BUSY)
+    /// Waits until less than [`BUSY`] runs are under way, and says what is known of the one that is.
+    pub(super) fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
+        self.limit(BUSY)?;
+        Ok(self.pace.outlook())
+    }
+
+    /// Waits until everything that was enqueued is done.
+    pub(super) fn finish(&mut self) -> Result<(), InferenceError> {
+        self.limit(1)?;
+        Ok(self.stream.synchronize()?)
     }
 
     /// The numbers of rows that are run, where the model leaves them open.
@@ -183,6 +194,9 @@ impl Gpu {
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError> {
         self.limit(MAX_RUNNING)?;
+        if self.shapes.last().is_some_and(|last| !Arc::ptr_eq(&last.shape, shape)) {
+            self.pace.forget();
+        }
         // Taken out, so that `self` can be used beside it.
         let mut shaped = self.runs_of(shape)?;
         let done = self.enqueue(session, &mut shaped, images);
@@ -238,6 +252,8 @@ impl Gpu {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(free) => free.insert(self.bind(session, shape, input, outputs, rows)?),
         };
+        let steady = run.runs > WARM_UP;
+        let enqueued = Instant::now();
         self.launch(session, run)?;
         let outputs = shape.outputs.iter().zip(outputs);
         let kept = outputs
@@ -254,6 +270,7 @@ impl Gpu {
         };
         stream.record(&event)?;
         self.running.push_back(event);
+        self.pace.begin(rows, enqueued, steady);
         Ok(kept)
     }
 
@@ -383,13 +400,15 @@ impl Gpu {
     /// already.
     fn limit(&mut self, most: usize) -> Result<(), InferenceError> {
         while let Some(oldest) = self.running.front() {
-            if !oldest.done()? {
+            let over = oldest.done()?;
+            if !over {
                 if self.running.len() < most {
                     break;
                 }
                 self.stream.wait_on_host(oldest)?;
             }
             self.reached.extend(self.running.pop_front());
+            self.pace.end(!over, Instant::now());
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ use crate::inference::cache::{Cache, Graph};
 use crate::inference::log::CAT;
 use crate::inference::shape::{Input, batch_dims};
 use crate::inference::stop::Interrupt;
-use crate::inference::{Config, InferenceError, Provider, RunShape, Session};
+use crate::inference::{Config, InferenceError, Outlook, Provider, RunShape, Session};
 use crate::meta::tensor;
 use crate::model::ModelError;
 use crate::nick::nick;
@@ -173,8 +173,8 @@ impl Session for OrtSession {
         }
     }
 
-    fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
-        self.gpu.as_mut().map_or(Ok(()), Gpu::wait_for_turn)
+    fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
+        self.gpu.as_mut().map_or(Ok(Outlook::default()), Gpu::wait_for_turn)
     }
 
     fn recording(&self) -> Duration {
@@ -185,8 +185,8 @@ impl Session for OrtSession {
         self.gpu.as_ref().map(Gpu::interrupt)
     }
 
-    fn finish(&self) -> Result<(), InferenceError> {
-        self.gpu.as_ref().map_or(Ok(()), |gpu| Ok(gpu.stream().synchronize()?))
+    fn finish(&mut self) -> Result<(), InferenceError> {
+        self.gpu.as_mut().map_or(Ok(()), Gpu::finish)
     }
 
     fn run_on_host(

@@ -20,6 +20,45 @@ fn numbers(batch: Option<Vec<Number>>) -> Vec<u32> {
     batch.unwrap().into_iter().map(|Number(n)| n).collect()
 }
 
+/// The next batch, as where nothing is known of the GPU.
+fn all(queue: &Batcher<Number>) -> Option<Vec<Number>> {
+    queue.take(None, |frames| frames)
+}
+
+#[test]
+fn while_the_model_is_busy_only_a_full_batch_goes_and_then_what_is_there() {
+    let queue = batcher(4, 2, Duration::ZERO);
+    let a = queue.join(Some(8));
+    let start = Instant::now();
+    let busy = Some(start + LONG);
+    for n in 0..3 {
+        queue.submit_at(start, a, 0, Number(n));
+    }
+    // All three are overdue, more than the minimum, and the element sends nothing more.
+    assert!(matches!(queue.lock().due(&queue.rules, start, busy), Due::At(until) if Some(until) == busy));
+    queue.hurry(a);
+    assert!(matches!(queue.lock().due(&queue.rules, start + LONG, busy), Due::Now(0)));
+    queue.submit_at(start, a, 0, Number(3));
+    assert_eq!(numbers(queue.take(busy, |frames| frames)), [0, 1, 2, 3]);
+}
+
+#[test]
+fn of_the_frames_that_fit_as_many_go_as_are_best_run_at_once() {
+    let queue = batcher(8, 0, Duration::ZERO);
+    let a = queue.join(Some(16));
+    for n in [0, 1, 100, 2, 3, 4] {
+        queue.submit(a, 0, Number(n));
+    }
+    let asked = std::cell::Cell::new(0);
+    let even = |frames: usize| {
+        asked.set(frames);
+        frames / 2 * 2
+    };
+    assert_eq!((numbers(queue.take(None, even)), asked.get()), (vec![0, 1, 2, 3], 5));
+    assert_eq!(numbers(queue.take(None, |_| 0)), [100], "at least one goes");
+    assert_eq!(numbers(queue.take(None, |_| 9)), [4]);
+}
+
 #[test]
 fn a_full_batch_goes_at_once_and_in_the_order_of_arrival() {
     let queue = batcher(3, 0, LONG);
@@ -27,10 +66,10 @@ fn a_full_batch_goes_at_once_and_in_the_order_of_arrival() {
     for n in 0..7 {
         queue.submit(if n % 2 == 0 { a } else { b }, 0, Number(n));
     }
-    assert_eq!(numbers(queue.take()), [0, 1, 2]);
-    assert_eq!(numbers(queue.take()), [3, 4, 5]);
+    assert_eq!(numbers(all(&queue)), [0, 1, 2]);
+    assert_eq!(numbers(all(&queue)), [3, 4, 5]);
     queue.hurry(a);
-    assert_eq!(numbers(queue.take()), [6]);
+    assert_eq!(numbers(all(&queue)), [6]);
 }
 
 #[test]
@@ -42,11 +81,11 @@ fn a_partial_batch_goes_at_the_deadline_of_its_oldest_frame() {
     queue.submit_at(at(0), a, 0, Number(0));
     queue.submit_at(at(30), a, 0, Number(1));
     assert!(queue.take_at(at(59)).is_none());
-    assert!(matches!(queue.lock().due(&queue.rules, at(59)), Due::At(deadline) if deadline == at(60)));
+    assert!(matches!(queue.lock().due(&queue.rules, at(59), None), Due::At(deadline) if deadline == at(60)));
     assert_eq!(numbers(queue.take_at(at(60))), [0, 1]);
     // Whoever waits for it is woken at that time, or later.
     queue.submit(a, 0, Number(2));
-    assert_eq!(numbers(queue.take()), [2]);
+    assert_eq!(numbers(all(&queue)), [2]);
     assert!(start.elapsed() >= Duration::from_millis(60));
 }
 
@@ -55,11 +94,11 @@ fn without_a_timeout_nothing_waits_and_enough_frames_do_not_either() {
     let queue = batcher(4, 0, Duration::ZERO);
     let a = queue.join(Some(8));
     queue.submit(a, 0, Number(0));
-    assert_eq!(numbers(queue.take()), [0]);
+    assert_eq!(numbers(all(&queue)), [0]);
     let queue = batcher(4, 2, LONG);
     let a = queue.join(Some(8));
     (0..3).for_each(|n| queue.submit(a, 0, Number(n)));
-    assert_eq!(numbers(queue.take()), [0, 1, 2]);
+    assert_eq!(numbers(all(&queue)), [0, 1, 2]);
 }
 
 #[test]
@@ -68,17 +107,17 @@ fn nobody_waits_for_more_frames_than_there_can_be() {
     let [a, b] = [queue.join(Some(2)), queue.join(Some(3))];
     (0..2).for_each(|n| queue.submit(a, 0, Number(n)));
     (2..5).for_each(|n| queue.submit(b, 0, Number(n)));
-    assert_eq!(numbers(queue.take()), [0, 2, 1, 3, 4]);
+    assert_eq!(numbers(all(&queue)), [0, 2, 1, 3, 4]);
     // At the end of a stream what it has sent goes at once, with whatever else is there.
     queue.submit(a, 0, Number(5));
     queue.submit(b, 0, Number(6));
     queue.hurry(b);
-    assert_eq!(numbers(queue.take()), [5, 6]);
+    assert_eq!(numbers(all(&queue)), [5, 6]);
     // Who leaves is not waited for either.
     queue.submit(a, 0, Number(7));
     queue.submit(b, 0, Number(8));
     queue.leave(b);
-    assert_eq!(numbers(queue.take()), [7, 8]);
+    assert_eq!(numbers(all(&queue)), [7, 8]);
 }
 
 #[test]
@@ -101,8 +140,8 @@ fn a_batch_is_of_frames_that_fit_each_other_and_priority_comes_first() {
     for (priority, n) in [(0, 1), (0, 101), (0, 2), (5, 102), (0, 3)] {
         queue.submit(a, priority, Number(n));
     }
-    assert_eq!(numbers(queue.take()), [102, 101]);
-    assert_eq!(numbers(queue.take()), [1, 2]);
+    assert_eq!(numbers(all(&queue)), [102, 101]);
+    assert_eq!(numbers(all(&queue)), [1, 2]);
     assert_eq!(queue.take_back(a), Some(Number(3)));
     assert_eq!(queue.take_back(a), None);
 }
@@ -114,11 +153,11 @@ fn a_batch_that_is_due_does_not_wait_behind_one_that_is_not() {
     for n in [1, 101, 201, 202, 102] {
         queue.submit(a, 0, Number(n));
     }
-    assert_eq!(numbers(queue.take()), [101, 102]);
-    assert_eq!(numbers(queue.take()), [201, 202]);
+    assert_eq!(numbers(all(&queue)), [101, 102]);
+    assert_eq!(numbers(all(&queue)), [201, 202]);
     queue.submit(b, 0, Number(301));
     queue.hurry(b);
-    assert_eq!(numbers(queue.take()), [301]);
+    assert_eq!(numbers(all(&queue)), [301]);
 }
 
 #[test]
@@ -126,9 +165,9 @@ fn batches_shrink_when_memory_is_short_and_grow_again() {
     let queue = batcher(12, 1, LONG);
     let a = queue.join(Some(64));
     (0..20).for_each(|n| queue.submit(a, 0, Number(n)));
-    assert_eq!(queue.take().unwrap().len(), 12);
+    assert_eq!(all(&queue).unwrap().len(), 12);
     assert_eq!((queue.step_down(12), queue.step_down(6), queue.size()), (Some(6), Some(3), 3));
-    assert_eq!(queue.take().unwrap().len(), 3);
+    assert_eq!(all(&queue).unwrap().len(), 3);
     assert_eq!(queue.step_down(1), None);
     assert_eq!([(); 3].map(|()| queue.step_up()), [Some(6), Some(12), None]);
 }
@@ -139,7 +178,7 @@ fn a_stopped_queue_lets_go_of_everything() {
     let a = queue.join(Some(8));
     queue.submit(a, 0, Number(1));
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| queue.take());
+        let waiting = scope.spawn(|| all(&queue));
         queue.stop();
         assert!(waiting.join().unwrap().is_none());
     });
@@ -180,10 +219,10 @@ fn who_sends_many_frames_at_once_has_one_turn_a_round_like_all_others() {
     let [a, b, c] = [queue.join(Some(8)), queue.join(Some(8)), queue.join(Some(8))];
     (0..6).for_each(|n| queue.submit(a, 0, Number(n)));
     (10..12).for_each(|n| queue.submit(b, 0, Number(n)));
-    assert_eq!(numbers(queue.take()), [0, 10, 1]);
+    assert_eq!(numbers(all(&queue)), [0, 10, 1]);
     // Who comes now is in the round that is under way, not in the first one.
     (20..23).for_each(|n| queue.submit(c, 0, Number(n)));
-    assert_eq!(numbers(queue.take()), [11, 20, 2]);
-    assert_eq!(numbers(queue.take()), [21, 3, 22]);
-    assert_eq!(numbers(queue.take()), [4, 5]);
+    assert_eq!(numbers(all(&queue)), [11, 20, 2]);
+    assert_eq!(numbers(all(&queue)), [21, 3, 22]);
+    assert_eq!(numbers(all(&queue)), [4, 5]);
 }

@@ -1,0 +1,179 @@
+//! How long runs on a GPU take by their number of rows, learnt from those that were waited for, and what that says about the next
+//! batch: when the GPU will be free, and how many of the frames that wait are best run at once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Time for enqueueing a run, and for waking the thread that does it: so long before the GPU is free, the next batch goes.
+const AHEAD: Duration = Duration::from_micros(250);
+/// A new time counts for one part in so many.
+const WEIGHT: u32 = 8;
+
+/// What is known of the GPU while a batch is put together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// Until then a run that is enqueued only waits behind the one that is under way.
+    pub busy_until: Option<Instant>,
+    /// How long a run takes by its number of rows, those that are padded included.
+    pub times: BTreeMap<usize, Duration>,
+}
+
+impl Outlook {
+    /// How many of so many frames are run now: those that fill a smaller run, where it makes more frames a second than a larger
+    /// one with padding.
+    pub fn portion(&self, frames: usize) -> usize {
+        let rate = |frames: usize, time: &Duration| frames as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE);
+        let padded = self.times.range(frames..).next();
+        let smaller = self.times.range(..frames).next_back();
+        match (padded, smaller) {
+            (Some((_, padded)), Some((rows, time))) if rate(frames, padded) < rate(*rows, time) => *rows,
+            _ => frames,
+        }
+    }
+}
+
+/// The runs that are under way, and what those before them took. All are of one shape: of another, times are learnt anew.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    under_way: VecDeque<Started>,
+    /// When the run before the oldest of them ended, if somebody saw it.
+    ended: Option<Instant>,
+    times: BTreeMap<usize, Duration>,
+}
+
+#[derive(Debug)]
+struct Started {
+    rows: usize,
+    /// When it was enqueued.
+    at: Instant,
+    /// Whether nothing was under way then, so that it began at once.
+    alone: bool,
+    /// Whether it takes as long as all that follow.
+    steady: bool,
+}
+
+impl Pace {
+    /// A run of so many rows has been enqueued behind the others; `steady` if it takes as long as all that follow.
+    pub fn begin(&mut self, rows: usize, at: Instant, steady: bool) {
+        let alone = self.under_way.is_empty();
+        self.under_way.push_back(Started { rows, at, alone, steady });
+    }
+
+    /// The oldest run has ended: at `now`, if it was waited for until then, and else before.
+    pub fn end(&mut self, waited: bool, now: Instant) {
+        let Some(run) = self.under_way.pop_front() else { return };
+        if let (Some(began), true) = (self.began(&run), run.steady) {
+            let took = now.saturating_duration_since(began);
+            match self.times.get_mut(&run.rows) {
+                None if waited => _ = self.times.insert(run.rows, took),
+                Some(known) if waited => *known = (*known * (WEIGHT - 1) + took) / WEIGHT,
+                // It is over before it was expected to be. Were this not believed, it would never be waited for again.
+                Some(known) if took < *known => *known = took * (WEIGHT - 1) / WEIGHT,
+                _ => (),
+            }
+        }
+        self.ended = waited.then_some(now);
+    }
+
+    /// What follows is of another shape.
+    pub fn forget(&mut self) {
+        self.times.clear();
+    }
+
+    fn began(&self, run: &Started) -> Option<Instant> {
+        if run.alone { Some(run.at) } else { self.ended }
+    }
+
+    /// With one run under way or none. Of more it is not known when they end.
+    pub fn outlook(&self) -> Outlook {
+        let busy_until = match (self.under_way.front(), self.under_way.len()) {
+            (Some(run), 1) => {
+                let took = self.times.get(&run.rows);
+                self.began(run).zip(took).and_then(|(began, took)| (began + *took).checked_sub(AHEAD))
+            }
+            _ => None,
+        };
+        Outlook { busy_until, times: self.times.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn learnt(times: &[(usize, u32)]) -> Outlook {
+        Outlook { busy_until: None, times: times.iter().map(|(rows, ms)| (*rows, MS * *ms)).collect() }
+    }
+
+    #[test]
+    fn a_larger_run_is_padded_only_where_that_makes_more_frames_a_second() {
+        // 3.5 frames/ms of 8, 4 of 16.
+        let outlook =
+            Outlook { times: [(8, Duration::from_micros(2286)), (16, MS * 4)].into(), ..Outlook::default() };
+        let portions: Vec<_> = [1, 7, 8, 9, 13, 14, 15, 16].map(|n| outlook.portion(n)).into();
+        assert_eq!(portions, [1, 7, 8, 8, 8, 14, 15, 16]);
+        assert_eq!(learnt(&[(16, 4)]).portion(9), 9, "nothing is known of 8");
+        assert_eq!(learnt(&[(8, 2)]).portion(9), 9, "nothing is known of 16");
+        assert_eq!(Outlook::default().portion(3), 3);
+    }
+
+    #[test]
+    fn times_are_those_between_the_ends_that_were_seen() {
+        let start = Instant::now();
+        let mut pace = Pace::default();
+        // Alone: from when it was enqueued.
+        pace.begin(4, start, true);
+        pace.begin(8, start + MS, true);
+        pace.end(true, start + 4 * MS);
+        assert_eq!(pace.outlook().times, learnt(&[(4, 4)]).times);
+        // Behind it: from its end.
+        pace.begin(8, start + 5 * MS, true);
+        pace.end(true, start + 11 * MS);
+        assert_eq!(pace.outlook().times[&8], 7 * MS);
+        // The one under way began at the end of that, and the next goes a little before it ends.
+        assert_eq!(pace.outlook().busy_until, Some(start + 18 * MS - AHEAD));
+        // One whose end nobody saw teaches nothing, nor does the one behind it.
+        pace.begin(8, start + 12 * MS, true);
+        pace.end(false, start + 30 * MS);
+        assert_eq!(pace.outlook().busy_until, None);
+        pace.end(true, start + 40 * MS);
+        assert_eq!(pace.outlook().times[&8], 7 * MS);
+        assert_eq!(pace.outlook().busy_until, None, "nothing is under way");
+        // One that is not steady neither.
+        pace.begin(16, start + 50 * MS, false);
+        pace.end(true, start + 90 * MS);
+        assert!(!pace.outlook().times.contains_key(&16));
+    }
+
+    #[test]
+    fn a_time_that_was_far_too_long_is_given_up_though_nobody_waits_for_those_that_follow() {
+        let (start, mut pace) = (Instant::now(), Pace::default());
+        let mut at = start;
+        pace.begin(4, at, true);
+        at += 800 * MS;
+        pace.end(true, at);
+        // Each is over in 5 ms, and found so when it was expected to be.
+        for _ in 0..40 {
+            pace.begin(4, at, true);
+            at += pace.outlook().times[&4].max(5 * MS) - AHEAD;
+            pace.end(false, at);
+        }
+        assert!(pace.outlook().times[&4] < 6 * MS, "{:?}", pace.outlook());
+    }
+
+    #[test]
+    fn times_follow_slowly_and_are_forgotten_with_the_shape() {
+        let start = Instant::now();
+        let mut pace = Pace::default();
+        for (n, took) in [(0, 8), (1, 16)] {
+            let at = start + n * 100 * MS;
+            pace.begin(2, at, true);
+            pace.end(true, at + took * MS);
+        }
+        assert_eq!(pace.outlook().times[&2], 9 * MS);
+        pace.forget();
+        assert_eq!(pace.outlook(), Outlook::default());
+    }
+}
