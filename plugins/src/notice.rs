@@ -43,7 +43,7 @@ pub fn frames_elsewhere(element: &gst::Element, elsewhere: Elsewhere, own: u32) 
             gst::element_warning!(
                 element,
                 gst::ResourceError::Settings,
-                ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works,                      so each is copied. To have one context, {HAND_OVER}")
+                ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works, so each is copied. To have one context, {HAND_OVER}")
             );
         }
         Elsewhere::SameGpu | Elsewhere::Copied(_) => (),
