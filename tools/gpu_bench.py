@@ -244,12 +244,12 @@ def streams(rows: list[dict]) -> list[str]:
         return []
     table = [
         "",
-        "| model | frames from | streams | batch size | frames/s | share of the session loop | latency p50, ms | p99, ms | frames a batch | goals |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| model | frames from | streams | batch size | frames/s | share of the session loop | latency p50, ms | p99, ms | CPU a frame, ms | frames a batch | goals |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         share = f"{row['of_bare']:.0%}" if "of_bare" in row else ""
-        shown = (row.get(name) for name in ("p50_ms", "p99_ms", "mean_batch"))
+        shown = (row.get(name) for name in ("p50_ms", "p99_ms", "cpu_ms_per_frame", "mean_batch"))
         numbers = ["" if value is None else f"{value:.6g}" for value in shown]
         goals = "<br>".join(goal(told["met"], told["goal"]) for told in row.get("goals", []))
         cells = [row["row"], row.get("source", row["who"]), row.get("streams", ""), row["batch"], f"{row['fps']:g}", share]

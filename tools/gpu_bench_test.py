@@ -87,6 +87,7 @@ class Streams(unittest.TestCase):
             "of_bare": 0.97,
             "p50_ms": 20.0,
             "p99_ms": 25.0,
+            "cpu_ms_per_frame": 0.4,
             "mean_batch": 15.9,
             "goals": [{"goal": "a", "met": True}, {"goal": "b", "met": False}],
         },
@@ -96,8 +97,8 @@ class Streams(unittest.TestCase):
         self.assertEqual(
             gpu_bench.streams(list(self.ROWS))[3:],
             [
-                "| yolo | session loop |  | 16 | 3000 |  |  |  |  |  |",
-                "| yolo | decoded before | 64 | 16 | 2910 | 97% | 20 | 25 | 15.9 | a: met<br>b: **missed** |",
+                "| yolo | session loop |  | 16 | 3000 |  |  |  |  |  |  |",
+                "| yolo | decoded before | 64 | 16 | 2910 | 97% | 20 | 25 | 0.4 | 15.9 | a: met<br>b: **missed** |",
             ],
         )
         self.assertEqual(gpu_bench.lines(list(self.ROWS)), [])

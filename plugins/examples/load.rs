@@ -13,7 +13,7 @@
 //! lines: `--each cuda:0,cuda:1` with `device={each} instance={each}` is half of the streams on each GPU. The clock starts `--warm-up` seconds after every stream has its first
 //! result, and stops after `--seconds` or when a stream ends. Standard output gets one line of JSON: `streams`, `frames`
 //! and `seconds` counted, `fps`, `p50_ms`, `p95_ms` and `p99_ms` from a frame's arrival at trtinfer to that at the line's end (where
-//! it is on a GPU, it leaves trtinfer before its results are there), and `batches`, `batched_frames` where trtinfer counts them.
+//! it is on a GPU, it leaves trtinfer before its results are there), `cpu_ms_per_frame` of all threads of the process, and `batches`, `batched_frames` where trtinfer counts them.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -295,9 +295,9 @@ impl Line {
             }
         }
         self.ended(arguments.warm_up)?;
-        let (start, before) = (Instant::now(), self.batches()?);
+        let (start, before, worked) = (Instant::now(), self.batches()?, cpu_time()?);
         self.ended(arguments.length)?;
-        let (stop, after) = (Instant::now(), self.batches()?);
+        let (stop, after, worked) = (Instant::now(), self.batches()?, cpu_time()? - worked);
         let stop = streams.iter().filter_map(|stream| *lock(&stream.ended)).fold(stop, Instant::min);
         let mut times: Vec<Duration> = Vec::new();
         for stream in streams {
@@ -318,6 +318,7 @@ impl Line {
         Ok(json!({
             "streams": streams.len(), "frames": times.len(), "seconds": seconds, "fps": times.len() as f64 / seconds,
             "p50_ms": part(50), "p95_ms": part(95), "p99_ms": part(99),
+            "cpu_ms_per_frame": worked.as_secs_f64() * 1e3 / times.len() as f64,
             "batches": delta.map(|[batches, _]| batches), "batched_frames": delta.map(|[_, frames]| frames),
         }))
     }
@@ -327,4 +328,13 @@ impl Drop for Line {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// CPU time of all threads of this process so far, in hundredths of a second.
+fn cpu_time() -> Outcome<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // Behind the program's name, which may have any characters: fields 14 and 15 of proc(5).
+    let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+    let ticks = fields.map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    Ok(Duration::from_millis(10 * ticks))
 }

@@ -164,8 +164,8 @@ impl Session for Runs {
         Ok(vec![Tensor { desc, data: gst::Buffer::from_slice(vec![7u8; 2 * rows]) }])
     }
 
-    fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
-        Ok(())
+    fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
+        Ok(Outlook::default())
     }
 
     fn interrupt(&self) -> Option<Interrupt> {
@@ -173,7 +173,7 @@ impl Session for Runs {
         Some(Box::new(move || interrupted.store(true, Ordering::SeqCst)))
     }
 
-    fn finish(&self) -> Result<(), InferenceError> {
+    fn finish(&mut self) -> Result<(), InferenceError> {
         Ok(())
     }
 }

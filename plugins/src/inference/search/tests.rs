@@ -6,6 +6,7 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::*;
+use crate::inference::Outlook;
 
 const VARIANTS: [&str; 3] = ["plain", "nhwc", "nhwc+fused"];
 
@@ -49,11 +50,11 @@ impl Session for Named {
         Err(InferenceError::Run("it is only a name".into()))
     }
 
-    fn wait_for_turn(&mut self) -> Result<(), InferenceError> {
-        Ok(())
+    fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
+        Ok(Outlook::default())
     }
 
-    fn finish(&self) -> Result<(), InferenceError> {
+    fn finish(&mut self) -> Result<(), InferenceError> {
         Ok(())
     }
 }
