@@ -40,7 +40,7 @@ def line(decoder: str, model: Path, streams: int, behind: str) -> list[str]:
     together = ["instance=shared", f"batch-size={streams}"] if streams > 1 else []
     stream = [
         "multifilesrc", f"location={clip.LOOP_FILES}", "loop=true", "!", "h264parse", "!", decoder, "!", "queue", "!", "fusedpreproc", "!",
-        "trtinfer", f"model={model}", *together, "!", behind, "!", "fakesink", "sync=false",
+        "trtinfer", f"model={model}", "warm-up=complete", *together, "!", behind, "!", "fakesink", "sync=false",
     ]
     return stream * streams
 
