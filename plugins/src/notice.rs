@@ -30,13 +30,13 @@ pub fn frames_elsewhere(element: &gst::Element, elsewhere: Elsewhere, own: u32) 
         Elsewhere::SameGpu if first_in_pipeline(element, "cudainfer.foreign-context") => gst::element_info!(
             element,
             gst::ResourceError::Settings,
-            ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works. They                  are read where they are, but the GPU changes between the contexts. To have one, {HAND_OVER}")
+            ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works. They are read where they are, but the GPU changes between the contexts. To have one, {HAND_OVER}")
         ),
         Elsewhere::Copied(gpu) if gpu != own && first_in_pipeline(element, "cudainfer.other-gpu") => {
             gst::element_warning!(
                 element,
                 gst::ResourceError::Settings,
-                ("{name}: the frames are on GPU {gpu}, but this element works on GPU {own}, so each is copied there. Give                      all elements of the stream the same device, and use a decoder of that GPU, as nvh264device1dec for                      cuda:1")
+                ("{name}: the frames are on GPU {gpu}, but this element works on GPU {own}, so each is copied there. Give all elements of the stream the same device, and use a decoder of that GPU, as nvh264device1dec for cuda:1")
             );
         }
         Elsewhere::Copied(_) if first_in_pipeline(element, "cudainfer.foreign-context") => {

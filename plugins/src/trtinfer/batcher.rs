@@ -203,7 +203,8 @@ impl<B: Batchable> Batcher<B> {
     }
 
     /// The next batch, once it is due, of frames that fit each other; `None` when the queue has been stopped. Until `busy_until`
-    /// only a full one is due; of the frames that fit, `portion` says how many are taken.
+    /// only a full one is due. Of the frames that fit, `portion` says how many are taken, unless those that are left would wait for
+    /// their deadline again.
     pub fn take(&self, busy_until: Option<Instant>, portion: impl Fn(usize) -> usize) -> Option<Vec<B>> {
         let mut inner = self.lock();
         loop {
@@ -212,7 +213,8 @@ impl<B: Batchable> Batcher<B> {
             }
             let now = Instant::now();
             match inner.due(&self.rules, now, busy_until) {
-                Due::Now(first) => return Some(inner.batch(first, portion)),
+                Due::Now(first) if self.rules.timeout.is_zero() => return Some(inner.batch(first, portion)),
+                Due::Now(first) => return Some(inner.batch(first, |frames| frames)),
                 Due::At(deadline) => {
                     let left = deadline.saturating_duration_since(now);
                     inner = self.changed.wait_timeout(inner, left).unwrap_or_else(|e| e.into_inner()).0;
@@ -314,8 +316,9 @@ impl<B: Batchable> Inner<B> {
                 return Due::Now(index);
             }
         }
+        // At the end of `busy` all is looked at again: what is due by then goes, whatever its deadline.
         let deadline = self.waiting.iter().map(|waiting| waiting.turn.deadline).min();
-        deadline.map_or(Due::Never, |deadline| Due::At(busy.map_or(deadline, |until| deadline.max(until))))
+        deadline.map_or(Due::Never, |deadline| Due::At(busy.unwrap_or(deadline)))
     }
 
     /// The frame at this place and those behind it that fit it, as many of them as `portion` says.

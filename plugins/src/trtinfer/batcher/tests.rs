@@ -43,6 +43,38 @@ fn while_the_model_is_busy_only_a_full_batch_goes_and_then_what_is_there() {
 }
 
 #[test]
+fn what_is_due_while_the_model_is_busy_goes_when_it_is_not_however_far_its_deadline_is() {
+    let start = Instant::now();
+    let busy = Some(start + Duration::from_millis(1));
+    let at_the_end = |due: Due| matches!(due, Due::At(until) if Some(until) == busy);
+    // Enough frames for the minimum.
+    let queue = batcher(4, 2, LONG);
+    let a = queue.join(Some(8));
+    for n in 0..2 {
+        queue.submit_at(start, a, 0, Number(n));
+    }
+    assert!(at_the_end(queue.lock().due(&queue.rules, start, busy)));
+    assert_eq!(numbers(queue.take(busy, |frames| frames)), [0, 1]);
+    // The element sends nothing more, another may.
+    let queue = batcher(4, 0, LONG);
+    let [a, _b] = [queue.join(Some(8)), queue.join(Some(8))];
+    queue.submit_at(start, a, 0, Number(0));
+    queue.hurry(a);
+    assert!(at_the_end(queue.lock().due(&queue.rules, start, busy)));
+    assert_eq!(numbers(queue.take(busy, |frames| frames)), [0]);
+}
+
+#[test]
+fn a_batch_that_is_complete_is_not_split_where_the_rest_would_wait_for_its_deadline() {
+    let queue = batcher(4, 0, LONG);
+    let elements = [(); 3].map(|()| queue.join(Some(1)));
+    for (n, element) in (0..).zip(elements) {
+        queue.submit(element, 0, Number(n));
+    }
+    assert_eq!(numbers(queue.take(None, |_| 2)), [0, 1, 2]);
+}
+
+#[test]
 fn of_the_frames_that_fit_as_many_go_as_are_best_run_at_once() {
     let queue = batcher(8, 0, Duration::ZERO);
     let a = queue.join(Some(16));
