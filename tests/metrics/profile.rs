@@ -49,7 +49,7 @@ fn a_pipelines_profile_has_its_network_its_threads_and_what_bounds_it() {
     assert!(rows.iter().all(|row| row["buffers"] == 80), "{rows:?}");
     assert_eq!(report["streams"], 1, "elements are linked across the queue and the network's own threads");
     let [worker] = &report["workers"].as_array().unwrap()[..] else { panic!("{report}") };
-    assert_eq!((&worker["element"], &worker["runs"]), (&"infer".into(), &80.into()));
+    assert_eq!((&worker["elements"], &worker["runs"]), (&["infer"].into(), &80.into()));
     assert!(report["latency_ms"]["p99"].as_f64().unwrap() >= report["latency_ms"]["p50"].as_f64().unwrap());
     // The sentence is the terminal's, the file's and the page's.
     let what = report["bound"]["what"].as_str().unwrap();

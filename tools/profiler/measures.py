@@ -162,10 +162,14 @@ def workers(trace: Trace) -> list[Worker]:
         threads = max(len({run.thread for run in mine}), 1)
         gpu = [span.took for span in trace.gpu if span.name in group and span.end > trace.flow[0]]
         times = [1e3 * run.took for run in mine]
+        runs, frames_in = len(mine), sum(run.frames for run in mine)
+        if len(group) == 1:
+            # Of several elements each counts the batches that they had together; the trace may lack the last runs.
+            runs, frames_in = stats[0].get("batches", runs), stats[0].get("batched-frames", frames_in)
         found.append(
             Worker(
-                group, len(mine), share(sum(run.took for run in flowing), trace) / threads, quantile(times, 0.5), quantile(times, 0.99),
-                sum(run.frames for run in mine) / max(len(mine), 1), max(one.get("batch-limit", 1) for one in stats) or 1,
+                group, runs, share(sum(run.took for run in flowing), trace) / threads, quantile(times, 0.5), quantile(times, 0.99),
+                frames_in / max(runs, 1), max(one.get("batch-limit", 1) for one in stats) or 1,
                 share(sum(gpu), trace), 1e3 * quantile(gpu, 0.5),
             )
         )
