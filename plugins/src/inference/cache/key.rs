@@ -17,7 +17,7 @@ use crate::model::onnx::external_files;
 use crate::nick::nick;
 
 /// Goes up with what the files of an entry mean.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// The folder in the cache with the models' checksums.
 pub(super) const MODELS: &str = "models";
 /// A file that has changed less than so long ago may change again without another time stamp.

@@ -1,8 +1,9 @@
 //! The float16 form of a float32 model: weights, and what is calculated of them, in float16; inputs and outputs stay as they are, by
 //! casts behind the ones and before the others.
 //!
-//! Float32 stay: what an operator defines so (the scales of Resize), operators that have no float16 ([`WIDE`]), and those with a
-//! weight that float16 does not hold (beyond 65504, as masks of attention have). Casts stand around them.
+//! Float32 stay: what an operator defines so (the scales of Resize), operators that have no float16 ([`WIDE`]), those with a
+//! weight that float16 does not hold (beyond 65504, as masks of attention have), and what is calculated of sizes alone, which
+//! float16 rounds to others (6 * float16(11/6) is less than 11, 640 * 640 is infinite). Casts stand around them.
 
 mod error;
 mod proto;
@@ -76,6 +77,10 @@ struct Conversion {
     weights: HashMap<String, Tensor>,
     /// Names of weights that float16 does not hold.
     out_of_reach: HashSet<String>,
+    /// Names of all weights, of whatever type.
+    constants: HashSet<String>,
+    /// Names of values that are calculated of other values' dimensions and of constants only.
+    sizes: HashSet<String>,
     /// What nodes read in place of a value: its float16.
     halves: HashMap<String, String>,
     /// Float32 of values that are float16 now.
@@ -146,6 +151,7 @@ impl Conversion {
         }
         let (name, element) = (tensor.name().to_owned(), tensor.data_type.unwrap_or_default());
         self.types.insert(name.clone(), element);
+        self.constants.insert(name.clone());
         if element != FLOAT {
             self.initializers.push(tensor);
             return Ok(());
@@ -172,7 +178,11 @@ impl Conversion {
         let wide = WIDE.contains(&node.operator.as_str());
         self.without_float16 += usize::from(wide);
         self.out_of_range += usize::from(far && !wide);
-        let wide = wide || far;
+        let of_sizes = self.is_of_sizes(&node);
+        if of_sizes || matches!(node.operator.as_str(), "Shape" | "Size") {
+            self.sizes.extend(node.outputs.iter().cloned());
+        }
+        let wide = wide || far || of_sizes;
         for slot in 0..node.inputs.len() {
             let float32 = wide || types::is_always_float32(&node.operator, slot);
             let input = &mut node.inputs[slot];
@@ -204,6 +214,13 @@ impl Conversion {
         self.nodes.push(node);
         self.nodes.append(&mut casts);
         Ok(())
+    }
+
+    /// Whether a node calculates with sizes and constants, and with nothing else.
+    fn is_of_sizes(&self, node: &Node) -> bool {
+        let given = |input: &&String| !input.is_empty() && !self.constants.contains(*input);
+        let mut values = node.inputs.iter().filter(given).peekable();
+        values.peek().is_some() && values.all(|value| self.sizes.contains(value))
     }
 
     /// The name of a float32 value's float16.

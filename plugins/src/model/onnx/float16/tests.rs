@@ -119,25 +119,64 @@ fn integers_stay_and_constants_of_nodes_are_weights() {
     let nodes = vec![
         constant("half", Attribute { f: Some(0.5), ..attribute("value_float") }),
         constant("axes", Attribute { ints: vec![0, 1], ..attribute("value_ints") }),
-        node("Shape", &["image"], &["shape"]),
+        node("ArgMax", &["image"], &["best"]),
         Node {
             attributes: vec![Attribute { i: Some(1), ..attribute("to") }],
-            ..node("Cast", &["shape"], &["sizes"])
+            ..node("Cast", &["best"], &["classes"])
         },
-        node("Mul", &["sizes", "half"], &["y"]),
+        node("Mul", &["classes", "half"], &["y"]),
     ];
     let (graph, _) = form(nodes, Vec::new(), &["y"]).unwrap();
     assert_eq!(types(&graph), [("axes", INT64), ("half/float16", FLOAT16)]);
     assert_eq!(
         words(&graph)[1..],
         [
-            "Shape image/float16 -> shape",
-            "Cast shape -> sizes",
-            "Mul sizes half/float16 -> y/float16",
+            "ArgMax image/float16 -> best",
+            "Cast best -> classes",
+            "Mul classes half/float16 -> y/float16",
             "Cast y/float16 -> y"
         ]
     );
     assert_eq!(graph.nodes[2].attribute("to").unwrap().i, Some(10), "what was cast to float32");
+}
+
+#[test]
+fn what_is_calculated_of_sizes_stays_float32_and_what_an_image_goes_into_does_not() {
+    let cast = |to: i32, input: &str, output: &str| Node::cast(input, output, to);
+    let nodes = vec![
+        node("Shape", &["image"], &["shape"]),
+        node("Gather", &["shape", "index"], &["height"]),
+        cast(FLOAT, "height", "number"),
+        node("Mul", &["number", "factor"], &["scaled"]),
+        node("Floor", &["scaled"], &["whole"]),
+        cast(INT64, "whole", "target"),
+        node("Resize", &["image", "", "", "target"], &["larger"]),
+        node("Div", &["larger", "whole"], &["x"]),
+        node("Mul", &["x", "factor"], &["y"]),
+    ];
+    let index = Tensor { data_type: Some(INT64), int64_data: vec![2], ..weight("index", &[]) };
+    // From 6 to 11 rows: in float16 10.998, which is 10.
+    let (graph, _) = form(nodes, vec![index, weight("factor", &[11.0 / 6.0])], &["y"]).unwrap();
+    assert_eq!(
+        words(&graph)[1..],
+        [
+            "Shape image/float16 -> shape",
+            "Gather shape index -> height",
+            "Cast height -> number/float32",
+            "Cast number/float32 -> number/float16",
+            "Mul number/float32 factor -> scaled/float32",
+            "Cast scaled/float32 -> scaled/float16",
+            "Floor scaled/float32 -> whole/float32",
+            "Cast whole/float32 -> whole/float16",
+            "Cast whole/float32 -> target",
+            "Resize image/float16   target -> larger",
+            "Div larger whole/float16 -> x",
+            "Mul x factor/float16 -> y/float16",
+            "Cast y/float16 -> y"
+        ]
+    );
+    assert_eq!(graph.nodes[3].attribute("to").unwrap().i, Some(FLOAT.into()));
+    assert_eq!(types(&graph), [("index", INT64), ("factor", FLOAT), ("factor/float16", FLOAT16)]);
 }
 
 #[test]
