@@ -7,6 +7,12 @@ use super::proto::{FLOAT16, Tensor};
 /// `TensorProto.DataLocation.EXTERNAL`.
 const EXTERNAL: i32 = 1;
 
+/// The nearest float16; of what is not 0 one that is not 0 either, as it may be what keeps a divisor from that.
+fn nearest(value: f32) -> f16 {
+    let half = f16::from_f32(value);
+    if half == f16::ZERO && value != 0.0 { f16::MIN_POSITIVE_SUBNORMAL.copysign(half) } else { half }
+}
+
 impl Tensor {
     /// Whether its elements are in another file.
     pub fn is_external(&self) -> bool {
@@ -26,7 +32,7 @@ impl Tensor {
 
     /// A float32 tensor as float16, under this name.
     pub fn float16(&self, name: &str) -> Self {
-        let raw = self.floats().flat_map(|value| f16::from_f32(value).to_le_bytes()).collect();
+        let raw = self.floats().flat_map(|value| nearest(value).to_le_bytes()).collect();
         Self {
             dims: self.dims.clone(),
             data_type: Some(FLOAT16),

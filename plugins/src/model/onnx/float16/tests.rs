@@ -105,6 +105,14 @@ fn operators_without_float16_and_weights_beyond_its_range_stay_float32_between_c
 }
 
 #[test]
+fn no_weight_but_zero_becomes_zero() {
+    let nodes = vec![node("Max", &["image", "least"], &["y"])];
+    let (graph, _) = form(nodes, vec![weight("least", &[1e-12, -1e-12, 0.0])], &["y"]).unwrap();
+    // The least that float16 has, with its sign.
+    assert_eq!(graph.initializers[0].raw_data.as_deref(), Some(&[0x01, 0x00, 0x01, 0x80, 0x00, 0x00][..]));
+}
+
+#[test]
 fn infinity_is_no_reason_to_stay_float32() {
     let nodes = vec![node("Add", &["image", "mask"], &["y"])];
     let (graph, form) = form(nodes, vec![weight("mask", &[f32::NEG_INFINITY])], &["y"]).unwrap();
@@ -184,7 +192,11 @@ fn what_cannot_be_converted_is_told() {
     let told = |nodes: Vec<Node>, weights: Vec<Tensor>| form(nodes, weights, &["y"]).unwrap_err().to_string();
     let w = || vec![weight("w", &[1.0])];
     let told_of = |operator: &str| told(vec![node(operator, &["image", "w"], &["y"])], w());
-    assert!(told_of("QuantizeLinear").contains("quantised"));
+    for operator in
+        ["QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "ConvInteger"]
+    {
+        assert!(told_of(operator).contains("quantised"), "{operator}");
+    }
     let inner = Attribute { name: "body".into(), g: Some(Vec::new()), ..Attribute::default() };
     let looped = Node { attributes: vec![inner], ..node("Loop", &["image"], &["y"]) };
     assert!(told(vec![looped], w()).contains("the operator Loop"));

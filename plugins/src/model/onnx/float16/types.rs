@@ -13,7 +13,10 @@ pub(super) fn of_outputs(
 ) -> Result<Vec<i32>, NoFloat16Form> {
     let operator = node.operator.as_str();
     let unknown = || NoFloat16Form::Unknown(operator.to_owned());
-    if operator.contains("QuantizeLinear") || operator.contains("Integer") || operator.starts_with("QLinear")
+    if operator.ends_with("QuantizeLinear")
+        || operator.ends_with("quantizeLinear")
+        || operator.contains("Integer")
+        || operator.starts_with("QLinear")
     {
         return Err(NoFloat16Form::Quantised(operator.to_owned()));
     }
