@@ -129,7 +129,10 @@ impl Instance {
             Ok::<_, InferenceError>(shape)
         })?;
         if self.engine.has_upgrade() {
-            self.upgrade(upgraded)?;
+            // What is warm serves without it.
+            if let Err(e) = self.upgrade(upgraded) {
+                gst::warning!(CAT, "no faster variant of the session is made ready: {e}");
+            }
         }
         Ok(shape)
     }
@@ -148,7 +151,10 @@ impl Instance {
             // The last to hold it may be who is told, and waits for this thread.
             drop(engine);
             if let Ok(Some(run)) = &done {
-                run_ns.store(nanoseconds(*run), Ordering::Relaxed);
+                // It was measured beside the session that served, so that it is rather too long; 0 where nothing was run.
+                if !run.is_zero() {
+                    run_ns.fetch_min(nanoseconds(*run), Ordering::Relaxed);
+                }
             }
             upgraded(done.map(|run| run.is_some()));
         };
