@@ -35,7 +35,11 @@ impl Engine {
         let shape = self.times.time(Part::WarmUp, || self.complete(shape))?;
         self.times.time(Part::Search, || self.settle_variant(&shape, progress))?;
         // From now on another variant has to be warm for it, too.
-        lock(&self.variant.shapes).push(Arc::downgrade(&shape));
+        {
+            let mut shapes = lock(&self.variant.shapes);
+            shapes.retain(|shape| shape.strong_count() > 0);
+            shapes.push(Arc::downgrade(&shape));
+        }
         let what = format!("warming up for batches of {}", self.batch);
         let took = self.times.time(Part::WarmUp, || {
             watched(&what, progress, || {
