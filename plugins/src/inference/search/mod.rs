@@ -90,11 +90,20 @@ pub(super) fn settle(
     let Some((first, others)) = variants.split_first() else { return Ok(None) };
     let known = variants.iter().find(|variant| Some(**variant) == known);
     if let Some(known) = known {
-        if known != current {
-            *session = bench.open(known)?;
-            *current = known;
+        // What has run once need not run with another driver or cuDNN.
+        let runs = if known == current {
+            bench.outputs(session.as_mut()).map(|_| ())
+        } else {
+            bench.open(known).and_then(|mut opened| {
+                bench.outputs(opened.as_mut())?;
+                (*session, *current) = (opened, known);
+                Ok(())
+            })
+        };
+        match runs {
+            Ok(()) => return Ok(None),
+            Err(e) => gst::warning!(CAT, "the model does not run as {known} any more, as it did before: {e}"),
         }
-        return Ok(None);
     }
     if *current != *first {
         // It was the best for another shape.

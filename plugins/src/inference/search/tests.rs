@@ -204,6 +204,23 @@ fn a_variant_that_is_known_is_neither_measured_nor_are_the_others_opened() {
 }
 
 #[test]
+fn a_known_variant_that_fails_now_is_searched_for_again() {
+    for fails in [FailsToOpen, FailsToRun] {
+        for opened in ["plain", "nhwc"] {
+            let mut fake = Fake::new([Takes(900), fails, Takes(600)]);
+            let (mut session, mut current) = (session(opened), opened);
+            let known = Some("nhwc");
+            let found = settle(&mut fake, Tolerance::Float32, known, &mut session, &mut current, &VARIANTS);
+            // One that is open already fails when it runs.
+            if opened == "plain" || matches!(fails, FailsToRun) {
+                assert_eq!((found.unwrap().unwrap().chosen, current), ("nhwc+fused", "nhwc+fused"));
+                assert_eq!(name(session.as_ref()), "nhwc+fused");
+            }
+        }
+    }
+}
+
+#[test]
 fn for_another_shape_the_search_begins_with_the_first_variant_again() {
     let mut fake = Fake::new([600, 900, 700].map(Takes));
     let (mut session, mut current) = (session("nhwc"), "nhwc");
