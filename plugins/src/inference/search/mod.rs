@@ -135,10 +135,21 @@ pub(super) fn settle(
                     found.chosen = variant;
                 }
             }
-            Err(why) => gst::debug!(CAT, "the model as {variant} is left out: {why}"),
+            Err(LeftOut { why, for_now }) => {
+                gst::debug!(CAT, "the model as {variant} is left out: {why}");
+                // There may be memory at the next start.
+                found.complete &= !for_now;
+            }
         }
     }
     Ok(Some(found))
+}
+
+/// Why a variant is not among those that are chosen from.
+struct LeftOut {
+    why: String,
+    /// Whether only memory was short.
+    for_now: bool,
 }
 
 /// The session of a variant, and the median times of `best` and of it.
@@ -148,11 +159,11 @@ fn trial(
     expected: &[Tensor],
     best: &mut dyn Session,
     variant: &'static str,
-) -> Result<(Box<dyn Session>, [Duration; 2]), String> {
-    let failed = |e: InferenceError| e.to_string();
+) -> Result<(Box<dyn Session>, [Duration; 2]), LeftOut> {
+    let failed = |e: InferenceError| LeftOut { for_now: e.is_memory(), why: e.to_string() };
     let mut candidate = bench.open(variant).map_err(failed)?;
     let outputs = bench.outputs(candidate.as_mut()).map_err(failed)?;
-    compare::agree(expected, &outputs, tolerance)?;
+    compare::agree(expected, &outputs, tolerance).map_err(|why| LeftOut { why, for_now: false })?;
     let mut times = [const { Vec::new() }; 2];
     // In turns, so that a GPU that changes its clock does so for both.
     for _ in 0..TIMED {

@@ -76,6 +76,7 @@ enum Behaves {
     Differs,
     FailsToOpen,
     FailsToRun,
+    FindsNoMemory,
 }
 
 /// A runtime whose variants behave so.
@@ -111,6 +112,7 @@ impl Bench for Fake {
     fn outputs(&mut self, session: &mut dyn Session) -> Result<Vec<Tensor>, InferenceError> {
         let value: f32 = match self.behaviour(session) {
             Behaves::FailsToRun => return Err(InferenceError::Failed("HEURISTIC_QUERY_FAILED".into())),
+            Behaves::FindsNoMemory => return Err(InferenceError::Memory("another process has it".into())),
             Behaves::Differs => 0.9,
             _ => 0.5,
         };
@@ -140,7 +142,7 @@ fn search(fake: &mut Fake) -> (String, Found) {
     (current.to_owned(), found.unwrap())
 }
 
-use Behaves::{Differs, FailsToOpen, FailsToRun, Takes};
+use Behaves::{Differs, FailsToOpen, FailsToRun, FindsNoMemory, Takes};
 
 #[test]
 fn the_fastest_variant_takes_over_wherever_it_stands() {
@@ -185,6 +187,14 @@ fn without_memory_for_another_session_the_best_so_far_stays_and_it_is_said() {
     let (chosen, found) = search(&mut fake);
     assert_eq!((chosen.as_str(), fake.opened.as_slice(), found.complete), ("nhwc", &["nhwc"][..], false));
     assert!(found.sentence(16).contains("device memory is short"), "{}", found.sentence(16));
+}
+
+#[test]
+fn a_variant_for_which_there_was_no_memory_just_now_is_tried_again_at_the_next_start() {
+    let (chosen, found) = search(&mut Fake::new([Takes(100), FindsNoMemory, Takes(90)]));
+    assert_eq!((chosen.as_str(), found.complete), (VARIANTS[2], false));
+    let (_, found) = search(&mut Fake::new([Takes(100), FailsToRun, Takes(90)]));
+    assert!(found.complete, "it would fail again");
 }
 
 #[test]
