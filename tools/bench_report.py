@@ -423,10 +423,31 @@ def networks(results: Path) -> list[str]:
     return lines
 
 
+# What the rows of many streams are bound by where it is not the network, as the tracer and a profile of CPU time told.
+STREAM_BOUNDS = [
+    "Bounds besides the network: one stream in batches of 4 by the one thread that decodes results, tracks them and frees the",
+    "frames; NVDEC by its engines; two GPUs in one process by something of the process that was not found, because in two",
+    "processes they are twice as fast; live streams by threads that spin while they wait for the GPU, of which there is one for",
+    "each stream, as the CPU time shows.",
+    "",
+]
+
+
+def later(results: Path, kind: str, rows: list[dict]) -> tuple[list[str], list[dict]]:
+    """The rows of this kind that were measured after the others, alone, and a sentence about them; else `rows`."""
+    found = sorted(results.glob(f"gpu-{kind}-*.json"))
+    if not found:
+        return [], rows
+    told = json.loads(found[-1].read_text())
+    text = f"Measured later than the rest: {told['date'][:10]}, commit {told['commit']}, {told['gpu']}, {told['cores']} cores. {source(found[-1], script='scripts/bench --gpu')}"
+    return [text, ""], told["rows"]
+
+
 def gpu(results: Path) -> list[str]:
     file = newest(results, "gpu-20??-??-??.json")
     told = json.loads(file.read_text())
     rows = [row for row in told["rows"] if measured_here(row)]
+    (of_operations, operations), (of_streams, streams) = later(results, "operations", rows), later(results, "streams", rows)
     return [
         "## Speed on the GPU",
         "",
@@ -440,7 +461,8 @@ def gpu(results: Path) -> list[str]:
         "Times are on the device, launches included. The floor is the time of the bytes that must move, at the speed of a copy",
         "measured in the same run, and of the launches.",
         "",
-        *gpu_bench.operations([row for row in rows if row["row"].startswith(gpu_bench.FLOOR)] + compared(rows)),
+        *of_operations,
+        *gpu_bench.operations([row for row in operations if row["row"].startswith(gpu_bench.FLOOR)] + compared(operations)),
         "",
         "### Operations that also exist on the CPU",
         "",
@@ -459,7 +481,10 @@ def gpu(results: Path) -> list[str]:
         "One model shared by all (`instance`): frames that were decoded before, so that NVDEC is not the limit, NVDEC's own, and",
         "live sources at 80 % of the highest frame rate, without a timeout for batches. The network has random weights: it finds 300",
         "objects in each frame, gpunms' limit, which all become metadata and are tracked. CPU time is that of the whole process.",
-        *gpu_bench.streams(rows),
+        "",
+        *of_streams,
+        *STREAM_BOUNDS,
+        *gpu_bench.streams(streams),
         "",
         *networks(results),
         *again(results, rows),
@@ -584,7 +609,7 @@ def scenarios(results: Path) -> list[str]:
             row = told["scenarios"].get(scenario)
             if row:
                 rates = [f"{row[which]['frames_per_second']:,.1f}" for which in ("before", "after")]
-                rows.append([scenario, *rates, f"{row['gain']:.2f}", row["before"]["what"]])
+                rows.append([scenario, *rates, f"{row['gain']:.2f}", row["before"].get("what", "–")])
         lines += table(["fault", "frames a second", "mended", "times", "what its profile says"], rows)
         keys = " ".join(f"{key}={Path(value).name}" for key, value in told["values"].items())
         lines += ["", f"Medians of {told['rounds']} rounds in turns. {source(file, script=f'scripts/profile --scenarios FOLDER {keys}'.strip())}", ""]

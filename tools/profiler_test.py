@@ -173,6 +173,7 @@ class Bounds(unittest.TestCase):
         self.assertEqual(self.kind(*network(100, 10, 9.5, waits=100, gpu_ms=9.4)), "launches")
         self.assertEqual(self.kind(*network(100, 10, 9.5, waits=0, gpu_ms=9.4)), "network")
         self.assertEqual(self.kind(*network(100, 10, 9.5, waits=100)), "network", "no GPU")
+        self.assertEqual(self.kind(*network(100, 10, 0.2, waits=100, gpu_ms=9.8)), "network", "who waits for its turn has graphs")
 
     def test_elements_that_share_an_instance_are_one_network(self):
         report, events = network(100, 10, 9.5)

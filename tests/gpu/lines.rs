@@ -631,7 +631,7 @@ fn decoders_of_ones_own_read_tensors_on_the_gpu_with_and_without_a_download() {
 fn run_as(options: &str) -> (Vec<Vec<Object>>, Vec<String>, String) {
     let line = Line::new(&format!(
         "videotestsrc num-buffers=8 pattern=ball ! video/x-raw,format=NV12,width=640,height=480 ! cudainferupload \
-         ! fusedpreproc device=cuda ! trtinfer name=t provider=cuda model={} {options} ! gpunms threshold=0.2 \
+         ! fusedpreproc device=cuda ! trtinfer name=t provider=cuda model={} {options} ! gpunms confidence=0.2 \
          ! fakesink name=out",
         fetched("models/nanodet.onnx")
     ));
@@ -690,7 +690,7 @@ fn the_default_serves_until_the_fastest_variant_is_warm_and_going_to_null_does_n
     let (first, _, fastest) = run_as(&options);
     let line = Line::new(&format!(
         "videotestsrc is-live=true ! video/x-raw,format=NV12,width=640,height=480,framerate=30/1 ! cudainferupload \
-         ! fusedpreproc device=cuda ! trtinfer name=t provider=cuda model={} {options} ! gpunms threshold=0.2 \
+         ! fusedpreproc device=cuda ! trtinfer name=t provider=cuda model={} {options} ! gpunms confidence=0.2 \
          ! fakesink name=out",
         fetched("models/nanodet.onnx")
     ));

@@ -108,8 +108,9 @@ def network(facts: Facts) -> Bound | None:
             a_run = f", {worker.p50:.2f} ms a run" if worker.runs and worker.p50 else ""
             what = f"{worker.called} was in the network {percent(min(worker.busy, 1))} of the time{a_run}"
         what += f" of {worker.batch:.1f} frames on average"
-        if worker.gpu and sum(facts.stat(name, "host-waits") for name in worker.elements) >= 0.9 * worker.runs:
-            # Between the kernels of a run the GPU may wait: its time is from the first to the last.
+        waits = sum(facts.stat(name, "host-waits") for name in worker.elements)
+        if worker.gpu and worker.busy >= BUSY and waits >= 0.9 * worker.runs:
+            # A graph is enqueued in no time. Between kernels the GPU may wait: its time is from the first to the last.
             return Bound(
                 "launches",
                 f"The network's kernels are launched one by one, and each run is waited for: {what}.",
@@ -130,7 +131,9 @@ def network(facts: Facts) -> Bound | None:
 
 
 def clock(facts: Facts) -> Bound | None:
-    """A sink waits for the clock."""
+    """A sink waits for the clock, and no network is busy all the time."""
+    if any(max(worker.busy, worker.gpu) >= BUSY for worker in facts.workers):
+        return None
     feeds = facts.trace.links
     sinks = [element for element in facts.elements if not feeds.get(element.name)]
     waiting = [(element.busy - element.computing, element) for element in sinks]
