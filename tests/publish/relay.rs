@@ -20,10 +20,12 @@ impl Relay {
         let own = Arc::clone(&to);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let port = *own.lock().unwrap();
+                // Held while it connects: who chooses another port knows that nobody is on the way to the one before.
+                let port = own.lock().unwrap();
                 let Some(Ok(broker)) = port.map(|port| TcpStream::connect(("127.0.0.1", port))) else {
                     continue;
                 };
+                drop(port);
                 let (client_too, broker_too) = (client.try_clone().unwrap(), broker.try_clone().unwrap());
                 std::thread::spawn(move || copy(client, broker, pace, piece));
                 std::thread::spawn(move || copy(broker_too, client_too, Duration::ZERO, 1 << 16));
