@@ -2,7 +2,8 @@
 //! models, which then crash in what is gone. So calls into it are counted: before its destructors come, those under way are
 //! waited for, and no other begins.
 
-use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::inference::InferenceError;
@@ -49,15 +50,21 @@ impl Drop for Call {
     }
 }
 
-/// To be called when ONNX Runtime's library is open: what is registered later is called earlier.
+/// Sessions after which it is registered again: by then the library has made what it makes when it is first needed.
+const MOST: usize = 64;
+
+/// To be called when ONNX Runtime's library is open, and again behind each session that it has made: what is registered later is
+/// called earlier, and the library registers destructors of its own whenever it needs something for the first time.
 pub(super) fn register() {
-    static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| {
-        // SAFETY: the function is there as long as the process: GStreamer never unloads plugins.
-        if unsafe { libc::atexit(end) } != 0 {
-            gst::warning!(CAT, "the end of the process will not wait for models that load or run then");
-        }
-    });
+    static REGISTERED: AtomicUsize = AtomicUsize::new(0);
+    if REGISTERED.fetch_add(1, Ordering::Relaxed) >= MOST {
+        REGISTERED.store(MOST, Ordering::Relaxed);
+        return;
+    }
+    // SAFETY: the function is there as long as the process: GStreamer never unloads plugins.
+    if unsafe { libc::atexit(end) } != 0 {
+        gst::warning!(CAT, "the end of the process will not wait for models that load or run then");
+    }
 }
 
 extern "C" fn end() {

@@ -88,6 +88,7 @@ impl OrtSession {
     }
 
     fn of(session: ort::session::Session, gpu: Option<Gpu>) -> Self {
+        exit::register();
         let (inputs, outputs) = (
             describe(session.inputs().iter().map(|i| (i.name(), i.dtype()))),
             describe(session.outputs().iter().map(|o| (o.name(), o.dtype()))),
