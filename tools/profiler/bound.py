@@ -99,8 +99,8 @@ def copies(facts: Facts) -> Bound | None:
 
 def network(facts: Facts) -> Bound | None:
     """The network's workers, or the GPU that they give it to, have no time left."""
-    for worker in sorted(facts.workers, key=lambda worker: -max(worker.busy, worker.gpu)):
-        if max(worker.busy, worker.gpu) < BUSY:
+    for worker in sorted(facts.workers, key=lambda worker: -worker.taken):
+        if worker.taken < BUSY:
             continue
         if worker.gpu >= worker.busy:
             what = f"the GPU worked on {worker.called} {percent(min(worker.gpu, 1))} of the time, {worker.gpu_p50:.2f} ms a run"
@@ -132,7 +132,7 @@ def network(facts: Facts) -> Bound | None:
 
 def clock(facts: Facts) -> Bound | None:
     """A sink waits for the clock, and no network is busy all the time."""
-    if any(max(worker.busy, worker.gpu) >= BUSY for worker in facts.workers):
+    if any(worker.taken >= BUSY for worker in facts.workers):
         return None
     feeds = facts.trace.links
     sinks = [element for element in facts.elements if not feeds.get(element.name)]
@@ -200,7 +200,7 @@ def batch(facts: Facts) -> Bound | None:
     for worker in facts.workers:
         waited, run = wait_in(facts.trace, worker.element), max(worker.p50, worker.gpu_p50)
         if worker.limit > 1 and worker.batch < FULL * worker.limit and waited is not None and waited > 2 * run > 0:
-            idle = max(1 - max(worker.busy, worker.gpu), 0.0)
+            idle = max(1 - worker.taken, 0.0)
             return Bound(
                 "batches",
                 f"{worker.element} waits for batches: frames spend {waited:.1f} ms in it at the median, a run takes {run:.1f} ms "
@@ -239,7 +239,7 @@ def processor(facts: Facts) -> Bound | None:
 
 def source(facts: Facts) -> Bound:
     """Nobody is busy: frames come no faster."""
-    busiest = max([thread.computing for thread in facts.threads] + [max(worker.busy, worker.gpu) for worker in facts.workers], default=0.0)
+    busiest = max([thread.computing for thread in facts.threads] + [worker.taken for worker in facts.workers], default=0.0)
     slowest = max(facts.elements, key=lambda element: element.busy - element.computing, default=None)
     waits = f", and {slowest.name} waits most, {slowest.waiting:.2f} ms a frame" if slowest else ""
     return Bound(

@@ -69,6 +69,11 @@ class Worker:
         return self.elements[0]
 
     @property
+    def taken(self) -> float:
+        """The share of the time of whichever has less left: its threads, or the GPU."""
+        return max(self.busy, self.gpu)
+
+    @property
     def called(self) -> str:
         """Its elements, in short."""
         others = len(self.elements) - 1

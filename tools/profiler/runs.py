@@ -35,7 +35,7 @@ def row(name: str, profile: summary.Profile) -> list[str]:
     """The cells of a run."""
     latency, gpu, workers = measures.latency(profile.frames), summary.gpu_figures(profile), profile.facts.workers
     # Of several networks in a row, the one that is busiest.
-    worker = max(workers, key=lambda worker: max(worker.busy, worker.gpu), default=None)
+    worker = max(workers, key=lambda worker: worker.taken, default=None)
     return [
         name,
         models(profile),
