@@ -67,12 +67,18 @@ def read(page: str) -> dict[tuple[str, str], Counts]:
             counts.dropped += value
         elif match[1] == "cudainfer_objects_total":
             counts.objects[element] += value
-    timed = {key: counts for key, counts in streams.items() if counts.frames}
+    timed = {key: counts for key, counts in streams.items() if reaches_sink(counts, handled[key])}
     if timed:
         return timed
     for key, frames in handled.items():
         streams[key].frames = frames
     return {key: counts for key, counts in streams.items() if counts.frames}
+
+
+def reaches_sink(counts: Counts, handled: dict[str, float]) -> bool:
+    """Whether the stream's frames arrive where it ends. A muxer makes others of them, of which only a few have a frame's time."""
+    came = max(handled.values(), default=0.0) - counts.dropped
+    return bool(counts.frames) and 10 * max(counts.frames.values()) >= came
 
 
 def line(name: str, before: Counts, now: Counts, seconds: float) -> str:

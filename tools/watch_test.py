@@ -31,6 +31,19 @@ class Pages(unittest.TestCase):
         self.assertEqual(counts.frames, {"sink": 30, "slow": 3})
         self.assertEqual((counts.dropped, dict(counts.objects)), (5, {"nms": 60, "second": 5}))
 
+    def test_a_stream_whose_frames_a_muxer_takes_is_told_by_the_elements_before_it(self):
+        labels = 'pipeline="p",element="{}",stream="{}"'
+        tracker, mux = labels.format("tracker", "film"), labels.format("mux", "muxed")
+        page = f"cudainfer_frames_total{{{tracker}}} 400\ncudainfer_frames_total{{{mux}}} 390\n"
+        late = f"cudainfer_latency_seconds_count{{{labels.format('file', 'film')}}} 2\n"
+        for text in (page, page + late):
+            streams = watch.read(text)
+            self.assertEqual(streams["p", "film"].frames, {"tracker": 400})
+            self.assertEqual(streams["p", "muxed"].frames, {"mux": 390})
+        # A sink that gets few frames because most were dropped is where the stream ends all the same.
+        dropped = f'cudainfer_frames_dropped_total{{{tracker},reason="leaky"}} 390\n'
+        self.assertEqual(watch.read(page + late + dropped)["p", "film"].frames, {"file": 2})
+
     def test_a_line_tells_of_the_time_since_the_last(self):
         now = watch.read(PAGE)["p", "camera"]
         self.assertEqual(
