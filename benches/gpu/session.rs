@@ -2,8 +2,8 @@
 //! is measured against this (lines.py).
 //!
 //! `session [--batch N] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`,
-//! ONNX Runtime with IO binding and nothing else, both in the variant that is the fastest. N is what open dimensions become (default: 1); frames are counted by the
-//! input's first dimension, and with `--batch` the rows say it.
+//! ONNX Runtime with IO binding and nothing else, both in the variant that is the fastest. N is how many frames a run takes where
+//! the model leaves that open (default: 1), and with `--batch` the rows say it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cudainfer_kernels::device::{Choice, Counters};
-use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use cudainfer_kernels::tensor::TensorType;
 use gst::prelude::*;
-use gstcudainfer::inference::{Config, Engine, Provider, RunShape, WarmUp};
-use gstcudainfer::memory::tensor::{TensorAllocator, device_memory};
+use gstcudainfer::inference::{Config, Engine, FrameTensors, Provider, RunShape, WarmUp};
+use gstcudainfer::memory::tensor::{TensorAllocator, device_memory, part};
 
 /// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
 const AHEAD: usize = 4;
@@ -37,39 +37,33 @@ fn main() {
 
 fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     let (provider, device, warm_up) = (Provider::Cuda, Choice::Cuda(0), WarmUp::Complete);
-    let config = Config { provider, device, graphs, warm_up, ..Config::new(model) };
+    let config = Config { provider, device, graphs, warm_up, batch, ..Config::new(model) };
     let counters = Arc::new(Counters::default());
     let engine = Engine::open(&config, &counters, &|_| ()).unwrap();
-    let desc = &engine.inputs[0];
-    let open = batch.unwrap_or(1);
-    let dims: Vec<usize> = desc.dims.iter().map(|d| d.unwrap_or(open)).collect();
-    // The whole batch, in one piece, as what trtinfer takes for one frame.
-    let tensors = gstcudainfer::inference::FrameTensors {
-        image: TensorDesc::fixed(&desc.name, desc.ty, &dims),
-        batched: true,
-        given: desc.ty,
-        constants: Vec::new(),
-        outputs: fixed(&engine.outputs, open),
-        fixed: Some(1),
-    };
+    let input = &engine.input;
+    let frames = input.batch.unwrap_or(engine.batch);
+    let size =
+        [input.width, input.height].map(|size| size.expect("the model leaves the size of its input open"));
+    let tensors = FrameTensors::of(&engine, input.ty, size, Vec::new()).unwrap();
     // In the variant that is the fastest, as trtinfer runs it.
-    let (shape, _) = engine.warm_up(RunShape::new(tensors, 1).unwrap(), &|_| ()).unwrap();
+    let (shape, _) = engine.warm_up(RunShape::new(tensors, frames).unwrap(), &|_| ()).unwrap();
     let mut session = engine.sessions[0].lock().unwrap();
     let stream = Arc::clone(session.stream().unwrap());
-    let pool =
-        TensorAllocator::new(&stream).unwrap().pool(dims.iter().product::<usize>() * desc.ty.size()).unwrap();
-    let images: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();
-    for image in &images {
-        fill(&stream, image, desc.ty);
-    }
+    let bytes = shape.given_bytes();
+    let pool = TensorAllocator::new(&stream).unwrap().pool(bytes * frames).unwrap();
+    let whole: Vec<gst::Buffer> = (0..AHEAD).map(|_| pool.acquire_buffer(None).unwrap()).collect();
+    whole.iter().for_each(|batch| fill(&stream, batch, shape.given));
+    // A batch's frames lie side by side, so that they go to the model in one copy.
+    let frames_of = |batch| (0..frames).map(move |row| part(batch, row * bytes, bytes).unwrap()).collect();
+    let batches: Vec<Vec<gst::Buffer>> = whole.iter().map(|batch| frames_of(batch)).collect();
     let mut runs = std::collections::VecDeque::new();
     let mut times = Vec::new();
     let mut last = Instant::now();
     // Runs of large batches are long.
-    let (warm_up, measured) = (50, (1000 / dims[0]).max(150));
+    let (warm_up, measured) = (50, (1000 / frames).max(150));
     for n in 0..warm_up + measured {
-        let image = &images[n % AHEAD];
-        runs.push_back(session.run(&shape, &[image]).unwrap());
+        let images: Vec<&gst::BufferRef> = batches[n % AHEAD].iter().map(AsRef::as_ref).collect();
+        runs.push_back(session.run(&shape, &images).unwrap());
         if runs.len() == AHEAD {
             let outputs = runs.pop_front().unwrap();
             device_memory(&outputs[0].data).unwrap().wait_written(&stream).unwrap();
@@ -82,12 +76,12 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     let total: f64 = times.iter().sum();
     times.sort_by(f64::total_cmp);
     let name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
-    let batch = batch.map_or_else(String::new, |_| format!(" \"batch\": {},", dims[0]));
+    let batch = batch.map_or_else(String::new, |_| format!(" \"batch\": {frames},"));
     println!(
         "{{\"row\": \"{name}\",{batch} \"who\": \"{}\", \"variant\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
         if graphs { "session loop, CUDA graph" } else { "session loop, IO binding" },
         engine.variant(),
-        (times.len() * dims[0]) as f64 / total * 1e3,
+        (times.len() * frames) as f64 / total * 1e3,
         times[times.len() / 2],
         times[times.len() * 95 / 100],
     );
@@ -112,9 +106,4 @@ fn fill(stream: &cudainfer_kernels::device::CudaStream, image: &gst::Buffer, ty:
     memory.begin_write(stream).unwrap();
     stream.upload(&pinned, memory.slice()).unwrap();
     memory.end_write(stream).unwrap();
-}
-
-fn fixed(outputs: &[TensorDesc], open: usize) -> Vec<TensorDesc> {
-    let dims = |desc: &TensorDesc| desc.dims.iter().map(|d| Some(d.unwrap_or(open))).collect();
-    outputs.iter().map(|desc| TensorDesc { dims: dims(desc), ..desc.clone() }).collect()
 }

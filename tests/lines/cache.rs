@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cudainfer_kernels::device::Choice;
-use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_tests::{fetched, run, scratch};
 use gstcudainfer::inference::{Config, Engine, FrameTensors, Provider, RunShape};
 
@@ -27,18 +26,11 @@ fn open(config: &Config) -> Engine {
 /// What every session gives for the same noise, as bytes; all must agree.
 fn results(engine: &Engine) -> Vec<Vec<u8>> {
     let image = &engine.input;
-    let dims = image.dims(image.width.unwrap_or(64), image.height.unwrap_or(64));
-    let values = (0..dims.iter().product::<usize>()).map(|i| (i * 7919 % 1009) as f32 / 1009.0);
-    let data = gst::Buffer::from_slice(values.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>());
-    let tensors = FrameTensors {
-        image: TensorDesc::fixed(&image.name, image.ty, &dims),
-        batched: true,
-        given: image.ty,
-        constants: Vec::new(),
-        outputs: engine.outputs.clone(),
-        fixed: image.batch,
-    };
+    let size = [image.width.unwrap_or(64), image.height.unwrap_or(64)];
+    let tensors = FrameTensors::of(engine, image.ty, size, Vec::new()).unwrap();
     let shape = RunShape::new(tensors, engine.batch).unwrap();
+    let values = (0..shape.given_bytes() / 4).map(|i| (i * 7919 % 1009) as f32 / 1009.0);
+    let data = gst::Buffer::from_slice(values.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>());
     let all: Vec<Vec<Vec<u8>>> = engine
         .sessions
         .iter()

@@ -6,31 +6,13 @@ use std::ops::Deref;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
-use super::InferenceError;
+use super::{Constant, FrameTensors, InferenceError};
 use crate::memory::tensor::part;
 use crate::meta::tensor::Tensor;
 
 /// Bytes that a tensor of a run may have at most, all rows together: 8 GiB. A model that asks for more is broken, and would take
 /// the memory of everybody else.
 const LARGEST: usize = 1 << 33;
-
-/// What is the same for every frame until the caps change. Descriptions are those of a frame alone: their first
-/// dimension, if they have a batch, is 1.
-#[derive(Clone, Debug)]
-pub struct FrameTensors {
-    /// The tensor that the model wants of each frame.
-    pub image: TensorDesc,
-    /// Whether the model has the first dimension of `image`; without, it takes one frame at a time.
-    pub batched: bool,
-    /// The type in which frames bring it; float32 and float16 are converted.
-    pub given: TensorType,
-    /// Inputs other than the image.
-    pub constants: Vec<Constant>,
-    /// What comes out; dimensions that depend on the picture are open.
-    pub outputs: Vec<TensorDesc>,
-    /// Frames that every run takes, where the model leaves no choice.
-    pub fixed: Option<usize>,
-}
 
 /// Tensors whose sizes have been checked: those of all rows of a run, and the products of their dimensions, are at most 8 GiB,
 /// so that nothing made of them below overflows; and constants hold what their dimensions say. It is not changed afterwards.
@@ -43,19 +25,6 @@ impl Deref for RunShape {
     fn deref(&self) -> &FrameTensors {
         &self.0
     }
-}
-
-/// An input that is the same for every frame.
-#[derive(Clone, Debug)]
-pub struct Constant {
-    /// The model's name for it and its type.
-    pub desc: TensorDesc,
-    /// Its dimensions for a frame alone.
-    pub dims: Vec<usize>,
-    /// Its elements.
-    pub data: Vec<u8>,
-    /// Whether each frame of a batch has its own.
-    pub batched: bool,
 }
 
 /// A tensor to feed: name, dimensions, and elements of one type.

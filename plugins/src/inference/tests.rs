@@ -39,6 +39,8 @@ struct Library {
     known: Option<&'static str>,
     /// Whether runs of the quick variant fail.
     fails: bool,
+    /// The first dimension of the model's input and output.
+    batch: &'static str,
     gate: Mutex<Option<Gate>>,
 }
 
@@ -49,8 +51,8 @@ impl Library {
         Box::new(Runs {
             variant,
             log: Arc::clone(&self.log),
-            inputs: ["image:uint8:?x3x?x?".parse().unwrap()],
-            outputs: ["scores:uint8:?x2".parse().unwrap()],
+            inputs: [format!("image:uint8:{}x3x?x?", self.batch).parse().unwrap()],
+            outputs: [format!("scores:uint8:{}x2", self.batch).parse().unwrap()],
             fails: self.fails && variant == VARIANTS[1],
             gate: Mutex::new(gate),
             interrupted: Arc::default(),
@@ -186,7 +188,11 @@ fn engine(name: &str, library: Library) -> (PathBuf, Engine) {
     fs::create_dir_all(&root).unwrap();
     let model = root.join("a.onnx");
     fs::write(&model, [7 << 3 | 2, 0]).unwrap();
-    let config = Config { batch: Some(4), cache: Some("none".into()), ..Config::new(model) };
+    let config = Config {
+        batch: (library.batch == "?").then_some(4),
+        cache: Some("none".into()),
+        ..Config::new(model)
+    };
     let library = Box::new(library);
     let engine =
         Engine::open_with(library, StartTimes::default(), &config, &Arc::default(), &|_| ()).unwrap();
@@ -195,18 +201,11 @@ fn engine(name: &str, library: Library) -> (PathBuf, Engine) {
 
 fn library(known: Option<&'static str>) -> (Arc<Mutex<Log>>, Library) {
     let log = Arc::<Mutex<Log>>::default();
-    (Arc::clone(&log), Library { log, known, fails: false, gate: Mutex::default() })
+    (Arc::clone(&log), Library { log, known, fails: false, batch: "?", gate: Mutex::default() })
 }
 
 fn shape(engine: &Engine, side: usize) -> RunShape {
-    let tensors = FrameTensors {
-        image: TensorDesc::fixed("image", TensorType::UInt8, &[1, 3, side, side]),
-        batched: true,
-        given: TensorType::UInt8,
-        constants: Vec::new(),
-        outputs: vec![TensorDesc::fixed("scores", TensorType::UInt8, &[1, 2])],
-        fixed: None,
-    };
+    let tensors = FrameTensors::of(engine, TensorType::UInt8, [side, side], Vec::new()).unwrap();
     RunShape::new(tensors, engine.batch).unwrap()
 }
 
@@ -312,5 +311,26 @@ fn without_a_choice_the_variants_are_measured_and_the_user_is_told_once() {
     // Another shape does not measure again.
     warm_up(&engine, 8);
     assert!(lock(&log).opened == VARIANTS && engine.take_found().is_none());
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_model_of_a_fixed_batch_is_fed_with_whole_batches_of_frames() {
+    let (log, library) = library(Some("plain"));
+    let (root, engine) = engine("fixed", Library { batch: "8", ..library });
+    let shape = warm_up(&engine, 4);
+    assert_eq!((engine.batch, shape.image.to_string()), (8, "image:uint8:1x3x4x4".into()));
+    assert_eq!(shape.outputs[0].to_string(), "scores:uint8:1x2");
+    assert!(lock(&log).runs.iter().all(|run| *run == ("plain", 4, 8)), "{:?}", lock(&log).runs);
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn an_output_without_the_fixed_batch_is_refused_with_its_name() {
+    let (_, library) = library(None);
+    let (root, mut engine) = engine("without", Library { batch: "8", ..library });
+    engine.outputs = vec!["sums:float32:1x2".parse().unwrap()];
+    let refused = FrameTensors::of(&engine, TensorType::UInt8, [4, 4], Vec::new()).unwrap_err().to_string();
+    assert!(refused.contains("sums:float32:1x2") && refused.contains('8'), "{refused}");
     fs::remove_dir_all(root).unwrap();
 }

@@ -51,37 +51,8 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
         .filter(|desc| desc.name != wanted.name)
         .map(|desc| constant(desc, &engine.info, wanted.batch, sizes))
         .collect::<Result<_, _>>()?;
-    let tensors = FrameTensors {
-        image: TensorDesc::fixed(wanted.name.as_str(), wanted.ty, &wanted.dims(width, height)),
-        batched: wanted.batched,
-        given: given.unwrap_or(wanted.ty),
-        constants,
-        outputs: outputs(engine)?,
-        fixed: wanted.batch,
-    };
-    RunShape::new(tensors, engine.batch).map_err(|e| e.to_string())
-}
-
-/// The outputs' descriptions for a frame alone, as far as the model tells them.
-fn outputs(engine: &Engine) -> Result<Vec<TensorDesc>, String> {
-    let Some(fixed) = engine.input.batch.filter(|batch| *batch > 1) else {
-        return Ok(engine.outputs.clone());
-    };
-    let of = |desc: &TensorDesc| {
-        let mut desc = desc.clone();
-        match desc.dims.first_mut() {
-            Some(first) if first.is_none_or(|first| first == fixed) => *first = first.map(|_| 1),
-            _ => {
-                return Err(crate::inference::InferenceError::Batch {
-                    rows: fixed,
-                    output: desc.to_string(),
-                }
-                .to_string());
-            }
-        }
-        Ok(desc)
-    };
-    engine.outputs.iter().map(of).collect()
+    let tensors = FrameTensors::of(engine, given.unwrap_or(wanted.ty), [width, height], constants);
+    tensors.and_then(|tensors| RunShape::new(tensors, engine.batch)).map_err(|e| e.to_string())
 }
 
 /// The image input in words: `3x416x640 (channels x height x width) float32 nchw in 'images'`.

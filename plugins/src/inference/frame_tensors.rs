@@ -1,0 +1,76 @@
+//! What a run is fed with of each frame, and what it gives for it.
+
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+
+use super::{Engine, InferenceError};
+
+/// What is the same for every frame until the caps change. Descriptions are those of a frame alone: their first
+/// dimension, if they have a batch, is 1.
+#[derive(Clone, Debug)]
+pub struct FrameTensors {
+    /// The tensor that the model wants of each frame.
+    pub image: TensorDesc,
+    /// Whether the model has the first dimension of `image`; without, it takes one frame at a time.
+    pub batched: bool,
+    /// The type in which frames bring it; float32 and float16 are converted.
+    pub given: TensorType,
+    /// Inputs other than the image.
+    pub constants: Vec<Constant>,
+    /// What comes out; dimensions that depend on the picture are open.
+    pub outputs: Vec<TensorDesc>,
+    /// Frames that every run takes, where the model leaves no choice.
+    pub fixed: Option<usize>,
+}
+
+impl FrameTensors {
+    /// Of frames whose tensors have this type and, in pixels, this width and height, for the model of `engine`. Outputs are as far
+    /// known as the model tells.
+    ///
+    /// # Errors
+    /// [`InferenceError::Batch`]: the model has a fixed batch, and an output without one.
+    pub fn of(
+        engine: &Engine,
+        given: TensorType,
+        [width, height]: [usize; 2],
+        constants: Vec<Constant>,
+    ) -> Result<Self, InferenceError> {
+        let input = &engine.input;
+        Ok(Self {
+            image: TensorDesc::fixed(input.name.as_str(), input.ty, &input.dims(width, height)),
+            batched: input.batched,
+            given,
+            constants,
+            outputs: outputs(engine)?,
+            fixed: input.batch,
+        })
+    }
+}
+
+/// The outputs' descriptions for a frame alone.
+fn outputs(engine: &Engine) -> Result<Vec<TensorDesc>, InferenceError> {
+    let Some(rows) = engine.input.batch.filter(|batch| *batch > 1) else {
+        return Ok(engine.outputs.clone());
+    };
+    let of = |output: &TensorDesc| {
+        let mut desc = output.clone();
+        match desc.dims.first_mut() {
+            Some(first) if first.is_none_or(|first| first == rows) => *first = first.map(|_| 1),
+            _ => return Err(InferenceError::Batch { rows, output: output.to_string() }),
+        }
+        Ok(desc)
+    };
+    engine.outputs.iter().map(of).collect()
+}
+
+/// An input that is the same for every frame.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    /// The model's name for it and its type.
+    pub desc: TensorDesc,
+    /// Its dimensions for a frame alone.
+    pub dims: Vec<usize>,
+    /// Its elements.
+    pub data: Vec<u8>,
+    /// Whether each frame of a batch has its own.
+    pub batched: bool,
+}
