@@ -167,26 +167,32 @@ pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, InferenceError> {
     Ok(zeros)
 }
 
-/// A picture that is not black: of 0 and 1 in no order, or of all values of an integer.
+/// A picture of dark and bright pixels in no order, of which so many of 256 are dark: of 0 and 1, or of 0 and all other values of an
+/// integer.
 ///
 /// # Errors
 /// [`InferenceError::Memory`].
-pub(super) fn noise(bytes: usize, ty: TensorType) -> Result<Vec<u8>, InferenceError> {
+pub(super) fn noise(bytes: usize, ty: TensorType, dark: u8) -> Result<Vec<u8>, InferenceError> {
     let mut noise = reserved(bytes)?;
     let mut state = 1u32;
     while noise.len() < bytes {
         // Numerical Recipes' generator; its high bits are good.
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let [.., high] = state.to_le_bytes();
-        let bright = if high < 128 { 0.0 } else { 1.0 };
+        let bright = f32::from(u8::from(high >= dark));
         match ty {
-            TensorType::Float32 => noise.extend(f32::to_ne_bytes(bright)),
+            TensorType::Float32 => noise.extend(bright.to_ne_bytes()),
             TensorType::Float16 => noise.extend(f16::from_f32(bright).to_ne_bytes()),
-            _ => noise.push(high),
+            _ => noise.push(if high < dark { 0 } else { high }),
         }
     }
     noise.truncate(bytes);
     Ok(noise)
+}
+
+/// How much of the noise is dark in a row of so many, so that no two rows are alike.
+pub(super) fn darkness(row: usize, rows: usize) -> u8 {
+    u8::try_from(256 * (row + 1) / (rows + 1)).unwrap_or(u8::MAX)
 }
 
 /// The dimensions of a batch of `rows` tensors of this description, which is one of a [`RunShape`].
@@ -300,6 +306,18 @@ mod tests {
         assert!(one.fits(&other));
         other.0.constants[0].data = vec![4, 6];
         assert!(!one.fits(&other));
+    }
+
+    #[test]
+    fn noise_is_as_dark_as_it_is_to_be_and_no_two_rows_are_alike() {
+        for (ty, size) in [(TensorType::UInt8, 1), (TensorType::Float16, 2), (TensorType::Float32, 4)] {
+            let noise = noise(8000 * size, ty, 64).unwrap();
+            let dark = noise.chunks(size).filter(|pixel| pixel.iter().all(|byte| *byte == 0)).count();
+            assert!((1900..2100).contains(&dark), "{dark} of 8000 are dark in {ty}");
+        }
+        assert_eq!((darkness(0, 1), darkness(0, 3), darkness(2, 3)), (128, 64, 192));
+        let all: std::collections::HashSet<_> = (0..128).map(|row| darkness(row, 128)).collect();
+        assert_eq!(all.len(), 128);
     }
 
     #[test]

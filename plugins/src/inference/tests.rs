@@ -39,6 +39,8 @@ struct Library {
     known: Option<&'static str>,
     /// Whether runs of the quick variant fail.
     fails: bool,
+    /// Whether the quick variant gives the outputs of a batch in another order.
+    mixes: bool,
     /// The first dimension of the model's input and output.
     batch: &'static str,
     gate: Mutex<Option<Gate>>,
@@ -54,6 +56,7 @@ impl Library {
             inputs: [format!("image:uint8:{}x3x?x?", self.batch).parse().unwrap()],
             outputs: [format!("scores:uint8:{}x2", self.batch).parse().unwrap()],
             fails: self.fails && variant == VARIANTS[1],
+            mixes: self.mixes && variant == VARIANTS[1],
             gate: Mutex::new(gate),
             interrupted: Arc::default(),
         })
@@ -109,6 +112,7 @@ struct Runs {
     inputs: [TensorDesc; 1],
     outputs: [TensorDesc; 1],
     fails: bool,
+    mixes: bool,
     gate: Mutex<Option<Gate>>,
     interrupted: Arc<AtomicBool>,
 }
@@ -163,7 +167,16 @@ impl Session for Runs {
         let rows = images.len();
         lock(&self.log).runs.push((self.variant, shape.image.dims[3].unwrap(), rows));
         let desc = TensorDesc::fixed("scores", TensorType::UInt8, &[rows, 2]);
-        Ok(vec![Tensor { desc, data: gst::Buffer::from_slice(vec![7u8; 2 * rows]) }])
+        // How many pixels are dark, and the same for all.
+        let dark = |image: &&gst::BufferRef| {
+            image.map_readable().unwrap().iter().filter(|pixel| **pixel == 0).count()
+        };
+        let mut scores: Vec<[u8; 2]> =
+            images.iter().map(|image| [u8::try_from(dark(image)).unwrap(), 7]).collect();
+        if self.mixes {
+            scores.rotate_left(1);
+        }
+        Ok(vec![Tensor { desc, data: gst::Buffer::from_slice(scores.concat()) }])
     }
 
     fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
@@ -201,7 +214,7 @@ fn engine(name: &str, library: Library) -> (PathBuf, Engine) {
 
 fn library(known: Option<&'static str>) -> (Arc<Mutex<Log>>, Library) {
     let log = Arc::<Mutex<Log>>::default();
-    (Arc::clone(&log), Library { log, known, fails: false, batch: "?", gate: Mutex::default() })
+    (Arc::clone(&log), Library { log, known, fails: false, mixes: false, batch: "?", gate: Mutex::default() })
 }
 
 fn shape(engine: &Engine, side: usize) -> RunShape {
@@ -307,6 +320,7 @@ fn without_a_choice_the_variants_are_measured_and_the_user_is_told_once() {
     assert!(!engine.has_upgrade() && lock(&log).opened == VARIANTS);
     let said = engine.take_found().unwrap();
     assert!(said.starts_with(&format!("the model runs as {}", engine.variant())), "{said}");
+    assert!(said.contains("quick"), "{said}");
     assert!(engine.take_found().is_none());
     // Another shape does not measure again.
     warm_up(&engine, 8);
@@ -332,5 +346,15 @@ fn an_output_without_the_fixed_batch_is_refused_with_its_name() {
     engine.outputs = vec!["sums:float32:1x2".parse().unwrap()];
     let refused = FrameTensors::of(&engine, TensorType::UInt8, [4, 4], Vec::new()).unwrap_err().to_string();
     assert!(refused.contains("sums:float32:1x2") && refused.contains('8'), "{refused}");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_variant_that_mixes_up_the_frames_of_a_batch_is_left_out() {
+    let (log, library) = library(None);
+    let (root, engine) = engine("mixes", Library { mixes: true, ..library });
+    warm_up(&engine, 4);
+    assert_eq!((engine.variant(), lock(&log).opened.as_slice()), ("plain", &VARIANTS[..]));
+    assert_eq!(engine.take_found().unwrap(), "the model runs as plain");
     fs::remove_dir_all(root).unwrap();
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::device_bytes::Before;
 use super::engine::Engine;
 use super::search::{free_memory, memory_for};
-use super::shape::{noise, zeros};
+use super::shape::{darkness, noise, zeros};
 use super::start::Part;
 use super::stop::Stop;
 use super::{InferenceError, Progress, RunShape, SharedSession, row, watched};
@@ -70,7 +70,7 @@ impl Engine {
         if !shape.is_known() {
             let first = self.first_session()?;
             let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
-            let noise = gst::Buffer::from_slice(noise(shape.given_bytes(), shape.given)?);
+            let noise = gst::Buffer::from_slice(noise(shape.given_bytes(), shape.given, darkness(0, 1))?);
             let [black, noisy] = [&zeros, &noise].map(|image| {
                 let made = lock(first).run_on_host(&shape, &[image])?;
                 row(&made, 0, shape.rows(1))

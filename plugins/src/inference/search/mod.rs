@@ -4,6 +4,7 @@
 //! not faster goes again.
 
 mod compare;
+mod groups;
 mod trial;
 
 use std::sync::Arc;

@@ -7,9 +7,9 @@ use cudainfer_kernels::device::{Counters, CudaStream, SharedMemory};
 
 use super::Bench;
 use crate::inference::backend::Backend;
-use crate::inference::shape::noise;
+use crate::inference::shape::{darkness, noise, zeros};
 use crate::inference::{Config, InferenceError, RunShape, Session};
-use crate::memory::tensor::TensorAllocator;
+use crate::memory::tensor::{TensorAllocator, part};
 use crate::meta::tensor::Tensor;
 
 /// Device memory in bytes that is left free beside another session.
@@ -21,9 +21,8 @@ pub(in crate::inference) struct OnNoise<'a> {
     config: &'a Config,
     counters: &'a Arc<Counters>,
     shape: &'a Arc<RunShape>,
-    /// Frames of a run.
-    frames: usize,
-    image: gst::Buffer,
+    /// A run's, no two of them alike: a variant that mixes up rows has other outputs.
+    images: Vec<gst::Buffer>,
     /// Bytes that have to be free for another session, as the first one has shown.
     needed: Option<u64>,
     /// Where the sessions run.
@@ -34,7 +33,7 @@ impl<'a> OnNoise<'a> {
     /// For sessions on the GPU of `session`, or on the CPU, whose runs have up to `frames` frames.
     ///
     /// # Errors
-    /// There is not enough memory for a frame.
+    /// There is not enough memory for a batch.
     pub fn new(
         backend: &'a dyn Backend,
         config: &'a Config,
@@ -43,17 +42,23 @@ impl<'a> OnNoise<'a> {
         frames: usize,
         session: &dyn Session,
     ) -> Result<Self, InferenceError> {
-        let bytes = noise(shape.given_bytes(), shape.given)?;
-        let image = match session.stream() {
-            Some(stream) => on_device(stream, &bytes)?,
-            None => gst::Buffer::from_slice(bytes),
+        let bytes = shape.given_bytes();
+        let mut batch = zeros(bytes * frames)?;
+        for (row, image) in batch.chunks_exact_mut(bytes.max(1)).enumerate() {
+            image.copy_from_slice(&noise(bytes, shape.given, darkness(row, frames))?);
+        }
+        let batch = match session.stream() {
+            Some(stream) => on_device(stream, &batch)?,
+            None => gst::Buffer::from_slice(batch),
         };
+        let rows = (0..frames).map(|row| part(&batch, row * bytes, bytes));
+        let images = rows.collect::<Result<_, _>>().map_err(|e| InferenceError::Run(e.to_string()))?;
         let stream = session.stream().cloned();
-        Ok(Self { backend, config, counters, shape, frames, image, needed: None, stream })
+        Ok(Self { backend, config, counters, shape, images, needed: None, stream })
     }
 
     fn run(&self, session: &mut dyn Session) -> Result<Vec<Tensor>, InferenceError> {
-        let images = vec![self.image.as_ref(); self.frames];
+        let images: Vec<&gst::BufferRef> = self.images.iter().map(AsRef::as_ref).collect();
         let outputs = session.run(self.shape, &images);
         let finished = session.finish();
         if let Some(stream) = session.stream() {
@@ -67,7 +72,7 @@ impl<'a> OnNoise<'a> {
 impl Bench for OnNoise<'_> {
     fn open(&mut self, variant: &'static str) -> Result<Box<dyn Session>, InferenceError> {
         let mut session = self.backend.open_variant(self.config, self.counters, variant)?;
-        session.reserve(self.frames);
+        session.reserve(self.images.len());
         Ok(session)
     }
 
@@ -119,7 +124,7 @@ pub(in crate::inference) fn memory_for(
     Some(ran + ran / 4 + 2 * weights + MARGIN)
 }
 
-/// A tensor in device memory.
+/// Tensors in device memory.
 fn on_device(stream: &Arc<CudaStream>, bytes: &[u8]) -> Result<gst::Buffer, InferenceError> {
     let mut pinned = stream.pin(bytes.len())?;
     pinned.as_mut_slice().copy_from_slice(bytes);
