@@ -53,6 +53,11 @@ impl fmt::Display for Choices {
 }
 
 impl Cache {
+    /// Says which libraries, in which versions, the provider's sessions work with: what is found is only for these.
+    pub fn works_with(&mut self, libraries: String) {
+        self.libraries = libraries;
+    }
+
     /// What was found for the model on this provider; nothing where that is not kept.
     pub fn choices(&mut self, config: &Config, provider: Provider, device: Option<&Device>) -> Choices {
         let Some(entry) = self.place(config, provider, device) else { return Choices::default() };
@@ -118,7 +123,11 @@ impl Cache {
         provider: Provider,
         device: Option<&Device>,
     ) -> Option<Entry> {
-        match Key::new(root, config, provider, device, &self.shapes, &self.runtime) {
+        let runtime = match provider {
+            Provider::Cuda => format!("{}, {}", self.runtime, self.libraries),
+            _ => self.runtime.clone(),
+        };
+        match Key::new(root, config, provider, device, &self.shapes, &runtime) {
             Ok(key) => Some(Entry::new(root, key)),
             // It says itself what is wrong with it when it is loaded.
             Err(e) => {
@@ -201,6 +210,24 @@ mod tests {
         remember(&none, &found);
         assert_eq!(choices(&none), Choices::default());
         assert_eq!(choices(&config), found);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn what_was_found_with_another_cudnn_is_not_used_and_the_cpu_has_none() {
+        let (root, config) = model("cudnn");
+        let with = |version: &str| {
+            let mut cache = cache(&config);
+            cache.works_with(format!("cuDNN {version}"));
+            cache
+        };
+        let mut found = Choices::default();
+        found.add("images", "nhwc+fused");
+        with("91200").remember(&config, Provider::Cuda, Some(&gpu()), &found);
+        assert_eq!(with("91300").choices(&config, Provider::Cuda, Some(&gpu())), Choices::default());
+        assert_eq!(with("91200").choices(&config, Provider::Cuda, Some(&gpu())), found);
+        let on_cpu = |version: &str| with(version).place(&config, Provider::Cpu, None).unwrap();
+        assert_eq!(on_cpu("91200").folder(), on_cpu("91300").folder());
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -1,11 +1,12 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
 //! The `ort` crate calls the library. `unsafe` is only where libraries are examined or opened (`library`, `libraries`,
-//! `unwinder`) and where device addresses and a stream are handed over (`binding`, `provider`). Nothing outside this folder
+//! `unwinder`, `cudnn`) and where device addresses and a stream are handed over (`binding`, `provider`). Nothing outside this folder
 //! names ONNX Runtime's types.
 
 mod binding;
 mod caught;
+mod cudnn;
 mod exit;
 mod failure;
 mod gpu;

@@ -10,12 +10,13 @@ use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use super::caught::Libraries;
+use super::cudnn;
 use super::failure::words;
 use super::gpu::Gpu;
 use super::libraries::open_missing;
 use super::library::open_provider;
 use super::profile::Profile;
-use super::session::{OrtSession, describe, load_with};
+use super::session::{OrtSession, builder, describe, load_with};
 use super::source::Source;
 use super::unwinder;
 use super::variant::{self, PLAIN, Variant};
@@ -227,10 +228,12 @@ pub(super) fn open(
     for provider in wanted {
         let refuse = |reason| InferenceError::Provider { provider: nick(*provider), reason };
         let variants = variant::worth_timing(config, *provider);
-        let choices = device(config)
-            .ok()
-            .filter(|_| variants.len() > 1)
-            .map(|device| cache.choices(config, *provider, Some(&device)));
+        let choices = device(config).ok().filter(|_| variants.len() > 1).map(|device| {
+            // Only CUDA has several.
+            load_cuda(environment);
+            cache.works_with(cudnn::version());
+            cache.choices(config, *provider, Some(&device))
+        });
         let mut open = |variant: &Variant| {
             let gpu = device(config).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
             watched(&loading(config, *provider), progress, || {
@@ -290,6 +293,15 @@ pub(super) fn open_variant(
     let mut cache = Cache::off();
     let session = OrtSession::open(environment, config, Provider::Cuda, Some(gpu), variant, &mut cache)?;
     Ok(Box::new(session))
+}
+
+/// Has ONNX Runtime load the libraries of its CUDA provider, so that their versions are known before a session is opened. What is
+/// missing is said then.
+fn load_cuda(environment: &Environment) {
+    let new = || builder(environment, 1, 1).map_err(|e| e.to_string());
+    if let Err(e) = Provider::Cuda.register(new, &[ep::CUDA::default().into()]) {
+        gst::debug!(CAT, "the CUDA provider is not loaded yet: {e}");
+    }
 }
 
 /// The GPU that the NVIDIA providers use.

@@ -325,7 +325,12 @@ fn gather<'a>(
     Ok(&bytemuck::cast_slice(gathered)[..rows * bytes])
 }
 
-fn builder(environment: &Environment, intra: usize, inter: usize) -> Result<SessionBuilder, InferenceError> {
+/// What sessions are made with, in so many threads.
+pub(super) fn builder(
+    environment: &Environment,
+    intra: usize,
+    inter: usize,
+) -> Result<SessionBuilder, InferenceError> {
     let builder = || -> Result<SessionBuilder, ort::Error> {
         Ok(ort::session::Session::builder(environment)?
             .with_optimization_level(GraphOptimizationLevel::All)?
