@@ -11,6 +11,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::backend::{Backend, Opened};
 use super::cache::{Cache, Choices};
+use super::search::open_first;
 use super::stop::Interrupt;
 use super::*;
 use crate::meta::tensor::Tensor;
@@ -39,6 +40,8 @@ struct Library {
     known: Option<&'static str>,
     /// Whether runs of the quick variant fail.
     fails: bool,
+    /// Whether it does not open.
+    refused: bool,
     /// Whether the quick variant gives the outputs of a batch in another order.
     mixes: bool,
     /// The first dimension of the model's input and output.
@@ -47,10 +50,13 @@ struct Library {
 }
 
 impl Library {
-    fn session(&self, variant: &'static str) -> Box<dyn Session> {
+    fn session(&self, variant: &'static str) -> Result<Box<dyn Session>, InferenceError> {
         lock(&self.log).opened.push(variant);
+        if self.refused && variant == VARIANTS[1] {
+            return Err(InferenceError::Failed("refused on purpose".into()));
+        }
         let gate = if variant == VARIANTS[1] { lock(&self.gate).take() } else { None };
-        Box::new(Runs {
+        Ok(Box::new(Runs {
             variant,
             log: Arc::clone(&self.log),
             inputs: [format!("image:uint8:{}x3x?x?", self.batch).parse().unwrap()],
@@ -59,7 +65,7 @@ impl Library {
             mixes: self.mixes && variant == VARIANTS[1],
             gate: Mutex::new(gate),
             interrupted: Arc::default(),
-        })
+        }))
     }
 }
 
@@ -70,15 +76,16 @@ impl Backend for Library {
 
     fn open(
         &self,
-        _: &Config,
+        config: &Config,
         _: &Arc<Counters>,
         _: &mut Cache,
         _: &(dyn Fn(Progress) + Sync),
     ) -> Result<Opened, InferenceError> {
         let mut choices = Choices::default();
         self.known.iter().for_each(|known| choices.add(SHAPE, known));
-        let (provider, variant) = (Provider::Cuda, VARIANTS[0]);
-        Ok(Opened { provider, session: self.session(variant), variant, choices, refused: Vec::new() })
+        let (session, variant) =
+            open_first(&choices, &VARIANTS, config.warm_up, |variant| self.session(variant))?;
+        Ok(Opened { provider: Provider::Cuda, session, variant, choices, refused: Vec::new() })
     }
 
     fn variants(&self, _: &Config, _: Provider) -> Vec<&'static str> {
@@ -92,7 +99,7 @@ impl Backend for Library {
         variant: &str,
     ) -> Result<Box<dyn Session>, InferenceError> {
         let variant = VARIANTS.into_iter().find(|known| *known == variant).unwrap();
-        Ok(self.session(variant))
+        self.session(variant)
     }
 
     fn warning(&self, _: Provider) -> Option<String> {
@@ -100,7 +107,7 @@ impl Backend for Library {
     }
 
     fn open_another(&self, _: &Config, _: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
-        Ok(self.session(VARIANTS[0]))
+        self.session(VARIANTS[0])
     }
 }
 
@@ -195,6 +202,10 @@ impl Session for Runs {
 
 /// An engine whose cache knows that a variant is the fastest, and its folder.
 fn engine(name: &str, library: Library) -> (PathBuf, Engine) {
+    engine_with(name, library, WarmUp::Background)
+}
+
+fn engine_with(name: &str, library: Library, warm_up: WarmUp) -> (PathBuf, Engine) {
     gst::init().unwrap();
     let root = std::env::temp_dir().join(format!("cudainfer-upgrade-{}-{name}", std::process::id()));
     let _ = fs::remove_dir_all(&root);
@@ -204,6 +215,7 @@ fn engine(name: &str, library: Library) -> (PathBuf, Engine) {
     let config = Config {
         batch: (library.batch == "?").then_some(4),
         cache: Some("none".into()),
+        warm_up,
         ..Config::new(model)
     };
     let library = Box::new(library);
@@ -214,7 +226,18 @@ fn engine(name: &str, library: Library) -> (PathBuf, Engine) {
 
 fn library(known: Option<&'static str>) -> (Arc<Mutex<Log>>, Library) {
     let log = Arc::<Mutex<Log>>::default();
-    (Arc::clone(&log), Library { log, known, fails: false, mixes: false, batch: "?", gate: Mutex::default() })
+    (
+        Arc::clone(&log),
+        Library {
+            log,
+            known,
+            fails: false,
+            refused: false,
+            mixes: false,
+            batch: "?",
+            gate: Mutex::default(),
+        },
+    )
 }
 
 fn shape(engine: &Engine, side: usize) -> RunShape {
@@ -356,5 +379,43 @@ fn a_variant_that_mixes_up_the_frames_of_a_batch_is_left_out() {
     warm_up(&engine, 4);
     assert_eq!((engine.variant(), lock(&log).opened.as_slice()), ("plain", &VARIANTS[..]));
     assert_eq!(engine.take_found().unwrap(), "the model runs as plain");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_known_variant_that_does_not_open_any_more_is_said_and_the_default_serves() {
+    let (log, library) = library(Some("quick"));
+    let said = Arc::<Mutex<Vec<String>>>::default();
+    let heard = Arc::clone(&said);
+    gst::init().unwrap();
+    super::log::CAT.set_threshold(gst::DebugLevel::Warning);
+    let listener = gst::log::add_log_function(move |_, level, _, _, _, _, message| {
+        let text = message.get().map(|text| text.to_string()).unwrap_or_default();
+        lock(&heard).push(format!("{level:?}: {text}"));
+    });
+    let (root, engine) = engine_with("refused", Library { refused: true, ..library }, WarmUp::Complete);
+    assert_eq!((engine.variant(), lock(&log).opened.as_slice()), ("plain", &["quick", "plain"][..]));
+    let shape = warm_up(&engine, 4);
+    assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("plain", "plain"));
+    gst::log::remove_log_function(listener);
+    let said = lock(&said);
+    let warned = said.iter().any(|line| {
+        line.starts_with("Warning")
+            && line.contains("does not open as quick")
+            && line.contains("refused on purpose")
+    });
+    assert!(warned, "{said:?}");
+    // What was measured now is remembered instead.
+    assert_eq!(engine.take_found().unwrap(), "the model runs as plain");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn frames_that_wait_for_the_best_are_served_by_it_from_the_first_on() {
+    let (log, library) = library(Some("quick"));
+    let (root, engine) = engine_with("complete", library, WarmUp::Complete);
+    let shape = warm_up(&engine, 4);
+    assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("quick", "quick"));
+    assert!(lock(&log).opened == ["quick"] && !engine.has_upgrade());
     fs::remove_dir_all(root).unwrap();
 }

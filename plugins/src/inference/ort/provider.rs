@@ -24,8 +24,8 @@ use crate::inference::backend::{Opened, loading};
 use crate::inference::cache::{Cache, Choices};
 use crate::inference::log::CAT;
 use crate::inference::progress::{Progress, watched};
-use crate::inference::search::to_open;
-use crate::inference::{Config, InferenceError, Precision, Provider, Session, WarmUp};
+use crate::inference::search::open_first;
+use crate::inference::{Config, InferenceError, Precision, Provider, Session};
 use crate::model::Group;
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
@@ -234,27 +234,16 @@ pub(super) fn open(
             cache.works_with(cudnn::version());
             cache.choices(config, *provider, Some(&device))
         });
-        let mut open = |variant: &Variant| {
+        let choices = choices.unwrap_or_default();
+        let open = |name| {
+            let variant = variant::named(name).unwrap_or(&PLAIN);
             let gpu = device(config).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
             watched(&loading(config, *provider), progress, || {
                 OrtSession::open(environment, config, *provider, Some(gpu), variant, cache)
             })
         };
-        // What is warm soonest serves first, unless frames are to wait for the best.
-        let best = choices
-            .as_ref()
-            .filter(|_| config.warm_up == WarmUp::Complete)
-            .and_then(|choices| to_open(choices, &variants));
-        let opened = match best.and_then(variant::named) {
-            Some(best) => open(best).map(|session| (session, best.name)).or_else(|e| {
-                gst::info!(CAT, "the model does not open as {}, which was its best: {e}", best.name);
-                open(&PLAIN).map(|session| (session, PLAIN.name))
-            }),
-            None => open(&PLAIN).map(|session| (session, PLAIN.name)),
-        };
-        match opened {
+        match open_first(&choices, &variants, config.warm_up, open) {
             Ok((session, variant)) => {
-                let choices = choices.unwrap_or_default();
                 let session = Box::new(session);
                 return Ok(Opened { provider: *provider, session, variant, choices, refused });
             }

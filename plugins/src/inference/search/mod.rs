@@ -14,7 +14,7 @@ pub(super) use self::compare::Tolerance;
 pub(super) use self::trial::{OnNoise, free_memory, memory_for};
 use super::cache::Choices;
 use super::log::CAT;
-use super::{InferenceError, RunShape, Session};
+use super::{InferenceError, RunShape, Session, WarmUp};
 use crate::meta::tensor::Tensor;
 
 /// Runs of each of two sessions that are timed.
@@ -188,10 +188,27 @@ pub(super) fn shape_name(shape: &Arc<RunShape>) -> String {
     format!("{} from {}{}", shape.image, shape.given, constants.collect::<String>())
 }
 
-/// The variant that a model is opened as, before its shape is known: the one that was the best when it was last measured.
-pub(super) fn to_open(choices: &Choices, variants: &[&'static str]) -> Option<&'static str> {
-    let latest = choices.latest()?;
-    variants.iter().find(|variant| **variant == latest).copied()
+/// Opens a model before its shape is known: as the first variant, which is warm soonest; or, if frames are to wait for the best
+/// (`warm_up`), as the one that was the best when it was last measured, unless that does not open any more.
+///
+/// # Errors
+/// The first variant does not open.
+pub(super) fn open_first<S>(
+    choices: &Choices,
+    variants: &[&'static str],
+    warm_up: WarmUp,
+    mut open: impl FnMut(&'static str) -> Result<S, InferenceError>,
+) -> Result<(S, &'static str), InferenceError> {
+    let first = variants.first().copied().unwrap_or_default();
+    let best = choices.latest().filter(|_| warm_up == WarmUp::Complete);
+    let best = variants.iter().copied().find(|variant| *variant != first && Some(*variant) == best);
+    if let Some(best) = best {
+        match open(best) {
+            Ok(session) => return Ok((session, best)),
+            Err(e) => gst::warning!(CAT, "the model does not open as {best} any more, as it did before: {e}"),
+        }
+    }
+    Ok((open(first)?, first))
 }
 
 #[cfg(test)]
