@@ -1,0 +1,282 @@
+//! The file: read, and checked as far as that goes without GStreamer.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::de::{DeTable, DeValue};
+
+use super::{Pipeline, Restart, Retention, Scalar, Server, SourceConfig, keys, nearest};
+
+/// All that a file says.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// `[server]`.
+    pub server: Server,
+    /// `[restart]`.
+    pub restart: Restart,
+    /// `[retention]`.
+    pub retention: Retention,
+    /// `[pipeline.NAME]`.
+    #[serde(rename = "pipeline")]
+    pub pipelines: BTreeMap<String, Pipeline>,
+    /// `[[publish]]`.
+    pub publish: Vec<Publish>,
+    /// `[[source]]`.
+    #[serde(rename = "source")]
+    pub sources: Vec<SourceConfig>,
+    /// The file itself.
+    #[serde(skip)]
+    pub path: PathBuf,
+}
+
+/// `[[publish]]`: an inferpublish behind each stream's line.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Publish {
+    /// The streams that have it; all if not set.
+    pub streams: Option<Vec<String>>,
+    /// Its properties. `{name}` in a text is the stream's name.
+    #[serde(flatten)]
+    pub properties: BTreeMap<String, Scalar>,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wrong {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1, where it is about one.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub sentence: String,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = self.line.map_or_else(String::new, |line| format!("{line}:"));
+        write!(f, "{}:{line} {}", self.file.display(), self.sentence)
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+/// A step to a value in the file.
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+impl Config {
+    /// Reads and checks a file. Relative paths in it are those of the working directory, which is to be the file's folder.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn load(path: &Path) -> Result<Self, Wrong> {
+        let wrong = |sentence| Wrong { file: path.to_owned(), line: None, sentence };
+        let text =
+            std::fs::read_to_string(path).map_err(|e| wrong(format!("the file cannot be read: {e}")))?;
+        Self::read(&text, path)
+    }
+
+    /// Reads and checks the text of a file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn read(text: &str, path: &Path) -> Result<Self, Wrong> {
+        let mut config: Self = toml::from_str(text).map_err(|e| Wrong {
+            file: path.to_owned(),
+            line: e.span().map(|span| line_at(text, span.start)),
+            sentence: keys::sentence(e.message()),
+        })?;
+        config.path = path.to_owned();
+        let checked = config.check();
+        checked.map_err(|(steps, sentence)| Wrong {
+            file: path.to_owned(),
+            line: line_of(text, &steps),
+            sentence,
+        })?;
+        Ok(config)
+    }
+
+    /// Where something of a source is in the file.
+    pub fn line_of_source(&self, name: &str, key: &str) -> Option<usize> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        let index = self.sources.iter().position(|source| source.name == name)?;
+        line_of(&text, &[Step::Key("source"), Step::Index(index), Step::Key(key)])
+    }
+
+    /// Fills in what a source leaves open, and checks it against the rest.
+    ///
+    /// # Errors
+    /// The key, and a sentence that begins with the source's name.
+    pub fn complete(&self, source: &mut SourceConfig) -> Result<(), (&'static str, String)> {
+        if source.pipeline.is_empty() && self.pipelines.len() == 1 {
+            source.pipeline = self.pipelines.keys().next().cloned().unwrap_or_default();
+        }
+        let named =
+            |(key, sentence): (&'static str, String)| (key, format!("source '{}': {sentence}", source.name));
+        source.check().map_err(named)?;
+        self.restart_of(source).check().map_err(|(_, sentence)| named(("restart", sentence)))?;
+        let pipeline = self
+            .pipelines
+            .get(&source.pipeline)
+            .ok_or_else(|| named(("pipeline", self.no_pipeline(&source.pipeline))))?;
+        pipeline.line_for(source).map(drop).map_err(|sentence| named(("set", sentence)))
+    }
+
+    /// When the stream of a source is started again.
+    pub fn restart_of(&self, source: &SourceConfig) -> Restart {
+        source.restart.as_ref().map_or_else(|| self.restart.clone(), |own| self.restart.with(own))
+    }
+
+    fn no_pipeline(&self, name: &str) -> String {
+        let known: Vec<&str> = self.pipelines.keys().map(String::as_str).collect();
+        if known.is_empty() {
+            return "there is no pipeline: write one as [pipeline.NAME] with its line".into();
+        }
+        if name.is_empty() {
+            return format!("it does not say which pipeline: set pipeline to one of {}", known.join(", "));
+        }
+        match nearest(name, known.iter().copied()) {
+            Some(near) => format!("there is no pipeline '{name}': '{near}' is probably meant"),
+            None => format!("there is no pipeline '{name}', there are {}", known.join(", ")),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), (Vec<Step<'static>>, String)> {
+        use Step::{Index, Key};
+        self.server.check().map_err(|(key, sentence)| (vec![Key("server"), Key(key)], sentence))?;
+        self.restart.check().map_err(|(key, sentence)| (vec![Key("restart"), Key(key)], sentence))?;
+        let mut sources = std::mem::take(&mut self.sources);
+        let mut names = HashSet::new();
+        for (index, source) in sources.iter_mut().enumerate() {
+            let at = |key| vec![Key("source"), Index(index), Key(key)];
+            self.complete(source).map_err(|(key, sentence)| (at(key), sentence))?;
+            if !names.insert(source.name.clone()) {
+                let first =
+                    format!("there are two sources called '{}': give each a name of its own", source.name);
+                return Err((at("name"), first));
+            }
+        }
+        for (index, publish) in self.publish.iter().enumerate() {
+            let at = |key| vec![Key("publish"), Index(index), Key(key)];
+            let unknown = publish.streams.iter().flatten().find(|name| !names.contains(*name));
+            if let Some(name) = unknown {
+                let sentence = match nearest(name, names.iter().map(String::as_str)) {
+                    Some(near) => format!("there is no source '{name}': '{near}' is probably meant"),
+                    None => format!("there is no source '{name}'"),
+                };
+                return Err((at("streams"), sentence));
+            }
+            if publish.properties.contains_key("source") {
+                let sentence = "source is the stream's name, so it cannot be set: use topic, or another name of the stream";
+                return Err((at("source"), sentence.into()));
+            }
+        }
+        self.sources = sources;
+        Ok(())
+    }
+}
+
+/// The line of a byte, from 1.
+fn line_at(text: &str, byte: usize) -> usize {
+    text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The line of the value at the end of `steps`, or of the last one on the way that is there.
+fn line_of(text: &str, steps: &[Step<'_>]) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
+    let mut found = None;
+    let mut value: Option<&DeValue<'_>> = None;
+    for step in steps {
+        let next = match (step, value) {
+            (Step::Key(key), None) => document.get_ref().get_key_value(*key),
+            (Step::Key(key), Some(DeValue::Table(table))) => table.get_key_value(*key),
+            (Step::Index(index), Some(DeValue::Array(array))) => {
+                let Some(next) = array.get(*index) else { break };
+                found = Some(next.span().start);
+                value = Some(next.get_ref());
+                continue;
+            }
+            _ => None,
+        };
+        let Some((key, next)) = next else { break };
+        found = Some(key.span().start);
+        value = Some(next.get_ref());
+    }
+    found.map(|byte| line_at(text, byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+[server]
+stop-timeout = 3
+[restart]
+stall = 4
+[pipeline.one]
+line = "identity silent={silent}"
+set = { silent = true }
+[[publish]]
+location = "out/{name}.jsonl"
+streams = ["b"]
+[[source]]
+name = "a"
+uri = "test://ball"
+restart = { stall = 2.5 }
+[[source]]
+name = "b"
+uri = "file:///b.mp4"
+pipeline = "one"
+set = { silent = false }
+override = { "identity.sync" = true }
+"#;
+
+    fn read(text: &str) -> Result<Config, Wrong> {
+        Config::read(text, Path::new("serve.toml"))
+    }
+
+    #[test]
+    fn a_file_is_read_and_completed() {
+        let config = read(GOOD).unwrap();
+        assert_eq!(config.sources[0].pipeline, "one");
+        assert_eq!(config.restart_of(&config.sources[0]).stall, 2.5);
+        assert_eq!(config.restart_of(&config.sources[1]).stall, 4.0);
+        let location = Scalar::Text("out/{name}.jsonl".into());
+        assert_eq!(config.publish[0].properties["location"], location);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        for (from, to, line, part) in [
+            ("stop-timeout", "stop-timout", 3, "'stop-timeout' is probably meant"),
+            ("stall = 4", "stall = -4", 5, "stall = -4"),
+            ("stall = 4", "stall = ", 5, ""),
+            ("set = { silent = true }", "", 12, "what {silent}"),
+            ("name = \"b\"", "name = \"a\"", 17, "two sources called 'a'"),
+            ("name = \"b\"", "name = \"b/c\"", 17, "'b/c' cannot be"),
+            ("\"one\"\nset", "\"onne\"\nset", 19, "'one' is probably meant"),
+            ("file:///", "file:", 18, "absolute path"),
+            ("restart = { stall = 2.5 }", "restart = { stal = 2.5 }", 15, "'stall' is probably meant"),
+            ("restart = { stall = 2.5 }", "restart = { jitter = 2.5 }", 15, "jitter = 2.5"),
+            ("streams = [\"b\"]", "streams = [\"c\"]", 11, "no source 'c'"),
+            ("streams = [\"b\"]", "source = \"c\"", 11, "source is the stream's name"),
+            ("[server]", "[server]\nlisten = \"0.0.0.0:80\"", 3, "Set token-file or client-ca"),
+            ("[server]", "[server]\ntls-cert = \"x\"", 3, "belong together"),
+            ("[server]", "[server]\ntoken-file = \"/nowhere/t\"", 3, "'/nowhere/t' cannot be read"),
+            ("\"identity.sync\"", "sync", 21, "ELEMENT.PROPERTY"),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let wrong = read(&GOOD.replacen(from, to, 1)).unwrap_err();
+            assert!(wrong.sentence.contains(part), "{to}: {wrong}");
+            assert_eq!(wrong.line, Some(line), "{to}: {wrong}");
+        }
+        let text = read(&GOOD.replace("stall = 4", "stal = 4")).unwrap_err().to_string();
+        assert_eq!(text, "serve.toml:5: there is no key 'stal': 'stall' is probably meant");
+    }
+}

@@ -1,0 +1,25 @@
+//! The configuration: TOML to structs that are checked. docs/serve.md describes the keys.
+
+mod file;
+mod kept;
+mod keys;
+mod nearest;
+mod pipeline;
+mod server;
+mod size;
+mod source;
+mod template;
+mod uri;
+mod zone;
+
+pub use file::{Config, Publish, Wrong};
+pub use kept::{ChangedModel, Kept, Patched};
+pub use keys::read_json;
+pub use nearest::nearest;
+pub use pipeline::Pipeline;
+pub use server::{Restart, RestartOfSource, Retention, Server};
+pub use size::Size;
+pub use source::{Record, Scalar, Snapshots, SourceConfig};
+pub use template::fill;
+pub use uri::{Source, TestSource};
+pub use zone::{Zone, ZoneKind, ZoneUnits, zones_text};

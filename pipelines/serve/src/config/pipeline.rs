@@ -1,0 +1,72 @@
+//! `[pipeline.NAME]`: what is between a source and its sink.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Scalar, SourceConfig, fill};
+
+/// A launch line, and the defaults of its `{key}`s.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Pipeline {
+    /// The line, without source and sink.
+    pub line: String,
+    /// Defaults of its keys.
+    #[serde(default)]
+    pub set: BTreeMap<String, Scalar>,
+}
+
+impl Pipeline {
+    /// The line for a source. `{name}` is the source's name; `{source}`, `{kind}` and `{stream}` are inferpublish's own.
+    ///
+    /// # Errors
+    /// A sentence: a key has no value, or a value no key.
+    pub fn line_for(&self, source: &SourceConfig) -> Result<String, String> {
+        let unused = source.set.keys().find(|key| !self.line.contains(&format!("{{{key}}}")));
+        if let Some(key) = unused {
+            return Err(format!(
+                "the line of pipeline '{}' has no {{{key}}} that set could fill in",
+                source.pipeline
+            ));
+        }
+        let value = |key: &str| match key {
+            "name" => Some(source.name.clone()),
+            "source" | "kind" | "stream" => Some(format!("{{{key}}}")),
+            _ => source.set.get(key).or_else(|| self.set.get(key)).map(Scalar::to_string),
+        };
+        fill(&self.line, value).map_err(|key| {
+            format!(
+                "nothing says what {{{key}}} in the line of pipeline '{}' is: give {key} a value in its set, or in that of the \
+                 source",
+                source.pipeline
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_sets_keys_above_those_of_the_pipeline() {
+        let text = |text: &str| Scalar::Text(text.into());
+        let pipeline = Pipeline {
+            line: "trtinfer model={model} ! gpunms classes={classes} ! inferpublish topic=a/{source} location={name}".into(),
+            set: [("model".into(), text("m.onnx")), ("classes".into(), text("person"))].into(),
+        };
+        let mut source =
+            SourceConfig { name: "door".into(), pipeline: "p".into(), ..SourceConfig::default() };
+        source.set.insert("classes".into(), text("person,car"));
+        let line = pipeline.line_for(&source).unwrap();
+        assert_eq!(
+            line,
+            "trtinfer model=m.onnx ! gpunms classes=\"person,car\" ! inferpublish topic=a/{source} location=door"
+        );
+        source.set.insert("clases".into(), text("x"));
+        assert!(pipeline.line_for(&source).unwrap_err().contains("no {clases}"));
+        let open = Pipeline { line: "trtinfer model={model}".into(), ..Pipeline::default() };
+        assert!(open.line_for(&SourceConfig::default()).unwrap_err().contains("what {model}"));
+    }
+}

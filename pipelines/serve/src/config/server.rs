@@ -1,0 +1,198 @@
+//! What concerns the whole service.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Size;
+
+/// `[server]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Server {
+    /// Where HTTP is answered.
+    pub listen: SocketAddr,
+    /// File with the token that requests must have.
+    pub token_file: Option<PathBuf>,
+    /// Certificate of the service, PEM.
+    pub tls_cert: Option<PathBuf>,
+    /// Its key, PEM.
+    pub tls_key: Option<PathBuf>,
+    /// Authorities of the clients' certificates, PEM.
+    pub client_ca: Option<PathBuf>,
+    /// Where RTSP is answered.
+    pub rtsp: SocketAddr,
+    /// Folder for what is kept.
+    pub state: Option<PathBuf>,
+    /// Seconds until the streams must have ended after SIGTERM.
+    pub stop_timeout: f64,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            token_file: None,
+            tls_cert: None,
+            tls_key: None,
+            client_ca: None,
+            rtsp: SocketAddr::from(([127, 0, 0, 1], 8554)),
+            state: None,
+            stop_timeout: 10.0,
+        }
+    }
+}
+
+impl Server {
+    /// What is wrong with it: the key, and a sentence.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            let key = if self.tls_cert.is_some() { "tls-cert" } else { "tls-key" };
+            return Err((key, "tls-cert and tls-key belong together: set both, or neither".into()));
+        }
+        if self.client_ca.is_some() && self.tls_cert.is_none() {
+            return Err(("client-ca", "client-ca is for TLS: set tls-cert and tls-key, too".into()));
+        }
+        if !self.listen.ip().is_loopback() && self.token_file.is_none() && self.client_ca.is_none() {
+            return Err((
+                "listen",
+                format!(
+                    "{} can be reached by others, and nobody would be asked who they are. Set token-file or client-ca, or \
+                     listen on 127.0.0.1",
+                    self.listen
+                ),
+            ));
+        }
+        for (key, file) in [
+            ("token-file", &self.token_file),
+            ("tls-cert", &self.tls_cert),
+            ("tls-key", &self.tls_key),
+            ("client-ca", &self.client_ca),
+        ] {
+            if let Some(Err(e)) = file.as_ref().map(std::fs::File::open) {
+                let file = file.as_deref().unwrap_or(std::path::Path::new("")).display();
+                return Err((key, format!("'{file}' cannot be read: {e}")));
+            }
+        }
+        duration("stop-timeout", self.stop_timeout).map(drop)
+    }
+
+    /// How long the streams may take to end.
+    pub fn stop_timeout(&self) -> Duration {
+        Duration::try_from_secs_f64(self.stop_timeout).unwrap_or(Duration::from_secs(10))
+    }
+}
+
+/// `[restart]`: when a stream is started again, and after how long. Seconds.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Restart {
+    /// Without a frame for so long, the stream is started again.
+    pub stall: f64,
+    /// The first wait before it is.
+    pub first: f64,
+    /// The longest.
+    pub longest: f64,
+    /// By which part of it a wait is longer or shorter, by chance.
+    pub jitter: f64,
+    /// After so long with frames, the next wait is the first again.
+    pub steady: f64,
+    /// After so many failures of the decoder within a minute, the stream is started again.
+    pub decode_errors: u32,
+}
+
+impl Default for Restart {
+    fn default() -> Self {
+        Self { stall: 10.0, first: 1.0, longest: 60.0, jitter: 0.2, steady: 30.0, decode_errors: 50 }
+    }
+}
+
+impl Restart {
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        for (key, seconds) in
+            [("stall", self.stall), ("first", self.first), ("longest", self.longest), ("steady", self.steady)]
+        {
+            duration(key, seconds)?;
+        }
+        if self.stall == 0.0 || self.first == 0.0 {
+            let key = if self.stall == 0.0 { "stall" } else { "first" };
+            return Err((key, format!("{key} = 0 would start streams again and again: set a time above 0")));
+        }
+        if self.longest < self.first {
+            return Err((
+                "longest",
+                format!("longest = {} is less than first = {}", self.longest, self.first),
+            ));
+        }
+        if !(0.0..=1.0).contains(&self.jitter) {
+            return Err(("jitter", format!("jitter = {} is no part: set a number from 0 to 1", self.jitter)));
+        }
+        if self.decode_errors == 0 {
+            return Err(("decode-errors", "decode-errors = 0 would end every stream: set 1 or more".into()));
+        }
+        Ok(())
+    }
+
+    /// With what a source says itself.
+    #[must_use]
+    pub fn with(&self, own: &RestartOfSource) -> Self {
+        Self {
+            stall: own.stall.unwrap_or(self.stall),
+            first: own.first.unwrap_or(self.first),
+            longest: own.longest.unwrap_or(self.longest),
+            jitter: own.jitter.unwrap_or(self.jitter),
+            steady: own.steady.unwrap_or(self.steady),
+            decode_errors: own.decode_errors.unwrap_or(self.decode_errors),
+        }
+    }
+}
+
+/// `restart = { … }` of a source: what differs from `[restart]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RestartOfSource {
+    /// As in [`Restart`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall: Option<f64>,
+    /// As in [`Restart`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<f64>,
+    /// As in [`Restart`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest: Option<f64>,
+    /// As in [`Restart`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<f64>,
+    /// As in [`Restart`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<f64>,
+    /// As in [`Restart`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decode_errors: Option<u32>,
+}
+
+/// `[retention]`: how much of the disk recordings and snapshots may take.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Retention {
+    /// Bytes of all of them.
+    pub max_size: Size,
+    /// Seconds until they are removed.
+    pub max_age: f64,
+    /// Bytes that stay free on the disk.
+    pub min_free: Size,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { max_size: Size(20_000_000_000), max_age: 604_800.0, min_free: Size(1_000_000_000) }
+    }
+}
+
+/// Checks a number of seconds.
+pub(super) fn duration(key: &'static str, seconds: f64) -> Result<Duration, (&'static str, String)> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| (key, format!("{key} = {seconds} is no time: set a number of seconds, 0 or above")))
+}

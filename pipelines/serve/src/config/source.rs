@@ -1,0 +1,166 @@
+//! `[[source]]`: a camera, a file or another source of frames.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{RestartOfSource, Zone, ZoneUnits};
+
+/// The keys of a source, in the file and in JSON.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SourceConfig {
+    /// Unique name: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// Where the frames come from.
+    pub uri: String,
+    /// Which `[pipeline.NAME]`; may be left out where there is only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pipeline: String,
+    /// Values of the line's `{key}`s, above those of the pipeline.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, Scalar>,
+    /// Properties by `ELEMENT.PROPERTY`, above those of the line.
+    #[serde(default, rename = "override", skip_serializing_if = "BTreeMap::is_empty")]
+    pub overrides: BTreeMap<String, Scalar>,
+    /// Zones for the line's `zonecount`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<Zone>,
+    /// Or a file with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones_file: Option<PathBuf>,
+    /// Units of their coordinates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone_units: Option<ZoneUnits>,
+    /// Properties of the source element.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source: BTreeMap<String, Scalar>,
+    /// Whether frames come, or are paced, as their timestamps say; true if not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<bool>,
+    /// Whether a file begins anew at its end.
+    #[serde(default, rename = "loop", skip_serializing_if = "is_false")]
+    pub loops: bool,
+    /// Whether the RTSP server offers it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub rtsp: bool,
+    /// Whether HLS files are written.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hls: bool,
+    /// What begins a recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Record>,
+    /// Of which objects the best picture is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<Snapshots>,
+    /// What differs from `[restart]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<RestartOfSource>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's form
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// `record = { … }`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Record {
+    /// Events: `zone`, `object:CLASS`, `request`.
+    #[serde(default)]
+    pub on: Vec<String>,
+    /// Seconds before the event.
+    #[serde(default = "five")]
+    pub pre: f64,
+    /// Seconds behind the last one.
+    #[serde(default = "ten")]
+    pub post: f64,
+    /// Seconds of a recording at most.
+    #[serde(default = "two_minutes")]
+    pub most: f64,
+}
+
+fn five() -> f64 {
+    5.0
+}
+
+fn ten() -> f64 {
+    10.0
+}
+
+fn two_minutes() -> f64 {
+    120.0
+}
+
+/// `snapshots = { … }`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Snapshots {
+    /// Classes of the objects; all if empty.
+    #[serde(default)]
+    pub classes: Vec<String>,
+    /// Most pictures in a minute.
+    #[serde(default = "sixty")]
+    pub most_per_minute: u32,
+}
+
+fn sixty() -> u32 {
+    60
+}
+
+/// A property's value, or that of a `{key}`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// true or false.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Number(f64),
+    /// Anything else.
+    Text(String),
+}
+
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Integer(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
+}
+
+impl SourceConfig {
+    /// What is wrong with it that can be told without GStreamer: the key, and a sentence.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if self.name.is_empty() || !self.name.chars().all(plain) || self.name.starts_with('.') {
+            return Err((
+                "name",
+                format!(
+                    "'{}' cannot be a source's name: use letters, digits, '-', '_' and '.', no '.' first",
+                    self.name
+                ),
+            ));
+        }
+        super::Source::parse(&self.uri).map_err(|sentence| ("uri", sentence))?;
+        if !self.zones.is_empty() && self.zones_file.is_some() {
+            return Err(("zones-file", "zones and zones-file are both set: set one of them".into()));
+        }
+        super::zones_text(&self.zones).map_err(|sentence| ("zones", sentence))?;
+        if let Some(wrong) = self.overrides.keys().find(|key| !key.contains('.')) {
+            return Err((
+                "override",
+                format!(
+                    "'{wrong}' is no property of an element: write ELEMENT.PROPERTY, such as gpunms.confidence"
+                ),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Zones as `zonecount` reads them.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::Scalar;
+
+/// A zone of a source, with the keys of zonecount's `zones-file`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Zone {
+    /// Its name.
+    pub name: String,
+    /// Line or polygon.
+    pub kind: ZoneKind,
+    /// x and y of each point, in the units of the source's `zone-units`.
+    pub points: Vec<[f64; 2]>,
+    /// Names or numbers of the classes that count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Scalar>,
+    /// Point of the box that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<String>,
+    /// Seconds after which there is an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dwell: Option<f64>,
+    /// Number of objects at which there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occupancy: Option<u32>,
+}
+
+/// The kind of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZoneKind {
+    /// Crossed in two directions.
+    Line,
+    /// Entered and left.
+    Polygon,
+}
+
+/// Units of zones' coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZoneUnits {
+    /// Pixels of the frame.
+    Pixels,
+    /// Parts of its width and height.
+    Fraction,
+}
+
+impl ZoneUnits {
+    /// As zonecount's property `units` calls it.
+    pub fn nick(self) -> &'static str {
+        match self {
+            Self::Pixels => "pixels",
+            Self::Fraction => "fraction",
+        }
+    }
+}
+
+/// The zones as zonecount's property `zones` has them.
+///
+/// # Errors
+/// A sentence, where a name or a class has a character that separates there.
+pub fn zones_text(zones: &[Zone]) -> Result<String, String> {
+    let mut text = String::new();
+    for zone in zones {
+        let classes: Vec<String> = zone.classes.iter().map(Scalar::to_string).collect();
+        let anchor = zone.anchor.as_ref();
+        for word in [&zone.name].into_iter().chain(&classes).chain(anchor) {
+            if word.is_empty() || word.contains([';', ':', ',', '=']) {
+                return Err(format!("'{word}' of zone '{}' is empty or has one of ; : , = in it", zone.name));
+            }
+        }
+        let kind = match zone.kind {
+            ZoneKind::Line => "line",
+            ZoneKind::Polygon => "polygon",
+        };
+        let points: Vec<String> = zone.points.iter().flatten().map(f64::to_string).collect();
+        if !text.is_empty() {
+            text.push(';');
+        }
+        let _ = write!(text, "{}={kind}:{}", zone.name, points.join(","));
+        if !classes.is_empty() {
+            let _ = write!(text, ":classes={}", classes.join(","));
+        }
+        for (key, value) in [
+            ("anchor", anchor.cloned()),
+            ("dwell", zone.dwell.map(|seconds| seconds.to_string())),
+            ("occupancy", zone.occupancy.map(|number| number.to_string())),
+        ] {
+            if let Some(value) = value {
+                let _ = write!(text, ":{key}={value}");
+            }
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_written_as_zonecount_reads_them() {
+        let zones: Vec<Zone> = serde_json::from_str(
+            r#"[{"name": "door", "kind": "line", "points": [[0.1, 0.7], [0.4, 0.7]], "classes": ["person", 2]},
+                {"name": "yard", "kind": "polygon", "points": [[0,0],[1,0],[1,1]], "anchor": "center", "dwell": 30}]"#,
+        )
+        .unwrap();
+        let text =
+            "door=line:0.1,0.7,0.4,0.7:classes=person,2;yard=polygon:0,0,1,0,1,1:anchor=center:dwell=30";
+        assert_eq!(zones_text(&zones).unwrap(), text);
+        let odd = Zone { name: "a;b".into(), ..zones[0].clone() };
+        assert!(zones_text(&[odd]).unwrap_err().contains("a;b"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Changing a stream: while it plays where that can be done, else by starting it again.
+
+use gst::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::streams::unknown;
+use super::{Fleet, Refusal};
+use crate::config::{SourceConfig, read_json};
+use crate::log;
+use crate::stream::supervisor::State;
+use crate::stream::{Line, Stream, StreamSpec, StreamStatus, lock};
+
+/// What a change has led to.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Change {
+    /// `nothing`, `live` (set while it plays) or `restart`.
+    pub applied: Applied,
+    /// How the stream is now.
+    pub stream: StreamStatus,
+}
+
+/// How a change takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Applied {
+    /// Nothing has changed.
+    Nothing,
+    /// It was set while the stream goes on.
+    Live,
+    /// The stream is started again.
+    Restart,
+}
+
+impl Fleet {
+    /// Changes a stream by a JSON merge patch (RFC 7396) of its source's keys.
+    ///
+    /// # Errors
+    /// There is no such stream, or the keys would be wrong.
+    pub fn change(&self, name: &str, patch: &Value) -> Result<Change, Refusal> {
+        let _changing = lock(&self.0.changing);
+        self.refuse_while_draining()?;
+        let stream = self.find(name).ok_or_else(|| unknown(name))?;
+        let invalid = |e: serde_json::Error| Refusal::Invalid(e.to_string());
+        if !patch.is_object() {
+            return Err(Refusal::Invalid("a change is a JSON object with the keys that change".into()));
+        }
+        let mut merged = serde_json::to_value(&stream.spec().config).map_err(invalid)?;
+        merge(&mut merged, patch);
+        let source: SourceConfig = read_json(merged).map_err(Refusal::Invalid)?;
+        if source.name != name {
+            return Err(Refusal::Invalid(
+                "a stream's name cannot change: remove it and add another one".into(),
+            ));
+        }
+        let config = self.config();
+        let spec = StreamSpec::new(&config, source, &lock(&self.0.kept).models);
+        let spec = spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))?;
+        let applied = apply(&stream, spec.clone());
+        lock(&self.0.kept).put(&spec.config, config.sources.iter().find(|source| source.name == name));
+        self.save();
+        Ok(Change { applied, stream: stream.status() })
+    }
+}
+
+/// Has a stream run something else.
+pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
+    let old = stream.spec();
+    if *old == spec {
+        return Applied::Nothing;
+    }
+    let live = set_live(stream, &old, &spec);
+    log::info(format_args!(
+        "stream '{}': changed, {}",
+        spec.name(),
+        if live { "and goes on" } else { "and is started again" }
+    ));
+    stream.change(spec, !live);
+    if live { Applied::Live } else { Applied::Restart }
+}
+
+/// Sets what differs while the stream plays, where all of it can be set then. Returns whether that is so.
+fn set_live(stream: &Stream, old: &StreamSpec, new: &StreamSpec) -> bool {
+    if !same_but_properties(old, new) || matches!(stream.status().state, State::Failed | State::Ended) {
+        return false;
+    }
+    let (Ok(before), Ok(after)) = (Line::new(old), Line::new(new)) else { return false };
+    let Some(mut differences) = before.differences(&after) else { return false };
+    if !differences.iter().all(|difference| difference.while_playing) {
+        return false;
+    }
+    // The next run begins with the new properties anyway.
+    let Some(built) = stream.built() else { return true };
+    // What is taken away goes first: zones and zones-file exclude each other.
+    differences.sort_by_key(|difference| !matches!(difference.value.get::<Option<String>>(), Ok(None)));
+    for difference in differences {
+        if let Some(element) = built.line.element(&difference.element) {
+            element.set_property_from_value(&difference.property, &difference.value);
+        }
+    }
+    true
+}
+
+/// Whether all that differs are properties of the line's elements, and limits of the supervisor.
+fn same_but_properties(old: &StreamSpec, new: &StreamSpec) -> bool {
+    // A property that was overridden and no longer is would have to be "not set" again, which no value says.
+    let taken_away = old.config.overrides.keys().any(|key| !new.config.overrides.contains_key(key));
+    let bare = |spec: &StreamSpec| {
+        let mut spec = spec.clone();
+        spec.config.set.clear();
+        spec.config.overrides.clear();
+        spec.config.zones.clear();
+        (spec.config.zones_file, spec.config.zone_units) = (None, None);
+        (spec.config.restart, spec.config.loops) = (None, false);
+        spec.restart = crate::config::Restart::default();
+        spec.line.clear();
+        spec
+    };
+    !taken_away && bare(old) == bare(new)
+}
+
+/// RFC 7396.
+fn merge(value: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = Value::Object(serde_json::Map::new());
+    }
+    let Value::Object(value) = value else { return };
+    for (key, patch) in patch {
+        if patch.is_null() {
+            value.remove(key);
+        } else {
+            merge(value.entry(key).or_insert(Value::Null), patch);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patches_are_merged_as_the_rfc_says() {
+        // The cases of RFC 7396's appendix A.
+        for (before, patch, after) in [
+            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
+            (r#"[1,2]"#, r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+            (r#"{}"#, r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+        ] {
+            let mut value: Value = serde_json::from_str(before).unwrap();
+            merge(&mut value, &serde_json::from_str(patch).unwrap());
+            assert_eq!(value, serde_json::from_str::<Value>(after).unwrap(), "{before} {patch}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! When faults on the GPU are the end of the process.
+
+use std::time::Instant;
+
+/// So many in a row, each after streams were started again, and the context is lost for good.
+const MOST: u32 = 3;
+
+/// The faults so far.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    in_a_row: u32,
+    last: Option<Instant>,
+}
+
+/// What a fault leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It belongs to one that was dealt with already.
+    Known,
+    /// The streams of the instances are to be started again.
+    Restart,
+    /// Nothing in this process can use the GPU any more.
+    Exit,
+}
+
+impl Faults {
+    /// A fault, in a pipeline that was started then.
+    pub fn fault(&mut self, started: Instant, now: Instant) -> Verdict {
+        // Pipelines of before the last one meet the same fault.
+        if self.last.is_some_and(|last| started <= last) {
+            return Verdict::Known;
+        }
+        self.last = Some(now);
+        self.in_a_row += 1;
+        if self.in_a_row >= MOST { Verdict::Exit } else { Verdict::Restart }
+    }
+
+    /// A pipeline that was started then has had frames for long.
+    pub fn steady(&mut self, started: Instant) {
+        if self.last.is_some_and(|last| started > last) {
+            self.in_a_row = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn faults_after_restarts_end_the_process_and_those_of_one_fault_count_once() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut faults = Faults::default();
+        assert_eq!(faults.fault(at(0), at(10)), Verdict::Restart);
+        assert_eq!(faults.fault(at(1), at(10)), Verdict::Known);
+        faults.steady(at(1));
+        assert_eq!(faults.fault(at(11), at(12)), Verdict::Restart, "a pipeline of before says nothing");
+        faults.steady(at(13));
+        assert_eq!(faults.fault(at(13), at(100)), Verdict::Restart);
+        assert_eq!(faults.fault(at(101), at(102)), Verdict::Restart);
+        assert_eq!(faults.fault(at(103), at(104)), Verdict::Exit);
+    }
+}

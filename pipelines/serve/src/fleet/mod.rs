@@ -1,0 +1,15 @@
+//! All streams: adding, changing and removing them, reloading the configuration, and how they are.
+
+mod change;
+mod gpu;
+mod model;
+mod refusal;
+mod reload;
+mod status;
+mod streams;
+
+pub use change::{Applied, Change};
+pub use model::ModelChange;
+pub use refusal::Refusal;
+pub use status::{FleetStatus, PipelineStatus};
+pub use streams::{Exit, Fleet};

@@ -1,0 +1,131 @@
+//! Another model for a pipeline while its streams play.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gst::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Fleet, Refusal};
+use crate::config::ChangedModel;
+use crate::log;
+use crate::stream::supervisor::State;
+use crate::stream::{Stream, StreamSpec, lock};
+
+/// A model that is not in use after so long is not waited for any more: TensorRT may build for minutes.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelChange {
+    /// The pipeline.
+    pub pipeline: String,
+    /// Its trtinfer.
+    pub element: String,
+    /// The model in use before.
+    pub before: String,
+    /// The model in use now, or from the next start of a stream on.
+    pub model: String,
+    /// The streams that play with it now.
+    pub streams: Vec<String>,
+    /// Seconds until it was in use.
+    pub took: f64,
+}
+
+impl Fleet {
+    /// Has the streams of a pipeline use another model, and waits until they do. `pipeline` is its name, and
+    /// `PIPELINE/ELEMENT` where its line has several trtinfers. Streams whose source chooses its own model keep that.
+    ///
+    /// # Errors
+    /// There is no such pipeline or file, or the model cannot be used: then the one before goes on.
+    pub fn set_model(&self, pipeline: &str, model: &str) -> Result<ModelChange, Refusal> {
+        let _one =
+            self.0.model.try_lock().map_err(|_| Refusal::Busy("another model is being changed".into()))?;
+        self.refuse_while_draining()?;
+        let (name, element) =
+            pipeline.split_once('/').map_or((pipeline, None), |(name, element)| (name, Some(element)));
+        if !self.config().pipelines.contains_key(name) {
+            return Err(Refusal::NotFound(format!("there is no pipeline '{name}'")));
+        }
+        if !Path::new(model).is_file() {
+            return Err(Refusal::Invalid(format!("there is no model '{model}'")));
+        }
+        let streams: Vec<Arc<Stream>> = lock(&self.0.streams).values().cloned().collect();
+        let sharers: Vec<_> =
+            streams.into_iter().filter(|stream| stream.spec().config.pipeline == name).collect();
+        let example = sharers.first().map(|stream| stream.spec());
+        let example =
+            example.ok_or_else(|| Refusal::Conflict(format!("pipeline '{name}' has no stream yet")))?;
+        let (element, line) = example.default_model(element).map_err(Refusal::Invalid)?;
+        let (key, instance) = (format!("{name}/{element}"), format!("{name}/{element}"));
+        let before = lock(&self.0.kept).models.get(&key).map_or(line.clone(), |changed| changed.now.clone());
+        let uses = |stream: &Arc<Stream>| {
+            let network = stream.built()?.line.element(&element)?;
+            (network.property::<Option<String>>("instance")? == instance).then_some(network)
+        };
+        let playing = |stream: &&Arc<Stream>| stream.status().state == State::Playing;
+        let began = Instant::now();
+        if let Some((stream, network)) = sharers.iter().filter(playing).find_map(|s| Some((s, uses(s)?))) {
+            swap(stream, &network, model)?;
+        }
+        let _changing = lock(&self.0.changing);
+        let models = {
+            let mut kept = lock(&self.0.kept);
+            if line == model {
+                kept.models.remove(&key);
+            } else {
+                kept.models.insert(key, ChangedModel { line, now: model.to_owned() });
+            }
+            kept.models.clone()
+        };
+        self.save();
+        let config = self.config();
+        for stream in &sharers {
+            // What runs has it; what is started from now on gets it.
+            match StreamSpec::new(&config, stream.spec().config.clone(), &models) {
+                Ok(spec) => stream.change(spec, false),
+                Err((_, sentence)) => log::error(sentence),
+            }
+        }
+        log::info(format_args!("pipeline '{name}': {element} uses '{model}' instead of '{before}'"));
+        let streams = sharers.iter().filter(|stream| uses(stream).is_some());
+        let streams = streams.map(|stream| stream.spec().name().to_owned()).collect();
+        let took = began.elapsed().as_secs_f64();
+        Ok(ModelChange { pipeline: name.into(), element, before, model: model.into(), streams, took })
+    }
+}
+
+/// Sets the model and waits until frames come out of it.
+fn swap(stream: &Stream, network: &gst::Element, model: &str) -> Result<(), Refusal> {
+    let pad = network.static_pad("src");
+    // The model's name, and the number of its loading.
+    let loaded = || {
+        let caps = pad.as_ref()?.current_caps()?;
+        caps.structure(0)?.get::<String>("tensor-model").ok()
+    };
+    if network.property::<Option<String>>("model").as_deref() == Some(model) {
+        return Ok(());
+    }
+    let (before, warnings) = (loaded(), stream.warnings());
+    network.set_property("model", model);
+    let end = Instant::now() + LIMIT;
+    while Instant::now() < end {
+        if let Ok(text) = warnings.recv_timeout(Duration::from_millis(50))
+            && text.contains("is not taken over")
+        {
+            return Err(Refusal::Conflict(text));
+        }
+        if loaded() != before {
+            return Ok(());
+        }
+        if stream.status().state != State::Playing {
+            let name = stream.spec().name().to_owned();
+            return Err(Refusal::Conflict(format!(
+                "stream '{name}', which was to show the model, does not play any more"
+            )));
+        }
+    }
+    Err(Refusal::Busy(format!("the model is not in use after {} s", LIMIT.as_secs())))
+}

@@ -1,0 +1,94 @@
+//! Reading the configuration again: only what differs is touched.
+
+use std::collections::BTreeMap;
+
+use super::change::{Applied, apply};
+use super::streams::specs;
+use super::{Fleet, Refusal};
+use crate::config::{Config, Wrong};
+use crate::log;
+use crate::stream::{StreamSpec, lock};
+
+impl Fleet {
+    /// Reads the file again and runs what it says now.
+    ///
+    /// # Errors
+    /// The file is wrong; then nothing has changed.
+    pub fn reload(&self) -> Result<(), Refusal> {
+        let reloaded = self.read_again();
+        let refused = reloaded.as_ref().err().map(Wrong::to_string);
+        if let Some(sentence) = &refused {
+            log::error(format_args!("{sentence}. The configuration stays as it is"));
+        }
+        lock(&self.0.refused).clone_from(&refused);
+        refused.map_or(Ok(()), |sentence| Err(Refusal::Invalid(sentence)))
+    }
+
+    fn read_again(&self) -> Result<(), Wrong> {
+        let _changing = lock(&self.0.changing);
+        let old = self.config();
+        let config = Config::load(&old.path)?;
+        // All of it is checked before any of it is done.
+        Self::check(&config)?;
+        let mut kept = lock(&self.0.kept).clone();
+        let (sources, said) = kept.apply(&config.sources);
+        let found = specs(&config, &sources, &kept.models)?;
+        said.iter().for_each(log::warning);
+        for (section, same) in
+            [("server", config.server == old.server), ("retention", config.retention == old.retention)]
+        {
+            if !same {
+                log::warning(format_args!(
+                    "[{section}] has changed, which takes effect when the service is started anew"
+                ));
+            }
+        }
+        // What is in force stays in force.
+        let config = Config { server: old.server.clone(), retention: old.retention.clone(), ..config };
+        *lock(&self.0.kept) = kept;
+        *lock(&self.0.config) = std::sync::Arc::new(config);
+        self.run(found);
+        self.save();
+        Ok(())
+    }
+
+    fn run(&self, found: Vec<StreamSpec>) {
+        let (mut added, mut changed, mut same) = (0, 0, 0);
+        let mut wanted: BTreeMap<String, StreamSpec> =
+            found.into_iter().map(|spec| (spec.name().to_owned(), spec)).collect();
+        let gone: Vec<_> = {
+            let mut streams = lock(&self.0.streams);
+            let names: Vec<_> = streams.keys().filter(|name| !wanted.contains_key(*name)).cloned().collect();
+            names.iter().filter_map(|name| streams.remove(name)).collect()
+        };
+        for stream in &gone {
+            stream.stop(Some(self.drain_time()));
+        }
+        let removed = gone.len();
+        if removed > 0 {
+            // They end by themselves; who waits for them holds nobody up.
+            let wait = move || gone.iter().for_each(|stream| stream.join());
+            if let Err(e) = std::thread::Builder::new().name("removed".into()).spawn(wait) {
+                log::warning(format_args!("no thread waits for the streams that are removed: {e}"));
+            }
+        }
+        let streams: Vec<_> =
+            lock(&self.0.streams).iter().map(|(name, stream)| (name.clone(), stream.clone())).collect();
+        for (name, stream) in streams {
+            let Some(spec) = wanted.remove(&name) else { continue };
+            match apply(&stream, spec) {
+                Applied::Nothing => same += 1,
+                Applied::Live | Applied::Restart => changed += 1,
+            }
+        }
+        for spec in wanted.into_values() {
+            match self.begin(spec) {
+                Ok(_) => added += 1,
+                Err(sentence) => log::error(sentence),
+            }
+        }
+        log::info(format_args!(
+            "the configuration was read again: {added} streams added, {changed} changed, {removed} removed, {same} as before"
+        ));
+    }
+}

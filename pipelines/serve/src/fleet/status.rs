@@ -1,0 +1,158 @@
+//! What is told about all streams.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::Fleet;
+use crate::stream::supervisor::State;
+use crate::stream::{Reason, StreamStatus, lock, redacted};
+
+/// All streams, as `/status` shows them.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FleetStatus {
+    /// The service's version.
+    pub version: String,
+    /// Seconds since it was started.
+    pub uptime: f64,
+    /// The configuration file.
+    pub configuration: String,
+    /// Why it was refused when it was read last; then the one before goes on.
+    pub configuration_error: Option<String>,
+    /// Whether changes by the API are kept across restarts.
+    pub keeps: bool,
+    /// How many streams are in each state.
+    pub states: BTreeMap<State, usize>,
+    /// The streams, by name.
+    pub streams: Vec<StreamStatus>,
+}
+
+/// A pipeline, as `/v1/pipelines` shows it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PipelineStatus {
+    /// Its name.
+    pub name: String,
+    /// Its line, with the keys open.
+    pub line: String,
+    /// The models that its streams run, by trtinfer.
+    pub models: BTreeMap<String, Vec<String>>,
+    /// Its streams.
+    pub streams: Vec<String>,
+}
+
+impl FleetStatus {
+    pub(super) fn of(fleet: &Fleet) -> Self {
+        let streams: Vec<_> = lock(&fleet.0.streams).values().map(|stream| stream.status()).collect();
+        let mut states: BTreeMap<State, usize> = State::ALL.into_iter().map(|state| (state, 0)).collect();
+        for stream in &streams {
+            *states.entry(stream.state).or_default() += 1;
+        }
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime: fleet.0.began.elapsed().as_secs_f64(),
+            configuration: fleet.config().path.display().to_string(),
+            configuration_error: lock(&fleet.0.refused).clone(),
+            keeps: fleet.keeps(),
+            states,
+            streams,
+        }
+    }
+
+    /// One line for people: how many streams are how.
+    pub fn line(&self) -> String {
+        let counts = self.states.iter().filter(|(_, count)| **count > 0);
+        let counts: Vec<_> = counts.map(|(state, count)| format!("{count} {}", state.name())).collect();
+        if counts.is_empty() { "no streams".into() } else { counts.join(", ") }
+    }
+}
+
+impl Fleet {
+    /// All pipelines.
+    pub fn pipelines(&self) -> Vec<PipelineStatus> {
+        let streams: Vec<_> =
+            lock(&self.0.streams).values().map(|stream| (stream.spec(), stream.built())).collect();
+        let pipeline = |(name, pipeline): (&String, &crate::config::Pipeline)| {
+            let mut models: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            let own: Vec<_> = streams.iter().filter(|(spec, _)| spec.config.pipeline == *name).collect();
+            for element in
+                own.iter().filter_map(|(_, built)| built.as_ref()).flat_map(|built| built.line.networks())
+            {
+                let of = models.entry(gst::prelude::GstObjectExt::name(&element).to_string()).or_default();
+                of.extend(gst::prelude::ObjectExt::property::<Option<String>>(&element, "model"));
+                of.sort();
+                of.dedup();
+            }
+            let streams = own.iter().map(|(spec, _)| spec.name().to_owned()).collect();
+            PipelineStatus { name: name.clone(), line: redacted(&pipeline.line), models, streams }
+        };
+        self.config().pipelines.iter().map(pipeline).collect()
+    }
+
+    /// The service's own metrics, in Prometheus' text format.
+    pub fn own_metrics(&self) -> String {
+        let status = self.status();
+        let mut page = String::new();
+        let mut family = |name: &str, kind: &str, help: &str, samples: Vec<(String, f64)>| {
+            let _ = write!(page, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+            for (labels, value) in samples {
+                let _ = writeln!(page, "{name}{{{labels}}} {value}");
+            }
+        };
+        let each = |value: &dyn Fn(&StreamStatus) -> Option<f64>| {
+            let sample =
+                |stream: &StreamStatus| Some((format!("stream=\"{}\"", stream.name), value(stream)?));
+            status.streams.iter().filter_map(sample).collect::<Vec<_>>()
+        };
+        let states = status.streams.iter().flat_map(|stream| {
+            State::ALL.map(|state| {
+                let labels = format!("stream=\"{}\",state=\"{}\"", stream.name, state.name());
+                (labels, f64::from(u8::from(stream.state == state)))
+            })
+        });
+        let restarts = status.streams.iter().flat_map(|stream| {
+            Reason::ALL.map(|reason| {
+                let labels = format!("stream=\"{}\",reason=\"{}\"", stream.name, reason.name());
+                (labels, number(stream.restarts.get(&reason).copied().unwrap_or(0)))
+            })
+        });
+        family(
+            "cudainfer_serve_stream_state",
+            "gauge",
+            "1 for the state in which the stream is, 0 for the others.",
+            states.collect(),
+        );
+        family(
+            "cudainfer_serve_restarts_total",
+            "counter",
+            "Times that the stream was started again, by reason.",
+            restarts.collect(),
+        );
+        family(
+            "cudainfer_serve_stream_frames_total",
+            "counter",
+            "Frames of the stream that have come to its end.",
+            each(&|stream| Some(number(stream.frames))),
+        );
+        family(
+            "cudainfer_serve_retry_seconds",
+            "gauge",
+            "Seconds until the stream is started again, while it waits for that.",
+            each(&|stream| stream.retry_in),
+        );
+        family(
+            "cudainfer_serve_left_behind",
+            "gauge",
+            "Pipelines of the stream that were left behind because they do not stop.",
+            each(&|stream| Some(f64::from(stream.left_behind))),
+        );
+        page
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // counts beyond 2^53 are not reached
+fn number(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,288 @@
+//! The fleet: what streams there are.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+use super::gpu::{Faults, Verdict};
+use super::{FleetStatus, Refusal};
+use crate::config::{ChangedModel, Config, Kept, SourceConfig, Wrong};
+use crate::log;
+use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus, lock};
+
+/// Why the process is to end by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The GPU cannot be used by this process any more.
+    GpuFault,
+}
+
+/// All streams of the process. Its functions may block; clones are the same fleet.
+#[derive(Clone, Debug)]
+pub struct Fleet(pub(super) Arc<Inner>);
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub config: Mutex<Arc<Config>>,
+    pub kept: Mutex<Kept>,
+    pub streams: Mutex<BTreeMap<String, Arc<Stream>>>,
+    /// Held while the set of streams changes; never while something is waited for.
+    pub changing: Mutex<()>,
+    /// Held while a model changes.
+    pub model: Mutex<()>,
+    pub began: Instant,
+    /// Why the file was refused last.
+    pub refused: Mutex<Option<String>>,
+    faults: Mutex<Faults>,
+    exit: Mutex<Sender<Exit>>,
+    draining: AtomicBool,
+}
+
+impl Fleet {
+    /// Checks a configuration as far as that goes without starting anything.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(config: &Config) -> Result<(), Wrong> {
+        specs(config, &config.sources, &BTreeMap::new()).map(drop)
+    }
+
+    /// Starts the streams of a configuration, and those that were added before.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; then nothing has been started.
+    pub fn start(config: Config, exit: Sender<Exit>) -> Result<Self, Wrong> {
+        let wrong = |sentence| Wrong { file: config.path.clone(), line: None, sentence };
+        let mut kept =
+            config.server.state.as_deref().map_or_else(|| Ok(Kept::default()), Kept::load).map_err(wrong)?;
+        // What is in the file must be right; what was added may have become wrong with it.
+        Self::check(&config)?;
+        let (sources, said) = kept.apply(&config.sources);
+        said.iter().for_each(log::warning);
+        let mut found = Vec::new();
+        for source in sources {
+            match StreamSpec::new(&config, source.clone(), &kept.models) {
+                Ok(spec) => found.push(spec),
+                Err((_, sentence)) => {
+                    log::error(format_args!("{sentence}. It was set by the API, and is left out"))
+                }
+            }
+        }
+        let fleet = Self(Arc::new(Inner {
+            config: Mutex::new(Arc::new(config)),
+            kept: Mutex::new(kept),
+            streams: Mutex::default(),
+            changing: Mutex::default(),
+            model: Mutex::default(),
+            began: Instant::now(),
+            refused: Mutex::default(),
+            faults: Mutex::default(),
+            exit: Mutex::new(exit),
+            draining: AtomicBool::new(false),
+        }));
+        for spec in found {
+            if let Err(sentence) = fleet.begin(spec) {
+                log::error(sentence);
+            }
+        }
+        fleet.save();
+        Ok(fleet)
+    }
+
+    /// How all is.
+    pub fn status(&self) -> FleetStatus {
+        FleetStatus::of(self)
+    }
+
+    /// How a stream is.
+    pub fn stream(&self, name: &str) -> Option<StreamStatus> {
+        Some(self.find(name)?.status())
+    }
+
+    /// The keys of a stream's source as they hold now. The URI may have a password in it.
+    pub fn source(&self, name: &str) -> Option<SourceConfig> {
+        Some(self.find(name)?.spec().config.clone())
+    }
+
+    /// The configuration that was read last.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&lock(&self.0.config))
+    }
+
+    /// Whether changes are kept across restarts.
+    pub fn keeps(&self) -> bool {
+        self.config().server.state.is_some()
+    }
+
+    /// Whether every stream's thread goes around.
+    pub fn is_alive(&self) -> bool {
+        lock(&self.0.streams).values().all(|stream| stream.is_alive())
+    }
+
+    /// The last frame of a stream, with its results as metadata.
+    pub fn last_sample(&self, name: &str) -> Option<gst::Sample> {
+        self.find(name)?.last_sample()
+    }
+
+    /// The pipeline of a stream, while it has one.
+    pub fn built(&self, name: &str) -> Option<Built> {
+        self.find(name)?.built()
+    }
+
+    /// Adds a stream.
+    ///
+    /// # Errors
+    /// There is one of its name, or its keys are wrong.
+    pub fn add(&self, source: SourceConfig) -> Result<StreamStatus, Refusal> {
+        let _changing = lock(&self.0.changing);
+        self.refuse_while_draining()?;
+        if self.find(&source.name).is_some() {
+            return Err(Refusal::Exists(format!("there is a stream '{}' already", source.name)));
+        }
+        let config = self.config();
+        let spec = StreamSpec::new(&config, source, &lock(&self.0.kept).models);
+        let spec = spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))?;
+        let stream = self.begin(spec.clone()).map_err(Refusal::Busy)?;
+        let file = config.sources.iter().find(|source| source.name == spec.name());
+        lock(&self.0.kept).put(&spec.config, file);
+        self.save();
+        Ok(stream.status())
+    }
+
+    /// Removes a stream, and waits until it has ended.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn remove(&self, name: &str) -> Result<(), Refusal> {
+        let stream = {
+            let _changing = lock(&self.0.changing);
+            let stream = lock(&self.0.streams).remove(name).ok_or_else(|| unknown(name))?;
+            let config = self.config();
+            lock(&self.0.kept).remove(name, config.sources.iter().find(|source| source.name == name));
+            self.save();
+            stream
+        };
+        stream.stop(Some(self.drain_time()));
+        stream.join();
+        Ok(())
+    }
+
+    /// Starts a stream again now.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn restart(&self, name: &str) -> Result<StreamStatus, Refusal> {
+        let stream = self.find(name).ok_or_else(|| unknown(name))?;
+        stream.restart(Reason::Request);
+        Ok(stream.status())
+    }
+
+    /// Ends all streams, within `stop-timeout`. Returns the names of those that have not ended by then.
+    pub fn drain(&self) -> Vec<String> {
+        let streams: Vec<_> = {
+            let _changing = lock(&self.0.changing);
+            self.0.draining.store(true, Ordering::Relaxed);
+            lock(&self.0.streams).values().cloned().collect()
+        };
+        let end = Instant::now() + self.config().server.stop_timeout();
+        streams.iter().for_each(|stream| stream.stop(Some(self.drain_time())));
+        while streams.iter().any(|stream| !stream.has_ended()) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let (ended, late): (Vec<_>, Vec<_>) = streams.into_iter().partition(|stream| stream.has_ended());
+        ended.iter().for_each(|stream| stream.join());
+        late.iter().map(|stream| stream.spec().name().to_owned()).collect()
+    }
+
+    /// How long a stream may take for its EOS: the rest of `stop-timeout` is for stopping its pipeline.
+    pub(super) fn drain_time(&self) -> Duration {
+        self.config().server.stop_timeout().mul_f64(0.7)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<Arc<Stream>> {
+        lock(&self.0.streams).get(name).cloned()
+    }
+
+    pub(super) fn refuse_while_draining(&self) -> Result<(), Refusal> {
+        if self.0.draining.load(Ordering::Relaxed) {
+            return Err(Refusal::Busy("the service is stopping".into()));
+        }
+        Ok(())
+    }
+
+    /// Starts a stream and lists it.
+    pub(super) fn begin(&self, spec: StreamSpec) -> Result<Arc<Stream>, String> {
+        let (fleet, name) = (Arc::downgrade(&self.0), spec.name().to_owned());
+        let stream = Arc::new(Stream::start(spec, move |news| hear(&fleet, news))?);
+        lock(&self.0.streams).insert(name, Arc::clone(&stream));
+        Ok(stream)
+    }
+
+    /// Writes what is kept. Returns whether it is.
+    pub(super) fn save(&self) -> bool {
+        let config = self.config();
+        let Some(state) = config.server.state.as_deref() else { return false };
+        let saved = lock(&self.0.kept).save(state);
+        if let Err(sentence) = &saved {
+            log::error(format_args!("what the API changed is lost at the next start: {sentence}"));
+        }
+        saved.is_ok()
+    }
+}
+
+/// What runs for some sources.
+pub(super) fn specs(
+    config: &Config,
+    sources: &[SourceConfig],
+    models: &BTreeMap<String, ChangedModel>,
+) -> Result<Vec<StreamSpec>, Wrong> {
+    let spec = |source: &SourceConfig| {
+        StreamSpec::new(config, source.clone(), models).map_err(|(key, sentence)| Wrong {
+            file: config.path.clone(),
+            line: config.line_of_source(&source.name, key),
+            sentence,
+        })
+    };
+    sources.iter().map(spec).collect()
+}
+
+pub(super) fn unknown(name: &str) -> Refusal {
+    Refusal::NotFound(format!("there is no stream '{name}'"))
+}
+
+/// What a stream's thread tells; nothing here waits for another stream.
+fn hear(fleet: &Weak<Inner>, news: News) {
+    let Some(fleet) = fleet.upgrade() else { return };
+    match news {
+        News::Steady { started } => lock(&fleet.faults).steady(started),
+        News::GpuFault { name, started, instances } => {
+            let verdict = lock(&fleet.faults).fault(started, Instant::now());
+            match verdict {
+                Verdict::Known => (),
+                Verdict::Restart => restart_sharers(&fleet, &name, &instances),
+                Verdict::Exit => {
+                    log::error("the GPU has failed again and again: the process ends, to be started anew");
+                    let _ = lock(&fleet.exit).send(Exit::GpuFault);
+                }
+            }
+        }
+    }
+}
+
+/// Starts all other streams of these instances again, so that nobody holds what the fault has broken.
+fn restart_sharers(fleet: &Inner, name: &str, instances: &[String]) {
+    log::error(format_args!(
+        "stream '{name}': the GPU has failed; all streams of {} are started again",
+        instances.join(", ")
+    ));
+    for (other, stream) in lock(&fleet.streams).iter().filter(|(other, _)| *other != name) {
+        let shares =
+            stream.built().is_some_and(|built| built.line.instances.iter().any(|i| instances.contains(i)));
+        if shares {
+            log::warning(format_args!("stream '{other}': shares the model of '{name}'"));
+            stream.restart(Reason::Gpu);
+        }
+    }
+}

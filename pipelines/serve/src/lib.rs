@@ -1,0 +1,10 @@
+//! The service: one process that runs the pipelines of many cameras, keeps them running and is controlled while they do.
+//!
+//! It uses GStreamer and the installed plugin `cudainfer`, and links neither the plugin nor its kernels.
+
+pub mod config;
+pub mod fleet;
+pub mod gstreamer;
+pub mod log;
+pub mod stream;
+pub mod systemd;

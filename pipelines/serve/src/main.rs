@@ -1,0 +1,181 @@
+//! `cudainfer-serve`: arguments, signals and exit codes.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use cudainfer_serve::config::Config;
+use cudainfer_serve::fleet::{Exit, Fleet};
+use cudainfer_serve::{gstreamer, log, systemd};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+const USAGE: &str = "\
+cudainfer-serve CONFIG.toml          runs the streams of a configuration
+cudainfer-serve --check CONFIG.toml  checks it, without starting anything
+cudainfer-serve --help | --version
+
+Signals: SIGHUP reads the configuration again, SIGTERM and SIGINT end the streams and the service.
+Exit codes: 0 ended as asked, 1 cannot start, 2 wrong arguments, 69 streams did not end in time, 70 the GPU has failed for good,
+78 wrong configuration.
+";
+
+/// Exit codes beyond 0, 1 and 2 are those of sysexits.h.
+const NOT_ENDED: u8 = 69;
+const GPU_FAULT: u8 = 70;
+const WRONG_CONFIGURATION: u8 = 78;
+
+/// What the main thread waits for.
+enum Event {
+    Signal(i32),
+    Exit(Exit),
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+    match words.iter().map(AsRef::as_ref).collect::<Vec<&str>>().as_slice() {
+        ["--help" | "-h"] => print(USAGE),
+        ["--version" | "-V"] => print(concat!("cudainfer-serve ", env!("CARGO_PKG_VERSION"), "\n")),
+        ["--check", _] => prepared(&arguments[1], |config| check(&config)),
+        [word] if !word.starts_with('-') => prepared(&arguments[0], serve),
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    print!("{text}");
+    ExitCode::SUCCESS
+}
+
+/// Reads the configuration, in its folder, and does something with it.
+fn prepared(path: &std::ffi::OsStr, work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
+    let path = match Path::new(path).canonicalize() {
+        Ok(path) => path,
+        Err(e) => {
+            log::error(format_args!("'{}' cannot be read: {e}", Path::new(path).display()));
+            return ExitCode::from(WRONG_CONFIGURATION);
+        }
+    };
+    // Before any thread is there: it may set a variable of the environment.
+    if let Err(sentence) = gstreamer::init() {
+        log::error(sentence);
+        return ExitCode::FAILURE;
+    }
+    let folder = path.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
+    if let Err(e) = std::env::set_current_dir(&folder) {
+        log::error(format_args!("the folder '{}' cannot be entered: {e}", folder.display()));
+        return ExitCode::FAILURE;
+    }
+    match Config::load(&path) {
+        Ok(config) => work(config),
+        Err(wrong) => {
+            log::error(wrong);
+            ExitCode::from(WRONG_CONFIGURATION)
+        }
+    }
+}
+
+fn check(config: &Config) -> ExitCode {
+    if let Err(wrong) = Fleet::check(config) {
+        log::error(wrong);
+        return ExitCode::from(WRONG_CONFIGURATION);
+    }
+    if let Err(e) = std::net::TcpListener::bind(config.server.listen) {
+        log::error(port_in_use(config, &e));
+        return ExitCode::FAILURE;
+    }
+    println!(
+        "{}: {} sources, {} pipelines: right",
+        config.path.display(),
+        config.sources.len(),
+        config.pipelines.len()
+    );
+    ExitCode::SUCCESS
+}
+
+fn port_in_use(config: &Config, error: &std::io::Error) -> String {
+    let listen = config.server.listen;
+    format!(
+        "nothing can listen at {listen}: {error}. Set listen in [server] to an address and port that are free"
+    )
+}
+
+fn serve(config: Config) -> ExitCode {
+    let (events, received) = channel();
+    if let Err(e) = hear_signals(events.clone()) {
+        log::error(format_args!("signals cannot be received: {e}"));
+        return ExitCode::FAILURE;
+    }
+    let listener = match std::net::TcpListener::bind(config.server.listen) {
+        Ok(listener) => listener,
+        Err(e) => {
+            log::error(port_in_use(&config, &e));
+            return ExitCode::FAILURE;
+        }
+    };
+    let (exit, exits) = channel();
+    let fleet = match Fleet::start(config, exit) {
+        Ok(fleet) => fleet,
+        Err(wrong) => {
+            log::error(wrong);
+            return ExitCode::from(WRONG_CONFIGURATION);
+        }
+    };
+    let forward = move || exits.iter().try_for_each(|exit| events.send(Event::Exit(exit)));
+    std::thread::spawn(forward);
+    log::info(format_args!("{} streams", fleet.status().streams.len()));
+    drop(listener);
+    systemd::ready(&fleet.status().line());
+    let beat = systemd::watchdog().unwrap_or(Duration::from_secs(10)).min(Duration::from_secs(10));
+    loop {
+        match received.recv_timeout(beat) {
+            Ok(Event::Signal(SIGHUP)) => {
+                systemd::reloading();
+                // What is wrong is in the log and in /status.
+                let _ = fleet.reload();
+                systemd::ready(&fleet.status().line());
+            }
+            Ok(Event::Signal(_)) => return stop(&fleet),
+            Ok(Event::Exit(Exit::GpuFault)) => {
+                let _ = stop(&fleet);
+                return ExitCode::from(GPU_FAULT);
+            }
+            Err(_) => systemd::status(&fleet.status().line()),
+        }
+        if fleet.is_alive() {
+            systemd::alive();
+        } else {
+            log::error("the thread of a stream does not go around any more");
+        }
+    }
+}
+
+fn stop(fleet: &Fleet) -> ExitCode {
+    systemd::stopping();
+    log::info("stopping");
+    let late = fleet.drain();
+    if late.is_empty() {
+        log::info("all streams have ended");
+        return ExitCode::SUCCESS;
+    }
+    log::error(format_args!("these streams did not end within stop-timeout: {}", late.join(", ")));
+    std::process::exit(i32::from(NOT_ENDED))
+}
+
+fn hear_signals(events: Sender<Event>) -> std::io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGTERM, SIGINT])?;
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            for signal in signals.forever() {
+                if events.send(Event::Signal(signal)).is_err() {
+                    return;
+                }
+            }
+        })
+        .map(drop)
+}

@@ -1,0 +1,328 @@
+//! A stream that runs, as the fleet sees it, and the thread that decides for it.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use gst::prelude::*;
+
+use super::run::{Order, Report, Run};
+use super::status::{Shared, Snapshot, lock};
+use super::supervisor::{Action, Input, State, Supervisor};
+use super::{Built, Reason, StreamSpec, StreamStatus};
+use crate::log;
+
+/// How often a stream is looked at while nothing happens.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// What the fleet is told at once.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// The GPU has failed in a pipeline that was started then, and that used these instances.
+    GpuFault {
+        /// The stream.
+        name: String,
+        /// When its pipeline was started.
+        started: Instant,
+        /// The instances of its trtinfers.
+        instances: Vec<String>,
+    },
+    /// Frames have come for as long as makes a start a success.
+    Steady {
+        /// When the pipeline was started.
+        started: Instant,
+    },
+}
+
+/// What the thread is sent.
+enum Event {
+    Input(Input),
+    Run(u64, Report),
+    Spec(Box<StreamSpec>, bool),
+}
+
+/// A stream. Dropping it stops it at once, without waiting.
+#[derive(Debug)]
+pub struct Stream {
+    spec: Mutex<Arc<StreamSpec>>,
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Stream {
+    /// Starts a stream. `tell` is called from its thread and does not wait.
+    ///
+    /// # Errors
+    /// A sentence: there is no thread.
+    pub fn start(spec: StreamSpec, tell: impl Fn(News) + Send + 'static) -> Result<Self, String> {
+        let (events, receiver) = channel();
+        let (shared, spec) = (Arc::new(Shared::new()), Arc::new(spec));
+        let thread = Thread {
+            supervisor: Supervisor::new(spec.restart.clone(), spec.config.loops),
+            spec: Arc::clone(&spec),
+            shared: Arc::clone(&shared),
+            events: events.clone(),
+            tell: Box::new(tell),
+            began: Instant::now(),
+            run: None,
+            runs: 0,
+            started: Instant::now(),
+            steady: false,
+            instances: Vec::new(),
+        };
+        let handle = std::thread::Builder::new()
+            .name(format!("stream:{}", spec.name()))
+            .spawn(move || thread.work(&receiver))
+            .map_err(|e| format!("no thread can be started for stream '{}': {e}", spec.name()))?;
+        Ok(Self { spec: Mutex::new(spec), shared, events, thread: Mutex::new(Some(handle)) })
+    }
+
+    /// What it runs.
+    pub fn spec(&self) -> Arc<StreamSpec> {
+        Arc::clone(&lock(&self.spec))
+    }
+
+    /// How it is.
+    pub fn status(&self) -> StreamStatus {
+        self.shared.status(&self.spec())
+    }
+
+    /// Its pipeline, while there is one.
+    pub fn built(&self) -> Option<Built> {
+        lock(&self.shared.built).clone()
+    }
+
+    /// The last frame at its end.
+    pub fn last_sample(&self) -> Option<gst::Sample> {
+        self.built()?.sink.property::<Option<gst::Sample>>("last-sample")
+    }
+
+    /// What its elements warn of from now on.
+    pub fn warnings(&self) -> Receiver<String> {
+        let (sender, receiver) = channel();
+        lock(&self.shared.warned).push(sender);
+        receiver
+    }
+
+    /// Whether its thread goes around.
+    pub fn is_alive(&self) -> bool {
+        lock(&self.shared.beat).elapsed() < 20 * BEAT
+    }
+
+    /// Has it started again now.
+    pub fn restart(&self, reason: Reason) {
+        self.send(Event::Input(Input::Restart(reason)));
+    }
+
+    /// Runs something else from now on: it is started again, unless what differs was set already.
+    pub fn change(&self, spec: StreamSpec, restart: bool) {
+        *lock(&self.spec) = Arc::new(spec.clone());
+        self.send(Event::Spec(Box::new(spec), restart));
+    }
+
+    /// Begins to stop it for good, by EOS within `drain`, or at once.
+    pub fn stop(&self, drain: Option<Duration>) {
+        self.send(Event::Input(Input::Stop(drain)));
+    }
+
+    /// Whether it has stopped for good.
+    pub fn has_ended(&self) -> bool {
+        lock(&self.thread).as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits for the end of a stream that stops.
+    pub fn join(&self) {
+        let thread = lock(&self.thread).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            log::error(format_args!(
+                "stream '{}': its thread has panicked: this is a bug",
+                self.spec().name()
+            ));
+        }
+    }
+
+    fn send(&self, event: Event) {
+        // A thread that has ended has stopped its stream.
+        let _ = self.events.send(event);
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.stop(None);
+    }
+}
+
+/// What the thread knows.
+struct Thread {
+    supervisor: Supervisor,
+    spec: Arc<StreamSpec>,
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+    tell: Box<dyn Fn(News) + Send>,
+    began: Instant,
+    run: Option<Run>,
+    runs: u64,
+    started: Instant,
+    steady: bool,
+    instances: Vec<String>,
+}
+
+impl Thread {
+    fn work(mut self, events: &Receiver<Event>) {
+        let mut goes_on = self.take(Input::Begin);
+        while goes_on {
+            let now = self.began.elapsed();
+            let wait = self.supervisor.deadline().map_or(BEAT, |at| at.saturating_sub(now).min(BEAT));
+            goes_on = match events.recv_timeout(wait) {
+                Ok(Event::Input(input)) => self.take(input),
+                Ok(Event::Run(number, report)) => self.reported(number, report),
+                Ok(Event::Spec(spec, restart)) => {
+                    self.supervisor.configure(spec.restart.clone(), spec.config.loops);
+                    self.spec = Arc::from(spec);
+                    !restart || self.take(Input::Restart(Reason::Change))
+                }
+                Err(RecvTimeoutError::Timeout) => true,
+                Err(RecvTimeoutError::Disconnected) => false,
+            };
+            let frames = self.run.as_ref().map_or(0, |run| run.frames.load(Ordering::Relaxed));
+            goes_on = goes_on && self.take(Input::Tick(frames));
+            self.shared.sample();
+        }
+    }
+
+    fn reported(&mut self, number: u64, report: Report) -> bool {
+        let current = self.run.as_ref().filter(|run| run.number == number);
+        let Some(run) = current else {
+            return !matches!(report, Report::Down) || self.take(Input::LateDown);
+        };
+        let name = self.spec.name();
+        match report {
+            Report::Needs(order) => {
+                run.order(order);
+                true
+            }
+            Report::Busy => self.take(Input::Busy),
+            Report::End(may_end) => self.take(Input::End(may_end)),
+            Report::Down => {
+                self.run = None;
+                self.take(Input::Down)
+            }
+            Report::DecodeError(text) => {
+                log::warning(format_args!("stream '{name}': {text}"));
+                self.take(Input::DecodeError)
+            }
+            Report::Warning(text) => {
+                log::warning(format_args!("stream '{name}': {text}"));
+                lock(&self.shared.warned).retain(|watcher| watcher.send(text.clone()).is_ok());
+                true
+            }
+            Report::Failed(failure) if failure.permanent => self.take(Input::Wrong(failure.text)),
+            Report::Failed(failure) => {
+                if failure.reason == Reason::Gpu {
+                    let (name, instances) = (name.to_owned(), self.instances.clone());
+                    (self.tell)(News::GpuFault { name, started: self.started, instances });
+                }
+                self.take(Input::Failed(failure.reason, failure.text))
+            }
+        }
+    }
+
+    /// Takes what has happened and does what is to be done. Returns whether the stream goes on.
+    fn take(&mut self, input: Input) -> bool {
+        let (now, before) = (self.began.elapsed(), (self.supervisor.state(), self.supervisor.start_at()));
+        let actions = self.supervisor.handle(now, input, fastrand::f64());
+        self.publish(now, before);
+        let mut goes_on = true;
+        for action in actions {
+            match action {
+                Action::Start => self.start(),
+                Action::Drain => self.order(Order::Drain),
+                Action::Rewind => self.order(Order::Rewind),
+                Action::Stop => self.order(Order::Stop),
+                Action::LeaveBehind => {
+                    log::warning(format_args!(
+                        "stream '{}': its pipeline does not stop, and is left behind",
+                        self.spec.name()
+                    ));
+                    *lock(&self.shared.built) = None;
+                    self.run = None;
+                }
+                Action::Finish => goes_on = false,
+            }
+        }
+        if !self.steady && self.supervisor.is_steady(now) {
+            self.steady = true;
+            (self.tell)(News::Steady { started: self.started });
+        }
+        goes_on
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(run) = &self.run {
+            run.order(order);
+        }
+    }
+
+    fn start(&mut self) {
+        self.runs += 1;
+        (self.started, self.steady) = (Instant::now(), false);
+        let (events, number) = (Mutex::new(self.events.clone()), self.runs);
+        let events = Arc::new(events);
+        let report = move |report: Report| drop(lock(&events).send(Event::Run(number, report)));
+        self.instances = super::Line::new(&self.spec).map(|line| line.instances).unwrap_or_default();
+        self.run = Some(Run::start(Arc::clone(&self.spec), number, Arc::clone(&self.shared), report));
+    }
+
+    /// Tells how the stream is now: one line for each change of its state.
+    fn publish(&self, now: Duration, before: (State, Option<Duration>)) {
+        let (supervisor, name) = (&self.supervisor, self.spec.name());
+        let snapshot = Snapshot {
+            state: supervisor.state(),
+            since: self.began + supervisor.since(),
+            restarts: supervisor.restarts().clone(),
+            attempt: supervisor.attempt(),
+            reason: supervisor.reason(),
+            start_at: supervisor.start_at().map(|at| self.began + at),
+            last_error: supervisor.error().map(super::status::redacted),
+            left_behind: supervisor.left_behind(),
+        };
+        *lock(&self.shared.snapshot) = snapshot;
+        let error = supervisor.error().map(super::status::redacted).unwrap_or_default();
+        match supervisor.state() {
+            state if before.0 == state => {
+                // A start that failed at once.
+                if let Some(at) =
+                    supervisor.start_at().filter(|_| before.1.is_none() && state == State::Waiting)
+                {
+                    self.waits(at.saturating_sub(now), &error);
+                }
+            }
+            State::Waiting => {
+                let wait = supervisor.start_at().map_or(Duration::ZERO, |at| at.saturating_sub(now));
+                self.waits(wait, &error);
+            }
+            State::Stalled => log::warning(format_args!("stream '{name}': stalled: {error}")),
+            State::Failed => {
+                log::error(format_args!("stream '{name}': failed, and is not tried again: {error}"))
+            }
+            state => log::info(format_args!("stream '{name}': {}", state.name())),
+        }
+    }
+
+    fn waits(&self, wait: Duration, error: &str) {
+        let (name, reason) = (self.spec.name(), self.supervisor.reason().map_or("", Reason::name));
+        if wait.is_zero() && matches!(self.supervisor.reason(), Some(Reason::Request | Reason::Change)) {
+            log::info(format_args!("stream '{name}': is started again ({reason})"));
+            return;
+        }
+        let attempt = self.supervisor.attempt();
+        let wait = wait.as_secs_f64();
+        log::warning(format_args!(
+            "stream '{name}': waiting, start {attempt} in {wait:.1} s ({reason}): {error}"
+        ));
+    }
+}

@@ -1,0 +1,27 @@
+//! The elements of a bin.
+
+use gst::prelude::*;
+
+/// All elements, those inside of bins too, in the order in which a line names them.
+pub(super) fn all(bin: &gst::Bin) -> Vec<gst::Element> {
+    // A bin lists first what was added last.
+    let mut elements: Vec<gst::Element> = bin.iterate_recurse().into_iter().flatten().collect();
+    elements.reverse();
+    elements
+}
+
+/// Whether an element is one of this factory.
+pub(super) fn is(element: &gst::Element, factory: &str) -> bool {
+    element.factory().is_some_and(|own| own.name() == factory)
+}
+
+/// Makes an element of a factory.
+///
+/// # Errors
+/// A sentence.
+pub(super) fn make(factory: &str, name: &str) -> Result<gst::Element, String> {
+    gst::ElementFactory::make(factory)
+        .name(name)
+        .build()
+        .map_err(|_| format!("GStreamer has no element {factory}: install the package of its plugin"))
+}

@@ -1,0 +1,155 @@
+//! Why a stream is started again, by what its elements post.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a stream was started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The source cannot be reached, or the connection broke.
+    Connection,
+    /// No frame came.
+    Stall,
+    /// The decoder failed too often.
+    Decode,
+    /// The GPU failed.
+    Gpu,
+    /// Any other error.
+    Error,
+    /// A source ended that has no end.
+    End,
+    /// Somebody asked for it.
+    Request,
+    /// The configuration changed.
+    Change,
+}
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Connection,
+        Self::Stall,
+        Self::Decode,
+        Self::Gpu,
+        Self::Error,
+        Self::End,
+        Self::Request,
+        Self::Change,
+    ];
+
+    /// Its name in JSON and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connection => "connection",
+            Self::Stall => "stall",
+            Self::Decode => "decode",
+            Self::Gpu => "gpu",
+            Self::Error => "error",
+            Self::End => "end",
+            Self::Request => "request",
+            Self::Change => "change",
+        }
+    }
+}
+
+/// Faults behind which nothing in the process can use the GPU's context any more, as the driver's errors, ONNX Runtime's and
+/// those of CUDA's runtime name them.
+const FAULTS: [&str; 22] = [
+    "CUDA_ERROR_ILLEGAL_ADDRESS",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+    "CUDA_ERROR_MISALIGNED_ADDRESS",
+    "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+    "CUDA_ERROR_INVALID_PC",
+    "CUDA_ERROR_LAUNCH_FAILED",
+    "CUDA_ERROR_LAUNCH_TIMEOUT",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR",
+    "CUDA_ERROR_ECC_UNCORRECTABLE",
+    "CUDA_ERROR_NVLINK_UNCORRECTABLE",
+    "CUDA_ERROR_CONTEXT_IS_DESTROYED",
+    "CUDA_ERROR_ASSERT",
+    "CUDA_ERROR_DEINITIALIZED",
+    "an illegal memory access was encountered",
+    "an illegal instruction was encountered",
+    "misaligned address",
+    "unspecified launch failure",
+    "the launch timed out and was terminated",
+    "hardware stack error",
+    "uncorrectable ECC error encountered",
+    "uncorrectable NVLink error",
+    "device-side assert triggered",
+];
+
+/// Whether an error's text is that of a fault on the GPU.
+pub fn is_gpu_fault(text: &str) -> bool {
+    FAULTS.iter().any(|fault| text.contains(fault))
+}
+
+/// An error that an element has posted.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Failure {
+    /// What kind it is.
+    pub reason: Reason,
+    /// Whether starting again cannot help: the configuration is wrong.
+    pub permanent: bool,
+    /// The element's sentence.
+    pub text: String,
+}
+
+impl Failure {
+    /// Reads an ERROR message.
+    pub fn of(error: &gst::message::Error) -> Self {
+        let posted = error.error();
+        let debug = error.debug().unwrap_or_default();
+        let element = error.src().and_then(|source| source.downcast_ref::<gst::Element>());
+        let own =
+            element.and_then(gst::prelude::ElementExt::factory).and_then(|factory| factory.plugin_name());
+        let own = own.is_some_and(|plugin| plugin == crate::gstreamer::PLUGIN);
+        let settings = posted.matches(gst::ResourceError::Settings)
+            || posted.matches(gst::LibraryError::Settings)
+            || posted.matches(gst::ResourceError::NotFound);
+        let text = posted.message().to_owned();
+        let gpu = is_gpu_fault(&text) || is_gpu_fault(&debug);
+        let reason = if gpu {
+            Reason::Gpu
+        } else if posted.matches(gst::StreamError::Decode) {
+            Reason::Decode
+        } else if posted.is::<gst::ResourceError>() && !own {
+            Reason::Connection
+        } else {
+            Reason::Error
+        };
+        Self { reason, permanent: own && settings && !gpu, text }
+    }
+}
+
+use gst::prelude::*;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(element: &str, message: &gst::Message) -> Failure {
+        let gst::MessageView::Error(error) = message.view() else { panic!("{element}") };
+        Failure::of(error)
+    }
+
+    #[test]
+    fn errors_are_told_apart() {
+        gst::init().unwrap();
+        let element = gst::ElementFactory::make("identity").build().unwrap();
+        let post =
+            |message: gst::message::ErrorBuilder<'_>| failure("identity", &message.src(&element).build());
+        let lost = post(gst::message::Error::builder(gst::ResourceError::NotFound, "no such camera"));
+        assert_eq!((lost.reason, lost.permanent), (Reason::Connection, false), "a camera may come back");
+        let decode = post(gst::message::Error::builder(gst::StreamError::Decode, "broken"));
+        assert_eq!(decode.reason, Reason::Decode);
+        let other =
+            post(gst::message::Error::builder(gst::StreamError::Failed, "Internal data stream error."));
+        assert_eq!(other.reason, Reason::Error);
+        let text =
+            "CUDA's cuMemcpy failed: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)";
+        let gpu = post(gst::message::Error::builder(gst::LibraryError::Failed, text));
+        assert_eq!((gpu.reason, gpu.permanent), (Reason::Gpu, false));
+        assert!(!is_gpu_fault("the GPU has no 100 bytes left (cuMemAlloc): use a smaller model"));
+    }
+}

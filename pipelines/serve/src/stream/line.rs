@@ -1,0 +1,282 @@
+//! A source's launch line: parsed, with what the source sets.
+
+use std::collections::BTreeMap;
+
+use gst::prelude::*;
+
+use super::{StreamSpec, elements, naming, properties};
+use crate::config::{Scalar, SourceConfig, nearest, zones_text};
+
+/// Properties that elements of one instance need not have in common.
+const NOT_OF_THE_INSTANCE: [&str; 5] = ["instance", "model", "priority", "leaky", "max-in-flight"];
+
+/// What trtinfers of a pipeline are like where no source sets anything: their properties, by element.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Defaults(BTreeMap<String, BTreeMap<String, String>>);
+
+impl Defaults {
+    pub fn of(line: &str) -> Result<Self, String> {
+        let bin = parse(line)?;
+        let networks = elements::all(&bin).into_iter().filter(|element| elements::is(element, "trtinfer"));
+        Ok(Self(networks.map(|element| (element.name().to_string(), texts(&element))).collect()))
+    }
+
+    /// The element of this name, or the only one, and its model.
+    pub fn model(&self, element: Option<&str>) -> Result<(String, String), String> {
+        let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
+        let name = match (element, names.as_slice()) {
+            (Some(name), _) if self.0.contains_key(name) => name,
+            (None, [only]) => only,
+            (_, []) => return Err("its line has no trtinfer, or each source fills it in for itself".into()),
+            _ => {
+                return Err(format!(
+                    "it has the trtinfers {}: name one of them, as PIPELINE/ELEMENT",
+                    names.join(", ")
+                ));
+            }
+        };
+        let model = self.0.get(name).and_then(|properties| properties.get("model"));
+        Ok((name.to_owned(), model.cloned().unwrap_or_default()))
+    }
+}
+
+fn texts(element: &gst::Element) -> BTreeMap<String, String> {
+    properties::all(element).into_iter().map(|(spec, text)| (spec.name().to_owned(), text)).collect()
+}
+
+/// A parsed line.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// With the pads `sink` and `src`.
+    pub bin: gst::Bin,
+    /// The names of the instances of its trtinfers.
+    pub instances: Vec<String>,
+}
+
+impl Line {
+    /// Parses a stream's line and sets what the source says.
+    ///
+    /// # Errors
+    /// The source's key that is wrong, and a sentence.
+    pub fn new(spec: &StreamSpec) -> Result<Self, (&'static str, String)> {
+        let config = &spec.config;
+        let bin =
+            parse(&spec.line).map_err(|e| ("pipeline", format!("pipeline '{}': {e}", config.pipeline)))?;
+        for (pad, what) in [("sink", "begins with what takes video"), ("src", "ends with what gives video")] {
+            if bin.static_pad(pad).is_none() {
+                let sentence = format!(
+                    "pipeline '{}': the line has no open {pad} pad; it stands between a source and a sink, so it {what}",
+                    config.pipeline
+                );
+                return Err(("pipeline", sentence));
+            }
+        }
+        for (key, value) in &config.overrides {
+            let (name, property) = key.split_once('.').unwrap_or((key, ""));
+            for element in found(&bin, name).map_err(|sentence| ("override", sentence))? {
+                properties::set(&element, property, value).map_err(|sentence| ("override", sentence))?;
+            }
+        }
+        set_zones(&bin, config)?;
+        let networks = elements::all(&bin).into_iter().filter(|element| elements::is(element, "trtinfer"));
+        let instances = networks.map(|element| share(&element, spec)).collect();
+        Ok(Self { bin, instances })
+    }
+
+    /// The trtinfers.
+    pub fn networks(&self) -> Vec<gst::Element> {
+        elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "trtinfer")).collect()
+    }
+
+    /// Whether each model is a file.
+    pub(super) fn check_models(&self) -> Result<(), String> {
+        for element in self.networks() {
+            let name = element.name();
+            match element.property::<Option<String>>("model") {
+                None => return Err(format!("{name} has no model: set its property model in the line")),
+                Some(model) if !std::path::Path::new(&model).is_file() => {
+                    let folder = std::env::current_dir().unwrap_or_default();
+                    return Err(format!(
+                        "there is no model '{model}' for {name}; paths are relative to the configuration's folder, '{}'",
+                        folder.display()
+                    ));
+                }
+                Some(_) => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether zonecount takes the zones, which it says itself.
+    pub(super) fn check_zones(&self, config: &SourceConfig) -> Result<(), String> {
+        if config.zones.is_empty() && config.zones_file.is_none() {
+            return Ok(());
+        }
+        for counter in
+            elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "zonecount"))
+        {
+            let alone = elements::make("zonecount", "zonecount")?;
+            for name in ["zones", "zones-file", "units", "anchor"] {
+                alone.set_property_from_value(name, &counter.property_value(name));
+            }
+            let bus = gst::Bus::new();
+            alone.set_bus(Some(&bus));
+            let started = alone.set_state(gst::State::Paused);
+            let _ = alone.set_state(gst::State::Null);
+            alone.set_bus(None);
+            if started.is_err() {
+                let message = bus.pop_filtered(&[gst::MessageType::Error]);
+                let sentence = message.as_ref().and_then(|message| match message.view() {
+                    gst::MessageView::Error(error) => Some(error.error().message().to_owned()),
+                    _ => None,
+                });
+                return Err(sentence.unwrap_or_else(|| "zonecount does not take the zones".into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The properties in which this line, which runs, differs from another one of the same elements; none where the elements
+    /// themselves differ.
+    pub fn differences(&self, other: &Self) -> Option<Vec<Difference>> {
+        let (own, others) = (elements::all(&self.bin), elements::all(&other.bin));
+        if own.len() != others.len() {
+            return None;
+        }
+        let mut differences = Vec::new();
+        for (own, other) in own.into_iter().zip(others) {
+            if own.factory() != other.factory() || own.name() != other.name() {
+                return None;
+            }
+            let old = properties::all(&own);
+            for ((spec, old), (_, new)) in old.into_iter().zip(properties::all(&other)) {
+                if old != new {
+                    let while_playing = spec.flags().contains(gst::PARAM_FLAG_MUTABLE_PLAYING);
+                    let value = other.property_value(spec.name());
+                    let property = spec.name().to_owned();
+                    differences.push(Difference {
+                        element: own.name().to_string(),
+                        property,
+                        value,
+                        while_playing,
+                    });
+                }
+            }
+        }
+        Some(differences)
+    }
+
+    /// The element of this name.
+    pub fn element(&self, name: &str) -> Option<gst::Element> {
+        elements::all(&self.bin).into_iter().find(|element| element.name() == name)
+    }
+}
+
+/// A property that has another value in another line.
+#[derive(Debug)]
+pub struct Difference {
+    /// The element's name.
+    pub element: String,
+    /// The property's.
+    pub property: String,
+    /// The other value.
+    pub value: gst::glib::Value,
+    /// Whether it may be set while frames flow.
+    pub while_playing: bool,
+}
+
+/// Parses a line; its open pads become those of the bin.
+fn parse(line: &str) -> Result<gst::Bin, String> {
+    let line = naming::named(line, |word| gst::ElementFactory::find(word).is_some());
+    let mut context = gst::ParseContext::new();
+    let flags = gst::ParseFlags::FATAL_ERRORS | gst::ParseFlags::PLACE_IN_BIN;
+    let parsed =
+        gst::parse::bin_from_description_with_name_full(&line, true, "line", Some(&mut context), flags);
+    let missing = context.missing_elements();
+    if !missing.is_empty() {
+        return Err(format!(
+            "GStreamer has no element {}: correct the name, or install the package of its plugin",
+            missing.join(", ")
+        ));
+    }
+    let bin = parsed.map_err(|e| format!("the line does not parse: {}", e.message()))?;
+    bin.downcast::<gst::Bin>().map_err(|_| "the line is no line of elements".into())
+}
+
+/// The elements that are called so, or are of this factory.
+fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
+    let all = elements::all(bin);
+    let named: Vec<_> = all.iter().filter(|element| element.name() == name).cloned().collect();
+    let found = if named.is_empty() {
+        all.iter().filter(|element| elements::is(element, name)).cloned().collect()
+    } else {
+        named
+    };
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let names: Vec<String> = all.iter().map(|element| element.name().to_string()).collect();
+    Err(match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("the line has no element '{name}': '{near}' is probably meant"),
+        None => format!("the line has no element '{name}', it has {}", names.join(", ")),
+    })
+}
+
+fn set_zones(bin: &gst::Bin, config: &SourceConfig) -> Result<(), (&'static str, String)> {
+    let counters: Vec<_> =
+        elements::all(bin).into_iter().filter(|element| elements::is(element, "zonecount")).collect();
+    let key = match (&config.zones_file, config.zones.is_empty(), config.zone_units) {
+        (Some(_), ..) => "zones-file",
+        (_, false, _) => "zones",
+        (_, _, Some(_)) => "zone-units",
+        _ => return Ok(()),
+    };
+    if counters.is_empty() {
+        return Err((
+            key,
+            format!("the line of pipeline '{}' has no zonecount for the zones", config.pipeline),
+        ));
+    }
+    let zones = zones_text(&config.zones).map_err(|sentence| ("zones", sentence))?;
+    for counter in counters {
+        let at = |sentence| (key, sentence);
+        if let Some(file) = &config.zones_file {
+            counter.set_property("zones", None::<String>);
+            properties::set(&counter, "zones-file", &Scalar::Text(file.display().to_string())).map_err(at)?;
+        } else if !config.zones.is_empty() {
+            counter.set_property("zones-file", None::<String>);
+            properties::set(&counter, "zones", &Scalar::Text(zones.clone())).map_err(at)?;
+        }
+        if let Some(units) = config.zone_units {
+            properties::set(&counter, "units", &Scalar::Text(units.nick().into())).map_err(at)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a trtinfer the instance that it shares with the other streams of its pipeline, unless the line names one.
+///
+/// Where a source changes what belongs to the instance, that is part of the name: elements of one instance have the same.
+fn share(element: &gst::Element, spec: &StreamSpec) -> String {
+    if let Some(instance) = element.property::<Option<String>>("instance") {
+        return instance;
+    }
+    let name = element.name();
+    let default = spec.defaults.0.get(name.as_str());
+    let model = element.property::<Option<String>>("model").unwrap_or_default();
+    let mut instance = format!("{}/{name}", spec.config.pipeline);
+    if default.is_none_or(|default| default.get("model") != Some(&model)) {
+        instance += &format!("@model={model}");
+    } else if let Some(changed) = spec.models.get(name.as_str()).filter(|changed| changed.line == model) {
+        element.set_property("model", &changed.now);
+    }
+    for (property, value) in texts(element) {
+        let of_instance = !NOT_OF_THE_INSTANCE.contains(&property.as_str());
+        let same = default.is_some_and(|default| default.get(&property) == Some(&value));
+        if of_instance && !same && default.is_some() {
+            instance += &format!("@{property}={value}");
+        }
+    }
+    element.set_property("instance", &instance);
+    instance
+}

@@ -1,0 +1,26 @@
+//! One stream: from its source to its sink, and what keeps it running.
+//!
+//! [`StreamSpec`] is all that is to be run, checked. A [`Stream`] has a thread that only decides (the pure state machine
+//! [`supervisor`]) and one for each run of the pipeline that does what may take long: building, state changes.
+
+mod backoff;
+mod caller;
+mod elements;
+mod failure;
+mod line;
+mod naming;
+mod pipeline;
+mod properties;
+mod run;
+mod source;
+mod spec;
+mod status;
+pub mod supervisor;
+
+pub use caller::{News, Stream};
+pub use failure::{Reason, is_gpu_fault};
+pub use line::Line;
+pub use pipeline::Built;
+pub use spec::StreamSpec;
+pub use status::{Snapshot, StreamStatus};
+pub(crate) use status::{lock, redacted};

@@ -1,0 +1,56 @@
+//! The whole pipeline of a stream.
+
+use gst::prelude::*;
+
+use super::{Line, StreamSpec, elements, source};
+use crate::config::Source;
+
+/// A stream's pipeline, in NULL.
+///
+/// ```text
+/// source ! parsebin ! tee name=encoded ! decodebin ! videoconvert ! LINE ! inferpublish … ! tee name=frames ! fakesink name=sink
+/// ```
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// All of it; called as the stream.
+    pub pipeline: gst::Pipeline,
+    /// What the configuration says.
+    pub line: Line,
+    /// What the camera sends, encoded; none where the source is raw. Branches need a queue.
+    pub encoded: Option<gst::Element>,
+    /// The frames with their results. Branches need a queue.
+    pub frames: gst::Element,
+    /// The end, which keeps the last frame.
+    pub sink: gst::Element,
+}
+
+impl Built {
+    /// Builds the pipeline.
+    ///
+    /// # Errors
+    /// A sentence; the configuration is wrong, or a plugin is missing.
+    pub fn new(spec: &StreamSpec) -> Result<Self, String> {
+        let pipeline = gst::Pipeline::with_name(spec.name());
+        let line = Line::new(spec).map_err(|(_, sentence)| sentence)?;
+        let convert = elements::make("videoconvert", "convert")?;
+        let frames = elements::make("tee", "frames")?;
+        let sink = elements::make("fakesink", "sink")?;
+        sink.set_property("enable-last-sample", true);
+        // What comes live comes when it is due; what is read from a file would be read as fast as possible.
+        let paced = matches!(spec.source, Source::File | Source::Http) && spec.config.live.unwrap_or(true);
+        sink.set_property("sync", paced);
+        let mut chain = vec![convert.clone(), line.bin.clone().upcast()];
+        chain.extend(spec.publishers()?);
+        chain.extend([frames.clone(), sink.clone()]);
+        let failed = |e: gst::glib::BoolError| format!("the pipeline cannot be put together: {}", e.message);
+        pipeline.add_many(&chain).map_err(failed)?;
+        gst::Element::link_many(&chain).map_err(|e| {
+            format!(
+                "the line of pipeline '{}' does not take or does not give video: {}",
+                spec.config.pipeline, e.message
+            )
+        })?;
+        let encoded = source::add(spec, &pipeline, &convert)?;
+        Ok(Self { pipeline, line, encoded, frames, sink })
+    }
+}

@@ -1,0 +1,200 @@
+//! One run of a stream's pipeline, in a thread of its own: everything that may take long or hang.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use gst::prelude::*;
+
+use super::failure::Failure;
+use super::status::{Shared, lock};
+use super::{Built, Reason, StreamSpec};
+use crate::config::Source;
+
+/// What the thread is told.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Send EOS through the pipeline.
+    Drain,
+    /// Begin again.
+    Rewind,
+    /// The latency has changed.
+    Latency,
+    /// The clock is gone.
+    Clock,
+    /// Stop; the thread ends.
+    Stop,
+}
+
+/// What comes of the run, with its number.
+#[derive(Debug)]
+pub(super) enum Report {
+    /// An error.
+    Failed(Failure),
+    /// A decoder could not read something.
+    DecodeError(String),
+    /// Another warning.
+    Warning(String),
+    /// Long work goes on.
+    Busy,
+    /// The end of the stream; true where the source may have an end.
+    End(bool),
+    /// The pipeline is to be told.
+    Needs(Order),
+    /// The pipeline has stopped.
+    Down,
+}
+
+/// A run.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// Tells its reports from those of earlier runs.
+    pub number: u64,
+    /// Its frames so far.
+    pub frames: Arc<AtomicU64>,
+    orders: Sender<Order>,
+}
+
+impl Run {
+    /// Begins. `report` is called from several threads and does not wait.
+    pub fn start(
+        spec: Arc<StreamSpec>,
+        number: u64,
+        shared: Arc<Shared>,
+        report: impl Fn(Report) + Clone + Send + Sync + 'static,
+    ) -> Self {
+        let (orders, receiver) = channel();
+        let frames = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&frames);
+        let failed = report.clone();
+        let name = format!("run:{}", spec.name());
+        let run = move || {
+            run(&spec, &shared, &counted, &receiver, &report);
+            report(Report::Down);
+        };
+        if let Err(e) = std::thread::Builder::new().name(name).spawn(run) {
+            let text = format!("no thread can be started for the pipeline: {e}");
+            failed(Report::Failed(Failure { reason: Reason::Error, permanent: false, text }));
+            failed(Report::Down);
+        }
+        Self { number, frames, orders }
+    }
+
+    /// Tells the thread; one that has ended needs nothing more.
+    pub fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
+    }
+}
+
+fn run(
+    spec: &StreamSpec,
+    shared: &Arc<Shared>,
+    frames: &Arc<AtomicU64>,
+    orders: &Receiver<Order>,
+    report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
+) {
+    let built = match Built::new(spec) {
+        Ok(built) => built,
+        Err(text) => {
+            report(Report::Failed(Failure { reason: Reason::Error, permanent: true, text }));
+            while !matches!(orders.recv(), Ok(Order::Stop) | Err(_)) {}
+            return;
+        }
+    };
+    watch(&built, spec, shared, frames, report);
+    *lock(&shared.built) = Some(built.clone());
+    let pipeline = &built.pipeline;
+    if pipeline.set_state(gst::State::Playing).is_err() {
+        // Behind the element's own error, which says more.
+        let text = "the pipeline does not start".to_owned();
+        report(Report::Failed(Failure { reason: Reason::Error, permanent: false, text }));
+    }
+    loop {
+        match orders.recv() {
+            Ok(Order::Drain) => drop(pipeline.send_event(gst::event::Eos::new())),
+            Ok(Order::Rewind) => {
+                let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::KEY_UNIT;
+                if let Err(e) = pipeline.seek_simple(flags, gst::ClockTime::ZERO) {
+                    let text = format!("the file cannot begin again: {}", e.message);
+                    report(Report::Failed(Failure { reason: Reason::End, permanent: false, text }));
+                }
+            }
+            Ok(Order::Latency) => drop(pipeline.recalculate_latency()),
+            Ok(Order::Clock) => {
+                let _ = pipeline.set_state(gst::State::Paused);
+                let _ = pipeline.set_state(gst::State::Playing);
+            }
+            Ok(Order::Stop) | Err(_) => break,
+        }
+    }
+    {
+        let mut current = lock(&shared.built);
+        // A run that was left behind is no longer the current one.
+        if current.as_ref().is_some_and(|current| current.pipeline == built.pipeline) {
+            *current = None;
+        }
+    }
+    let _ = pipeline.set_state(gst::State::Null);
+    if let Some(bus) = pipeline.bus() {
+        bus.unset_sync_handler();
+    }
+}
+
+/// Has everything reported that happens in the pipeline.
+fn watch(
+    built: &Built,
+    spec: &StreamSpec,
+    shared: &Arc<Shared>,
+    frames: &Arc<AtomicU64>,
+    report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
+) {
+    if let Some(pad) = built.sink.static_pad("sink") {
+        let (shared, frames) = (Arc::clone(shared), Arc::clone(frames));
+        let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
+        pad.add_probe(kinds, move |_, info| {
+            match &info.data {
+                Some(gst::PadProbeData::Buffer(_)) => {
+                    frames.fetch_add(1, Ordering::Relaxed);
+                    shared.frames.fetch_add(1, Ordering::Relaxed);
+                }
+                Some(gst::PadProbeData::Event(event)) => {
+                    if let gst::EventView::Caps(caps) = event.view() {
+                        *lock(&shared.caps) = Some(caps.caps_owned());
+                    }
+                }
+                _ => (),
+            }
+            gst::PadProbeReturn::Ok
+        });
+    }
+    let (source, report) = (spec.source.clone(), report.clone());
+    let Some(bus) = built.pipeline.bus() else { return };
+    let pipeline = built.pipeline.downgrade();
+    bus.set_sync_handler(move |_, message| {
+        if let Some(text) = read(message, &source, pipeline.upgrade().as_ref()) {
+            report(text);
+        }
+        gst::BusSyncReply::Drop
+    });
+}
+
+/// What a message means for the stream.
+fn read(message: &gst::Message, source: &Source, pipeline: Option<&gst::Pipeline>) -> Option<Report> {
+    match message.view() {
+        gst::MessageView::Error(error) => Some(Report::Failed(Failure::of(error))),
+        gst::MessageView::Warning(warning) => {
+            let text = warning.error().message().to_owned();
+            let decode = warning.error().matches(gst::StreamError::Decode);
+            Some(if decode { Report::DecodeError(text) } else { Report::Warning(text) })
+        }
+        gst::MessageView::Eos(_) => {
+            // What is read by HTTP has an end where its length is known, as a file; a camera has none.
+            let known = || pipeline.and_then(|p| p.query_duration::<gst::ClockTime>()).is_some();
+            Some(Report::End(source.may_end() && (!matches!(source, Source::Http) || known())))
+        }
+        gst::MessageView::Progress(_) => Some(Report::Busy),
+        gst::MessageView::Latency(_) => Some(Report::Needs(Order::Latency)),
+        gst::MessageView::ClockLost(_) => Some(Report::Needs(Order::Clock)),
+        _ => None,
+    }
+}

@@ -1,0 +1,159 @@
+//! The elements of a source: from a URI to decoded frames.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use gst::prelude::*;
+
+use super::status::lock;
+use super::{StreamSpec, elements, properties};
+use crate::config::{Scalar, Source, TestSource};
+
+/// Puts the source into the pipeline; its frames go to `target`. Returns the tee with the encoded video, where there is one.
+pub(super) fn add(
+    spec: &StreamSpec,
+    pipeline: &gst::Pipeline,
+    target: &gst::Element,
+) -> Result<Option<gst::Element>, String> {
+    match &spec.source {
+        Source::Test(test) => test_source(spec, test, pipeline, target).map(|()| None),
+        Source::V4l2 { device } => {
+            let source = elements::make("v4l2src", "source")?;
+            source.set_property("device", device);
+            set_all(&source, &spec.config.source)?;
+            let decoder = elements::make("decodebin", "decode")?;
+            pipeline.add_many([&source, &decoder]).and_then(|()| source.link(&decoder)).map_err(unlinked)?;
+            link_first_video(&decoder, target);
+            Ok(None)
+        }
+        Source::Rtsp | Source::File | Source::Http => encoded_source(spec, pipeline, target).map(Some),
+    }
+}
+
+fn unlinked(error: gst::glib::BoolError) -> String {
+    format!("the source cannot be put together: {}", error.message)
+}
+
+fn set_all(element: &gst::Element, keys: &BTreeMap<String, Scalar>) -> Result<(), String> {
+    keys.iter().try_for_each(|(name, value)| properties::set(element, name, value))
+}
+
+fn test_source(
+    spec: &StreamSpec,
+    test: &TestSource,
+    pipeline: &gst::Pipeline,
+    target: &gst::Element,
+) -> Result<(), String> {
+    let source = elements::make("videotestsrc", "source")?;
+    source.set_property("is-live", spec.config.live.unwrap_or(true));
+    properties::set(&source, "pattern", &Scalar::Text(test.pattern.clone()))?;
+    if let Some(frames) = test.frames {
+        source.set_property("num-buffers", frames);
+    }
+    set_all(&source, &spec.config.source)?;
+    let caps = gst::Caps::builder("video/x-raw")
+        .field("width", test.width)
+        .field("height", test.height)
+        .field("framerate", gst::Fraction::new(test.rate, 1))
+        .build();
+    let filter = elements::make("capsfilter", "source-caps")?;
+    filter.set_property("caps", caps);
+    pipeline.add_many([&source, &filter]).map_err(unlinked)?;
+    gst::Element::link_many([&source, &filter, target]).map_err(unlinked)
+}
+
+/// urisourcebin ! parsebin ! tee ! decodebin: the tee has the camera's own encoding.
+fn encoded_source(
+    spec: &StreamSpec,
+    pipeline: &gst::Pipeline,
+    target: &gst::Element,
+) -> Result<gst::Element, String> {
+    let source = elements::make("urisourcebin", "source")?;
+    source.set_property("uri", &spec.config.uri);
+    let keys = spec.config.source.clone();
+    source.connect("source-setup", false, move |values| {
+        let element = values.get(1)?.get::<gst::Element>().ok()?;
+        // They were checked with an element of the same URI.
+        if let Err(sentence) = set_all(&element, &keys) {
+            gst::element_error!(element, gst::ResourceError::Settings, ("{sentence}"));
+        }
+        if elements::is(&element, "rtspsrc") {
+            only_video(&element);
+        }
+        None
+    });
+    let tee = elements::make("tee", "encoded")?;
+    tee.set_property("allow-not-linked", true);
+    let decoder = elements::make("decodebin", "decode")?;
+    pipeline.add_many([&source, &tee, &decoder]).and_then(|()| tee.link(&decoder)).map_err(unlinked)?;
+    link_first_video(&decoder, target);
+    let (within, encoded) = (pipeline.downgrade(), tee.downgrade());
+    source.connect_pad_added(move |source, pad| {
+        let (Some(pipeline), Some(tee)) = (within.upgrade(), encoded.upgrade()) else { return };
+        if !is_video(pad, true) {
+            return;
+        }
+        if let Err(sentence) = parse(&pipeline, pad, &tee) {
+            gst::element_error!(source, gst::CoreError::Failed, ("{sentence}"));
+        }
+    });
+    Ok(tee)
+}
+
+/// Has a camera send its video alone.
+fn only_video(rtsp: &gst::Element) {
+    rtsp.connect("select-stream", false, |values| {
+        let caps = values.get(2).and_then(|value| value.get::<gst::Caps>().ok());
+        let media = caps.as_ref().and_then(|caps| caps.structure(0)?.get::<String>("media").ok());
+        Some(media.is_none_or(|media| media == "video").to_value())
+    });
+}
+
+/// Puts a parsebin behind a pad of the source, which finds the video and cuts it into frames.
+fn parse(pipeline: &gst::Pipeline, pad: &gst::Pad, tee: &gst::Element) -> Result<(), String> {
+    let parser = gst::ElementFactory::make("parsebin").build();
+    let parser = parser.map_err(|_| "GStreamer has no element parsebin: install its base plugins")?;
+    link_first_video(&parser, tee);
+    pipeline.add(&parser).map_err(unlinked)?;
+    let sink = parser.static_pad("sink").ok_or("parsebin has no sink pad")?;
+    pad.link(&sink).map_err(|e| format!("the source cannot be linked: {e}"))?;
+    parser.sync_state_with_parent().map_err(unlinked)
+}
+
+/// Links the first pad with video that an element gets; the others stay unlinked. Where that pad goes away, as with another
+/// program or another bit rate, the next one takes its place.
+fn link_first_video(element: &gst::Element, target: &gst::Element) {
+    let (target, taken) = (target.downgrade(), Arc::new(Mutex::new(None::<gst::Pad>)));
+    let linked = Arc::clone(&taken);
+    element.connect_pad_added(move |element, pad| {
+        let Some(sink) = target.upgrade().and_then(|target| target.static_pad("sink")) else { return };
+        let mut taken = lock(&linked);
+        if taken.is_some() || !is_video(pad, false) {
+            return;
+        }
+        match pad.link(&sink) {
+            Ok(_) => *taken = Some(pad.clone()),
+            Err(e) => {
+                gst::element_error!(element, gst::CoreError::Negotiation, ("the video cannot be linked: {e}"))
+            }
+        }
+    });
+    element.connect_pad_removed(move |_, pad| {
+        let mut taken = lock(&taken);
+        if taken.as_ref() == Some(pad) {
+            *taken = None;
+        }
+    });
+}
+
+/// Whether a pad has video, encoded or not. `unknown` where that cannot be told yet.
+fn is_video(pad: &gst::Pad, unknown: bool) -> bool {
+    let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
+    let Some(structure) = caps.structure(0).filter(|_| !caps.is_any()) else { return unknown };
+    let name = structure.name();
+    if name == "application/x-rtp" {
+        return structure.get::<&str>("media").map_or(unknown, |media| media == "video");
+    }
+    let other = name.starts_with("audio/") || name.starts_with("text/") || name.starts_with("subpicture/");
+    name.starts_with("video/") || name.starts_with("image/") || (unknown && !other)
+}

@@ -1,0 +1,152 @@
+//! All that is to be run for one stream.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::line::{Defaults, Line};
+use super::{elements, properties};
+use crate::config::{ChangedModel, Config, Restart, Scalar, Source, SourceConfig};
+
+/// A stream, as it is to be run: two that are equal run equally.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamSpec {
+    /// The source's keys.
+    pub config: SourceConfig,
+    /// What its URI is.
+    pub source: Source,
+    /// The launch line, filled in.
+    pub line: String,
+    /// When it is started again.
+    pub restart: Restart,
+    /// The inferpublishes behind the line.
+    pub publish: Vec<BTreeMap<String, Scalar>>,
+    /// What trtinfers of the pipeline are like without a source.
+    pub(super) defaults: Defaults,
+    /// Models that took the place of those of the line, by element.
+    pub models: BTreeMap<String, ChangedModel>,
+}
+
+impl StreamSpec {
+    /// Puts together what a configuration says about a source, and checks it with GStreamer. Nothing is started.
+    ///
+    /// # Errors
+    /// The key, and a sentence that begins with the source's name.
+    pub fn new(
+        config: &Config,
+        mut source: SourceConfig,
+        models: &BTreeMap<String, ChangedModel>,
+    ) -> Result<Self, (&'static str, String)> {
+        config.complete(&mut source)?;
+        let name = source.name.clone();
+        let at = |key: &'static str| {
+            let name = name.clone();
+            move |sentence: String| (key, format!("source '{name}': {sentence}"))
+        };
+        let kind = Source::parse(&source.uri).map_err(at("uri"))?;
+        let pipeline = config.pipelines.get(&source.pipeline);
+        let pipeline = pipeline.ok_or_else(|| at("pipeline")("there is no such pipeline".into()))?;
+        let line = pipeline.line_for(&source).map_err(at("set"))?;
+        let bare = SourceConfig {
+            name: "default".into(),
+            pipeline: source.pipeline.clone(),
+            ..SourceConfig::default()
+        };
+        let defaults =
+            pipeline.line_for(&bare).ok().and_then(|line| Defaults::of(&line).ok()).unwrap_or_default();
+        let concerns =
+            |streams: &Option<Vec<String>>| streams.as_ref().is_none_or(|all| all.contains(&source.name));
+        let publish = config.publish.iter().filter(|publish| concerns(&publish.streams));
+        let publish = publish.map(|publish| named(&publish.properties, &source.name)).collect();
+        let prefix = format!("{}/", source.pipeline);
+        let models = models
+            .iter()
+            .filter_map(|(key, model)| Some((key.strip_prefix(&prefix)?.to_owned(), model.clone())));
+        let spec = Self {
+            source: kind,
+            line,
+            restart: config.restart_of(&source),
+            publish,
+            defaults,
+            models: models.collect(),
+            config: source,
+        };
+        spec.check().map_err(|(key, sentence)| at(key)(sentence))?;
+        Ok(spec)
+    }
+
+    /// The stream's name.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// The trtinfer of this name, or the only one, and its model where no source sets another one.
+    ///
+    /// # Errors
+    /// A sentence: there is none, or there are several.
+    pub fn default_model(&self, element: Option<&str>) -> Result<(String, String), String> {
+        self.defaults
+            .model(element)
+            .map_err(|sentence| format!("pipeline '{}': {sentence}", self.config.pipeline))
+    }
+
+    /// Checks what needs GStreamer.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        let line = Line::new(self)?;
+        line.check_models().map_err(|sentence| ("pipeline", sentence))?;
+        line.check_zones(&self.config).map_err(|sentence| ("zones", sentence))?;
+        self.publishers().map_err(|sentence| ("name", sentence))?;
+        if let Source::File = self.source {
+            let path = gst::glib::filename_from_uri(&self.config.uri);
+            let path =
+                path.map_err(|e| ("uri", format!("'{}' is no URI of a file: {e}", self.config.uri)))?.0;
+            if !Path::new(&path).exists() {
+                return Err(("uri", format!("there is no file '{}'", path.display())));
+            }
+        }
+        let source = match &self.source {
+            Source::Test(_) => elements::make("videotestsrc", "check"),
+            Source::V4l2 { .. } => elements::make("v4l2src", "check"),
+            _ => {
+                gst::Element::make_from_uri(gst::URIType::Src, &self.config.uri, Some("check")).map_err(|e| {
+                    format!(
+                        "GStreamer has no element for '{}': {e}",
+                        super::status::redacted(&self.config.uri)
+                    )
+                })
+            }
+        };
+        let source = source.map_err(|sentence| ("uri", sentence))?;
+        for (name, value) in &self.config.source {
+            properties::checked(&source, name, value).map_err(|sentence| ("source", sentence))?;
+        }
+        if let Source::Test(test) = &self.source {
+            let pattern = Scalar::Text(test.pattern.clone());
+            properties::checked(&source, "pattern", &pattern).map_err(|sentence| ("uri", sentence))?;
+        }
+        Ok(())
+    }
+
+    /// The elements of `[[publish]]`.
+    pub(super) fn publishers(&self) -> Result<Vec<gst::Element>, String> {
+        let make = |(index, keys): (usize, &BTreeMap<String, Scalar>)| {
+            let name = if index == 0 { "publish".to_owned() } else { format!("publish-{}", index + 1) };
+            let element = elements::make("inferpublish", &name)?;
+            for (key, value) in keys {
+                properties::set(&element, key, value)
+                    .map_err(|sentence| format!("[[publish]]: {sentence}"))?;
+            }
+            properties::set(&element, "source", &Scalar::Text(self.config.name.clone()))?;
+            Ok(element)
+        };
+        self.publish.iter().enumerate().map(make).collect()
+    }
+}
+
+/// The properties with the stream's name in place of `{name}`.
+fn named(properties: &BTreeMap<String, Scalar>, name: &str) -> BTreeMap<String, Scalar> {
+    let value = |value: &Scalar| match value {
+        Scalar::Text(text) => Scalar::Text(text.replace("{name}", name)),
+        other => other.clone(),
+    };
+    properties.iter().map(|(key, scalar)| (key.clone(), value(scalar))).collect()
+}

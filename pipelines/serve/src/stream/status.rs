@@ -1,0 +1,184 @@
+//! What is told about a stream.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::supervisor::State;
+use super::{Built, Reason};
+
+/// A stream, as `/v1/streams` shows it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StreamStatus {
+    /// Its name.
+    pub name: String,
+    /// Where its frames come from, without user and password.
+    pub uri: String,
+    /// Its pipeline.
+    pub pipeline: String,
+    /// How it is.
+    pub state: State,
+    /// Since when: seconds since 1970.
+    pub since: f64,
+    /// Frames that have come to the sink since the stream was added.
+    pub frames: u64,
+    /// Of the last 5 seconds.
+    pub frames_per_second: f64,
+    /// How often it was started again, by reason.
+    pub restarts: BTreeMap<Reason, u64>,
+    /// Starts in a row that did not last.
+    pub attempt: u32,
+    /// Why it was last started again, or is to be.
+    pub reason: Option<Reason>,
+    /// Seconds until then.
+    pub retry_in: Option<f64>,
+    /// The last thing that went wrong.
+    pub last_error: Option<String>,
+    /// The caps of its frames.
+    pub caps: Option<String>,
+    /// Its pipelines that do not stop.
+    pub left_behind: u32,
+}
+
+/// What the supervisor tells of itself.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// How the stream is.
+    pub state: State,
+    /// Since when.
+    pub since: Instant,
+    /// As in [`StreamStatus`].
+    pub restarts: BTreeMap<Reason, u64>,
+    /// As in [`StreamStatus`].
+    pub attempt: u32,
+    /// As in [`StreamStatus`].
+    pub reason: Option<Reason>,
+    /// When it is started again.
+    pub start_at: Option<Instant>,
+    /// As in [`StreamStatus`].
+    pub last_error: Option<String>,
+    /// As in [`StreamStatus`].
+    pub left_behind: u32,
+}
+
+/// What the threads of a stream share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Of all its pipelines.
+    pub frames: AtomicU64,
+    /// The caps of its frames.
+    pub caps: Mutex<Option<gst::Caps>>,
+    /// The pipeline that runs.
+    pub built: Mutex<Option<Built>>,
+    /// What the supervisor says.
+    pub snapshot: Mutex<Snapshot>,
+    /// Who wants to hear warnings.
+    pub warned: Mutex<Vec<std::sync::mpsc::Sender<String>>>,
+    /// When the supervisor last went around.
+    pub beat: Mutex<Instant>,
+    rate: Mutex<VecDeque<(Instant, u64)>>,
+}
+
+impl Shared {
+    pub fn new() -> Self {
+        let now = Instant::now();
+        let snapshot = Snapshot {
+            state: State::Starting,
+            since: now,
+            restarts: BTreeMap::new(),
+            attempt: 0,
+            reason: None,
+            start_at: None,
+            last_error: None,
+            left_behind: 0,
+        };
+        Self {
+            frames: AtomicU64::new(0),
+            caps: Mutex::default(),
+            built: Mutex::default(),
+            snapshot: Mutex::new(snapshot),
+            warned: Mutex::default(),
+            beat: Mutex::new(now),
+            rate: Mutex::default(),
+        }
+    }
+
+    /// To be called about once a second.
+    pub fn sample(&self) {
+        let (now, frames) = (Instant::now(), self.frames.load(Ordering::Relaxed));
+        *lock(&self.beat) = now;
+        let mut rate = lock(&self.rate);
+        if rate.back().is_some_and(|(at, _)| now - *at < Duration::from_millis(900)) {
+            return;
+        }
+        rate.push_back((now, frames));
+        while rate.len() > 2 && rate.get(1).is_some_and(|(at, _)| now - *at >= Duration::from_secs(5)) {
+            rate.pop_front();
+        }
+    }
+
+    fn frames_per_second(&self) -> f64 {
+        let rate = lock(&self.rate);
+        let Some((from, before)) = rate.front() else { return 0.0 };
+        let seconds = from.elapsed().as_secs_f64();
+        if seconds < 0.1 {
+            return 0.0;
+        }
+        let count = self.frames.load(Ordering::Relaxed).saturating_sub(*before);
+        (f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / seconds * 10.0).round() / 10.0
+    }
+
+    /// The whole of it.
+    pub fn status(&self, spec: &super::StreamSpec) -> StreamStatus {
+        let snapshot = lock(&self.snapshot).clone();
+        let since = SystemTime::now().checked_sub(snapshot.since.elapsed()).unwrap_or(UNIX_EPOCH);
+        let retry = snapshot.start_at.map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64());
+        StreamStatus {
+            name: spec.name().to_owned(),
+            uri: redacted(&spec.config.uri),
+            pipeline: spec.config.pipeline.clone(),
+            state: snapshot.state,
+            since: since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+            frames: self.frames.load(Ordering::Relaxed),
+            frames_per_second: self.frames_per_second(),
+            restarts: snapshot.restarts,
+            attempt: snapshot.attempt,
+            reason: snapshot.reason,
+            retry_in: retry,
+            last_error: snapshot.last_error,
+            caps: lock(&self.caps).as_ref().map(ToString::to_string),
+            left_behind: snapshot.left_behind,
+        }
+    }
+}
+
+/// A lock whose holder cannot have left anything half done.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A URI, or a text with one, without user and password.
+pub(crate) fn redacted(uri: &str) -> String {
+    let Some((scheme, rest)) = uri.split_once("://") else { return uri.to_owned() };
+    let end = rest.find(['/', ' ', '?']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => uri.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_told() {
+        assert_eq!(redacted("rtsp://user:pa@ss@host:554/a@b"), "rtsp://host:554/a@b");
+        assert_eq!(redacted("file:///a@b"), "file:///a@b");
+        assert_eq!(redacted("rtsp://host"), "rtsp://host");
+    }
+}

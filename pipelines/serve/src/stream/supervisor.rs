@@ -1,0 +1,415 @@
+//! When a stream is started, stopped and started again: what has happened and the time come in, what is to be done comes out.
+//!
+//! Nothing here waits, and nothing knows GStreamer or the clock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Reason, backoff};
+use crate::config::Restart;
+
+/// The decoder's failures of this time are counted.
+const DECODE_WINDOW: Duration = Duration::from_secs(60);
+
+/// The first frame may take so long at least: a camera sends a key frame every few seconds only.
+const FIRST_FRAME: Duration = Duration::from_secs(10);
+
+/// A pipeline that has not stopped after so long is left behind, so that the stream goes on.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// So many of them at most; then the stream waits for one to stop.
+const MOST_LEFT_BEHIND: u32 = 3;
+
+/// How a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// No frame has come yet.
+    Starting,
+    /// Frames come.
+    Playing,
+    /// No frame has come for too long; the pipeline is being stopped.
+    Stalled,
+    /// The stream will be started again.
+    Waiting,
+    /// The source has come to its end.
+    Ended,
+    /// The stream is being stopped for good.
+    Stopping,
+    /// The configuration is wrong: it is not started again by itself.
+    Failed,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Starting,
+        Self::Playing,
+        Self::Stalled,
+        Self::Waiting,
+        Self::Ended,
+        Self::Stopping,
+        Self::Failed,
+    ];
+
+    /// Its name in JSON and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Playing => "playing",
+            Self::Stalled => "stalled",
+            Self::Waiting => "waiting",
+            Self::Ended => "ended",
+            Self::Stopping => "stopping",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What has happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// The stream is to begin.
+    Begin,
+    /// Time has passed; so many frames have come since the pipeline was started.
+    Tick(u64),
+    /// An element is at work on something long, such as loading a model.
+    Busy,
+    /// An error that ends the pipeline.
+    Failed(Reason, String),
+    /// The same, and starting again cannot help.
+    Wrong(String),
+    /// A decoder could not read something and goes on.
+    DecodeError,
+    /// The stream has ended; true where the source may have an end.
+    End(bool),
+    /// The pipeline has stopped.
+    Down,
+    /// One of those that were left behind has stopped.
+    LateDown,
+    /// To be started again now.
+    Restart(Reason),
+    /// To be stopped for good: within this time by EOS, so that files are complete; or at once.
+    Stop(Option<Duration>),
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Build the pipeline and start it.
+    Start,
+    /// Send EOS through it.
+    Drain,
+    /// Begin again at the source's begin.
+    Rewind,
+    /// Stop it.
+    Stop,
+    /// Do not wait for it to stop any longer.
+    LeaveBehind,
+    /// The stream is over.
+    Finish,
+}
+
+/// One stream's state.
+#[derive(Debug)]
+pub struct Supervisor {
+    limits: Restart,
+    loops: bool,
+    state: State,
+    /// When it began to be so.
+    since: Duration,
+    /// Starts in a row that did not lead to `steady` seconds of frames.
+    attempt: u32,
+    reason: Option<Reason>,
+    error: Option<String>,
+    restarts: BTreeMap<Reason, u64>,
+    /// Whether a pipeline is there, and since when it is being stopped.
+    up: bool,
+    stopping_since: Option<Duration>,
+    left_behind: u32,
+    frames: u64,
+    /// The last sign of life.
+    alive: Duration,
+    decode_errors: VecDeque<Duration>,
+    start_at: Option<Duration>,
+    drained_by: Option<Duration>,
+    finishing: bool,
+}
+
+impl Supervisor {
+    /// A stream that has not begun.
+    pub fn new(limits: Restart, loops: bool) -> Self {
+        Self {
+            limits,
+            loops,
+            state: State::Starting,
+            since: Duration::ZERO,
+            attempt: 0,
+            reason: None,
+            error: None,
+            restarts: BTreeMap::new(),
+            up: false,
+            stopping_since: None,
+            left_behind: 0,
+            frames: 0,
+            alive: Duration::ZERO,
+            decode_errors: VecDeque::new(),
+            start_at: None,
+            drained_by: None,
+            finishing: false,
+        }
+    }
+
+    /// How it is.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Since when.
+    pub fn since(&self) -> Duration {
+        self.since
+    }
+
+    /// Which start is the next one, of those in a row that did not last.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Why it was last started again, or is to be.
+    pub fn reason(&self) -> Option<Reason> {
+        self.reason
+    }
+
+    /// The last thing that went wrong.
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
+    /// How often it was started again, by reason.
+    pub fn restarts(&self) -> &BTreeMap<Reason, u64> {
+        &self.restarts
+    }
+
+    /// When it is started again.
+    pub fn start_at(&self) -> Option<Duration> {
+        self.start_at
+    }
+
+    /// Pipelines that were left behind and have not stopped yet.
+    pub fn left_behind(&self) -> u32 {
+        self.left_behind
+    }
+
+    /// Whether frames have come for as long as makes a start a success.
+    pub fn is_steady(&self, now: Duration) -> bool {
+        self.state == State::Playing && now.saturating_sub(self.since) >= seconds(self.limits.steady)
+    }
+
+    /// Other limits from now on.
+    pub fn configure(&mut self, limits: Restart, loops: bool) {
+        (self.limits, self.loops) = (limits, loops);
+    }
+
+    /// When something is to be looked at again, at the latest.
+    pub fn deadline(&self) -> Option<Duration> {
+        let stop = self.stopping_since.map(|since| since + PATIENCE);
+        [self.start_at, self.drained_by, stop].into_iter().flatten().min()
+    }
+
+    /// Takes what has happened. `chance` is a random number from 0 to 1.
+    pub fn handle(&mut self, now: Duration, input: Input, chance: f64) -> Vec<Action> {
+        match input {
+            Input::Begin => self.start(now),
+            Input::Tick(frames) => self.tick(now, frames, chance),
+            Input::Busy => {
+                self.alive = now;
+                vec![]
+            }
+            Input::Failed(reason, text) => self.fail(now, reason, text, chance),
+            Input::Wrong(text) => self.give_up(now, text),
+            Input::DecodeError => self.count_decode_error(now, chance),
+            Input::End(may_end) => self.end(now, may_end, chance),
+            Input::Down => self.down(now),
+            Input::LateDown => {
+                self.left_behind = self.left_behind.saturating_sub(1);
+                vec![]
+            }
+            Input::Restart(reason) => self.restart(now, reason),
+            Input::Stop(drain) => self.stop(now, drain),
+        }
+    }
+
+    /// Whether what the pipeline says still matters.
+    fn runs(&self) -> bool {
+        self.up && self.stopping_since.is_none()
+    }
+
+    fn enter(&mut self, now: Duration, state: State) {
+        if self.state != state {
+            (self.state, self.since) = (state, now);
+        }
+    }
+
+    fn start(&mut self, now: Duration) -> Vec<Action> {
+        (self.state, self.since, self.alive) = (State::Starting, now, now);
+        (self.up, self.frames, self.start_at) = (true, 0, None);
+        self.decode_errors.clear();
+        vec![Action::Start]
+    }
+
+    fn pull_down(&mut self, now: Duration) -> Vec<Action> {
+        if !self.runs() {
+            return vec![];
+        }
+        self.stopping_since = Some(now);
+        vec![Action::Stop]
+    }
+
+    fn tick(&mut self, now: Duration, frames: u64, chance: f64) -> Vec<Action> {
+        if self.stopping_since.is_some_and(|since| now >= since + PATIENCE)
+            && self.left_behind < MOST_LEFT_BEHIND
+        {
+            self.left_behind += 1;
+            let mut actions = vec![Action::LeaveBehind];
+            actions.extend(self.down(now));
+            return actions;
+        }
+        if self.drained_by.is_some_and(|by| now >= by) {
+            self.drained_by = None;
+            return self.pull_down(now);
+        }
+        if self.start_at.is_some_and(|at| now >= at) && !self.up {
+            return self.start(now);
+        }
+        if !self.runs() || self.finishing {
+            return vec![];
+        }
+        if frames > self.frames {
+            (self.frames, self.alive) = (frames, now);
+            self.enter(now, State::Playing);
+        }
+        if self.is_steady(now) {
+            self.attempt = 0;
+        }
+        let limit = seconds(self.limits.stall);
+        let limit = if self.state == State::Starting { limit.max(FIRST_FRAME) } else { limit };
+        if now.saturating_sub(self.alive) >= limit {
+            let text = format!("no frame has come for {} s", limit.as_secs_f64());
+            return self.fail(now, Reason::Stall, text, chance);
+        }
+        vec![]
+    }
+
+    fn fail(&mut self, now: Duration, reason: Reason, text: String, chance: f64) -> Vec<Action> {
+        if !self.runs() {
+            return vec![];
+        }
+        self.error = Some(text);
+        if self.finishing {
+            return self.pull_down(now);
+        }
+        self.again(now, reason, backoff::wait(&self.limits, self.attempt, chance));
+        self.attempt = self.attempt.saturating_add(1);
+        self.enter(now, if reason == Reason::Stall { State::Stalled } else { State::Waiting });
+        self.pull_down(now)
+    }
+
+    fn again(&mut self, now: Duration, reason: Reason, wait: Duration) {
+        self.reason = Some(reason);
+        *self.restarts.entry(reason).or_default() += 1;
+        self.start_at = Some(now + wait);
+    }
+
+    fn give_up(&mut self, now: Duration, text: String) -> Vec<Action> {
+        if !self.runs() {
+            return vec![];
+        }
+        self.error = Some(text);
+        if !self.finishing {
+            self.enter(now, State::Failed);
+        }
+        self.pull_down(now)
+    }
+
+    fn count_decode_error(&mut self, now: Duration, chance: f64) -> Vec<Action> {
+        self.decode_errors.push_back(now);
+        while self.decode_errors.front().is_some_and(|at| now.saturating_sub(*at) > DECODE_WINDOW) {
+            self.decode_errors.pop_front();
+        }
+        let count = self.decode_errors.len();
+        if count < usize::try_from(self.limits.decode_errors).unwrap_or(usize::MAX) {
+            return vec![];
+        }
+        self.decode_errors.clear();
+        self.fail(
+            now,
+            Reason::Decode,
+            format!("the decoder has failed {count} times within a minute"),
+            chance,
+        )
+    }
+
+    fn end(&mut self, now: Duration, may_end: bool, chance: f64) -> Vec<Action> {
+        if !self.runs() {
+            return vec![];
+        }
+        if self.finishing {
+            self.drained_by = None;
+            return self.pull_down(now);
+        }
+        if !may_end {
+            return self.fail(now, Reason::End, "the source has ended the stream".into(), chance);
+        }
+        self.alive = now;
+        if self.loops {
+            return vec![Action::Rewind];
+        }
+        self.enter(now, State::Ended);
+        self.pull_down(now)
+    }
+
+    fn down(&mut self, now: Duration) -> Vec<Action> {
+        (self.up, self.stopping_since, self.drained_by) = (false, None, None);
+        if self.finishing {
+            return vec![Action::Finish];
+        }
+        if self.state == State::Stalled {
+            self.enter(now, State::Waiting);
+        }
+        vec![]
+    }
+
+    fn restart(&mut self, now: Duration, reason: Reason) -> Vec<Action> {
+        if self.finishing {
+            return vec![];
+        }
+        self.attempt = 0;
+        self.again(now, reason, Duration::ZERO);
+        self.enter(now, State::Waiting);
+        self.pull_down(now)
+    }
+
+    fn stop(&mut self, now: Duration, drain: Option<Duration>) -> Vec<Action> {
+        self.start_at = None;
+        let again = std::mem::replace(&mut self.finishing, true);
+        self.enter(now, State::Stopping);
+        match drain.filter(|_| self.runs() && self.frames > 0) {
+            _ if !self.up => vec![Action::Finish],
+            Some(_) if again => vec![],
+            Some(limit) => {
+                self.drained_by = Some(now + limit);
+                vec![Action::Drain]
+            }
+            None => self.pull_down(now),
+        }
+    }
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests;
