@@ -112,7 +112,7 @@ impl<D: RowDecoder> Rows<D> {
     pub fn find(&mut self, set: &TensorSet, side: &Side) -> Result<D::Found, String> {
         let (batch, number) = set.batch(self.frame);
         let tensors = self.read(batch.tensors())?;
-        let found = match side.on_device(&tensors)? {
+        let found = match side.on_device(tensors)? {
             Some((_, stream)) if !self.decoder.is_on_gpu() => {
                 stream.counters().fallbacks.add(1);
                 self.on_cpu(set)
@@ -148,25 +148,26 @@ impl<D: RowDecoder> Rows<D> {
     /// For [`super::Decode::survey`].
     pub fn survey(&self, set: &TensorSet) -> Option<Survey> {
         let tensors = self.read(&set.tensors).ok()?;
-        let mapped = tensors.iter().map(|tensor| tensor.map().ok()).collect::<Option<Vec<_>>>()?;
+        let mapped = tensors.into_iter().map(|tensor| tensor.map().ok()).collect::<Option<Vec<_>>>()?;
         let views = mapped.iter().map(|mapped| mapped.view().ok()).collect::<Option<Vec<_>>>()?;
         self.decoder.survey(&views)
     }
 
-    fn read(&self, all: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    /// Those that are read, not copied: a batch is asked for by each of its rows.
+    fn read<'a>(&self, all: &'a [Tensor]) -> Result<Vec<&'a Tensor>, String> {
         if self.reads.is_empty() {
-            return Ok(all.to_vec());
+            return Ok(all.iter().collect());
         }
         let tensor = |output: &TensorDesc| {
             let missing = || format!("a frame came without the tensor '{}'", output.name);
-            all.iter().find(|t| t.desc.name == output.name).cloned().ok_or_else(missing)
+            all.iter().find(|t| t.desc.name == output.name).ok_or_else(missing)
         };
         self.reads.iter().map(tensor).collect()
     }
 
     fn on_cpu(&mut self, set: &TensorSet) -> Result<D::Found, Failure> {
         let tensors = self.read(&set.tensors)?;
-        let mapped = tensors.iter().map(Tensor::map).collect::<Result<Vec<_>, _>>()?;
+        let mapped = tensors.into_iter().map(Tensor::map).collect::<Result<Vec<_>, _>>()?;
         let views = mapped.iter().map(|mapped| mapped.view()).collect::<Result<Vec<_>, _>>()?;
         if !matches!(self.made, Some(Made::Cpu(_))) {
             self.made = Some(Made::Cpu(self.decoder.cpu()?));
@@ -201,5 +202,88 @@ impl<D: RowDecoder> Rows<D> {
             }
         })?;
         found.get(number).cloned().ok_or_else(|| "the batch has no such row".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::geometry::Affine;
+    use cudainfer_kernels::tensor::TensorType;
+
+    use super::*;
+
+    /// Finds who holds a buffer while its bytes are decoded, and the sum of these.
+    struct Holders(gst::Buffer);
+
+    impl RowDecoder for Holders {
+        type Cpu = gst::Buffer;
+        type Gpu = ();
+        type Found = (i32, u32);
+
+        fn cpu(&self) -> Result<Self::Cpu, Failure> {
+            Ok(self.0.clone())
+        }
+
+        fn gpu(&self, _: &CudaStream) -> Result<Self::Gpu, Failure> {
+            Err("there is no GPU".into())
+        }
+
+        fn run(held: &mut Self::Cpu, tensors: &[TensorView<'_>], _: &Row) -> Result<Self::Found, Failure> {
+            let sum = tensors.iter().flat_map(|tensor| tensor.bytes()).map(|byte| u32::from(*byte)).sum();
+            Ok((holders(held), sum))
+        }
+
+        fn start(
+            _: &mut Self::Gpu,
+            _: &CudaStream,
+            _: &[DeviceTensor<'_>],
+            _: &[Row],
+        ) -> Result<(), Failure> {
+            Err("there is no GPU".into())
+        }
+
+        fn finish(_: &mut Self::Gpu, _: &CudaStream) -> Result<Vec<Self::Found>, Failure> {
+            Err("there is no GPU".into())
+        }
+    }
+
+    fn holders(buffer: &gst::Buffer) -> i32 {
+        // SAFETY: the buffer lives.
+        unsafe { (*buffer.as_ptr()).mini_object.refcount }
+    }
+
+    fn tensor(name: &str, data: gst::Buffer) -> Tensor {
+        Tensor { desc: TensorDesc::fixed(name, TensorType::UInt8, &[1, 4]), data }
+    }
+
+    #[test]
+    fn the_outputs_that_are_read_are_not_copied_nor_held() {
+        gst::init().unwrap();
+        let boxes = tensor("boxes", gst::Buffer::from_slice([1u8, 2, 3, 4]));
+        let scores = tensor("scores", gst::Buffer::from_slice([10u8, 20, 30, 40]));
+        let batch = Batch::new(vec![boxes.clone(), scores.clone()], Vec::new());
+        let set = TensorSet {
+            tensors: vec![boxes.clone(), scores.clone()],
+            input: [4, 4],
+            to_frame: Affine::IDENTITY,
+            batch: Some((batch, 0)),
+            object: None,
+            region: None,
+        };
+        for (reads, sum) in [(Vec::new(), 110), (vec![scores.desc.clone()], 100)] {
+            let decoder = Holders(scores.data.clone());
+            let mut rows = Rows::new(decoder, "sums".into(), reads, [4, 4]).unwrap();
+            let side = Side::default();
+            rows.find(&set, &side).unwrap();
+            let before = holders(&scores.data);
+            assert_eq!(rows.find(&set, &side), Ok((before, sum)));
+        }
+        let gone = Rows::new(
+            Holders(scores.data.clone()),
+            String::new(),
+            vec!["masks:uint8:1x4".parse().unwrap()],
+            [4, 4],
+        );
+        assert!(gone.unwrap().find(&set, &Side::default()).unwrap_err().contains("'masks'"));
     }
 }

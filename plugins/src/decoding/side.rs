@@ -43,7 +43,7 @@ impl Side {
     /// A sentence: a GPU is required but the tensors are in system memory, or the driver cannot make a stream.
     pub fn on_device<'a>(
         &self,
-        tensors: &'a [Tensor],
+        tensors: impl IntoIterator<Item = &'a Tensor>,
     ) -> Result<Option<(OnDevice<'a>, Arc<CudaStream>)>, String> {
         let device = self.device();
         let tensors = if device == "cpu" { None } else { OnDevice::of(tensors) };

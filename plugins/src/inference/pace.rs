@@ -2,6 +2,7 @@
 //! batch: when the GPU will be free, and how many of the frames that wait are best run at once.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time for enqueueing a run, and for waking the thread that does it: so long before the GPU is free, the next batch goes.
@@ -15,7 +16,7 @@ pub struct Outlook {
     /// Until then a run that is enqueued only waits behind the one that is under way.
     pub busy_until: Option<Instant>,
     /// How long a run takes by its number of rows, those that are padded included.
-    pub times: BTreeMap<usize, Duration>,
+    pub times: Arc<BTreeMap<usize, Duration>>,
 }
 
 impl Outlook {
@@ -38,7 +39,8 @@ pub(super) struct Pace {
     under_way: VecDeque<Started>,
     /// When the run before the oldest of them ended, if somebody saw it.
     ended: Option<Instant>,
-    times: BTreeMap<usize, Duration>,
+    /// Shared with the last outlook, which is gone by the time at which something new is learnt.
+    times: Arc<BTreeMap<usize, Duration>>,
 }
 
 #[derive(Debug)]
@@ -64,8 +66,9 @@ impl Pace {
         let Some(run) = self.under_way.pop_front() else { return };
         if let (Some(began), true) = (self.began(&run), run.steady) {
             let took = now.saturating_duration_since(began);
-            match self.times.get_mut(&run.rows) {
-                None if waited => _ = self.times.insert(run.rows, took),
+            let times = Arc::make_mut(&mut self.times);
+            match times.get_mut(&run.rows) {
+                None if waited => _ = times.insert(run.rows, took),
                 Some(known) if waited => *known = (*known * (WEIGHT - 1) + took) / WEIGHT,
                 // It is over before it was expected to be. Were this not believed, it would never be waited for again.
                 Some(known) if took < *known => *known = took * (WEIGHT - 1) / WEIGHT,
@@ -77,7 +80,7 @@ impl Pace {
 
     /// What follows is of another shape.
     pub fn forget(&mut self) {
-        self.times.clear();
+        self.times = Arc::default();
     }
 
     fn began(&self, run: &Started) -> Option<Instant> {
@@ -93,7 +96,7 @@ impl Pace {
             }
             _ => None,
         };
-        Outlook { busy_until, times: self.times.clone() }
+        Outlook { busy_until, times: Arc::clone(&self.times) }
     }
 }
 
@@ -104,14 +107,15 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn learnt(times: &[(usize, u32)]) -> Outlook {
-        Outlook { busy_until: None, times: times.iter().map(|(rows, ms)| (*rows, MS * *ms)).collect() }
+        let times: BTreeMap<_, _> = times.iter().map(|(rows, ms)| (*rows, MS * *ms)).collect();
+        Outlook { busy_until: None, times: times.into() }
     }
 
     #[test]
     fn a_larger_run_is_padded_only_where_that_makes_more_frames_a_second() {
         // 3.5 frames/ms of 8, 4 of 16.
-        let outlook =
-            Outlook { times: [(8, Duration::from_micros(2286)), (16, MS * 4)].into(), ..Outlook::default() };
+        let times = BTreeMap::from([(8, Duration::from_micros(2286)), (16, MS * 4)]);
+        let outlook = Outlook { times: times.into(), ..Outlook::default() };
         let portions: Vec<_> = [1, 7, 8, 9, 13, 14, 15, 16].map(|n| outlook.portion(n)).into();
         assert_eq!(portions, [1, 7, 8, 8, 8, 14, 15, 16]);
         assert_eq!(learnt(&[(16, 4)]).portion(9), 9, "nothing is known of 8");
@@ -145,6 +149,23 @@ mod tests {
         pace.begin(16, start + 50 * MS, false);
         pace.end(true, start + 90 * MS);
         assert!(!pace.outlook().times.contains_key(&16));
+    }
+
+    #[test]
+    fn outlooks_share_what_was_learnt_and_keep_what_they_were_made_with() {
+        let (start, mut pace) = (Instant::now(), Pace::default());
+        let mut learn = |at: Instant, ms: u32| {
+            pace.begin(4, at, true);
+            pace.end(true, at + ms * MS);
+            pace.outlook()
+        };
+        let first = learn(start, 8);
+        let place = Arc::as_ptr(&first.times);
+        drop(first);
+        let second = learn(start + 100 * MS, 16);
+        assert_eq!(Arc::as_ptr(&second.times), place, "nothing was copied");
+        let third = learn(start + 200 * MS, 17);
+        assert_eq!((second.times[&4], third.times[&4]), (9 * MS, 10 * MS));
     }
 
     #[test]

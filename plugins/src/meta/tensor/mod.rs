@@ -110,18 +110,18 @@ impl Tensor {
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The tensors of a frame that all lie in device memory.
-pub struct OnDevice<'a>(Vec<(&'a Tensor, Vec<usize>, DeviceMemory<'a>)>);
+pub struct OnDevice<'a>(Vec<(&'a Tensor, DeviceMemory<'a>)>);
 
 impl<'a> OnDevice<'a> {
     /// The tensors on the device; `None` if one of them lies on the host.
-    pub fn of(tensors: &'a [Tensor]) -> Option<Self> {
-        let tensors = tensors.iter().map(|t| Some((t, t.dims(), device_memory(&t.data)?)));
+    pub fn of(tensors: impl IntoIterator<Item = &'a Tensor>) -> Option<Self> {
+        let tensors = tensors.into_iter().map(|tensor| Some((tensor, device_memory(&tensor.data)?)));
         tensors.collect::<Option<_>>().map(OnDevice)
     }
 
     /// Where they lie.
     pub fn context(&self) -> Option<&Arc<Context>> {
-        self.0.first().map(|(_, _, memory)| memory.context())
+        self.0.first().map(|(_, memory)| memory.context())
     }
 
     /// Enqueues `work` in `stream`, behind what writes the tensors and before what will overwrite them.
@@ -133,14 +133,15 @@ impl<'a> OnDevice<'a> {
         stream: &CudaStream,
         work: impl FnOnce(&[DeviceTensor<'_>]) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let views = self.0.iter().map(|(tensor, dims, memory)| {
+        let dims: Vec<_> = self.0.iter().map(|(tensor, _)| tensor.dims()).collect();
+        let views = self.0.iter().zip(&dims).map(|((tensor, memory), dims)| {
             DeviceTensor::new(&tensor.desc.name, tensor.desc.ty, dims, memory.slice())
         });
         let views = views.collect::<Result<Vec<_>, _>>()?;
-        self.0.iter().try_for_each(|(_, _, memory)| memory.begin_read(stream))?;
+        self.0.iter().try_for_each(|(_, memory)| memory.begin_read(stream))?;
         let done = work(&views);
         // In any case: part of the work may have been enqueued.
-        self.0.iter().try_for_each(|(_, _, memory)| memory.end_read(stream))?;
+        self.0.iter().try_for_each(|(_, memory)| memory.end_read(stream))?;
         done
     }
 }
