@@ -1,7 +1,7 @@
 //! A device's primary context: the one that the CUDA runtime, ONNX Runtime and our elements share.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     marker::PhantomData,
     ptr,
     sync::{Arc, Mutex, PoisonError, Weak},
@@ -26,8 +26,8 @@ pub struct Context {
     inner: Option<Arc<CudaContext>>,
     /// The operations' kernels that were used so far.
     modules: Mutex<HashMap<&'static str, Module>>,
-    /// Addresses of the contexts that this one was to be linked with.
-    neighbours: Mutex<HashSet<usize>>,
+    /// The contexts that this one was to be linked with.
+    neighbours: Mutex<Neighbours>,
 }
 
 /// Loaded kernels; only ever handed to the driver.
@@ -83,8 +83,15 @@ impl Context {
     }
 
     /// Whether this is the first question about `other`.
-    pub(super) fn is_new_neighbour(&self, other: sys::CUcontext) -> bool {
-        self.neighbours.lock().unwrap_or_else(PoisonError::into_inner).insert(other.addr())
+    ///
+    /// # Safety
+    /// `other` must be a context that lives.
+    pub(super) unsafe fn is_new_neighbour(&self, other: sys::CUcontext) -> bool {
+        let mut number = 0;
+        // SAFETY: the caller's promise; the pointer is to a live number.
+        let numbered = unsafe { sys::cuCtxGetId(other, &raw mut number) }.result();
+        let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+        neighbours.is_new(other.addr(), numbered.ok().map(|()| number))
     }
 
     /// The kernels of `operation`, which `load` loads the first time, with this context current.
@@ -122,6 +129,21 @@ impl Context {
             .result()
             .map_err(DeviceError::call("cuCtxPushCurrent"))?;
         Ok(Entered { context: PhantomData })
+    }
+}
+
+/// Contexts, by address, and the number that the driver gave each: one that is made anew may get the address of one that is gone, but no
+/// number is given twice in a process.
+#[derive(Debug, Default)]
+struct Neighbours(HashMap<usize, u64>);
+
+impl Neighbours {
+    /// Whether the context was not known before; it is from now on, unless it has no number.
+    fn is_new(&mut self, address: usize, number: Option<u64>) -> bool {
+        match number {
+            Some(number) => self.0.insert(address, number) != Some(number),
+            None => true,
+        }
     }
 }
 
@@ -205,5 +227,16 @@ mod tests {
         let failed = in_use.of(7, || Err(DeviceError::NoSuchDevice { wanted: 7, count: 1 }));
         assert!(failed.is_err());
         assert!(in_use.of(7, || Ok(9)).is_ok(), "a failure is not kept");
+    }
+
+    #[test]
+    fn a_context_that_was_made_anew_is_new_though_it_has_the_address_of_one_that_is_gone() {
+        let mut known = Neighbours::default();
+        let mut is_new = |address, number| known.is_new(address, number);
+        assert!(is_new(0x10, Some(7)) && is_new(0x20, Some(8)));
+        assert!(!is_new(0x10, Some(7)) && !is_new(0x20, Some(8)));
+        assert!(is_new(0x10, Some(9)), "made anew");
+        assert!(!is_new(0x10, Some(9)));
+        assert!(is_new(0x30, None) && is_new(0x30, None), "nobody knows");
     }
 }

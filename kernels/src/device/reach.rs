@@ -112,7 +112,8 @@ impl Context {
     /// # Safety
     /// `other` must be a context that lives.
     unsafe fn link(&self, other: sys::CUcontext) -> Result<(), DeviceError> {
-        if ptr::eq(other, self.handle()) || !self.is_new_neighbour(other) {
+        // SAFETY: the caller's promise.
+        if ptr::eq(other, self.handle()) || !unsafe { self.is_new_neighbour(other) } {
             return Ok(());
         }
         let _entered = self.enter()?;
