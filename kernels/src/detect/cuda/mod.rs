@@ -7,6 +7,7 @@
 //! report, launches the others and waits once more; until no frame of a batch has as many, it launches those at once.
 
 mod buffers;
+mod clear;
 mod layout;
 mod params;
 mod suppressor;
@@ -21,6 +22,7 @@ use super::candidates::Gate;
 use super::{Attached, Decoder, DetectError, Detection, Outcome, Params};
 
 use buffers::{Buffers, Capacity, extra_at};
+use clear::Clear;
 use layout::size;
 use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, MOST_ROWS, MOST_SMALL, TOO_MANY};
 use suppressor::Suppressor;
@@ -67,14 +69,14 @@ pub struct CudaDetector {
     lowest: f32,
     suppressor: Suppressor,
     buffers: Option<Buffers>,
-    /// Whether the buffers are as a batch needs them to begin with, and the matrices as the small kernels do.
-    ready: bool,
-    matrices_clear: bool,
+    clear: Clear,
     /// Whether the last batch had a frame with too many candidates for the small kernels.
     crowded: bool,
     done: Event,
     /// Rows that are under way, and what is gathered of their detections.
     pending: usize,
+    /// Whether the small kernels work on them.
+    small: bool,
     gathered: Option<Gathered>,
     /// Candidates that there was room for in each.
     room: usize,
@@ -121,11 +123,11 @@ impl CudaDetector {
             lowest,
             suppressor: Suppressor::new(rotated, &params, &gate, stream)?,
             buffers: None,
-            ready: false,
-            matrices_clear: false,
+            clear: Clear::default(),
             crowded: false,
             done: Event::new(context)?,
             pending: 0,
+            small: false,
             gathered: None,
             room: 0,
             attached: Vec::new(),
@@ -168,8 +170,7 @@ impl CudaDetector {
         outputs: &[DeviceTensor<'_>],
         rows: &[Row],
     ) -> Result<(), DetectError> {
-        // Of a batch that nobody has finished, rows with too many candidates may be left.
-        self.ready &= mem::take(&mut self.pending) == 0;
+        self.pending = 0;
         let (layout, gathered) = self.decoder.layout(outputs, rows.len())?;
         if rows.is_empty() {
             return Ok(());
@@ -183,15 +184,13 @@ impl CudaDetector {
         self.reserve(stream, rows.len(), candidates, gathered.as_ref().map_or(0, Gathered::bytes))?;
         let Some(buffers) = &self.buffers else { return Ok(()) };
         let small = self.suppressor.has_small() && gathered.is_none() && !self.crowded;
-        if !self.ready {
+        let to_clear = self.clear.begin(small);
+        if to_clear.counts {
             buffers.zeros().try_for_each(|zero| stream.fill(zero, 0))?;
         }
-        if small && !(self.ready && self.matrices_clear) {
+        if to_clear.matrices {
             buffers.matrices().try_for_each(|zero| stream.fill(zero, 0))?;
         }
-        // Until the last kernel is on its way, nobody sets the counts back.
-        self.ready = false;
-        self.matrices_clear = small;
         let objects = self.decode_objects.as_ref().filter(|_| layout.has_objectness());
         let (kernel, anchors, threads) = match objects {
             Some(kernel) => (kernel, OBJECTS, OBJECTS),
@@ -245,8 +244,8 @@ impl CudaDetector {
             unsafe { stream.launch(gather, grid, [GATHERERS, 1, 1], 0, &params)? };
         }
         stream.record(&self.done)?;
-        self.ready = true;
         self.pending = rows.len();
+        self.small = small;
         self.gathered = gathered;
         self.room = candidates;
         Ok(())
@@ -271,15 +270,31 @@ impl CudaDetector {
         if rows == 0 {
             return Ok(Vec::new());
         }
+        let outcomes = self.read_all(stream, found);
+        if outcomes.is_ok() {
+            self.clear.done(self.small);
+        } else {
+            found.iter_mut().for_each(Vec::clear);
+            self.attached.iter_mut().for_each(Attached::clear);
+        }
+        outcomes
+    }
+
+    /// Waits for the reports of all rows and reads them.
+    fn read_all(
+        &mut self,
+        stream: &CudaStream,
+        found: &mut [Vec<Detection>],
+    ) -> Result<Vec<Outcome>, DetectError> {
         stream.wait_on_host(&self.done)?;
-        let mut outcomes = vec![None; rows];
+        let mut outcomes = vec![None; found.len()];
         self.crowded = false;
         self.read(stream, found, &mut outcomes);
         if outcomes.contains(&None) {
             // Rows that are done have no candidates any more. Their reports are overwritten, which have been read.
-            self.matrices_clear = false;
+            self.small = false;
             let Some(buffers) = &self.buffers else { return Ok(Vec::new()) };
-            self.suppressor.start(stream, buffers, rows, self.room, None)?;
+            self.suppressor.start(stream, buffers, found.len(), self.room, None)?;
             stream.record(&self.done)?;
             stream.wait_on_host(&self.done)?;
             self.read(stream, found, &mut outcomes);
@@ -341,7 +356,7 @@ impl CudaDetector {
         let ranked = self.suppressor.ranked_of(candidates);
         let capacity =
             Capacity { rows, candidates, ranked, found: ranked.min(self.params.top_k_after), extra };
-        self.ready = false;
+        self.clear = Clear::default();
         self.buffers = None;
         self.buffers = Some(Buffers::new(stream, capacity)?);
         Ok(())
