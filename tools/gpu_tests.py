@@ -16,7 +16,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import gpu_programs
 
@@ -44,7 +46,18 @@ LEFT_OUT = {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW}
 # No program needs longer; one that does hangs.
 LIMIT_S = 600
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed", re.MULTILINE)
+# A test that finds that this machine lacks what it needs says so: the harness knows no such end.
+SKIPPED = re.compile(r"\bskipped: (.*)$", re.MULTILINE)
 FOUND = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (.*)$", re.MULTILINE)
+
+
+class Result(NamedTuple):
+    """What became of a program's tests: in words, and how many."""
+
+    said: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
 
 
 def run(command: list[str]) -> tuple[bool, str]:
@@ -75,15 +88,24 @@ def run(command: list[str]) -> tuple[bool, str]:
     return process.wait() == 0, "".join(lines)
 
 
-def tests(name: str, path: Path, filters: list[str]) -> tuple[str, int, int]:
-    """What is said of a test program, and how many tests passed and failed."""
+def tests(name: str, path: Path, filters: list[str]) -> Result:
+    """What became of a test program's tests."""
     good, output = run([str(path), *OPTIONS, *filters])
+    return counted(name, good, output)
+
+
+def counted(name: str, good: bool, output: str) -> Result:
+    """What became of the tests that a program's output tells of."""
+    why = SKIPPED.findall(output)
     if match := RESULT.search(output):
-        passed, failed = int(match[1]), int(match[2])
+        passed, failed = int(match[1]) - len(why), int(match[2])
     else:
         passed, failed = 0, 0
     failed += int(not good and not failed)  # it crashed, at the end or before
-    return f"{name}: {passed} passed, {failed} failed" + ("" if match else " (it did not end)"), passed, failed
+    said = f"{name}: {passed} passed, {failed} failed"
+    for reason, times in Counter(why).items():
+        said += f", {times} skipped ({reason})"
+    return Result(said + ("" if match else " (it did not end)"), passed, failed, len(why))
 
 
 def sanitizer() -> str | None:
@@ -92,7 +114,7 @@ def sanitizer() -> str | None:
     return shutil.which("compute-sanitizer") or (str(own) if own.exists() else None)
 
 
-def sanitized(tool: str, checker: str, path: Path, filters: list[str], left_out: list[str]) -> tuple[str, int, int]:
+def sanitized(tool: str, checker: str, path: Path, filters: list[str], left_out: list[str]) -> Result:
     """The same of the kernels' tests under one of the sanitizer's tools, which counts as one test."""
     # Tests ask for what the driver must refuse, and look at its answer themselves.
     command = [checker, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "99", str(path), *OPTIONS]
@@ -102,7 +124,7 @@ def sanitized(tool: str, checker: str, path: Path, filters: list[str], left_out:
     said = f"{tool}: {match[1] if match else 'not all'} tests, {found[1] if found else 'no summary'}"
     if left_out:
         said += f" (left out: {', '.join(left_out)})"
-    return said, int(good), int(not good)
+    return Result(said, int(good), int(not good))
 
 
 def main() -> int:
@@ -118,12 +140,14 @@ def main() -> int:
         for tool, left_out in LEFT_OUT.items():
             results.append(sanitized(tool, checker, programs[KERNELS], given.filter, [] if given.all else left_out))
     elif not given.no_sanitizer:
-        results.append(("compute-sanitizer: not installed here (it comes with the CUDA toolkit), not run", 0, 0))
+        results.append(Result("compute-sanitizer: not installed here (it comes with the CUDA toolkit), not run"))
     print("\n== summary")
-    for said, _, _ in results:
-        print(said)
-    passed, failed = (sum(result[part] for result in results) for part in (1, 2))
-    print(f"{passed} passed, {failed} failed")
+    for result in results:
+        print(result.said)
+    passed, failed, skipped = (
+        sum(getattr(result, part) for result in results) for part in ("passed", "failed", "skipped")
+    )
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped: not tested on this machine" if skipped else ""))
     return 1 if failed or not passed else 0
 
 

@@ -98,8 +98,19 @@ fn holds(format: VideoFormat, size: (u32, u32)) -> bool {
 }
 
 /// Runs `path` behind `source` with an appsink at its end, and hands over each frame beside the source's own, which
-/// took no part in it. The pipeline is in NULL when it returns.
-fn run(source: &str, path: &str, mut each: impl FnMut(&gst::Sample, &gst::Sample)) -> gst::Pipeline {
+/// took no part in it. The pipeline is in NULL when it returns; nothing was said on its bus.
+fn run(source: &str, path: &str, each: impl FnMut(&gst::Sample, &gst::Sample)) -> gst::Pipeline {
+    let (pipeline, said) = run_and_hear(source, path, each);
+    assert!(said.is_empty(), "{path}: {said:?}");
+    pipeline
+}
+
+/// As [`run`], for pipelines that have warnings or errors, which are returned.
+fn run_and_hear(
+    source: &str,
+    path: &str,
+    mut each: impl FnMut(&gst::Sample, &gst::Sample),
+) -> (gst::Pipeline, Vec<gst::Message>) {
     let sink = "appsink sync=false max-buffers=2";
     let line = format!("{source} ! {path} ! {sink} name=out  {source} ! {sink} name=original");
     let pipeline = launch(&line);
@@ -112,12 +123,11 @@ fn run(source: &str, path: &str, mut each: impl FnMut(&gst::Sample, &gst::Sample
     while let Some(sample) = out() {
         each(&sample, &original().unwrap());
     }
-    if let Some(message) = bus.pop_filtered(&[gst::MessageType::Error, gst::MessageType::Warning]) {
-        panic!("{line}: {message:?}");
-    }
-    assert!(original().is_none(), "{line}: frames are missing");
+    let kinds = [gst::MessageType::Error, gst::MessageType::Warning];
+    let said = std::iter::from_fn(|| bus.pop_filtered(&kinds)).collect();
+    assert!(original().is_none(), "{line}: frames are missing: {said:?}");
     pipeline.set_state(gst::State::Null).unwrap();
-    pipeline
+    (pipeline, said)
 }
 
 /// A count of the element of that name.

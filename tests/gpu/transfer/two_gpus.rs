@@ -6,7 +6,7 @@ use gst_video::VideoFormat;
 
 use super::*;
 
-/// Whether there are two; says so where there are not.
+/// Whether there are two; says so where there are not, for the summary of scripts/test --gpu.
 fn two() -> bool {
     let count = probe().map_or(0, <[Device]>::len);
     if count < 2 {
@@ -22,40 +22,25 @@ fn frames_of_another_gpu_are_copied_over_counted_and_warned_about_once() {
     if !two() {
         return;
     }
-    let size = (640, 480);
+    let source = source(VideoFormat::Nv12, (640, 480), 20);
     for [from, to] in [[0, 1], [1, 0]] {
-        let source = source(VideoFormat::Nv12, size, 20);
-        let sink = "appsink sync=false max-buffers=2";
-        let line = format!(
-            "{source} ! cudainferupload device=cuda:{from} ! cudainferdownload name=down device=cuda:{to} ! {sink} name=out \
-             {source} ! {sink} name=original"
-        );
-        let pipeline = launch(&line);
-        let bus = pipeline.bus().unwrap();
-        let [out, original] = ["out", "original"].map(|name| {
-            let sink = pipeline.by_name(name).unwrap();
-            move || sink.emit_by_name::<Option<gst::Sample>>("pull-sample", &[])
-        });
-        pipeline.set_state(gst::State::Playing).unwrap();
+        let path =
+            format!("cudainferupload device=cuda:{from} ! cudainferdownload name=down device=cuda:{to}");
         let mut frames = 0;
-        while let Some(sample) = out() {
-            let [got, wanted] =
-                [sample, original().unwrap()].map(|s| pixels(s.buffer().unwrap(), &info_of(&s)));
-            assert!(got == wanted, "{line}: frame {frames}");
+        let (pipeline, said) = run_and_hear(&source, &path, |got, wanted| {
+            let [got, wanted] = [got, wanted].map(|s| pixels(s.buffer().unwrap(), &info_of(s)));
+            assert!(got == wanted, "{path}: frame {frames}");
             frames += 1;
-        }
-        assert_eq!(frames, 20, "{line}");
+        });
+        assert_eq!(frames, 20, "{path}");
         assert_eq!(count(&pipeline, "down", "peer-copies"), 20);
         assert_eq!(count(&pipeline, "down", "fallbacks"), 20);
         assert_eq!(count(&pipeline, "down", "host-to-device-bytes"), 0);
         assert_eq!(count(&pipeline, "down", "host-waits"), 20, "for what was downloaded, and nothing else");
-        let kinds = [gst::MessageType::Warning, gst::MessageType::Error];
-        let said: Vec<_> = std::iter::from_fn(|| bus.pop_filtered(&kinds)).collect();
         let [warning] = said.as_slice() else { panic!("one warning, not {said:?}") };
         let gst::MessageView::Warning(warning) = warning.view() else { panic!("{warning:?}") };
         let text = warning.error().to_string();
         assert!(text.contains(&format!("on GPU {from}, but this element works on GPU {to}")), "{text}");
-        pipeline.set_state(gst::State::Null).unwrap();
     }
 }
 
