@@ -102,7 +102,8 @@ impl Gpu {
     }
 
     /// For `change_state`, before the parent's: at NULL->READY it decides by the property, tells the neighbours which context
-    /// is used, and warns on the bus if that is none although one was looked for; at READY->PAUSED it counts from zero.
+    /// is used, and warns on the bus if that is none although one was looked for; at READY->PAUSED it counts from zero. Where a model
+    /// of the stream may still choose among several GPUs, as it does at its own NULL->READY, it decides at READY->PAUSED.
     ///
     /// # Errors
     /// The device that was asked for is not there; the error has been posted.
@@ -113,9 +114,10 @@ impl Gpu {
         counters: &Arc<Counters>,
     ) -> Result<(), gst::StateChangeError> {
         match transition {
+            gst::StateChange::NullToReady if self.waits_for_model(element) => Ok(()),
             gst::StateChange::NullToReady => self.open(element, counters),
             gst::StateChange::ReadyToPaused => {
-                // The property may have been set in READY.
+                // The property may have been set in READY, too.
                 if let ChosenDevice::Undecided = self.chosen() {
                     self.open(element, counters)?;
                 }
@@ -135,6 +137,11 @@ impl Gpu {
             // Outside of the lock: the last one to let go of the GPU waits for it.
             drop(chosen);
         }
+    }
+
+    fn waits_for_model(&self, element: &gst::Element) -> bool {
+        let undecided = matches!(self.chosen(), ChosenDevice::Undecided);
+        undecided && self.device().parse() == Ok(Choice::Auto) && placement::waits_for_model(element)
     }
 
     fn open(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<(), gst::StateChangeError> {
@@ -252,5 +259,30 @@ impl Gpu {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an element with this property has decided in READY, and in PAUSED, where there are so many GPUs.
+    fn decided(device: &str, gpus: u32) -> [bool; 2] {
+        gst::init().unwrap();
+        placement::pretend(gpus);
+        let element = gst::ElementFactory::make("identity").build().unwrap();
+        let (gpu, counters) = (Gpu::default(), Arc::default());
+        gpu.set_device(Some(device.into()));
+        [gst::StateChange::NullToReady, gst::StateChange::ReadyToPaused].map(|transition| {
+            gpu.before(transition, &element, &counters).unwrap();
+            !matches!(gpu.chosen(), ChosenDevice::Undecided)
+        })
+    }
+
+    #[test]
+    fn of_several_gpus_one_is_chosen_when_all_models_have_chosen() {
+        assert_eq!(decided("auto", 2), [false, true]);
+        assert_eq!(decided("auto", 1), [true, true]);
+        assert_eq!(decided("cpu", 2), [true, true]);
     }
 }

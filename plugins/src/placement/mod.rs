@@ -2,7 +2,8 @@
 //!
 //! An instance of a model takes the GPU with the fewest instances of this process that has room for it ([`Seat`]); the
 //! elements of its stream take the same ([`neighbour`]), and so does every instance without a name in the same pipeline
-//! ([`remembered`]). Where there is one GPU, nobody is asked.
+//! ([`remembered`]). Elements that run no model leave the choice to it ([`waits_for_model`]): those behind it come to READY before
+//! it does, and would always choose the first GPU. Where there is one GPU, nobody is asked.
 
 mod neighbour;
 mod pipeline;
@@ -25,6 +26,10 @@ static CAT: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|
 
 /// The GPUs that can be used, in the driver's order.
 fn usable() -> Vec<&'static Device> {
+    #[cfg(test)]
+    if let Some(pretended) = PRETENDED.get() {
+        return pretended.iter().collect();
+    }
     probe()
         .map_or_else(|_| Vec::new(), |found| found.iter().filter(|device| device.check().is_ok()).collect())
 }
@@ -34,15 +39,78 @@ pub(crate) fn is_open() -> bool {
     usable().len() > 1
 }
 
+#[cfg(test)]
+thread_local! {
+    static PRETENDED: std::cell::Cell<Option<&'static [Device]>> = const { std::cell::Cell::new(None) };
+}
+
+/// In this thread, tests have so many GPUs to choose from; on none of them anything runs.
+#[cfg(test)]
+pub(crate) fn pretend(gpus: u32) {
+    let device =
+        |ordinal| Device { ordinal, name: format!("GPU {ordinal}"), capability: (9, 0), driver: 13000 };
+    PRETENDED.set(Some((0..gpus).map(device).collect::<Vec<_>>().leak()));
+}
+
+/// The GPU of the element's stream or of its pipeline, where there are several.
+fn chosen_by_others(element: &gst::Element) -> Option<u32> {
+    if is_open() { neighbour(element).or_else(|| remembered(element)) } else { None }
+}
+
+/// Whether an element that runs no model has to wait in READY with its choice, because one of its stream may still choose.
+pub(crate) fn waits_for_model(element: &gst::Element) -> bool {
+    is_open() && chosen_by_others(element).is_none()
+}
+
 /// What `device=auto` is for an element that runs no model: the GPU of its stream or of its pipeline, else the first one that
 /// can be used.
 ///
 /// # Errors
 /// None where a GPU can be used; otherwise it is the CPU with the reason.
 pub(crate) fn auto_for(element: &gst::Element) -> Result<Resolved, DeviceError> {
-    let known = if is_open() { neighbour(element).or_else(|| remembered(element)) } else { None };
-    match known.map(|gpu| Choice::Cuda(gpu).resolve()) {
+    match chosen_by_others(element).map(|gpu| Choice::Cuda(gpu).resolve()) {
         Some(Ok(resolved)) => Ok(resolved),
         Some(Err(_)) | None => Choice::Auto.resolve(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use gst::prelude::*;
+
+    use super::*;
+
+    /// Two elements, of which the first says that it is on GPU 1 as soon as the flag is set.
+    fn behind_a_model() -> (gst::Pipeline, gst::Element, Arc<AtomicBool>) {
+        gst::init().unwrap();
+        let pipeline = gst::parse::launch("identity name=model ! identity name=behind ! fakesink").unwrap();
+        let pipeline = pipeline.downcast::<gst::Pipeline>().unwrap();
+        let chosen = Arc::new(AtomicBool::new(false));
+        let has_chosen = Arc::clone(&chosen);
+        let model = pipeline.by_name("model").unwrap().static_pad("src").unwrap();
+        model.add_probe(gst::PadProbeType::QUERY_UPSTREAM, move |_, info| {
+            let Some(query) = info.query_mut() else { return gst::PadProbeReturn::Ok };
+            if asked(query) && has_chosen.load(Ordering::SeqCst) && answer(query, Some(1)) {
+                return gst::PadProbeReturn::Handled;
+            }
+            gst::PadProbeReturn::Ok
+        });
+        let behind = pipeline.by_name("behind").unwrap();
+        (pipeline, behind, chosen)
+    }
+
+    #[test]
+    fn of_several_gpus_none_is_chosen_before_the_model_has_chosen() {
+        let (_pipeline, behind, chosen) = behind_a_model();
+        pretend(1);
+        assert!(!waits_for_model(&behind), "there is nothing to choose");
+        pretend(2);
+        assert!(waits_for_model(&behind));
+        chosen.store(true, Ordering::SeqCst);
+        assert!(!waits_for_model(&behind));
+        assert_eq!(chosen_by_others(&behind), Some(1));
     }
 }

@@ -88,6 +88,37 @@ fn where_the_device_is_left_open_instances_spread_over_the_gpus_and_their_stream
     assert_eq!(on(["device=cuda:1", "instance=spread-d"])[0], 1);
 }
 
+#[test]
+#[ignore = "needs a CUDA device"]
+fn elements_behind_the_model_leave_the_choice_of_the_gpu_to_it() {
+    if !two_gpus() {
+        return;
+    }
+    let model = fetched("models/nanodet.onnx");
+    let stream = |n: usize| {
+        format!(
+            "{} ! cudainferdownload ! video/x-raw ! cudainferupload ! fusedpreproc \
+             ! trtinfer model={model} provider=cuda instance=behind-{n} ! gpunms name=g{n} ! cudainferdownload name=d{n} \
+             ! fakesink name=out{n}",
+            decoded(10)
+        )
+    };
+    let line = Line::new(&format!("{}   {}", stream(0), stream(1)));
+    let frames = ["g0", "g1"].map(|name| line.collect(name));
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.wait().succeeds();
+    let mut spread = frames.map(|frames| gpu_of(&frames.lock().unwrap()[0]));
+    spread.sort();
+    assert_eq!(spread, [0, 1]);
+    for name in ["d0", "d1"] {
+        assert_eq!(
+            line.element(name).property::<gst::Structure>("stats").get::<u64>("peer-copies"),
+            Ok(0),
+            "{name}"
+        );
+    }
+}
+
 /// The GPU that a frame's tensors are on.
 fn gpu_of(frame: &gst::Buffer) -> u32 {
     let sets = TensorSet::of(frame).unwrap();
