@@ -9,27 +9,29 @@
 //! detector. So only powers of two are run (and the largest batch), all of them recorded during warm-up; a batch in between is
 //! padded. Without recording, every run has the largest batch's rows.
 
+mod options;
+mod shape_runs;
+mod staging;
+
+use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cudainfer_kernels::convert::CudaConvert;
-use cudainfer_kernels::device::{
-    Context, Counters, CudaStream, Device, DeviceSlice, Event, Graph, Memory, Pinned, SharedMemory,
-};
+use cudainfer_kernels::device::{Context, Counters, CudaStream, Device, DeviceSlice, Event, Graph, Memory};
 use cudainfer_kernels::tensor::TensorDesc;
-use ort::session::RunOptions;
 
-use super::binding::Binding;
+use self::options::Options;
+use self::shape_runs::{BoundRun, ShapeRuns};
+use self::staging::{Staging, near};
 use super::failure::failed;
 use crate::inference::log::CAT;
 use crate::inference::pace::Pace;
 use crate::inference::shape::{batch_dims, bytes};
 use crate::inference::stop::Interrupt;
 use crate::inference::{InferenceError, Outlook, RunShape};
-use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
+use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 
 /// Runs of a number of rows before graphs are recorded: ONNX Runtime chooses algorithms and allocates its memory in the first.
@@ -63,41 +65,6 @@ pub struct Gpu {
     reached: Vec<Event>,
     /// Of `running`.
     pace: Pace,
-}
-
-/// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
-#[derive(Debug)]
-struct ShapeRuns {
-    shape: Arc<RunShape>,
-    /// Room for the largest batch.
-    input: Memory,
-    outputs: Vec<Output>,
-    /// By the number of rows.
-    bound: HashMap<usize, BoundRun>,
-}
-
-/// An output: where the model writes it, and where it is kept.
-#[derive(Debug)]
-struct Output {
-    memory: Memory,
-    pool: Vec<Arc<SharedMemory>>,
-}
-
-/// How so many rows are run.
-#[derive(Debug)]
-struct BoundRun {
-    binding: Binding,
-    graph: Option<Graph>,
-    runs: usize,
-    /// The other inputs' elements, which the binding reads.
-    _constants: Vec<Memory>,
-}
-
-/// Pinned memory in turns, for images that come from the host.
-#[derive(Debug, Default)]
-struct Staging {
-    turns: VecDeque<(Pinned, Event)>,
-    limit: usize,
 }
 
 impl Gpu {
@@ -209,11 +176,11 @@ impl Gpu {
             return Ok(self.shapes.remove(index));
         }
         let full = self.shapes.len() >= MAX_SHAPES;
-        let shaped = match self.allocate(shape) {
+        let shaped = match ShapeRuns::allocate(&self.stream, shape, self.batch) {
             // The oldest may be what takes the memory.
             Err(e) if e.is_memory() && full => {
                 self.shapes.remove(0);
-                self.allocate(shape)?
+                ShapeRuns::allocate(&self.stream, shape, self.batch)?
             }
             allocated => allocated?,
         };
@@ -221,20 +188,6 @@ impl Gpu {
             self.shapes.remove(0);
         }
         Ok(shaped)
-    }
-
-    /// Memory for runs of a shape.
-    fn allocate(&self, shape: &Arc<RunShape>) -> Result<ShapeRuns, InferenceError> {
-        let most = shape.rows(self.batch);
-        let input = self.stream.allocate(shape.image_bytes() * most)?;
-        // Rows that are run without a frame.
-        self.stream.fill(input.slice(), 0)?;
-        let output = |desc| {
-            let memory = self.stream.allocate(bytes(desc) * most)?;
-            Ok(Output { memory, pool: Vec::new() })
-        };
-        let outputs = shape.outputs.iter().map(output).collect::<Result<_, InferenceError>>()?;
-        Ok(ShapeRuns { shape: Arc::clone(shape), input, outputs, bound: HashMap::new() })
     }
 
     fn enqueue(
@@ -250,7 +203,7 @@ impl Gpu {
         // It stays where it is, whatever fails: to record it anew would hold the stream up.
         let run = match bound.entry(rows) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => free.insert(self.bind(session, shape, input, outputs, rows)?),
+            Entry::Vacant(free) => free.insert(BoundRun::new(&stream, session, shape, input, outputs, rows)?),
         };
         let steady = run.runs > WARM_UP;
         let enqueued = Instant::now();
@@ -358,44 +311,6 @@ impl Gpu {
         Ok(())
     }
 
-    /// Binds a shape's memory for so many rows.
-    fn bind(
-        &self,
-        session: &ort::session::Session,
-        shape: &RunShape,
-        input: &Memory,
-        outputs: &[Output],
-        rows: usize,
-    ) -> Result<BoundRun, InferenceError> {
-        let mut binding = Binding::new(session, self.stream.context().device().ordinal).map_err(failed)?;
-        let image = &shape.image;
-        let memory = input.slice().first(shape.image_bytes() * rows);
-        // SAFETY: the memory is as large as `image_dims` says and stays as long as the `ShapeRuns` that keeps the binding.
-        unsafe { binding.input(&image.name, image.ty, &shape.image_dims(rows), memory) }.map_err(failed)?;
-        let mut constants = Vec::new();
-        for input in shape.constants(rows)? {
-            let memory = self.upload(&input.data)?;
-            // SAFETY: the run keeps the memory as long as the binding, and it holds what the input holds.
-            unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;
-            constants.push(memory);
-        }
-        for (desc, output) in shape.outputs.iter().zip(outputs) {
-            let dims = batch_dims(desc, rows);
-            // SAFETY: as for the image; there is room for the largest batch.
-            unsafe { binding.output(&desc.name, desc.ty, &dims, output.memory.slice()) }.map_err(failed)?;
-        }
-        Ok(BoundRun { binding, graph: None, runs: 0, _constants: constants })
-    }
-
-    /// An input that stays the same, in memory of our own: ONNX Runtime's would be used again by what is recorded.
-    fn upload(&self, data: &[u8]) -> Result<Memory, InferenceError> {
-        let mut pinned = self.stream.pin(data.len())?;
-        pinned.as_mut_slice().copy_from_slice(data);
-        let memory = self.stream.allocate(data.len())?;
-        self.stream.upload(&pinned, memory.slice())?;
-        Ok(memory)
-    }
-
     /// Waits for the oldest runs while `most` or more are under way. Elements behind that wait for results have done that
     /// already.
     fn limit(&mut self, most: usize) -> Result<(), InferenceError> {
@@ -414,110 +329,11 @@ impl Gpu {
     }
 }
 
-impl Output {
-    /// Enqueues the copy of the first `bytes` to memory of that size that nobody else has.
-    fn keep(&mut self, stream: &CudaStream, bytes: usize) -> Result<Arc<SharedMemory>, InferenceError> {
-        let fits = |memory: &&Arc<SharedMemory>| memory.slice().bytes() == bytes;
-        let free = self.pool.iter().filter(fits).find(|memory| Arc::strong_count(memory) == 1);
-        let kept = match free {
-            Some(memory) => Arc::clone(memory),
-            None => {
-                let memory = Arc::new(SharedMemory::new(stream, bytes)?);
-                self.pool.push(Arc::clone(&memory));
-                memory
-            }
-        };
-        kept.begin_write(stream)?;
-        let copied = stream.copy_on_device(self.memory.slice().first(bytes), kept.slice());
-        kept.end_write(stream)?;
-        copied?;
-        Ok(kept)
-    }
-}
-
-/// The memory of an image that lies on the stream's GPU. One on another GPU is copied over.
-fn near<'a>(stream: &CudaStream, image: &'a gst::BufferRef) -> Option<DeviceMemory<'a>> {
-    let near = |memory: &DeviceMemory<'_>| memory.context().handle() == stream.context().handle();
-    device_memory(image).filter(near)
-}
-
-impl Staging {
-    /// Enqueues the copy of a tensor from the host, or from another GPU, to the device.
-    fn bring(
-        &mut self,
-        stream: &CudaStream,
-        data: &gst::BufferRef,
-        target: DeviceSlice<'_>,
-    ) -> Result<(), InferenceError> {
-        match device_memory(data) {
-            Some(far) => Ok(far.copy_over(stream, target)?),
-            None => self.upload(stream, data, target),
-        }
-    }
-
-    /// Enqueues the copy of a tensor to the device.
-    fn upload(
-        &mut self,
-        stream: &CudaStream,
-        data: &gst::BufferRef,
-        target: DeviceSlice<'_>,
-    ) -> Result<(), InferenceError> {
-        let map = data.map_readable().map_err(|e| InferenceError::Run(e.to_string()))?;
-        let free = self.turns.len() >= self.limit.max(1);
-        // Of another size, it was for another shape.
-        let turn = if free { self.turns.pop_front() } else { None };
-        let (mut pinned, event) = match turn.filter(|(pinned, _)| pinned.bytes() == map.size()) {
-            Some((pinned, event)) => {
-                if !event.done()? {
-                    stream.wait_on_host(&event)?;
-                }
-                (pinned, event)
-            }
-            None => (stream.pin(map.size())?, Event::new(stream.context())?),
-        };
-        pinned.as_mut_slice().copy_from_slice(&map);
-        // SAFETY: its turn comes again when the event behind the copy is reached.
-        unsafe { stream.start_upload(&pinned, target)? };
-        stream.record(&event)?;
-        self.turns.push_back((pinned, event));
-        Ok(())
-    }
-}
-
 impl Drop for Gpu {
     fn drop(&mut self) {
         // ONNX Runtime gives pinned memory back in callbacks of the stream, which must not be the last to hold a session.
         if let Err(e) = self.stream.synchronize() {
             gst::debug!(CAT, "the last runs failed: {e}");
         }
-    }
-}
-
-/// How ONNX Runtime is to run: never recording by itself, whose launches would wait for the device.
-struct Options {
-    /// Without waiting at the end, for runs that are going to be recorded.
-    enqueued: RunOptions,
-    /// Waiting at the end, for all others: ONNX Runtime gives back the pinned memory of a run only there. It would grow from run to
-    /// run, and the last callbacks would find their session gone.
-    waited: RunOptions,
-}
-
-impl Options {
-    fn new() -> Result<Self, InferenceError> {
-        let of = |waits: bool| {
-            let mut options = RunOptions::new().map_err(failed)?;
-            if !waits {
-                options.disable_device_sync().map_err(failed)?;
-            }
-            options.set("gpu_graph_id", "-1").map_err(failed)?;
-            Ok::<_, InferenceError>(options)
-        };
-        Ok(Self { enqueued: of(false)?, waited: of(true)? })
-    }
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").finish_non_exhaustive()
     }
 }

@@ -1,0 +1,120 @@
+//! What runs of one shape need: memory at fixed addresses, and how it is bound.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{CudaStream, Graph, Memory, SharedMemory};
+
+use crate::inference::ort::binding::Binding;
+use crate::inference::ort::failure::failed;
+use crate::inference::shape::{batch_dims, bytes};
+use crate::inference::{InferenceError, RunShape};
+
+/// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
+#[derive(Debug)]
+pub(super) struct ShapeRuns {
+    pub shape: Arc<RunShape>,
+    /// Room for the largest batch.
+    pub input: Memory,
+    pub outputs: Vec<Output>,
+    /// By the number of rows.
+    pub bound: HashMap<usize, BoundRun>,
+}
+
+/// An output: where the model writes it, and where it is kept.
+#[derive(Debug)]
+pub(super) struct Output {
+    memory: Memory,
+    pool: Vec<Arc<SharedMemory>>,
+}
+
+/// How so many rows are run.
+#[derive(Debug)]
+pub(super) struct BoundRun {
+    pub binding: Binding,
+    pub graph: Option<Graph>,
+    pub runs: usize,
+    /// The other inputs' elements, which the binding reads.
+    _constants: Vec<Memory>,
+}
+
+impl ShapeRuns {
+    /// Memory for runs of up to `batch` frames of a shape.
+    pub fn allocate(
+        stream: &CudaStream,
+        shape: &Arc<RunShape>,
+        batch: usize,
+    ) -> Result<Self, InferenceError> {
+        let most = shape.rows(batch);
+        let input = stream.allocate(shape.image_bytes() * most)?;
+        // Rows that are run without a frame.
+        stream.fill(input.slice(), 0)?;
+        let output = |desc| {
+            let memory = stream.allocate(bytes(desc) * most)?;
+            Ok(Output { memory, pool: Vec::new() })
+        };
+        let outputs = shape.outputs.iter().map(output).collect::<Result<_, InferenceError>>()?;
+        Ok(Self { shape: Arc::clone(shape), input, outputs, bound: HashMap::new() })
+    }
+}
+
+impl BoundRun {
+    /// Binds a shape's memory for so many rows.
+    pub fn new(
+        stream: &CudaStream,
+        session: &ort::session::Session,
+        shape: &RunShape,
+        input: &Memory,
+        outputs: &[Output],
+        rows: usize,
+    ) -> Result<Self, InferenceError> {
+        let mut binding = Binding::new(session, stream.context().device().ordinal).map_err(failed)?;
+        let image = &shape.image;
+        let memory = input.slice().first(shape.image_bytes() * rows);
+        // SAFETY: the memory is as large as `image_dims` says and stays as long as the `ShapeRuns` that keeps the binding.
+        unsafe { binding.input(&image.name, image.ty, &shape.image_dims(rows), memory) }.map_err(failed)?;
+        let mut constants = Vec::new();
+        for input in shape.constants(rows)? {
+            let memory = upload(stream, &input.data)?;
+            // SAFETY: the run keeps the memory as long as the binding, and it holds what the input holds.
+            unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;
+            constants.push(memory);
+        }
+        for (desc, output) in shape.outputs.iter().zip(outputs) {
+            let dims = batch_dims(desc, rows);
+            // SAFETY: as for the image; there is room for the largest batch.
+            unsafe { binding.output(&desc.name, desc.ty, &dims, output.memory.slice()) }.map_err(failed)?;
+        }
+        Ok(Self { binding, graph: None, runs: 0, _constants: constants })
+    }
+}
+
+/// An input that stays the same, in memory of our own: ONNX Runtime's would be used again by what is recorded.
+fn upload(stream: &CudaStream, data: &[u8]) -> Result<Memory, InferenceError> {
+    let mut pinned = stream.pin(data.len())?;
+    pinned.as_mut_slice().copy_from_slice(data);
+    let memory = stream.allocate(data.len())?;
+    stream.upload(&pinned, memory.slice())?;
+    Ok(memory)
+}
+
+impl Output {
+    /// Enqueues the copy of the first `bytes` to memory of that size that nobody else has.
+    pub fn keep(&mut self, stream: &CudaStream, bytes: usize) -> Result<Arc<SharedMemory>, InferenceError> {
+        let fits = |memory: &&Arc<SharedMemory>| memory.slice().bytes() == bytes;
+        let free = self.pool.iter().filter(fits).find(|memory| Arc::strong_count(memory) == 1);
+        let kept = match free {
+            Some(memory) => Arc::clone(memory),
+            None => {
+                let memory = Arc::new(SharedMemory::new(stream, bytes)?);
+                self.pool.push(Arc::clone(&memory));
+                memory
+            }
+        };
+        kept.begin_write(stream)?;
+        let copied = stream.copy_on_device(self.memory.slice().first(bytes), kept.slice());
+        kept.end_write(stream)?;
+        copied?;
+        Ok(kept)
+    }
+}
