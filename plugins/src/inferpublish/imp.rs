@@ -11,49 +11,44 @@ use gst_base::subclass::prelude::*;
 
 use super::destination;
 use super::settings::{self, Settings};
-use crate::meta::object::{Object, objects};
 use crate::model::ModelInfo;
-use crate::nick::nick;
 use crate::publish::sink::FileCounts;
 use crate::publish::{Composer, Details, Drained, End, Messages, Queue, Tally};
 use crate::sync::lock;
 use crate::{caps, stats};
 
 /// How long the destination may accept nothing before the end of the stream, or stopping, no longer waits for it.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often records that are dropped are warned of.
-const REMIND: Duration = Duration::from_secs(60);
-
-struct State {
-    composer: Composer,
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) struct State {
+    pub composer: Composer,
     /// Messages that could not be handed over because of a flush, or have had no turn: they go before the next.
     unsent: Messages,
     /// The model upstream, until its classes have been compared with those that are wanted.
-    model: Option<ModelInfo>,
+    pub model: Option<ModelInfo>,
     /// Records whose loss has been warned of, of those that the queue has dropped.
-    told: u64,
+    pub told: u64,
     /// The same of those that could not be written.
-    failed: u64,
+    pub failed: u64,
     /// When that was.
-    warned: Option<Instant>,
+    pub warned: Option<Instant>,
     /// Whether it was warned of several streams in one file, and of streams that were forgotten.
-    told_of_streams: [bool; 2],
+    pub told_of_streams: [bool; 2],
 }
 
 #[derive(Default)]
 pub struct InferPublish {
-    settings: Mutex<Settings>,
-    state: Mutex<Option<State>>,
+    pub(super) settings: Mutex<Settings>,
+    pub(super) state: Mutex<Option<State>>,
     /// Apart from the state: it is needed while a frame waits for room.
     queue: Mutex<Option<Arc<Queue>>>,
-    counters: Counters,
+    pub(super) counters: Counters,
     /// Records that were made.
-    records: Counter,
+    pub(super) records: Counter,
     /// Objects in the records of frames that were taken over.
     objects: Counter,
     /// Streams that were forgotten because there were too many, and had tracks.
-    forgotten: Counter,
-    tally: Arc<Tally>,
+    pub(super) forgotten: Counter,
+    pub(super) tally: Arc<Tally>,
     files: Arc<FileCounts>,
     /// What became of the messages behind the queue, for a broker.
     counts: Arc<Counts>,
@@ -90,7 +85,7 @@ impl InferPublish {
     }
 
     /// For messages.
-    fn location(&self) -> String {
+    pub(super) fn location(&self) -> String {
         lock(&self.settings).location.to_string()
     }
 
@@ -158,153 +153,10 @@ impl InferPublish {
         }
     }
 
-    /// Warns if records were dropped: of the first, and then not more often than [`REMIND`].
-    fn note_drop(&self) {
-        let (first, again) = lock(&self.state).as_mut().map_or((false, false), |state| {
-            let first = state.told == 0;
-            let again = !first && state.warned.is_none_or(|warned| warned.elapsed() >= REMIND);
-            state.told += u64::from(first);
-            if first || again {
-                state.warned = Some(Instant::now());
-            }
-            (first, again)
-        });
-        if first {
-            self.warn_of_first_drop();
-        } else if again {
-            self.warn_of_drops();
-        }
-    }
-
-    /// Warns of classes that the model upstream has not, when it is clear that the objects are its own.
-    fn compare_classes(&self, buffer: &gst::BufferRef) {
-        let warnings = {
-            let mut state = lock(&self.state);
-            let Some(state) = state.as_mut().filter(|state| state.model.is_some()) else { return };
-            let found = objects(buffer);
-            let detected = |object: &Object| object.detection.is_some();
-            if !found.iter().any(detected) {
-                return;
-            }
-            let labels = state.model.take().map(|info| info.output.labels.clone()).unwrap_or_default();
-            // A second model, whose classes are others, may stand between this element and the one that made the objects.
-            if !found.iter().any(|object| labels.contains(&object.label)) {
-                return;
-            }
-            let unknown = state.composer.selection().unknown(&labels);
-            unknown
-                .map(|class| {
-                    format!("the model has no class '{class}' of classes; it has {}", labels.join(", "))
-                })
-                .collect::<Vec<_>>()
-        };
-        for warning in warnings {
-            let name = self.obj().name();
-            gst::element_imp_warning!(self, gst::ResourceError::Settings, ("{name}: {warning}"));
-        }
-    }
-
-    /// Warns if tracks or events were to be written and cannot have been.
-    fn warn_of_missing_elements(&self) {
-        let missing = lock(&self.state)
-            .as_ref()
-            .map(|state| (state.composer.misses_identities(), state.composer.misses_zones()));
-        let (identities, zones) = missing.unwrap_or_default();
-        let tracker =
-            "no object has had an identity, so no track was written. Put tracker before this element";
-        let zonecount = "no frame has had zones, so no event was written. Put zonecount before this element";
-        for (missing, text) in [(identities, tracker), (zones, zonecount)] {
-            if missing {
-                let name = self.obj().name();
-                gst::element_imp_warning!(self, gst::StreamError::Failed, ("{name}: {text}"));
-            }
-        }
-    }
-
-    /// Warns once if what is written cannot tell the streams apart, and once if there are more than are remembered.
-    fn warn_of_streams(&self) {
-        let news = lock(&self.state).as_mut().map(|state| {
-            let now = [state.composer.mixes_streams(), state.composer.forgotten() > 0];
-            self.forgotten.add(state.composer.forgotten().saturating_sub(self.forgotten.get()));
-            let before = std::mem::replace(&mut state.told_of_streams, now);
-            [now[0] && !before[0], now[1] && !before[1]]
-        });
-        let mixed = "frames of several streams go into one file, whose format has no stream: frame numbers and identities \
-                     repeat. Put one inferpublish into the branch of each stream, or set format=json";
-        let forgotten = "more than 256 streams take turns here: the one that has waited longest is forgotten, its tracks are \
-                         ended and written, and its frames are numbered anew if it comes back. The property stats counts \
-                         them as streams-forgotten. Put fewer streams into one pipeline";
-        for (new, text) in news.unwrap_or_default().into_iter().zip([mixed, forgotten]) {
-            if new {
-                let name = self.obj().name();
-                gst::element_imp_warning!(self, gst::StreamError::Failed, ("{name}: {text}"));
-            }
-        }
-    }
-
-    /// Warns of the first record that the queue drops.
-    fn warn_of_first_drop(&self) {
-        let Settings { location, queue_size, leaky, .. } = lock(&self.settings).clone();
-        gst::element_imp_warning!(
-            self,
-            gst::ResourceError::Write,
-            (
-                "{}: a record was dropped, because {queue_size} are waiting for '{}' (leaky={}). The property stats counts \
-                 them as dropped. Set leaky=no to lose none, or a larger queue-size",
-                self.obj().name(),
-                location,
-                nick(leaky.resolved(location.uri().is_some()))
-            )
-        );
-    }
-
-    /// Warns of the records that have been dropped since the last time, if there are more than the first.
-    fn warn_of_drops(&self) {
-        let dropped = self.tally.dropped.get();
-        let told =
-            lock(&self.state).as_mut().map_or(dropped, |state| std::mem::replace(&mut state.told, dropped));
-        if dropped > told {
-            gst::element_imp_warning!(
-                self,
-                gst::ResourceError::Write,
-                (
-                    "{}: {dropped} records of {} frames were dropped, because the queue was full",
-                    self.obj().name(),
-                    self.counters.frames.get()
-                )
-            );
-        }
-    }
-
-    /// Warns of the records that could not be written since the last time.
-    fn warn_of_failures(&self) {
-        let failed = self.tally.failed.get();
-        let told =
-            lock(&self.state).as_mut().map_or(failed, |state| std::mem::replace(&mut state.failed, failed));
-        if failed > told {
-            let (name, location, records) = (self.obj().name(), self.location(), self.records.get());
-            gst::element_imp_warning!(
-                self,
-                gst::ResourceError::Write,
-                ("{name}: {failed} of {records} records could not be written to '{location}', and are lost")
-            );
-        }
-    }
-
     /// For the end of the stream: waits until everything is written.
     fn drain(&self) {
         if let Some(Drained::Stalled(left)) = self.queue().map(|queue| queue.drain()) {
-            let location = self.location();
-            gst::element_imp_warning!(
-                self,
-                gst::ResourceError::Write,
-                (
-                    "{}: the stream ends, and {left} records are not written: '{location}' has accepted none for {} s. They \
-                     are lost unless it does before the pipeline stops",
-                    self.obj().name(),
-                    PATIENCE.as_secs()
-                )
-            );
+            self.warn_of_stalled(left);
         }
         self.warn_of_failures();
         self.warn_of_drops();
@@ -418,17 +270,7 @@ impl BaseTransformImpl for InferPublish {
         let queue = lock(&self.queue).take();
         let lost = unsent + queue.map_or(0, |queue| queue.close());
         if lost > 0 {
-            let location = self.location();
-            gst::element_imp_warning!(
-                self,
-                gst::ResourceError::Write,
-                (
-                    "{}: {lost} records are lost: '{location}' has not accepted them in {} s. If it is a FIFO, start its \
-                     reader before the pipeline",
-                    self.obj().name(),
-                    PATIENCE.as_secs()
-                )
-            );
+            self.warn_of_lost(lost);
         }
         self.warn_of_drops();
         *lock(&self.state) = None;

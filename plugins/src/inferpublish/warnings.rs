@@ -1,0 +1,180 @@
+//! What the user is warned of while and after records are written.
+
+use std::time::{Duration, Instant};
+
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+
+use super::imp::{InferPublish, PATIENCE};
+use super::settings::Settings;
+use crate::meta::object::{Object, objects};
+use crate::nick::nick;
+use crate::sync::lock;
+
+/// How often records that are dropped are warned of.
+const REMIND: Duration = Duration::from_secs(60);
+
+impl InferPublish {
+    /// Warns if records were dropped: of the first, and then not more often than [`REMIND`].
+    pub(super) fn note_drop(&self) {
+        let (first, again) = lock(&self.state).as_mut().map_or((false, false), |state| {
+            let first = state.told == 0;
+            let again = !first && state.warned.is_none_or(|warned| warned.elapsed() >= REMIND);
+            state.told += u64::from(first);
+            if first || again {
+                state.warned = Some(Instant::now());
+            }
+            (first, again)
+        });
+        if first {
+            self.warn_of_first_drop();
+        } else if again {
+            self.warn_of_drops();
+        }
+    }
+
+    /// Warns of classes that the model upstream has not, when it is clear that the objects are its own.
+    pub(super) fn compare_classes(&self, buffer: &gst::BufferRef) {
+        let warnings = {
+            let mut state = lock(&self.state);
+            let Some(state) = state.as_mut().filter(|state| state.model.is_some()) else { return };
+            let found = objects(buffer);
+            let detected = |object: &Object| object.detection.is_some();
+            if !found.iter().any(detected) {
+                return;
+            }
+            let labels = state.model.take().map(|info| info.output.labels.clone()).unwrap_or_default();
+            // A second model, whose classes are others, may stand between this element and the one that made the objects.
+            if !found.iter().any(|object| labels.contains(&object.label)) {
+                return;
+            }
+            let unknown = state.composer.selection().unknown(&labels);
+            unknown
+                .map(|class| {
+                    format!("the model has no class '{class}' of classes; it has {}", labels.join(", "))
+                })
+                .collect::<Vec<_>>()
+        };
+        for warning in warnings {
+            let name = self.obj().name();
+            gst::element_imp_warning!(self, gst::ResourceError::Settings, ("{name}: {warning}"));
+        }
+    }
+
+    /// Warns if tracks or events were to be written and cannot have been.
+    pub(super) fn warn_of_missing_elements(&self) {
+        let missing = lock(&self.state)
+            .as_ref()
+            .map(|state| (state.composer.misses_identities(), state.composer.misses_zones()));
+        let (identities, zones) = missing.unwrap_or_default();
+        let tracker =
+            "no object has had an identity, so no track was written. Put tracker before this element";
+        let zonecount = "no frame has had zones, so no event was written. Put zonecount before this element";
+        for (missing, text) in [(identities, tracker), (zones, zonecount)] {
+            if missing {
+                let name = self.obj().name();
+                gst::element_imp_warning!(self, gst::StreamError::Failed, ("{name}: {text}"));
+            }
+        }
+    }
+
+    /// Warns once if what is written cannot tell the streams apart, and once if there are more than are remembered.
+    pub(super) fn warn_of_streams(&self) {
+        let news = lock(&self.state).as_mut().map(|state| {
+            let now = [state.composer.mixes_streams(), state.composer.forgotten() > 0];
+            self.forgotten.add(state.composer.forgotten().saturating_sub(self.forgotten.get()));
+            let before = std::mem::replace(&mut state.told_of_streams, now);
+            [now[0] && !before[0], now[1] && !before[1]]
+        });
+        let mixed = "frames of several streams go into one file, whose format has no stream: frame numbers and identities \
+                     repeat. Put one inferpublish into the branch of each stream, or set format=json";
+        let forgotten = "more than 256 streams take turns here: the one that has waited longest is forgotten, its tracks are \
+                         ended and written, and its frames are numbered anew if it comes back. The property stats counts \
+                         them as streams-forgotten. Put fewer streams into one pipeline";
+        for (new, text) in news.unwrap_or_default().into_iter().zip([mixed, forgotten]) {
+            if new {
+                let name = self.obj().name();
+                gst::element_imp_warning!(self, gst::StreamError::Failed, ("{name}: {text}"));
+            }
+        }
+    }
+
+    /// Warns of the first record that the queue drops.
+    fn warn_of_first_drop(&self) {
+        let Settings { location, queue_size, leaky, .. } = lock(&self.settings).clone();
+        gst::element_imp_warning!(
+            self,
+            gst::ResourceError::Write,
+            (
+                "{}: a record was dropped, because {queue_size} are waiting for '{}' (leaky={}). The property stats counts \
+                 them as dropped. Set leaky=no to lose none, or a larger queue-size",
+                self.obj().name(),
+                location,
+                nick(leaky.resolved(location.uri().is_some()))
+            )
+        );
+    }
+
+    /// Warns of the records that have been dropped since the last time, if there are more than the first.
+    pub(super) fn warn_of_drops(&self) {
+        let dropped = self.tally.dropped.get();
+        let told =
+            lock(&self.state).as_mut().map_or(dropped, |state| std::mem::replace(&mut state.told, dropped));
+        if dropped > told {
+            gst::element_imp_warning!(
+                self,
+                gst::ResourceError::Write,
+                (
+                    "{}: {dropped} records of {} frames were dropped, because the queue was full",
+                    self.obj().name(),
+                    self.counters.frames.get()
+                )
+            );
+        }
+    }
+
+    /// Warns of the records that could not be written since the last time.
+    pub(super) fn warn_of_failures(&self) {
+        let failed = self.tally.failed.get();
+        let told =
+            lock(&self.state).as_mut().map_or(failed, |state| std::mem::replace(&mut state.failed, failed));
+        if failed > told {
+            let (name, location, records) = (self.obj().name(), self.location(), self.records.get());
+            gst::element_imp_warning!(
+                self,
+                gst::ResourceError::Write,
+                ("{name}: {failed} of {records} records could not be written to '{location}', and are lost")
+            );
+        }
+    }
+
+    /// Warns of records that the destination has not accepted before the end of the stream.
+    pub(super) fn warn_of_stalled(&self, left: usize) {
+        let location = self.location();
+        gst::element_imp_warning!(
+            self,
+            gst::ResourceError::Write,
+            (
+                "{}: the stream ends, and {left} records are not written: '{location}' has accepted none for {} s. They \
+                 are lost unless it does before the pipeline stops",
+                self.obj().name(),
+                PATIENCE.as_secs()
+            )
+        );
+    }
+
+    /// Warns of records that the destination has not accepted before the element stopped.
+    pub(super) fn warn_of_lost(&self, lost: usize) {
+        let location = self.location();
+        gst::element_imp_warning!(
+            self,
+            gst::ResourceError::Write,
+            (
+                "{}: {lost} records are lost: '{location}' has not accepted them in {} s. If it is a FIFO, start its \
+                 reader before the pipeline",
+                self.obj().name(),
+                PATIENCE.as_secs()
+            )
+        );
+    }
+}
