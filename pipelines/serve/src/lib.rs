@@ -5,6 +5,7 @@
 pub mod config;
 pub mod fleet;
 pub mod gstreamer;
+pub mod import;
 pub mod log;
 pub mod stream;
 pub mod systemd;

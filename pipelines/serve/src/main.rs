@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use cudainfer_serve::config::Config;
 use cudainfer_serve::fleet::{Exit, Fleet};
-use cudainfer_serve::{gstreamer, log, systemd};
+use cudainfer_serve::{gstreamer, import, log, systemd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const USAGE: &str = "\
 cudainfer-serve CONFIG.toml          runs the streams of a configuration
 cudainfer-serve --check CONFIG.toml  checks it, without starting anything
+cudainfer-serve import FILE [OUTPUT.toml]
+                                     makes one of deepstream-app's configuration: cudainfer.toml if OUTPUT is not given
 cudainfer-serve --help | --version
 
 Signals: SIGHUP reads the configuration again, SIGTERM and SIGINT end the streams and the service.
@@ -37,11 +39,23 @@ fn main() -> ExitCode {
     match words.iter().map(AsRef::as_ref).collect::<Vec<&str>>().as_slice() {
         ["--help" | "-h"] => print(USAGE),
         ["--version" | "-V"] => print(concat!("cudainfer-serve ", env!("CARGO_PKG_VERSION"), "\n")),
+        ["import", _] => imported(&arguments[1], Path::new("cudainfer.toml")),
+        ["import", _, _] => imported(&arguments[1], Path::new(&arguments[2])),
         ["--check", _] => prepared(&arguments[1], |config| check(&config)),
         [word] if !word.starts_with('-') => prepared(&arguments[0], serve),
         _ => {
             eprint!("{USAGE}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn imported(file: &std::ffi::OsStr, output: &Path) -> ExitCode {
+    match import::run(Path::new(file), output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            log::error(e);
+            ExitCode::FAILURE
         }
     }
 }

@@ -1,0 +1,134 @@
+//! A configuration file as groups of keys, whichever of DeepStream's two forms it is written in.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{ImportError, keyfile, yaml};
+
+/// The largest file that is read, in bytes. NVIDIA's have some thousand.
+const LARGEST: u64 = 1 << 20;
+
+/// One line `key=value`.
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) value: String,
+    /// Counted from 1.
+    pub(super) line: usize,
+    /// Whether a translation has looked at it. What nobody has looked at is reported.
+    pub(super) read: Cell<bool>,
+}
+
+impl Entry {
+    pub(super) fn new(key: &str, value: &str, line: usize) -> Self {
+        Self { key: key.to_owned(), value: value.to_owned(), line, read: Cell::new(false) }
+    }
+}
+
+/// A group `[name]` with its keys, in the order of the file.
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A key that a later line of the same group repeats, so that it does not count.
+pub(super) struct Repeated {
+    pub(super) group: String,
+    pub(super) entry: Entry,
+    pub(super) by_line: usize,
+}
+
+/// A file's groups, each name once.
+#[derive(Default)]
+pub(super) struct Groups {
+    pub(super) groups: Vec<Group>,
+    pub(super) repeated: Vec<Repeated>,
+}
+
+impl Groups {
+    /// Adds a group, or goes on with the one of that name, as GKeyFile does. Returns its place.
+    pub(super) fn open(&mut self, name: &str, line: usize) -> usize {
+        if let Some(place) = self.groups.iter().position(|g| g.name == name) {
+            return place;
+        }
+        self.groups.push(Group { name: name.to_owned(), line, entries: Vec::new() });
+        self.groups.len() - 1
+    }
+
+    /// Adds a key to the group at `place`. The last value of a key counts, as with GKeyFile.
+    pub(super) fn add(&mut self, place: usize, entry: Entry) {
+        let group = &mut self.groups[place];
+        if let Some(earlier) = group.entries.iter().position(|e| e.key == entry.key) {
+            let by_line = entry.line;
+            let entry = std::mem::replace(&mut group.entries[earlier], entry);
+            self.repeated.push(Repeated { group: group.name.clone(), entry, by_line });
+        } else {
+            group.entries.push(entry);
+        }
+    }
+}
+
+/// A file that was read.
+pub(super) struct Document {
+    pub(super) path: PathBuf,
+    pub(super) groups: Vec<Group>,
+    pub(super) repeated: Vec<Repeated>,
+}
+
+impl Document {
+    /// Reads a file: YAML if its name ends in `.yml` or `.yaml`, else a key file.
+    ///
+    /// # Errors
+    /// It cannot be read, is too large, or is not of that form.
+    pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
+        let text = read(path)?;
+        let is_yaml =
+            path.extension().is_some_and(|e| e.eq_ignore_ascii_case("yml") || e.eq_ignore_ascii_case("yaml"));
+        let parsed = if is_yaml { yaml::parse(&text) } else { keyfile::parse(&text) };
+        let Groups { groups, repeated } = parsed.map_err(|(line, sentence)| ImportError::Syntax {
+            file: path.to_owned(),
+            line,
+            sentence,
+        })?;
+        Ok(Self { path: path.to_owned(), groups, repeated })
+    }
+
+    /// The group of that name.
+    pub(super) fn group(&self, name: &str) -> Option<&Group> {
+        self.groups.iter().find(|g| g.name == name)
+    }
+
+    /// A path that the file names: relative to the file's folder, as DeepStream takes it.
+    pub(super) fn resolve(&self, path: &str) -> PathBuf {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        tidy(&folder.join(path))
+    }
+}
+
+/// Reads a text of at most a megabyte.
+///
+/// # Errors
+/// It cannot be read, is no regular file, is larger, or is not UTF-8.
+pub(super) fn read(path: &Path) -> Result<String, ImportError> {
+    let failed = |source| ImportError::Read { file: path.to_owned(), source };
+    let about = fs::metadata(path).map_err(failed)?;
+    if !about.is_file() || about.len() > LARGEST {
+        return Err(ImportError::NotAConfiguration { file: path.to_owned() });
+    }
+    fs::read_to_string(path).map_err(failed)
+}
+
+/// A path without `.` and, where a name stands before it, `..`.
+pub(super) fn tidy(path: &Path) -> PathBuf {
+    use std::path::Component::{CurDir, Normal, ParentDir};
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            CurDir => {}
+            ParentDir if matches!(out.components().next_back(), Some(Normal(_))) => drop(out.pop()),
+            part => out.push(part),
+        }
+    }
+    out
+}

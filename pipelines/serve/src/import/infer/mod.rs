@@ -1,0 +1,350 @@
+//! nvinfer: `[primary-gie]` and `[secondary-gie0]`… of the application, each with a file of its own.
+
+mod clustering;
+mod labels;
+mod parsers;
+mod sidecar;
+
+use std::path::PathBuf;
+
+use super::document::Document;
+use super::element::Element;
+use super::report::{
+    Report,
+    Verdict::{Differs, NotNeeded, NotTranslated},
+};
+use super::section::{Reasons, Section};
+
+/// What a network's outputs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    Detection,
+    Classification,
+    Segmentation,
+    Instances,
+    Other,
+}
+
+/// One network of the configuration.
+#[derive(Debug)]
+pub(super) struct Network {
+    /// `gie-unique-id`, by which secondary ones name it.
+    pub(super) id: i64,
+    pub(super) task: Task,
+    /// The ONNX file; none if the configuration names only formats that ONNX Runtime does not read.
+    pub(super) model: Option<PathBuf>,
+    /// The text of its sidecar.
+    pub(super) sidecar: String,
+    /// Names of its classes, as far as the file of labels could be read.
+    pub(super) labels: Vec<String>,
+    /// For secondary ones: whose objects they work on, and of which classes.
+    pub(super) operates_on: Option<(i64, Vec<i64>)>,
+    /// For secondary ones: the least width and height of an object.
+    pub(super) min_size: i64,
+    /// Properties of trtinfer but the model.
+    pub(super) engine: Element,
+    /// What reads the outputs.
+    pub(super) decoder: Vec<Element>,
+}
+
+const GIE: Reasons = &[
+    (&["nvbuf-memory-type", "plugin-type"], NotNeeded, "memory and elements are chosen by caps"),
+    (&["bbox-border-color*", "bbox-bg-color*"], NotTranslated, "inferoverlay chooses the colours"),
+    (&["infer-raw-output-dir"], NotTranslated, "the network's outputs are not written to files"),
+    (
+        &["model-engine-file"],
+        NotNeeded,
+        "the ONNX file is read, and engines are kept in trtinfer's engine-cache",
+    ),
+    (
+        &["interval"],
+        NotTranslated,
+        "every frame is inferred; put videorate max-rate=… drop-only=true before fusedpreproc to infer fewer",
+    ),
+    (
+        &["input-tensor-meta", "input-tensor-from-meta"],
+        NotTranslated,
+        "there is no element like nvdspreprocess; fusedpreproc roi=list cuts regions out",
+    ),
+    (&["gpu-id"], NotTranslated, "the GPU is chosen by its load; device=cuda:N of the elements pins it"),
+];
+
+/// All networks: the primary one first, then the secondary ones in the order of their numbers.
+pub(super) fn translate(document: &Document, report: &Report) -> Vec<Network> {
+    let number = |name: &str| match name {
+        "primary-gie" => Some(-1),
+        _ => name
+            .strip_prefix("secondary-gie")
+            .and_then(|n| if n.is_empty() { Some(0) } else { n.parse::<i64>().ok() }),
+    };
+    let mut groups: Vec<_> = document.groups.iter().filter_map(|g| Some((number(&g.name)?, g))).collect();
+    groups.sort_by_key(|(number, _)| *number);
+    let sections = groups.into_iter().map(|(number, group)| (number, Section { document, group, report }));
+    sections
+        .filter_map(|(number, section)| section.enabled().then(|| network(section, number < 0))?)
+        .collect()
+}
+
+/// One group of the application with its file.
+fn network(gie: Section<'_>, primary: bool) -> Option<Network> {
+    if gie.integer("plugin-type") == Some(1) {
+        gie.note(
+            "plugin-type",
+            NotTranslated,
+            "it is nvinferserver's, whose file is Triton's; only nvinfer's is translated",
+        );
+        gie.group.entries.iter().for_each(|e| e.read.set(true));
+        return None;
+    }
+    let Some(path) = gie.path("config-file") else {
+        gie.about(NotTranslated, "it names no config-file");
+        gie.finish(GIE);
+        return None;
+    };
+    let document = match Document::open(&path) {
+        Ok(document) => document,
+        Err(e) => {
+            gie.note("config-file", NotTranslated, format!("this network is left out: {e}"));
+            gie.finish(GIE);
+            return None;
+        }
+    };
+    let Some(property) = Section::find(&document, "property", gie.report) else {
+        gie.note(
+            "config-file",
+            NotTranslated,
+            "this network is left out: the file has no group [property], so it is not nvinfer's",
+        );
+        gie.finish(GIE);
+        return None;
+    };
+    let network = of_file(gie, property, primary);
+    for repeated in &document.repeated {
+        super::repeated(&document, repeated, gie.report);
+    }
+    gie.finish(GIE);
+    Some(network)
+}
+
+fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> Network {
+    // What the application's group says overrides the file.
+    let either = |key| {
+        let own = property.integer(key);
+        gie.integer(key).or(own)
+    };
+    let id = either("gie-unique-id").unwrap_or(if primary { 1 } else { 2 });
+    let task = match property.integer("network-type").or_else(|| property.integer("is-classifier")) {
+        None | Some(0) => Task::Detection,
+        Some(1) => Task::Classification,
+        Some(2) => Task::Segmentation,
+        Some(3) => Task::Instances,
+        Some(_) => Task::Other,
+    };
+    let secondary = match property.integer("process-mode") {
+        Some(mode) => mode == 2,
+        None => !primary,
+    };
+    let ids = |s: Section<'_>| -> Vec<i64> {
+        s.list("operate-on-class-ids").iter().filter_map(|n| n.parse().ok()).collect()
+    };
+    let mut classes = ids(gie);
+    let in_file = ids(property);
+    if classes.is_empty() {
+        classes = in_file;
+    }
+    classes.retain(|id| *id >= 0);
+    let upstream = either("operate-on-gie-id").filter(|id| *id >= 0).unwrap_or(1);
+    let min_size = [property.integer("input-object-min-width"), property.integer("input-object-min-height")];
+    if let [Some(a), Some(b)] = min_size
+        && a != b
+    {
+        property.note(
+            "input-object-min-width",
+            Differs,
+            "min-size of fusedpreproc is one number for width and height: the smaller one",
+        );
+    }
+    let labels = labels::read(gie, property, task);
+    let reading = parsers::find(property, task);
+    let decoder = match task {
+        Task::Detection | Task::Instances => {
+            let nms = clustering::gpunms(property, &labels.names);
+            if task == Task::Instances { vec![nms, Element::new("segmask")] } else { vec![nms] }
+        }
+        Task::Classification => match &property.list("output-blob-names")[..] {
+            outputs @ [_, _, ..] => {
+                outputs.iter().map(|o| Element::new("classify").with("output", o)).collect()
+            }
+            _ => vec![Element::new("classify")],
+        },
+        Task::Segmentation => vec![Element::new("segmask")],
+        Task::Other => {
+            property.note(
+                "network-type",
+                NotTranslated,
+                "the outputs are read by an application's own code: see docs/your-own-decoder.md",
+            );
+            Vec::new()
+        }
+    };
+    let network = Network {
+        id,
+        task,
+        model: model(property),
+        sidecar: sidecar::text(property, task, &labels, reading),
+        labels: labels.names,
+        operates_on: secondary.then_some((upstream, classes)),
+        min_size: min_size.into_iter().flatten().filter(|n| *n > 0).min().unwrap_or(0),
+        engine: engine(property, either("batch-size")),
+        decoder,
+    };
+    property.finish(PROPERTY);
+    network
+}
+
+/// The properties of trtinfer.
+fn engine(property: Section<'_>, batch: Option<i64>) -> Element {
+    let element = Element::new("trtinfer").with("model", "{model}");
+    let element = element.with_some("batch-size", batch.filter(|n| *n > 1));
+    match property.integer("network-mode") {
+        Some(1) => {
+            property.note(
+                "network-mode",
+                Differs,
+                "float16 is used in the place of INT8, whose calibration is TensorRT's own; scripts/quantize makes an INT8 model",
+            );
+            element.with("precision", "float16")
+        }
+        Some(2 | 3) => {
+            property.note(
+                "network-mode",
+                Differs,
+                "precision=float16 is for GPUs; on the CPU it is slower: take it out there",
+            );
+            element.with("precision", "float16")
+        }
+        _ => element,
+    }
+}
+
+/// The ONNX file. An engine made by nvinfer has its name in front of `_b1_gpu0_fp16.engine`.
+fn model(property: Section<'_>) -> Option<PathBuf> {
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    if let Some(path) = property.path("onnx-file") {
+        return Some(absolute(path));
+    }
+    let engine = absolute(property.path("model-engine-file")?);
+    let name = engine.file_name()?.to_string_lossy().into_owned();
+    let stem = name.split_once(".onnx_b").map(|(stem, _)| format!("{stem}.onnx"));
+    match stem {
+        Some(stem) => {
+            property.note(
+                "model-engine-file",
+                Differs,
+                format!("an engine is TensorRT's own; it was made of {stem}, which is taken"),
+            );
+            Some(engine.with_file_name(stem))
+        }
+        None => {
+            property.note("model-engine-file", NotTranslated, "an engine is TensorRT's own, and no onnx-file is named: put the ONNX file that it was made of in the place that the configuration names");
+            None
+        }
+    }
+}
+
+const PROPERTY: Reasons = &[
+    (
+        &["uff-input-blob-name", "output-blob-names", "num-detected-classes"],
+        NotNeeded,
+        "the ONNX file says it",
+    ),
+    (&["classifier-threshold"], NotNeeded, "it is for classifiers"),
+    (&["gpu-id"], NotNeeded, "the GPU is chosen by its load; device=cuda:N of the elements pins it"),
+    (
+        &[
+            "model-engine-file",
+            "force-implicit-batch-dim",
+            "workspace-size",
+            "enable-dla",
+            "use-dla-core",
+            "int8-calib-file",
+            "layer-device-precision",
+            "auto-inc-mem",
+            "max-gpu-mem-per",
+            "crop-objects-to-roi-boundary",
+        ],
+        NotNeeded,
+        "it is about building TensorRT's engine; trtinfer keeps its own in engine-cache",
+    ),
+    (
+        &[
+            "tlt-encoded-model",
+            "tlt-model-key",
+            "model-file",
+            "proto-file",
+            "uff-file",
+            "custom-network-config",
+        ],
+        NotTranslated,
+        "only ONNX is read: export the model as ONNX and set model= to it",
+    ),
+    (
+        &["custom-lib-path", "engine-create-func-name", "engine-create-func", "parse-classifier-func-name"],
+        NotNeeded,
+        "outputs are read by the elements, without a library",
+    ),
+    (&["mean-file"], NotTranslated, "give one mean for each channel, as mean in [input] of the sidecar"),
+    (
+        &["interval"],
+        NotTranslated,
+        "every frame is inferred; put videorate max-rate=… drop-only=true before fusedpreproc to infer fewer",
+    ),
+    (
+        &["secondary-reinfer-interval"],
+        Differs,
+        "an object's classes are found anew in each frame; fusedpreproc interval=N skips frames, whose records then have no classes",
+    ),
+    (
+        &[
+            "classifier-async-mode",
+            "classifier-type",
+            "disable-output-host-copy",
+            "output-tensor-meta",
+            "scaling-compute-hw",
+            "gie-mode",
+            "output-io-formats",
+            "use-cuda-graph",
+        ],
+        NotNeeded,
+        "it is decided by caps and metadata",
+    ),
+    (
+        &["input-object-max-width", "input-object-max-height", "filter-out-class-ids"],
+        NotTranslated,
+        "fusedpreproc and gpunms have no such limit; classes= of gpunms names those to keep",
+    ),
+    (
+        &["segmentation-threshold", "output-instance-mask"],
+        NotTranslated,
+        "it was not needed for this kind of network",
+    ),
+    (
+        &["input-tensor-from-meta", "tensor-meta-pool-size"],
+        NotTranslated,
+        "there is no element like nvdspreprocess; fusedpreproc roi=list cuts regions out",
+    ),
+    (
+        &[
+            "infer-raw-output-dir",
+            "dump-input-tensor",
+            "dump-output-tensor",
+            "overwrite-input-tensor",
+            "ip-tensor-file",
+            "dump-ip-tensor",
+            "dump-op-tensor",
+            "overwrite-ip-tensor",
+        ],
+        NotTranslated,
+        "tensors are not written to files",
+    ),
+];

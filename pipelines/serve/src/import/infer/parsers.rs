@@ -1,0 +1,78 @@
+//! Who reads a detector's outputs in DeepStream, and which decoder of gpunms reads them here.
+
+use super::Task;
+use crate::import::report::Verdict::{Differs, NotNeeded, NotTranslated};
+use crate::import::section::Section;
+
+/// What the sidecar says about the outputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) decoder: Option<&'static str>,
+    pub(super) activation: Option<&'static str>,
+}
+
+/// By the name of the function in a library of nvinfer's user.
+pub(super) fn find(property: Section<'_>, task: Task) -> Reading {
+    let none = Reading::default();
+    if task == Task::Classification {
+        if let Some(function) = property.text("parse-classifier-func-name") {
+            property.note(
+                "parse-classifier-func-name",
+                NotTranslated,
+                format!("classify reads scores; {function} may read something else"),
+            );
+        }
+        return none;
+    }
+    if !matches!(task, Task::Detection | Task::Instances) {
+        return none;
+    }
+    let key =
+        if task == Task::Detection { "parse-bbox-func-name" } else { "parse-bbox-instance-mask-func-name" };
+    let Some(function) = property.text(key) else {
+        property.about(
+            NotTranslated,
+            "without parse-bbox-func-name, nvinfer reads DetectNet_v2's grid of coverage and boxes, which gpunms does not: use \
+             another detector, or write a decoder (docs/your-own-decoder.md)",
+        );
+        return none;
+    };
+    match function {
+        "NvDsInferParseYolo"
+        | "NvDsInferParseYoloCuda"
+        | "NvDsInferParseYoloE"
+        | "NvDsInferParseYoloECuda" => {
+            property.note(
+                key,
+                Differs,
+                "it is DeepStream-Yolo's: read as rows of box, score and class. If the ONNX file has three outputs, as older \
+                 exports, set decoder = \"detections\" in the sidecar",
+            );
+            Reading { decoder: Some("end-to-end"), activation: None }
+        }
+        "NvDsInferParseCustomDDETRTAO" | "NvDsInferParseCustomRTDETRTAO" => {
+            property.note(key, NotNeeded, "gpunms decoder=queries reads the same outputs");
+            Reading { decoder: Some("queries"), activation: Some("sigmoid") }
+        }
+        "NvDsInferParseCustomTfSSD" | "NvDsInferParseCustomEfficientDetTAO" => {
+            property.note(key, NotNeeded, "gpunms decoder=detections reads the same outputs");
+            Reading { decoder: Some("detections"), activation: None }
+        }
+        "NvDsInferParseCustomNMSTLT"
+        | "NvDsInferParseCustomBatchedNMSTLT"
+        | "NvDsInferParseCustomMrcnnTLT"
+        | "NvDsInferParseCustomMrcnnTLTV2" => {
+            property.note(key, NotTranslated, "such models end in an operator of TensorRT's that ONNX Runtime does not have: export the model without it");
+            none
+        }
+        _ => {
+            property.note(
+                key,
+                NotTranslated,
+                "it is code of its own: gpunms chooses the decoder by the outputs' shapes; if it says that none or several fit, set \
+                 decoder in the sidecar",
+            );
+            none
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Message brokers: sinks of type 6 and `[message-converter]` to `[[publish]]`, and the sensors' names.
+
+use std::collections::BTreeMap;
+
+use super::document::Document;
+use super::report::{
+    Report,
+    Verdict::{Differs, NotNeeded, NotTranslated},
+};
+use super::section::{Reasons, Section};
+use super::sources::plain_name;
+
+/// One destination of records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Publish {
+    pub(super) location: String,
+    /// Whether it is nvmsgconv's minimal payload.
+    pub(super) minimal: bool,
+}
+
+/// Keys of brokers that are looked at elsewhere or have no counterpart.
+pub(super) const REASONS: Reasons = &[
+    (&["msg-broker-config"], NotTranslated, "set credentials, tls-ca, tls-cert and tls-key of [[publish]]"),
+    (
+        &["msg-conv-frame-interval", "msg-conv-msg2p-new-api", "msg-conv-dummy-payload"],
+        NotTranslated,
+        "each frame has a record; interval of [[publish]] thins them by time",
+    ),
+    (
+        &[
+            "msg-conv-msg2p-lib",
+            "msg-conv-comp-id",
+            "msg-broker-comp-id",
+            "new-api",
+            "disable-msgconv",
+            "msg-conv-debug-payload-basedir",
+        ],
+        NotNeeded,
+        "records are made by inferpublish, without a library",
+    ),
+    (
+        &["sync", "qos", "gpu-id", "nvbuf-memory-type", "source-id", "subscribe-topic-list"],
+        NotNeeded,
+        "records of all streams are sent, as soon as they are there",
+    ),
+];
+
+/// The destination of a sink of type 6.
+pub(super) fn publish(section: Section<'_>) -> Option<Publish> {
+    let library = section.text("msg-broker-proto-lib").unwrap_or("").to_owned();
+    let parts = section.list("msg-broker-conn-str");
+    let scheme = match () {
+        () if library.contains("kafka") => "kafka",
+        () if library.contains("mqtt") => "mqtt",
+        () if library.contains("redis") => "redis",
+        () => {
+            section.note(
+                "msg-broker-proto-lib",
+                NotTranslated,
+                "inferpublish sends to MQTT, NATS, Redis, Kafka and webhooks: add a [[publish]] with one of these",
+            );
+            return None;
+        }
+    };
+    let [host, port, rest @ ..] = &parts[..] else {
+        section.note("msg-broker-conn-str", NotTranslated, "expected host;port");
+        return None;
+    };
+    let Some(topic) = section.text("topic").or_else(|| rest.first().copied()) else {
+        section.about(NotTranslated, "it has no topic, and location of [[publish]] needs one");
+        return None;
+    };
+    let minimal = match section.integer("msg-conv-payload-type") {
+        Some(1) => true,
+        Some(kind) => {
+            let why = if kind == 0 || kind == 2 {
+                "DeepStream's full or protobuf payload"
+            } else {
+                "a payload of your own"
+            };
+            section.note("msg-conv-payload-type", Differs, format!("{why} becomes cudainfer's JSON (docs/schema.md); format = \"deepstream\" is the minimal payload"));
+            false
+        }
+        None => {
+            section.about(Differs, "DeepStream's full payload becomes cudainfer's JSON (docs/schema.md); format = \"deepstream\" is the minimal one");
+            false
+        }
+    };
+    Some(Publish { location: format!("{scheme}://{host}:{port}/{topic}"), minimal })
+}
+
+/// Names of sensors by the number of their source, from the converter's file, if a sink or `[message-converter]` has one.
+pub(super) fn sensors(document: &Document, report: &Report) -> BTreeMap<usize, String> {
+    let mut names = BTreeMap::new();
+    let mut files = Vec::new();
+    for group in &document.groups {
+        let section = Section { document, group, report };
+        if group.name.starts_with("sink") || group.name == "message-converter" {
+            // Groups that are switched off are reported by whoever translates them.
+            let on =
+                group.entries.iter().any(|e| e.key == "enable" && !["0", "false"].contains(&e.value.trim()));
+            if on && let Some(path) = section.path("msg-conv-config") {
+                files.push((section, path));
+            }
+        }
+    }
+    files.dedup_by(|a, b| a.1 == b.1);
+    for (section, path) in files {
+        let settings = match Document::open(&path) {
+            Ok(settings) => settings,
+            Err(e) => {
+                section.note(
+                    "msg-conv-config",
+                    NotTranslated,
+                    format!("sources keep their numbers as names: {e}"),
+                );
+                continue;
+            }
+        };
+        for group in &settings.groups {
+            let sensor = Section { document: &settings, group, report };
+            let number = group.name.strip_prefix("sensor").and_then(|n| n.parse().ok());
+            if let Some(number) = number
+                && sensor.enabled()
+                && let Some(id) = sensor.text("id")
+            {
+                names.insert(number, plain_name(id));
+            }
+            sensor.finish(&[(&["*"], NotTranslated, "records have the stream's name (the sensor's id) and no other facts about sensors, places and analytics")]);
+        }
+    }
+    names
+}

@@ -1,0 +1,149 @@
+//! The launch line: the networks in their order, the tracker, zones and drawing.
+
+use std::path::PathBuf;
+
+use super::analytics::Zones;
+use super::document::Document;
+use super::element::Element;
+use super::infer::{Network, Task};
+use super::report::{
+    Report,
+    Verdict::{Differs, NotTranslated},
+};
+use super::section::Section;
+
+/// The name of the pipeline of streams with or without zones: zonecount needs some.
+pub(super) fn name(with_zones: bool) -> &'static str {
+    if with_zones { "deepstream-zones" } else { "deepstream" }
+}
+
+/// The elements of all lines.
+pub(super) struct Lines {
+    before: Vec<Element>,
+    after: Vec<Element>,
+    /// The models, by their keys in the line.
+    pub(super) set: Vec<(String, String)>,
+    /// The models' sidecars; those of models that are not known are to lie beside the configuration.
+    pub(super) sidecars: Vec<(PathBuf, String)>,
+}
+
+impl Lines {
+    pub(super) fn new(
+        networks: &[Network],
+        tracker: Option<Element>,
+        overlay: Option<Element>,
+        document: &Document,
+        report: &Report,
+    ) -> Self {
+        let mut lines = Self {
+            before: vec![Element::new("cudainferupload")],
+            after: overlay.into_iter().collect(),
+            set: Vec::new(),
+            sidecars: Vec::new(),
+        };
+        let (primary, secondary): (Vec<_>, Vec<_>) = networks.iter().partition(|n| n.operates_on.is_none());
+        for (number, network) in primary.iter().enumerate() {
+            if number > 0 {
+                report.file(
+                    &document.path,
+                    NotTranslated,
+                    "a second network works on whole frames: its objects are added to those of the first",
+                );
+            }
+            lines.network(network, Element::new("fusedpreproc"));
+        }
+        if primary.is_empty() {
+            report.file(
+                &document.path,
+                NotTranslated,
+                "no network works on whole frames: streams are decoded, and nothing is found",
+            );
+        }
+        lines.before.extend(tracker);
+        for network in &secondary {
+            let Some((upstream, classes)) = &network.operates_on else { continue };
+            lines.network(network, region(networks, network, *upstream, classes, document, report));
+        }
+        lines
+    }
+
+    fn network(&mut self, network: &Network, preproc: Element) {
+        let key = match self.set.len() {
+            0 => "model".to_owned(),
+            n => format!("model-{}", n + 1),
+        };
+        let path = network.model.clone().unwrap_or_else(|| format!("{key}.onnx").into());
+        self.sidecars.push((path.with_extension("toml"), network.sidecar.clone()));
+        self.before.push(preproc);
+        self.before.push(network.engine.clone().replaced("model", format!("{{{key}}}")));
+        self.before.extend(network.decoder.iter().cloned());
+        self.set.push((key, path.to_string_lossy().into_owned()));
+    }
+
+    /// The lines that streams use: with zones, without, or both. Both share their networks.
+    pub(super) fn used(&self, sources: usize, zones: &Zones) -> Vec<(&'static str, String)> {
+        let with = (0..sources).filter(|n| zones.get(n).is_some_and(|z| !z.is_empty())).count();
+        let (some, all) = (with > 0, with == sources && sources > 0);
+        let kinds = [(false, !all), (true, some)];
+        kinds
+            .into_iter()
+            .filter(|(_, used)| *used)
+            .map(|(zones, _)| (name(zones), self.line(zones, some && !all)))
+            .collect()
+    }
+
+    fn line(&self, zones: bool, shared: bool) -> String {
+        let mut models = 0;
+        let mut words: Vec<String> = Vec::new();
+        for element in &self.before {
+            let mut text = element.to_string();
+            if shared && text.starts_with("trtinfer ") {
+                models += 1;
+                text.push_str(&format!(" instance=deepstream/{models}"));
+            }
+            words.push(text);
+        }
+        if zones {
+            words.push(Element::new("zonecount").to_string());
+        }
+        words.extend(self.after.iter().map(ToString::to_string));
+        words.join("\n  ! ")
+    }
+}
+
+/// fusedpreproc before a secondary network: the objects of one network, by the names of their classes.
+fn region(
+    networks: &[Network],
+    network: &Network,
+    upstream: i64,
+    classes: &[i64],
+    document: &Document,
+    report: &Report,
+) -> Element {
+    let of = networks.iter().find(|n| n.id == upstream);
+    let detectors = networks.iter().filter(|n| matches!(n.task, Task::Detection | Task::Instances)).count();
+    let name = |class: &i64| {
+        let label = of.and_then(|n| n.labels.get(usize::try_from(*class).ok()?));
+        label.cloned().unwrap_or_else(|| class.to_string())
+    };
+    let names: Vec<String> = match (classes, of) {
+        // All classes of the network: named only if objects of another one come, too.
+        ([], Some(of)) if detectors > 1 => of.labels.clone(),
+        (ids, _) => ids.iter().map(name).collect(),
+    };
+    if of.is_none() {
+        let group = Section::find(document, "secondary-gie0", report);
+        let sentence = format!(
+            "operate-on-gie-id={upstream} names no network of this configuration: it works on all objects"
+        );
+        match group {
+            Some(group) => group.about(Differs, sentence),
+            None => report.file(&document.path, Differs, sentence),
+        }
+    }
+    let element = Element::new("fusedpreproc").with("roi", "objects");
+    let element = element.with_some("classes", (!names.is_empty()).then(|| names.join(",")));
+    let element = element.with_some("min-size", Some(network.min_size).filter(|n| *n > 0));
+    // nvinfer cuts whole pixels out and resizes them like a frame.
+    element.with("roi-crop", "pixels")
+}
