@@ -178,8 +178,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             onnxruntime,
             (),
             "ONNX Runtime",
-            "Path of ONNX Runtime's shared library. If not set: ORT_DYLIB_PATH, then the plugin's directory, the loader's path, \
-             and Python packages in VIRTUAL_ENV or a .venv",
+            "Path of ONNX Runtime's shared library. If not set: ORT_DYLIB_PATH, then the plugin's directory, what \
+             cudainfer-setup-onnxruntime has installed, the loader's path, and Python packages in VIRTUAL_ENV or a .venv",
         ),
         property!(Settings, provider, (), "Provider", "Execution provider that runs the model"),
         property!(

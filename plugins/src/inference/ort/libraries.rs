@@ -13,6 +13,8 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use crate::inference::log::CAT;
 use crate::loader;
 
+use super::{library, search};
+
 /// Libraries that stay open: ONNX Runtime's providers use them to the end of the process.
 static OPENED: Mutex<Option<HashMap<String, ManuallyDrop<Library>>>> = Mutex::new(None);
 
@@ -77,7 +79,7 @@ fn places() -> Vec<PathBuf> {
         places.push(home.join("lib64"));
         places.push(home.join("targets/x86_64-linux/lib"));
     }
-    for packages in super::library::site_packages() {
+    for packages in search::site_packages(library::path()) {
         for package in std::fs::read_dir(packages.join("nvidia")).into_iter().flatten().flatten() {
             places.push(package.path().join("lib"));
         }

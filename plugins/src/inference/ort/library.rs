@@ -1,13 +1,12 @@
 //! Finding and opening ONNX Runtime's shared library, once a process.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
-use super::{exit, unwinder};
+use super::{exit, search, unwinder};
 use crate::files;
 use crate::inference::InferenceError;
 use crate::loader;
@@ -20,11 +19,17 @@ static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     )
 });
 
-const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above the working directory, or name its \
-                    library with the property onnxruntime or the variable ORT_DYLIB_PATH";
+const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above the working directory or, for the Debian \
+                    package, with 'sudo cudainfer-setup-onnxruntime', or name its library with the property onnxruntime or \
+                    the variable ORT_DYLIB_PATH";
 
 /// The environment, the library that it is of, and that library's version.
 static ENVIRONMENT: OnceLock<(Environment, PathBuf, String)> = OnceLock::new();
+
+/// The path of the library in use, once it is opened.
+pub(super) fn path() -> Option<&'static Path> {
+    ENVIRONMENT.get().map(|(_, path, _)| path.as_path())
+}
 
 /// The version of the library in use, and what else tells its build apart; empty before it is opened.
 pub(super) fn version() -> String {
@@ -86,7 +91,7 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
 /// # Errors
 /// The loader's words.
 pub(super) fn open_provider(name: &str) -> Result<(), String> {
-    let folder = ENVIRONMENT.get().and_then(|(_, path, _)| path.parent());
+    let folder = path().and_then(Path::parent);
     let path = folder.unwrap_or(Path::new("")).join(format!("libonnxruntime_providers_{name}.so"));
     // SAFETY: ONNX Runtime's own library, which it would open itself.
     let library = unsafe { unwinder::open(&path) }.map_err(|e| loader::reason(&e))?;
@@ -110,7 +115,7 @@ fn find(library: Option<&Path>) -> Result<(PathBuf, String), InferenceError> {
         });
     }
     let mut refused = Vec::new();
-    for path in candidates() {
+    for path in search::candidates() {
         match check(&path) {
             Ok(version) => return Ok((path, version)),
             Err(why) => {
@@ -124,58 +129,6 @@ fn find(library: Option<&Path>) -> Result<(PathBuf, String), InferenceError> {
     }
     let seen = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join("; ")) };
     Err(InferenceError::Library(format!("ONNX Runtime's library was not found{seen}; {HELP}")))
-}
-
-/// Beside the plugin, the loader's path, and Python wheels in a virtual environment.
-fn candidates() -> Vec<PathBuf> {
-    let plugin = gst::Registry::get().find_plugin("cudainfer").and_then(|p| p.filename());
-    let beside = plugin.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let mut found = Vec::new();
-    found.extend(beside.as_deref().map(libraries_in).unwrap_or_default());
-    found.extend(["libonnxruntime.so.1", "libonnxruntime.so"].map(PathBuf::from));
-    for packages in site_packages() {
-        let libraries = libraries_in(&packages.join("onnxruntime/capi"));
-        found.extend(libraries.into_iter().filter(|path| is_ours(path)));
-    }
-    found
-}
-
-/// Where Python packages lie: those beside the ONNX Runtime in use, and those of virtual environments.
-pub(super) fn site_packages() -> Vec<PathBuf> {
-    let loaded = ENVIRONMENT.get().map(|(_, path, _)| path.as_path());
-    let of_loaded = loaded.into_iter().flat_map(Path::ancestors);
-    let of_loaded = of_loaded.filter(|p| p.ends_with("site-packages") || p.ends_with("dist-packages"));
-    let mut found: Vec<_> = of_loaded.map(Path::to_owned).collect();
-    let plugin = gst::Registry::get().find_plugin("cudainfer").and_then(|p| p.filename());
-    let starts = [std::env::current_dir().ok(), plugin.as_deref().and_then(Path::parent).map(Path::to_owned)];
-    let above = starts.iter().flatten().flat_map(|start| start.ancestors()).map(|above| above.join(".venv"));
-    for environment in std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().chain(above) {
-        let Ok(pythons) = std::fs::read_dir(environment.join("lib")) else { continue };
-        let mut pythons: Vec<_> = pythons.flatten().map(|entry| entry.path().join("site-packages")).collect();
-        pythons.sort();
-        found.extend(pythons);
-    }
-    found
-}
-
-/// Whether a file is the user's own or the administrator's: in /tmp, say, a folder above may be anybody's.
-fn is_ours(path: &Path) -> bool {
-    let owner = std::fs::metadata(path).map(|m| m.uid());
-    owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
-}
-
-/// `libonnxruntime.so*` of a folder; the providers' libraries have longer names.
-fn libraries_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut found: Vec<_> = entries
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| {
-            p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("libonnxruntime.so"))
-        })
-        .collect();
-    found.sort();
-    found
 }
 
 /// The version of this ONNX Runtime, if it is one and new enough. The `ort` crate would panic at one that answers its entry

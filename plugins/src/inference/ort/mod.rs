@@ -14,6 +14,7 @@ mod libraries;
 mod library;
 mod profile;
 mod provider;
+mod search;
 mod session;
 mod source;
 mod unwinder;
