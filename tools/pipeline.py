@@ -7,7 +7,8 @@ The header's first line tells what the pipeline does. A line of it such as
     # key=default  what the key is for
 
 declares a placeholder, `{key}` in the pipeline; with nothing behind the '=' a value must be given. A default that
-begins with './' is a path in the repository. Braces around anything else are left alone: caps lists need them.
+begins with './' is a path in the repository; where the pipelines are installed, one in ./out is a file of that name in the
+working directory, and any other must be given. Braces around anything else are left alone: caps lists need them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# In the Debian package, pipelines lie in /usr/share/cudainfer; there is nothing else of the repository.
+INSTALLED = not (ROOT / "Cargo.toml").exists()
 PIPELINES = ROOT / "pipelines"
 KEY = re.compile(r"#\s+([a-z][a-z0-9-]*)=(\S*)\s+(\S.*)")
 # What gst-launch-1.0 prints.
@@ -56,10 +59,10 @@ class Pipeline:
             raise PipelineError(f"{self.name} has no key '{unknown[0]}'; its keys are: {known}")
         filled = {}
         for name, key in self.keys.items():
-            value = values.get(name, key.default)
+            value = values.get(name, installed_default(key.default) if INSTALLED else key.default)
             if value is None:
                 raise PipelineError(f"{self.name} needs {name}=...: {key.help}")
-            if name not in values and value.startswith("./"):
+            if name not in values and value.startswith("./") and not INSTALLED:
                 path = ROOT / value
                 path.parent.mkdir(parents=True, exist_ok=True)
                 value = os.path.relpath(path)
@@ -67,6 +70,13 @@ class Pipeline:
             # argument for the value of a property where there is none.
             filled[name] = value.replace("\\", "\\\\") or '""'
         return [PLACEHOLDER.sub(lambda m: filled[m[1]], word) for word in shlex.split(self.line)]
+
+
+def installed_default(default: str | None) -> str | None:
+    """What a default means away from the repository."""
+    if default is None or not default.startswith("./"):
+        return default
+    return "./" + Path(default).name if default.startswith("./out/") else None
 
 
 def names() -> list[str]:
@@ -115,8 +125,9 @@ def built() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The environment in which GStreamer finds the release build of the plugin; a GST_PLUGIN_PATH that is set stays."""
-    if "GST_PLUGIN_PATH" in os.environ:
+    """The environment in which GStreamer finds the plugin: the release build, where there is no GST_PLUGIN_PATH. An installed one
+    is where GStreamer looks."""
+    if INSTALLED or "GST_PLUGIN_PATH" in os.environ:
         return dict(os.environ)
     folder = built()
     if not (folder / "libgstcudainfer.so").is_file():

@@ -56,6 +56,26 @@ class LaunchFiles(unittest.TestCase):
             pipeline.read("y")
 
 
+class Installed(LaunchFiles):
+    """Away from the repository, where there are no models and no folder out."""
+
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.object(pipeline, "INSTALLED", True)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_outputs_go_to_the_working_directory_and_inputs_must_be_given(self):
+        read = self.write("# X\n# model=./.cache/models/m.onnx  the model\n# json=./out/x.jsonl  the results\nsrc p={model} q={json}\n")
+        self.assertEqual(read.arguments({"model": "a.onnx"}), ["src", "p=a.onnx", "q=./x.jsonl"])
+        with self.assertRaisesRegex(pipeline.PipelineError, "needs model=.*the model"):
+            read.arguments({})
+
+    def test_gstreamer_finds_the_plugin_by_itself(self):
+        with mock.patch.dict(pipeline.os.environ, clear=True):
+            self.assertNotIn("GST_PLUGIN_PATH", pipeline.environment())
+
+
 class OwnPipelines(unittest.TestCase):
     def test_every_pipeline_has_a_summary_and_runs_without_keys(self):
         self.assertTrue({"detect", "detect-track", "pose-bottomup", "pose-topdown"} <= set(pipeline.names()))

@@ -24,7 +24,7 @@ def main(words: list[str]) -> None:
     words = [word for word in words if word not in options]
     option = options[0] if options else ""
     if not words:
-        print(__doc__, end="")
+        print(__doc__.replace("scripts/run", "cudainfer-run") if pipeline.INSTALLED else __doc__, end="")
         return
     chosen = pipeline.read(words[0])
     if option == "--help":
@@ -47,4 +47,5 @@ if __name__ == "__main__":
     except pipeline.PipelineError as error:
         sys.exit(f"run: {error}")
     except FileNotFoundError:
-        sys.exit("run: gst-launch-1.0 is not installed: start scripts/setup")
+        remedy = "install gstreamer1.0-tools" if pipeline.INSTALLED else "start scripts/setup"
+        sys.exit(f"run: gst-launch-1.0 is not installed: {remedy}")
