@@ -1,0 +1,116 @@
+"""Tests of what scripts/release packs: that everything that is named exists, and that versions agree."""
+
+import importlib.util
+import io
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import unittest
+import zipfile
+from contextlib import redirect_stdout
+from hashlib import sha256
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parent.parent
+DEBIAN = ROOT / "deploy/debian"
+SETUP = ROOT / "deploy/onnxruntime/cudainfer-setup-onnxruntime"
+# What scripts/release makes.
+BUILT = {"libgstcudainfer.so", "THIRD-PARTY-LICENSES"}
+
+
+def script(path: Path):
+    """A Python script without an ending, as a module."""
+    loader = SourceFileLoader(path.name.replace("-", "_"), str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    with mock.patch.object(sys, "dont_write_bytecode", True):
+        loader.exec_module(module)
+    return module
+
+
+def packages() -> list[str]:
+    return re.findall(r"^Package: (\S+)", (DEBIAN / "control").read_text(), re.MULTILINE)
+
+
+class DebianPackages(unittest.TestCase):
+    def test_everything_that_is_packed_exists(self):
+        lists = [path for kind in ("install", "docs", "manpages") for path in DEBIAN.glob(f"*.{kind}")]
+        self.assertGreaterEqual(len(lists), 4)
+        for path in lists:
+            for line in path.read_text().splitlines():
+                source = line.split()[0]
+                if source.startswith("build/"):
+                    self.assertIn(source.removeprefix("build/"), BUILT, path)
+                else:
+                    source = f"deploy/{source}" if source.startswith("debian/") else source
+                    self.assertTrue(list(ROOT.glob(source)), f"{path.name}: {source}")
+
+    def test_every_file_belongs_to_a_package(self):
+        for path in DEBIAN.iterdir():
+            if "." in path.name:
+                self.assertIn(path.name.rpartition(".")[0], packages())
+
+    def test_what_runs_a_pipeline_is_packed_with_all_that_it_imports(self):
+        listed = (DEBIAN / "gstreamer1.0-cudainfer.install").read_text()
+        packed = set(re.findall(r"^tools/(\w+)\.py", listed, re.MULTILINE))
+        own = {path.stem for path in (ROOT / "tools").glob("*.py")}
+        for name in packed:
+            imported = re.findall(r"^(?:import|from) (\w+)", (ROOT / f"tools/{name}.py").read_text(), re.MULTILINE)
+            self.assertLessEqual(own & set(imported), packed, name)
+
+    def test_manual_pages_name_every_option(self):
+        page = (DEBIAN / "man/cudainfer-setup-onnxruntime.8").read_text().replace("\\", "")
+        told = subprocess.run([sys.executable, SETUP, "--help"], capture_output=True, text=True, check=True).stdout
+        for option in set(re.findall(r"--[a-z]+", told)) - {"--help"}:
+            self.assertIn(option, page)
+
+
+class OnnxRuntime(unittest.TestCase):
+    def test_the_version_is_the_one_that_everything_is_tested_with(self):
+        wheels = tomllib.loads(SETUP.with_name("wheels.toml").read_text())
+        self.assertIn(f"onnxruntime=={wheels['version']}\n", (ROOT / "tools/requirements.txt").read_text())
+        self.assertIn(f"/onnxruntime-{wheels['version']}-", wheels["cpu"][0]["url"])
+        self.assertIn(f"/onnxruntime_gpu-{wheels['version']}-", wheels["gpu"][0]["url"])
+        self.assertIn(f"version {wheels['version']}", (ROOT / "docs/install.md").read_text())
+
+    def setUp(self):
+        self.setup = script(SETUP)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def install(self, version: str, damaged: bool = False) -> None:
+        """Installs a wheel that has what ONNX Runtime's has, in small."""
+        wheel = self.folder / f"onnxruntime-{version}.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for name in (f"libonnxruntime.so.{version}", "onnxruntime_pybind11_state.so", "../../../../escaped.so"):
+                archive.writestr(f"onnxruntime/capi/{name}", version)
+            archive.writestr("onnxruntime/LICENSE", "MIT")
+        listed = {"url": f"https://nowhere.invalid/{wheel.name}", "sha256": sha256(b"" if damaged else wheel.read_bytes()).hexdigest()}
+        with mock.patch.object(self.setup, "wheels", return_value=(version, [listed])), redirect_stdout(io.StringIO()):
+            self.setup.install(False, self.folder, self.folder / "to")
+
+    def test_a_newer_version_takes_the_place_of_an_older_one_and_nothing_else_is_touched(self):
+        self.install("1.0")
+        (self.folder / "to/mine").mkdir()
+        self.install("2.0")
+        capi = self.folder / "to/current/onnxruntime/capi"
+        self.assertEqual([path.name for path in capi.iterdir()], ["libonnxruntime.so.2.0"])
+        self.assertEqual({path.name for path in (self.folder / "to").iterdir()}, {"2.0", "current", "mine"})
+        self.assertFalse(list(self.folder.rglob("escaped.so")))
+        with redirect_stdout(io.StringIO()):
+            self.setup.remove(self.folder / "to")
+        self.assertEqual([path.name for path in (self.folder / "to").iterdir()], ["mine"])
+
+    def test_a_damaged_wheel_leaves_what_is_there(self):
+        self.install("1.0")
+        with self.assertRaisesRegex(self.setup.SetupError, "SHA-256.*Nothing was installed"):
+            self.install("2.0", damaged=True)
+        self.assertEqual({path.name for path in (self.folder / "to").iterdir()}, {"1.0", "current"})
+
+
+if __name__ == "__main__":
+    unittest.main()
