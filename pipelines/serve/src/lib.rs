@@ -3,6 +3,7 @@
 //! It uses GStreamer and the installed plugin `cudainfer`, and links neither the plugin nor its kernels.
 
 pub mod config;
+pub mod control;
 pub mod fleet;
 pub mod gstreamer;
 pub mod import;

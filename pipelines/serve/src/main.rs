@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cudainfer_serve::config::Config;
 use cudainfer_serve::fleet::{Exit, Fleet};
-use cudainfer_serve::{gstreamer, import, log, systemd};
+use cudainfer_serve::{control, gstreamer, import, log, systemd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const USAGE: &str = "\
@@ -98,8 +98,8 @@ fn check(config: &Config) -> ExitCode {
         log::error(wrong);
         return ExitCode::from(WRONG_CONFIGURATION);
     }
-    if let Err(e) = std::net::TcpListener::bind(config.server.listen) {
-        log::error(port_in_use(config, &e));
+    if let Err(e) = control::Listener::open(&config.server) {
+        log::error(e);
         return ExitCode::FAILURE;
     }
     println!(
@@ -111,23 +111,16 @@ fn check(config: &Config) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn port_in_use(config: &Config, error: &std::io::Error) -> String {
-    let listen = config.server.listen;
-    format!(
-        "nothing can listen at {listen}: {error}. Set listen in [server] to an address and port that are free"
-    )
-}
-
 fn serve(config: Config) -> ExitCode {
     let (events, received) = channel();
     if let Err(e) = hear_signals(events.clone()) {
         log::error(format_args!("signals cannot be received: {e}"));
         return ExitCode::FAILURE;
     }
-    let listener = match std::net::TcpListener::bind(config.server.listen) {
+    let listener = match control::Listener::open(&config.server) {
         Ok(listener) => listener,
         Err(e) => {
-            log::error(port_in_use(&config, &e));
+            log::error(e);
             return ExitCode::FAILURE;
         }
     };
@@ -142,7 +135,15 @@ fn serve(config: Config) -> ExitCode {
     let forward = move || exits.iter().try_for_each(|exit| events.send(Event::Exit(exit)));
     std::thread::spawn(forward);
     log::info(format_args!("{} streams", fleet.status().streams.len()));
-    drop(listener);
+    let server = match listener.serve(fleet.clone()) {
+        Ok(server) => server,
+        Err(e) => {
+            log::error(e);
+            let _ = stop(&fleet);
+            return ExitCode::FAILURE;
+        }
+    };
+    log::info(format_args!("control and page are at {}", server.url()));
     systemd::ready(&fleet.status().line());
     let beat = systemd::watchdog().unwrap_or(Duration::from_secs(10)).min(Duration::from_secs(10));
     loop {

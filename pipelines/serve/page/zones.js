@@ -1,0 +1,244 @@
+// The zones of one stream on its picture: drawn, moved, named, deleted. Points are fractions of the frame.
+
+const SVG = "http://www.w3.org/2000/svg";
+/** How far an arrow key moves a point, and with Shift. */
+const STEP = 0.01;
+const LARGE_STEP = 0.05;
+
+const canvas = document.getElementById("canvas");
+const picture = document.getElementById("picture");
+const list = document.getElementById("zones");
+const hint = document.getElementById("hint");
+const buttons = Object.fromEntries(
+  ["new-polygon", "new-line", "finish", "cancel", "save", "revert"].map((id) => [id, document.getElementById(id)]),
+);
+
+let zones = [];
+let saved = "[]";
+let chosen = -1;
+/** The zone that is being drawn. */
+let drawing = null;
+
+const clamp = (value) => Math.round(Math.min(1, Math.max(0, value)) * 10000) / 10000;
+
+/** Shows the zones that the service has. */
+export function load(from) {
+  zones = structuredClone(from);
+  saved = JSON.stringify(zones);
+  chosen = -1;
+  drawing = null;
+  render();
+}
+
+/** The zones as they are drawn now. */
+export function current() {
+  return structuredClone(zones);
+}
+
+/** Whether something was changed and not saved. */
+export function changed() {
+  return drawing !== null || JSON.stringify(zones) !== saved;
+}
+
+function begin(kind) {
+  const taken = new Set(zones.map((zone) => zone.name));
+  let number = 1;
+  while (taken.has(`${kind}-${number}`)) number += 1;
+  drawing = { name: `${kind}-${number}`, kind, points: [] };
+  chosen = -1;
+  canvas.focus();
+  render();
+}
+
+function finish() {
+  if (drawing && drawing.points.length >= (drawing.kind === "line" ? 2 : 3)) {
+    zones.push(drawing);
+    chosen = zones.length - 1;
+  }
+  drawing = null;
+  render();
+}
+
+function cancel() {
+  drawing = null;
+  render();
+}
+
+/** Adds a point to the zone that is drawn. A line is complete with two. */
+function add(point) {
+  drawing.points.push(point);
+  if (drawing.kind === "line" && drawing.points.length === 2) finish();
+  else render();
+}
+
+function position(event) {
+  const box = canvas.getBoundingClientRect();
+  return [clamp((event.clientX - box.left) / box.width), clamp((event.clientY - box.top) / box.height)];
+}
+
+canvas.addEventListener("pointerdown", (event) => {
+  if (!drawing || event.button !== 0) return;
+  event.preventDefault();
+  add(position(event));
+});
+
+canvas.tabIndex = 0;
+canvas.addEventListener("keydown", (event) => {
+  if (!drawing) return;
+  if (event.key === "Enter") {
+    // By keyboard a point begins in the middle, from where the arrows move it.
+    if (drawing.kind === "polygon" && drawing.points.length >= 3) finish();
+    else add([0.5, clamp(0.3 + 0.2 * drawing.points.length)]);
+  } else if (event.key === "Escape") cancel();
+  else return;
+  event.preventDefault();
+});
+
+buttons["new-polygon"].addEventListener("click", () => begin("polygon"));
+buttons["new-line"].addEventListener("click", () => begin("line"));
+buttons.finish.addEventListener("click", finish);
+buttons.cancel.addEventListener("click", cancel);
+buttons.revert.addEventListener("click", () => load(JSON.parse(saved)));
+
+function shape(zone, isChosen) {
+  const element = document.createElementNS(SVG, zone.kind === "polygon" ? "polygon" : "polyline");
+  element.setAttribute("points", zone.points.map(([x, y]) => `${x},${y}`).join(" "));
+  if (isChosen) element.classList.add("chosen");
+  canvas.append(element);
+  if (zone.kind === "line" && zone.points.length === 2) canvas.append(arrow(zone, isChosen));
+}
+
+/** An arrow across a line, to its right as one goes along it: the direction of "in". */
+function arrow(zone, isChosen) {
+  const [[ax, ay], [bx, by]] = zone.points;
+  const box = canvas.getBoundingClientRect();
+  const ratio = box.height > 0 ? box.width / box.height : 1;
+  const along = [(bx - ax) * ratio, by - ay];
+  const length = Math.hypot(...along) || 1;
+  const across = [-along[1] / length / ratio, along[0] / length].map((value) => value * 0.08);
+  const middle = [(ax + bx) / 2, (ay + by) / 2];
+  const tip = [middle[0] + across[0], middle[1] + across[1]];
+  const wing = (side) => [
+    tip[0] - across[0] * 0.4 + side * 0.02 * (along[0] / length / ratio),
+    tip[1] - across[1] * 0.4 + side * 0.02 * (along[1] / length),
+  ];
+  const element = document.createElementNS(SVG, "polyline");
+  element.setAttribute("points", [middle, tip, wing(1), tip, wing(-1)].map((p) => p.join(",")).join(" "));
+  element.classList.add("arrow");
+  if (isChosen) element.classList.add("chosen");
+  return element;
+}
+
+/** A point that is moved by mouse, finger or arrow keys. */
+function handle(zone, index) {
+  const element = document.createElement("button");
+  element.type = "button";
+  element.className = "handle";
+  element.dataset.point = index;
+  const place = () => {
+    const [x, y] = zone.points[index];
+    element.style.setProperty("left", `${x * 100}%`);
+    element.style.setProperty("top", `${y * 100}%`);
+    element.setAttribute("aria-label", `Point ${index + 1} of ${zone.name}: ${Math.round(x * 100)} %, ${Math.round(y * 100)} %`);
+  };
+  const move = (point) => {
+    zone.points[index] = point;
+    place();
+    drawShapes();
+    showButtons();
+  };
+  place();
+  element.addEventListener("pointerdown", (event) => {
+    element.setPointerCapture(event.pointerId);
+    event.stopPropagation();
+  });
+  element.addEventListener("pointermove", (event) => {
+    if (element.hasPointerCapture(event.pointerId)) move(position(event));
+  });
+  element.addEventListener("keydown", (event) => {
+    const step = event.shiftKey ? LARGE_STEP : STEP;
+    const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] }[event.key];
+    if (by) {
+      const [x, y] = zone.points[index];
+      move([clamp(x + by[0]), clamp(y + by[1])]);
+    } else if (event.key === "Delete" && zone.kind === "polygon" && zone.points.length > 3) {
+      zone.points.splice(index, 1);
+      render();
+    } else return;
+    event.preventDefault();
+  });
+  return element;
+}
+
+function field(label, value, set, attributes = {}) {
+  const outer = document.createElement("label");
+  const input = document.createElement("input");
+  Object.assign(input, attributes);
+  input.value = value;
+  input.addEventListener("input", () => {
+    set(input.value);
+    showButtons();
+  });
+  outer.append(`${label} `, input);
+  return outer;
+}
+
+function action(text, run, name) {
+  const element = document.createElement("button");
+  element.type = "button";
+  element.textContent = text;
+  if (name) element.setAttribute("aria-label", `${text} ${name}`);
+  element.addEventListener("click", run);
+  return element;
+}
+
+function item(zone, index) {
+  const element = document.createElement("li");
+  if (index === chosen) element.classList.add("chosen");
+  const classes = (zone.classes ?? []).join(", ");
+  const setClasses = (text) => {
+    const parts = text.split(",").map((part) => part.trim()).filter(Boolean);
+    if (parts.length) zone.classes = parts.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+    else delete zone.classes;
+  };
+  element.append(
+    `${zone.kind} `,
+    field("Name", zone.name, (text) => (zone.name = text.trim())),
+    field("Classes", classes, setClasses, { placeholder: "all" }),
+    action("Edit points", () => { chosen = chosen === index ? -1 : index; render(); }, zone.name),
+    action("Delete", () => { zones.splice(index, 1); chosen = -1; render(); }, zone.name),
+  );
+  return element;
+}
+
+function drawShapes() {
+  canvas.replaceChildren();
+  zones.forEach((zone, index) => shape(zone, index === chosen));
+  if (drawing) shape(drawing, true);
+}
+
+function showButtons() {
+  const busy = drawing !== null;
+  buttons["new-polygon"].hidden = buttons["new-line"].hidden = busy;
+  buttons.finish.hidden = !busy || drawing.kind === "line";
+  buttons.finish.disabled = busy && drawing.points.length < 3;
+  buttons.cancel.hidden = !busy;
+  buttons.save.disabled = busy || !changed();
+  buttons.revert.disabled = busy || !changed();
+  canvas.classList.toggle("drawing", busy);
+  hint.textContent = !busy
+    ? ""
+    : drawing.kind === "line"
+      ? "Set two points on the picture, or press Enter for each. The arrow shows the direction that counts as in."
+      : "Set three points or more on the picture, or press Enter for each, then finish.";
+}
+
+function render() {
+  canvas.setAttribute("viewBox", "0 0 1 1");
+  drawShapes();
+  picture.querySelectorAll(".handle").forEach((element) => element.remove());
+  const edited = drawing ?? zones[chosen];
+  if (edited) picture.append(...edited.points.map((_, index) => handle(edited, index)));
+  list.replaceChildren(...zones.map(item));
+  showButtons();
+}

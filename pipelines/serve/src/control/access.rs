@@ -1,0 +1,186 @@
+//! Who may ask: the token, and requests that another site's page makes in a user's browser.
+
+use std::path::Path;
+
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, StatusCode};
+use subtle::ConstantTimeEq;
+
+use super::answer::Refused;
+
+/// The fewest and most characters of a token.
+const TOKEN_LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
+
+/// The token that every request must have.
+pub struct Token(Box<[u8]>);
+
+impl Token {
+    /// Reads the first line of a file.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be read, or the token is too short, too long or has characters that a header cannot have.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let text =
+            std::fs::read_to_string(path).map_err(|e| format!("token-file {shown} cannot be read: {e}"))?;
+        let token = text.lines().next().unwrap_or_default().trim();
+        if !TOKEN_LENGTH.contains(&token.len()) || !token.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(format!(
+                "token-file {shown}: its first line has {} characters. Expected {} to {} of ASCII without spaces: make one \
+                 with openssl rand -hex 32",
+                token.len(),
+                TOKEN_LENGTH.start(),
+                TOKEN_LENGTH.end()
+            ));
+        }
+        Ok(Self(token.as_bytes().into()))
+    }
+
+    /// Whether the request has this token. How long that takes tells its length at most.
+    fn is_in(&self, headers: &HeaderMap) -> bool {
+        let Some((scheme, given)) =
+            headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok()).and_then(|v| v.split_once(' '))
+        else {
+            return false;
+        };
+        scheme.eq_ignore_ascii_case("bearer") && bool::from(self.0.ct_eq(given.trim().as_bytes()))
+    }
+}
+
+/// How requests are checked.
+pub struct Access {
+    /// The token, if there is one.
+    pub token: Option<Token>,
+    /// Whether connections need a client's certificate, which has been verified before a request comes.
+    pub certificates: bool,
+}
+
+impl Access {
+    /// Whether a request may be answered. `open` are the routes that tell nothing about the streams.
+    ///
+    /// # Errors
+    /// What to answer instead.
+    pub fn check(&self, headers: &HeaderMap, open: bool) -> Result<(), Refused> {
+        if self.token.is_none() && !self.certificates {
+            local(headers)?;
+        }
+        same_site(headers)?;
+        match &self.token {
+            Some(token) if !open && !token.is_in(headers) => Err(Refused::new(
+                StatusCode::UNAUTHORIZED,
+                "the token is missing or wrong: expected Authorization: Bearer, with the token of token-file",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Without a token, a name in `Host` that leads here from the net (DNS rebinding) would let any site's page ask.
+fn local(headers: &HeaderMap) -> Result<(), Refused> {
+    let host = headers.get(HOST).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let local =
+        name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok() || name.is_empty();
+    local.then_some(()).ok_or_else(|| {
+        Refused::new(
+            StatusCode::FORBIDDEN,
+            format!("the host '{host}' is not this machine's: without token-file or client-ca, ask for localhost or an IP address"),
+        )
+    })
+}
+
+/// A browser says from which site's page a request comes. Only this service's own page may ask.
+fn same_site(headers: &HeaderMap) -> Result<(), Refused> {
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let host = headers.get(HOST).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let same = origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
+    same.then_some(()).ok_or_else(|| {
+        Refused::new(
+            StatusCode::FORBIDDEN,
+            format!("a page of {origin} may not ask: only the page of this service may"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&'static str, &'static str)]) -> HeaderMap {
+        list.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    fn access(token: Option<&str>) -> Access {
+        Access { token: token.map(|t| Token(t.as_bytes().into())), certificates: false }
+    }
+
+    fn status(access: &Access, list: &[(&'static str, &'static str)], open: bool) -> u16 {
+        access.check(&headers(list), open).map_or_else(|e| e.status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn only_the_whole_token_opens() {
+        let access = access(Some("0123456789abcdef"));
+        assert_eq!(status(&access, &[("authorization", "Bearer 0123456789abcdef")], false), 200);
+        assert_eq!(status(&access, &[("authorization", "bearer 0123456789abcdef")], false), 200);
+        for wrong in [
+            "Bearer 0123456789abcdeg",
+            "Bearer 0123456789abcde",
+            "Bearer ",
+            "Basic 0123456789abcdef",
+            "0123456789abcdef",
+        ] {
+            let mut map = HeaderMap::new();
+            map.insert(AUTHORIZATION, wrong.parse().unwrap());
+            assert_eq!(access.check(&map, false).unwrap_err().status, 401);
+        }
+        assert_eq!(status(&access, &[], false), 401);
+        assert_eq!(status(&access, &[], true), 200, "an open route needs none");
+    }
+
+    #[test]
+    fn without_a_token_only_this_machines_names_are_answered() {
+        for host in ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "LOCALHOST", "10.0.0.2"] {
+            let mut map = HeaderMap::new();
+            map.insert(HOST, host.parse().unwrap());
+            assert!(access(None).check(&map, false).is_ok(), "{host}");
+        }
+        assert_eq!(status(&access(None), &[("host", "evil.example:8080")], true), 403);
+        let with = access(Some("0123456789abcdef"));
+        assert_eq!(
+            status(&with, &[("host", "cams.example"), ("authorization", "Bearer 0123456789abcdef")], false),
+            200
+        );
+    }
+
+    #[test]
+    fn pages_of_other_sites_are_refused() {
+        let access = access(None);
+        assert_eq!(
+            status(&access, &[("host", "localhost:8080"), ("origin", "http://localhost:8080")], false),
+            200
+        );
+        for origin in ["http://localhost:9999", "https://evil.example", "null"] {
+            let mut map = headers(&[("host", "localhost:8080")]);
+            map.insert(ORIGIN, origin.parse().unwrap());
+            assert_eq!(access.check(&map, false).unwrap_err().status, 403, "{origin}");
+        }
+    }
+
+    #[test]
+    fn tokens_that_are_short_or_missing_are_refused_in_a_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        for text in ["", "short\n", "has spaces in its sixteen\n", "0123456789abcdé0\n"] {
+            std::fs::write(&path, text).unwrap();
+            assert!(Token::read(&path).err().unwrap().contains("openssl rand"), "{text:?}");
+        }
+        std::fs::write(&path, "0123456789abcdef\nsecond line\n").unwrap();
+        assert_eq!(&*Token::read(&path).unwrap().0, b"0123456789abcdef");
+        assert!(Token::read(&folder.path().join("none")).err().unwrap().contains("cannot be read"));
+    }
+}

@@ -1,0 +1,75 @@
+//! DeepStream's REST server's two messages about streams, so that what sends them can go on to.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::{Body, Query, Refused};
+use super::routes::Shared;
+use super::streams::ask;
+use crate::config::SourceConfig;
+
+/// The message. Other keys of it are about DeepStream's own and are left aside, as there.
+#[derive(Deserialize)]
+pub struct Message {
+    value: Sensor,
+}
+
+/// Its `value`.
+#[derive(Deserialize)]
+struct Sensor {
+    camera_id: String,
+    #[serde(default)]
+    camera_url: String,
+    #[serde(default)]
+    change: String,
+}
+
+/// The query, which DeepStream does not have.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Where {
+    /// The pipeline, if there are several.
+    pipeline: Option<String>,
+}
+
+pub async fn add(
+    State(control): Shared,
+    Query(wanted): Query<Where>,
+    Body(message): Body<Message>,
+) -> Result<Json<Value>, Refused> {
+    let Sensor { camera_id, camera_url, change } = message.value;
+    expected(&change, &["camera_add", "camera_streaming"])?;
+    let source = SourceConfig {
+        name: camera_id,
+        uri: camera_url,
+        pipeline: wanted.pipeline.unwrap_or_default(),
+        ..SourceConfig::default()
+    };
+    ask(&control, move |fleet| fleet.add(source)).await?;
+    Ok(done("STREAM_ADD_SUCCESS"))
+}
+
+pub async fn remove(State(control): Shared, Body(message): Body<Message>) -> Result<Json<Value>, Refused> {
+    let Sensor { camera_id, change, .. } = message.value;
+    expected(&change, &["camera_remove"])?;
+    ask(&control, move |fleet| fleet.remove(&camera_id)).await?;
+    Ok(done("STREAM_REMOVE_SUCCESS"))
+}
+
+/// `change` says what the path says, too.
+fn expected(change: &str, words: &[&str]) -> Result<(), Refused> {
+    if change.is_empty() || words.iter().any(|word| change.contains(word)) {
+        return Ok(());
+    }
+    Err(Refused::new(
+        StatusCode::BAD_REQUEST,
+        format!("change is '{change}': expected {}", words.join(" or ")),
+    ))
+}
+
+fn done(reason: &str) -> Json<Value> {
+    Json(json!({ "status": "HTTP/1.1 200 OK", "reason": reason }))
+}

@@ -1,0 +1,22 @@
+//! Control by HTTP: streams, zones, models, pictures, health, metrics and the page.
+//!
+//! [`routes`] is the table of what is answered; openapi.json describes it, and a test holds one against the other.
+
+mod access;
+mod answer;
+mod deepstream;
+mod health;
+mod metrics;
+mod page;
+mod picture;
+mod pipelines;
+mod routes;
+mod server;
+mod snapshot;
+mod streams;
+mod tls;
+mod zones;
+
+pub use page::OPENAPI;
+pub use routes::paths;
+pub use server::{ControlError, Listener, Server};

@@ -1,0 +1,95 @@
+//! One frame as JPEG, with or without the results drawn on it: a small pipeline that exists while somebody asks.
+
+use gst::prelude::*;
+
+/// How long a picture may take. Drawing and encoding take milliseconds; the first use of a GPU takes seconds.
+const LIMIT: gst::ClockTime = gst::ClockTime::from_seconds(10);
+
+/// The widths that can be asked for, in pixels.
+pub const WIDTHS: std::ops::RangeInclusive<u32> = 16..=4096;
+
+/// Makes a JPEG of a stream's last frame, `width` pixels wide if that is given, with square pixels.
+///
+/// # Errors
+/// A sentence: an element is missing or failed.
+pub fn jpeg(sample: &gst::Sample, width: Option<u32>, overlay: bool) -> Result<Vec<u8>, String> {
+    let (buffer, caps) =
+        sample.buffer_owned().zip(sample.caps_owned()).ok_or("the stream's last frame has no caps")?;
+    let line = line(&caps, width, overlay);
+    let pipeline = gst::parse::launch(&line).map_err(|e| format!("no picture can be made: {e}"))?;
+    let pipeline = pipeline
+        .downcast::<gst::Pipeline>()
+        .map_err(|_| "no picture can be made: the line is no pipeline")?;
+    let made = make(&pipeline, &caps, buffer);
+    // Whatever came of it, nothing stays. Going to NULL is synchronous.
+    let _ = pipeline.set_state(gst::State::Null);
+    made
+}
+
+/// The pipeline's line.
+fn line(caps: &gst::Caps, width: Option<u32>, overlay: bool) -> String {
+    let draw = if overlay { " ! inferoverlay trail-length=0" } else { "" };
+    let size =
+        width.map(|width| format!(",width={width},height={}", height(caps, width))).unwrap_or_default();
+    format!(
+        "appsrc name=in format=time ! cudainferdownload{draw} ! videoconvertscale \
+         ! video/x-raw,format=I420,pixel-aspect-ratio=1/1{size} ! jpegenc ! appsink name=out sync=false"
+    )
+}
+
+/// The height that keeps the picture's shape.
+fn height(caps: &gst::Caps, width: u32) -> u32 {
+    let Ok(info) = gst_video::VideoInfo::from_caps(caps) else { return width };
+    let (n, d) = (u64::from(info.par().numer().unsigned_abs()), u64::from(info.par().denom().unsigned_abs()));
+    let height =
+        u64::from(width) * u64::from(info.height()) * d.max(1) / (u64::from(info.width()) * n.max(1)).max(1);
+    u32::try_from(height.clamp(16, 16384)).unwrap_or(16)
+}
+
+fn make(pipeline: &gst::Pipeline, caps: &gst::Caps, mut buffer: gst::Buffer) -> Result<Vec<u8>, String> {
+    let source = element::<gst_app::AppSrc>(pipeline, "in")?;
+    let sink = element::<gst_app::AppSink>(pipeline, "out")?;
+    source.set_caps(Some(caps));
+    // One frame: its own time would only be waited for, or lie outside the segment.
+    let frame = buffer.make_mut();
+    frame.set_pts(gst::ClockTime::ZERO);
+    frame.set_dts(gst::ClockTime::NONE);
+    pipeline.set_state(gst::State::Playing).map_err(|_| failure(pipeline))?;
+    source.push_buffer(buffer).and_then(|_| source.end_of_stream()).map_err(|_| failure(pipeline))?;
+    let made = sink.try_pull_sample(LIMIT).ok_or_else(|| failure(pipeline))?;
+    let map = made.buffer().and_then(|b| b.map_readable().ok()).ok_or("the picture cannot be read")?;
+    Ok(map.to_vec())
+}
+
+fn element<T: IsA<gst::Element>>(pipeline: &gst::Pipeline, name: &str) -> Result<T, String> {
+    let found = pipeline.by_name(name).and_then(|e| e.downcast::<T>().ok());
+    found.ok_or_else(|| "no picture can be made: GStreamer's app plugin is missing".to_owned())
+}
+
+/// Why a pipeline failed, as its first error says.
+fn failure(pipeline: &gst::Pipeline) -> String {
+    let error = pipeline.bus().and_then(|bus| bus.pop_filtered(&[gst::MessageType::Error]));
+    match error.as_ref().map(|message| message.view()) {
+        Some(gst::MessageView::Error(e)) => format!("no picture was made: {}", e.error()),
+        _ => format!("no picture was made within {LIMIT:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caps(text: &str) -> gst::Caps {
+        gst::init().unwrap();
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_shape_of_the_picture_is_kept() {
+        let wide = caps("video/x-raw,format=I420,width=1920,height=1080");
+        assert_eq!(height(&wide, 1280), 720);
+        let anamorphic = caps("video/x-raw,format=I420,width=720,height=576,pixel-aspect-ratio=16/15");
+        assert_eq!(height(&anamorphic, 768), 576);
+        assert_eq!(height(&caps("video/x-raw,format=I420,width=4000,height=2"), 100), 16, "never nothing");
+    }
+}

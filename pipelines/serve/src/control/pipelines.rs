@@ -1,0 +1,41 @@
+//! `/v1/pipelines`: the launch lines that streams run, and another model for one of them.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::{Body, Refused};
+use super::routes::{Shared, blocking_for};
+use crate::config::read_json;
+
+/// How long a model may take to be loaded and warmed up: a little longer than the fleet waits.
+const LIMIT: Duration = Duration::from_secs(1860);
+
+/// The body of `PUT /v1/pipelines/{name}/model`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    model: String,
+}
+
+pub async fn list(State(control): Shared) -> Result<Json<Value>, Refused> {
+    let fleet = control.fleet.clone();
+    let pipelines = super::routes::blocking(move || fleet.pipelines()).await?;
+    Ok(Json(json!({ "pipelines": pipelines })))
+}
+
+pub async fn model(
+    State(control): Shared,
+    Path(name): Path<String>,
+    Body(body): Body<Value>,
+) -> Result<impl IntoResponse, Refused> {
+    let Wanted { model } = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
+    let fleet = control.fleet.clone();
+    let change = blocking_for(LIMIT, move || fleet.set_model(&name, &model)).await??;
+    Ok(Json(change))
+}

@@ -1,0 +1,165 @@
+//! All routes, and what happens before each of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
+use tokio::sync::Semaphore;
+use tower_http::timeout::RequestBodyTimeoutLayer;
+
+use super::access::Access;
+use super::answer::{Refused, not_allowed, not_found};
+use super::{deepstream, health, metrics, page, pipelines, snapshot, streams, zones};
+use crate::fleet::Fleet;
+
+/// The largest body of a request, in bytes.
+const LARGEST_BODY: usize = 256 * 1024;
+
+/// How long a pause within a body may be.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the answer to a request may take that does not say otherwise.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What requests are answered with.
+pub struct Control {
+    /// The streams.
+    pub fleet: Fleet,
+    /// Who may ask.
+    pub access: Access,
+    /// How many pictures may be made at a time.
+    pub pictures: Semaphore,
+}
+
+/// What handlers get.
+pub type Shared = State<Arc<Control>>;
+
+/// A path with what answers it.
+struct Route {
+    /// The path, with `{name}` for what varies.
+    path: &'static str,
+    /// Whether it is answered without the token: it tells nothing about the streams.
+    open: bool,
+    handler: MethodRouter<Arc<Control>>,
+}
+
+/// The table.
+fn table() -> Vec<Route> {
+    let route = |path, handler| Route { path, open: false, handler };
+    let open = |path, handler| Route { path, open: true, handler };
+    vec![
+        open("/", get(page::index)),
+        open("/app.js", get(page::app)),
+        open("/api.js", get(page::api)),
+        open("/zones.js", get(page::zones)),
+        open("/style.css", get(page::style)),
+        open("/livez", get(health::livez)),
+        open("/readyz", get(health::readyz)),
+        open("/healthz", get(health::healthz)),
+        open("/v1/openapi.json", get(page::openapi)),
+        route("/status", get(health::status)),
+        route("/metrics", get(metrics::metrics)),
+        route("/v1/streams", get(streams::list).merge(post(streams::add))),
+        route(
+            "/v1/streams/{name}",
+            get(streams::one).merge(patch(streams::change)).merge(delete(streams::remove)),
+        ),
+        route("/v1/streams/{name}/restart", post(streams::restart)),
+        route("/v1/streams/{name}/zones", get(zones::read).merge(put(zones::write))),
+        route("/v1/streams/{name}/snapshot.jpg", get(snapshot::snapshot)),
+        route("/v1/pipelines", get(pipelines::list)),
+        route("/v1/pipelines/{name}/model", put(pipelines::model)),
+        route("/api/v1/stream/add", post(deepstream::add)),
+        route("/api/v1/stream/remove", post(deepstream::remove)),
+    ]
+}
+
+/// The paths, for the comparison with openapi.json.
+pub fn paths() -> Vec<&'static str> {
+    table().iter().map(|route| route.path).collect()
+}
+
+/// The service.
+pub fn router(control: Arc<Control>) -> Router {
+    let mut router = Router::new();
+    for Route { path, open, handler, .. } in table() {
+        let checked = Arc::clone(&control);
+        let check = move |headers: HeaderMap, request: Request, next: Next| {
+            let allowed = checked.access.check(&headers, open);
+            async move {
+                match allowed {
+                    Ok(()) => next.run(request).await,
+                    Err(refused) => refused.into_response(),
+                }
+            }
+        };
+        router = router.route(path, handler.fallback(not_allowed).layer(middleware::from_fn(check)));
+    }
+    let checked = Arc::clone(&control);
+    let hidden = move |headers: HeaderMap| async move {
+        match checked.access.check(&headers, false) {
+            Ok(()) => not_found().await,
+            Err(refused) => refused,
+        }
+    };
+    router
+        .fallback(hidden)
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(RequestBodyTimeoutLayer::new(BODY_TIMEOUT))
+        .layer(middleware::map_response(headers))
+        .with_state(control)
+}
+
+/// Headers of every answer: nothing is kept by caches, and nothing is taken for what it is not.
+async fn headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CONTENT_SECURITY_POLICY, page::POLICY),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if response.status() == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// Runs what blocks in a thread of its own, for as long as a request may take.
+///
+/// # Errors
+/// It takes longer, or has failed in a way that is a bug.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
+    blocking_for(LIMIT, work).await
+}
+
+/// The same with another limit.
+///
+/// # Errors
+/// As [`blocking`].
+pub async fn blocking_for<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refused> {
+    match tokio::time::timeout(limit, tokio::task::spawn_blocking(work)).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(_)) => Err(Refused::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "this is a bug of cudainfer-serve: please report it",
+        )),
+        Err(_) => Err(Refused::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            format!(
+                "it is still under way after {} s: GET /v1/streams says what came of it",
+                limit.as_secs()
+            ),
+        )),
+    }
+}

@@ -1,0 +1,62 @@
+//! `GET /v1/streams/{name}/snapshot.jpg`: the stream's last frame. Nothing is encoded while nobody asks.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::answer::{Query, Refused};
+use super::picture::{WIDTHS, jpeg};
+use super::routes::{Control, Shared, blocking};
+use super::streams::known;
+
+/// The query.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Look {
+    /// Width of the picture in pixels; that of the frame if not given.
+    width: Option<u32>,
+    /// Whether results are drawn; true if not given.
+    overlay: Option<bool>,
+}
+
+pub async fn snapshot(
+    State(control): Shared,
+    Path(name): Path<String>,
+    Query(look): Query<Look>,
+) -> Result<Response, Refused> {
+    if let Some(width) = look.width.filter(|w| !WIDTHS.contains(w)) {
+        let sentence =
+            format!("width={width} is out of range: expected {} to {}", WIDTHS.start(), WIDTHS.end());
+        return Err(Refused::new(StatusCode::BAD_REQUEST, sentence));
+    }
+    known(&control, &name)?;
+    let bug = |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "no picture can be made any more");
+    let _turn = control.pictures.acquire().await.map_err(bug)?;
+    let of = Arc::clone(&control);
+    let overlay = look.overlay.unwrap_or(true);
+    let stream = name.clone();
+    let made = blocking(move || picture(&of, &stream, look.width, overlay)).await?;
+    match made {
+        None => Err(Refused::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("the stream '{name}' has no frame yet: GET /v1/streams/{name} says what it waits for"),
+        )),
+        Some(Err(sentence)) => Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, sentence)),
+        Some(Ok(bytes)) => Ok(([(CONTENT_TYPE, "image/jpeg")], bytes).into_response()),
+    }
+}
+
+/// The picture; none if there is no frame.
+fn picture(
+    control: &Control,
+    name: &str,
+    width: Option<u32>,
+    overlay: bool,
+) -> Option<Result<Vec<u8>, String>> {
+    let sample = control.fleet.last_sample(name)?;
+    Some(jpeg(&sample, width, overlay))
+}

@@ -1,0 +1,103 @@
+//! `/v1/streams`: list, add, change, remove, restart.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+
+use super::answer::{Body, Refused};
+use super::routes::{Control, Shared, blocking};
+use crate::config::{SourceConfig, read_json};
+use crate::fleet::{Fleet, Refusal};
+use crate::stream::StreamStatus;
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let status = match &refusal {
+            Refusal::NotFound(_) => StatusCode::NOT_FOUND,
+            Refusal::Exists(_) | Refusal::Conflict(_) => StatusCode::CONFLICT,
+            Refusal::Invalid(_) => StatusCode::BAD_REQUEST,
+            Refusal::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, refusal.to_string())
+    }
+}
+
+/// Asks the fleet something, in a thread of its own.
+///
+/// # Errors
+/// What the fleet refuses, or that it takes too long.
+pub async fn ask<T: Send + 'static>(
+    control: &Arc<Control>,
+    work: impl FnOnce(&Fleet) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refused> {
+    let fleet = control.fleet.clone();
+    Ok(blocking(move || work(&fleet)).await??)
+}
+
+/// The state of all streams.
+///
+/// # Errors
+/// It takes too long.
+pub async fn all(control: &Arc<Control>) -> Result<Vec<StreamStatus>, Refused> {
+    let fleet = control.fleet.clone();
+    blocking(move || fleet.status().streams).await
+}
+
+/// The state of one stream.
+///
+/// # Errors
+/// There is none of that name.
+pub fn known(control: &Control, name: &str) -> Result<StreamStatus, Refused> {
+    control.fleet.stream(name).ok_or_else(|| absent(name))
+}
+
+/// Says that there is no such stream.
+pub fn absent(name: &str) -> Refused {
+    Refused::new(StatusCode::NOT_FOUND, format!("there is no stream '{name}': GET /v1/streams lists them"))
+}
+
+pub async fn list(State(control): Shared) -> Result<Json<Value>, Refused> {
+    Ok(Json(json!({ "streams": all(&control).await? })))
+}
+
+pub async fn one(State(control): Shared, Path(name): Path<String>) -> Result<Json<StreamStatus>, Refused> {
+    Ok(Json(known(&control, &name)?))
+}
+
+pub async fn add(State(control): Shared, Body(body): Body<Value>) -> Result<impl IntoResponse, Refused> {
+    let source: SourceConfig = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
+    let place = format!("/v1/streams/{}", source.name);
+    let added = ask(&control, move |fleet| fleet.add(source)).await?;
+    let kept = control.fleet.keeps();
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(json!({ "kept": kept, "stream": added }))))
+}
+
+pub async fn change(
+    State(control): Shared,
+    Path(name): Path<String>,
+    Body(patch): Body<Value>,
+) -> Result<Json<Value>, Refused> {
+    Ok(Json(changed(&control, name, patch).await?))
+}
+
+/// Changes a stream by a merge patch, and says what that has led to.
+///
+/// # Errors
+/// The fleet refuses it.
+pub async fn changed(control: &Arc<Control>, name: String, patch: Value) -> Result<Value, Refused> {
+    let change = ask(control, move |fleet| fleet.change(&name, &patch)).await?;
+    Ok(json!({ "applied": change.applied, "kept": control.fleet.keeps(), "stream": change.stream }))
+}
+
+pub async fn remove(State(control): Shared, Path(name): Path<String>) -> Result<impl IntoResponse, Refused> {
+    ask(&control, move |fleet| fleet.remove(&name)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn restart(State(control): Shared, Path(name): Path<String>) -> Result<impl IntoResponse, Refused> {
+    Ok(Json(ask(&control, move |fleet| fleet.restart(&name)).await?))
+}
