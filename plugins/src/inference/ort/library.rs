@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
+use libloading::os::unix::Library;
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
@@ -52,10 +53,8 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
         }
         return Ok(environment);
     }
-    let (path, version) = find(library)?;
-    // `ort` gets the same, as long as it is open.
-    // SAFETY: as in `check`, which has opened it before.
-    let opened = unsafe { unwinder::open(&path) };
+    // `ort` gets the same library, as long as this one is open.
+    let Found { path, version, opened } = find(library)?;
     let environment = ort::init_from(&path)
         .map_err(|e| {
             InferenceError::Library(format!(
@@ -100,14 +99,22 @@ pub(super) fn open_provider(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The library to open, and its version. One that is named must serve; the others are tried in turn.
-fn find(library: Option<&Path>) -> Result<(PathBuf, String), InferenceError> {
+/// A library that serves. It stays open: Debian's would register its operators a second time if it were opened again, and fill
+/// the standard error with complaints.
+struct Found {
+    path: PathBuf,
+    version: String,
+    opened: Library,
+}
+
+/// The library to use. One that is named must serve; the others are tried in turn.
+fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
     let named = library.map(|p| ("the property onnxruntime", p.to_owned())).or_else(|| {
         let path = std::env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty())?;
         Some(("ORT_DYLIB_PATH", path.into()))
     });
     if let Some((by, path)) = named {
-        return check(&path).map(|version| (path.clone(), version)).map_err(|why| {
+        return check(path).map_err(|(path, why)| {
             InferenceError::Library(format!(
                 "{by} names '{}', which is not a usable ONNX Runtime: {why}; {HELP}",
                 path.display()
@@ -116,9 +123,9 @@ fn find(library: Option<&Path>) -> Result<(PathBuf, String), InferenceError> {
     }
     let mut refused = Vec::new();
     for path in search::candidates() {
-        match check(&path) {
-            Ok(version) => return Ok((path, version)),
-            Err(why) => {
+        match check(path) {
+            Ok(found) => return Ok(found),
+            Err((path, why)) => {
                 gst::debug!(CAT, "not '{}': {why}", path.display());
                 // A file that is there and does not serve is worth a word; a name the loader does not know is not.
                 if path.is_absolute() {
@@ -131,9 +138,17 @@ fn find(library: Option<&Path>) -> Result<(PathBuf, String), InferenceError> {
     Err(InferenceError::Library(format!("ONNX Runtime's library was not found{seen}; {HELP}")))
 }
 
-/// The version of this ONNX Runtime, if it is one and new enough. The `ort` crate would panic at one that answers its entry
-/// point with nothing, so this looks before it is handed over.
-fn check(path: &Path) -> Result<String, String> {
+/// This ONNX Runtime, if it is one and new enough; otherwise the path again, and why not.
+fn check(path: PathBuf) -> Result<Found, (PathBuf, String)> {
+    match open(&path) {
+        Ok((opened, version)) => Ok(Found { path, version, opened }),
+        Err(why) => Err((path, why)),
+    }
+}
+
+/// Opens an ONNX Runtime and asks for its version. The `ort` crate would panic at one that answers its entry point with nothing,
+/// so this looks before it is handed over.
+fn open(path: &Path) -> Result<(Library, String), String> {
     // A bare name is looked up by the loader. What is not there, it says itself; but it would wait for ever at a FIFO.
     if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty())
         && let Err(e) = files::open(path)
@@ -158,5 +173,5 @@ fn check(path: &Path) -> Result<String, String> {
     if api.is_null() {
         return Err(format!("it is version {version}, and at least 1.{} is needed", ort::MINOR_VERSION));
     }
-    Ok(version)
+    Ok((library, version))
 }
