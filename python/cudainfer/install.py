@@ -28,7 +28,12 @@ def onnxruntime() -> Path | None:
 
 
 def missing_onnxruntime() -> str:
-    """What is wrong with the Python packages of ONNX Runtime, as a sentence; empty if nothing is."""
+    """What is wrong with the Python packages of ONNX Runtime, as a sentence; empty if nothing is.
+
+    The Debian package's plugin does not need them.
+    """
+    if not PLUGIN.is_file():
+        return ""
     found = {name for name in ("onnxruntime", "onnxruntime-gpu") if installed(name)}
     if len(found) == 2:
         return (
