@@ -1,0 +1,57 @@
+//! What requests do: zones count at once, and the metrics have both pages.
+
+use cudainfer_tests::until;
+use serde_json::json;
+
+use crate::service::{Service, ask, configuration, get, send};
+
+#[test]
+fn zones_that_are_put_count_while_the_stream_plays() {
+    let service = Service::start(&configuration(""));
+    service.plays("door");
+    let url = format!("{}/v1/streams/door", service.url);
+    let zones = json!({"units": "fraction", "zones": [{"name": "new", "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]}]});
+    let answer = send("PUT", &format!("{url}/zones"), &zones);
+    assert_eq!(answer.json()["change"]["applied"], "live", "{answer:?}");
+    until("an object is counted in the new zone", || counted(&service, "new") > 0);
+    assert!(get(&url).json()["restarts"].as_object().unwrap().is_empty(), "nothing was started anew");
+}
+
+/// How many objects have entered a zone, as zonecount's property says.
+pub(crate) fn counted(service: &Service, zone: &str) -> u64 {
+    use gst::prelude::*;
+    let Some(built) = service.fleet.built("door") else { return 0 };
+    let Some(element) = built.line.element("zonecount") else { return 0 };
+    let counts = element.property::<gst::Structure>("counts");
+    let zones = counts.get::<gst::Array>("zones").unwrap();
+    let found = zones
+        .iter()
+        .map(|z| z.get::<gst::Structure>().unwrap())
+        .find(|z| z.get::<String>("name").unwrap() == zone);
+    found.map_or(0, |zone| {
+        ["entered", "in", "out", "occupancy"]
+            .iter()
+            .filter_map(|f| zone.get::<u64>(*f).ok().or_else(|| zone.get::<u32>(*f).ok().map(u64::from)))
+            .sum()
+    })
+}
+
+#[test]
+fn every_answer_forbids_caches_and_foreign_content() {
+    let service = Service::start(&configuration(""));
+    for path in ["/", "/v1/streams", "/nothing", "/app.js"] {
+        let headers = get(&format!("{}{path}", service.url)).headers;
+        let policy = headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+        assert_eq!(headers["cache-control"], "no-store");
+        assert_eq!(headers["x-content-type-options"], "nosniff");
+    }
+}
+
+#[test]
+fn a_name_that_leads_here_from_the_net_is_refused_without_a_token() {
+    let service = Service::start(&configuration(""));
+    let answer = ask("GET", &format!("{}/v1/streams", service.url), &[("host", "evil.example")], None);
+    assert_eq!(answer.status, 403, "{answer:?}");
+    assert!(answer.error().contains("evil.example"));
+}

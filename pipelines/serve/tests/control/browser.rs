@@ -1,0 +1,160 @@
+//! Chromium without a window, by the DevTools protocol: real events of mouse and keyboard.
+
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use cudainfer_tests::{LIMIT, scratch, until};
+use serde_json::{Value, json};
+use tungstenite::{Message, WebSocket};
+
+/// Chromium, if it is installed. scripts/setup does not fetch it for the tests alone: it is 80 MB, and 290 MB on the disk.
+pub(crate) fn installed() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-headless-shell", "google-chrome"];
+    let found = std::env::split_paths(&std::env::var_os("PATH")?)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|path| path.is_file());
+    assert!(
+        found.is_some() || std::env::var_os("CUDAINFER_TEST_ALL").is_none(),
+        "there is no chromium: install it for the test of the page"
+    );
+    found
+}
+
+/// A page that is open.
+pub(crate) struct Page {
+    browser: Child,
+    socket: WebSocket<TcpStream>,
+    session: Option<String>,
+    number: u64,
+}
+
+impl Page {
+    pub(crate) fn open(chromium: PathBuf, url: &str) -> Self {
+        let folder = scratch("chromium");
+        let browser = Command::new(chromium)
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--remote-debugging-port=0",
+                "--window-size=1000,1400",
+            ])
+            .arg(format!("--user-data-dir={}", folder.display()))
+            .arg("about:blank")
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let port = folder.join("DevToolsActivePort");
+        let read = || std::fs::read_to_string(&port).ok().filter(|text| text.lines().count() > 1);
+        until("chromium listens", || read().is_some());
+        let text = read().unwrap();
+        let (port, path) = text.split_once('\n').unwrap();
+        let stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        let (socket, _) =
+            tungstenite::client(format!("ws://127.0.0.1:{port}{}", path.trim()), stream).unwrap();
+        let mut page = Self { browser, socket, session: None, number: 0 };
+        let target = page.call("Target.createTarget", json!({"url": url}))["targetId"].clone();
+        let attached = page.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
+        page.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
+        page
+    }
+
+    /// Calls a method of the protocol, and waits for its result.
+    #[track_caller]
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.number += 1;
+        let mut request = json!({"id": self.number, "method": method, "params": params});
+        if let Some(session) = &self.session {
+            request["sessionId"] = json!(session);
+        }
+        self.socket.send(Message::text(request.to_string())).unwrap();
+        loop {
+            let Message::Text(text) = self.socket.read().unwrap() else { continue };
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            if answer["id"] == self.number {
+                assert!(answer.get("error").is_none(), "{method}: {answer}");
+                return answer["result"].clone();
+            }
+        }
+    }
+
+    /// The value of an expression in the page.
+    #[track_caller]
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+        let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let result = self.call("Runtime.evaluate", params);
+        assert!(result.get("exceptionDetails").is_none(), "{expression}: {result}");
+        result["result"]["value"].clone()
+    }
+
+    /// Waits until an expression is true.
+    #[track_caller]
+    pub(crate) fn wait(&mut self, expression: &str) {
+        until(expression, || self.evaluate(expression) == json!(true));
+    }
+
+    /// Clicks into an element, at a part of its width and height.
+    #[track_caller]
+    pub(crate) fn click(&mut self, selector: &str, x: f64, y: f64) {
+        let (x, y) = self.place(selector, x, y);
+        for kind in ["mousePressed", "mouseReleased"] {
+            self.mouse(kind, x, y);
+        }
+    }
+
+    /// Drags from the middle of one element to a place in another.
+    #[track_caller]
+    pub(crate) fn drag(&mut self, from: &str, to: &str, x: f64, y: f64) {
+        let ((x0, y0), (x1, y1)) = (self.place(from, 0.5, 0.5), self.place(to, x, y));
+        self.mouse("mousePressed", x0, y0);
+        self.mouse("mouseMoved", x1, y1);
+        self.mouse("mouseReleased", x1, y1);
+    }
+
+    fn mouse(&mut self, kind: &str, x: f64, y: f64) {
+        let params = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1});
+        self.call("Input.dispatchMouseEvent", params);
+    }
+
+    #[track_caller]
+    fn place(&mut self, selector: &str, x: f64, y: f64) -> (f64, f64) {
+        let rectangle = format!(
+            "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{block: 'center'}}); \
+             const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; }})()"
+        );
+        let values = self.evaluate(&rectangle);
+        let [left, top, width, height] = [0, 1, 2, 3].map(|i| values[i].as_f64().unwrap());
+        (left + x * width, top + y * height)
+    }
+
+    /// Presses a key.
+    pub(crate) fn key(&mut self, key: &str) {
+        let code = match key {
+            "Enter" => 13,
+            "ArrowLeft" => 37,
+            "ArrowDown" => 40,
+            _ => 0,
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let text = if key == "Enter" && kind == "keyDown" { "\r" } else { "" };
+            let params =
+                json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text});
+            self.call("Input.dispatchKeyEvent", params);
+        }
+    }
+
+    /// Types into the element that has the focus.
+    pub(crate) fn write(&mut self, text: &str) {
+        self.call("Input.insertText", json!({"text": text}));
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.browser.kill();
+        let _ = self.browser.wait();
+    }
+}

@@ -1,0 +1,257 @@
+//! openapi.json against the server: every path, method and status that it names is there, every answer is of its schema,
+//! and every path that the server has is named.
+
+use std::collections::BTreeSet;
+
+use cudainfer_serve::control::{OPENAPI, paths};
+use cudainfer_tests::model;
+use serde_json::{Value, json};
+
+use crate::service::{Answer, Service, ask, configuration};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+/// What cannot be brought about at will: a picture that fails, a service that is stopping, a model while another one changes.
+const NOT_PROVOKED: [&str; 3] =
+    ["get /v1/streams/{name}/snapshot.jpg 500", "post /v1/streams 503", "put /v1/pipelines/{name}/model 503"];
+
+/// The description, and what was seen of it.
+struct Description {
+    document: Value,
+    seen: BTreeSet<String>,
+    url: String,
+}
+
+impl Description {
+    /// Does a request with the token, and holds the answer against the description.
+    fn ask(&mut self, method: &str, path: &str, actual: &str, body: Option<&Value>) -> Answer {
+        let headers = [
+            ("authorization", "Bearer 0123456789abcdef0123456789abcdef"),
+            ("content-type", "application/json"),
+        ];
+        let text = body.map(Value::to_string);
+        let headers = if body.is_some() { &headers[..] } else { &headers[..1] };
+        let answer = ask(
+            &method.to_uppercase(),
+            &format!("{}{actual}", self.url),
+            headers,
+            text.as_deref().map(str::as_bytes),
+        );
+        self.compare(method, path, &answer);
+        answer
+    }
+
+    fn compare(&mut self, method: &str, path: &str, answer: &Answer) {
+        let what = format!("{method} {path} {}", answer.status);
+        let described = &self.document["paths"][path][method]["responses"][answer.status.to_string()];
+        assert!(described.is_object(), "{what} is not documented: {}", String::from_utf8_lossy(&answer.body));
+        self.seen.insert(what.clone());
+        let Some(content) = described["content"].as_object() else {
+            assert!(answer.body.is_empty(), "{what}: a body that is not documented");
+            return;
+        };
+        let kind = answer.kind.split(';').next().unwrap();
+        assert!(content.contains_key(kind), "{what}: {kind} is not documented");
+        if kind == "application/json" {
+            let mut schema = content[kind]["schema"].clone();
+            schema["components"] = self.document["components"].clone();
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            let body = answer.json();
+            let wrong: Vec<String> =
+                validator.iter_errors(&body).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(wrong.is_empty(), "{what}: {wrong:#?} in {body:#}");
+        }
+    }
+}
+
+/// What takes the place of `{name}`.
+fn actual(path: &str) -> String {
+    let name = if path.contains("pipelines") { "count" } else { "door" };
+    path.replace("{name}", name)
+}
+
+#[test]
+fn what_is_documented_is_answered_as_it_is_documented() {
+    let folder = cudainfer_tests::scratch("documented");
+    std::fs::write(folder.join("token"), TOKEN).unwrap();
+    let token = format!("token-file = '{}'", folder.join("token").display());
+    let service = Service::start(&configuration(&token));
+    service.plays("door");
+    let document: Value = serde_json::from_str(OPENAPI).unwrap();
+    let mut api = Description { document: document.clone(), seen: BTreeSet::new(), url: service.url.clone() };
+
+    let named: BTreeSet<&str> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(named, paths().into_iter().collect(), "paths of openapi.json and of the server");
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for method in METHODS {
+            let url = format!("{}{}", service.url, actual(path));
+            let Some(operation) = operations.get(method) else {
+                let answer =
+                    ask(&method.to_uppercase(), &url, &[("authorization", &format!("Bearer {TOKEN}"))], None);
+                assert_eq!(answer.status, 405, "{method} {path} is answered, but not documented");
+                continue;
+            };
+            refusals(&mut api, method, path, operation, &url);
+        }
+    }
+    streams(&mut api);
+    models(&mut api);
+    for path in [
+        "/",
+        "/app.js",
+        "/api.js",
+        "/zones.js",
+        "/style.css",
+        "/v1/openapi.json",
+        "/status",
+        "/metrics",
+        "/v1/pipelines",
+        "/livez",
+    ] {
+        api.ask("get", path, path, None);
+    }
+    for path in ["/readyz", "/healthz"] {
+        assert_eq!(api.ask("get", path, path, None).status, 200);
+        let broken = json!({"name": "broken", "uri": "rtsp://127.0.0.1:1/none", "pipeline": "plain"});
+        api.ask("post", "/v1/streams", "/v1/streams", Some(&broken));
+        if path == "/healthz" {
+            api.ask("delete", "/v1/streams/{name}", "/v1/streams/door", None);
+        }
+        assert_eq!(api.ask("get", path, path, None).status, 503, "{path}");
+        api.ask("delete", "/v1/streams/{name}", "/v1/streams/broken", None);
+    }
+
+    let mut all = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for method in METHODS {
+            for status in operations[method]["responses"].as_object().into_iter().flat_map(|r| r.keys()) {
+                all.insert(format!("{method} {path} {status}"));
+            }
+        }
+    }
+    let unseen: Vec<_> = all
+        .iter()
+        .filter(|what| !api.seen.contains(*what) && !NOT_PROVOKED.contains(&what.as_str()))
+        .collect();
+    assert!(unseen.is_empty(), "documented, but never answered: {unseen:#?}");
+}
+
+/// What every operation refuses alike: no token, another site's page, bodies that are none.
+fn refusals(api: &mut Description, method: &str, path: &str, operation: &Value, url: &str) {
+    let bearer = format!("Bearer {TOKEN}");
+    let token = ("authorization", bearer.as_str());
+    let upper = method.to_uppercase();
+    let open = operation["security"] == json!([]);
+    let json = ("content-type", "application/json");
+    let mut refuse = |status: u16, headers: &[(&str, &str)], body: Option<&[u8]>| {
+        let answer = ask(&upper, url, headers, body);
+        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+        api.compare(method, path, &answer);
+    };
+    let body = operation.get("requestBody").map(|_| &b"{}"[..]);
+    if !open {
+        refuse(401, &[json], body);
+        refuse(401, &[json, ("authorization", "Bearer 0123456789abcdef0123456789abcdeg")], body);
+    }
+    refuse(403, &[json, token, ("origin", "https://evil.example")], body);
+    if body.is_some() {
+        refuse(415, &[token], body);
+        refuse(413, &[token, json], Some(&vec![b' '; 300 * 1024]));
+        refuse(400, &[token, json], Some(b"{"));
+        refuse(400, &[token, json], Some(b"[]"));
+    }
+}
+
+fn streams(api: &mut Description) {
+    let (all, one) = ("/v1/streams", "/v1/streams/{name}");
+    let added =
+        json!({"name": "second", "uri": "test://ball?width=64&height=64&rate=5", "pipeline": "plain"});
+    assert_eq!(api.ask("post", all, all, Some(&added)).json()["kept"], false);
+    assert_eq!(api.ask("post", all, all, Some(&added)).status, 409);
+    let wrong = json!({"name": "third", "uri": "test://ball", "piplin": "plain"});
+    assert!(api.ask("post", all, all, Some(&wrong)).error().contains("'pipeline' is probably meant"));
+    let listed = api.ask("get", all, all, None).json();
+    assert_eq!(listed["streams"].as_array().unwrap().len(), 2);
+    assert_eq!(api.ask("get", one, "/v1/streams/second", None).json()["name"], "second");
+    assert_eq!(
+        api.ask("patch", one, "/v1/streams/second", Some(&json!({"live": false}))).json()["applied"],
+        "restart"
+    );
+    assert_eq!(api.ask("post", "/v1/streams/{name}/restart", "/v1/streams/second/restart", None).status, 200);
+
+    let zones = "/v1/streams/{name}/zones";
+    let here = "/v1/streams/door/zones";
+    assert_eq!(api.ask("get", zones, here, None).json()["units"], "fraction");
+    let line = json!({"units": "fraction", "zones": [{"name": "l", "kind": "line", "points": [[0.0, 0.5], [1.0, 0.5]]}]});
+    assert_eq!(api.ask("put", zones, here, Some(&line)).json()["change"]["applied"], "live");
+    let strange = json!({"units": "fraction", "zones": [{"name": "l", "kind": "line", "points": [[0.0, 0.5], [1.0, 0.5]], "colour": 1}]});
+    assert_eq!(api.ask("put", zones, here, Some(&strange)).status, 400);
+
+    let picture = "/v1/streams/{name}/snapshot.jpg";
+    let jpeg = api.ask("get", picture, "/v1/streams/door/snapshot.jpg?width=160&overlay=false", None);
+    assert_eq!(&jpeg.body[..2], b"\xff\xd8", "JPEG's first bytes");
+    assert_eq!(api.ask("get", picture, "/v1/streams/door/snapshot.jpg?width=1", None).status, 400);
+    assert!(
+        api.ask("get", picture, "/v1/streams/door/snapshot.jpg?widht=100", None).error().contains("widht")
+    );
+    let dead = json!({"name": "dead", "uri": "rtsp://127.0.0.1:1/none", "pipeline": "plain"});
+    assert_eq!(api.ask("post", all, all, Some(&dead)).status, 201);
+    assert_eq!(api.ask("get", picture, "/v1/streams/dead/snapshot.jpg", None).status, 503);
+    for name in ["dead", "second"] {
+        assert_eq!(api.ask("delete", one, &format!("/v1/streams/{name}"), None).status, 204);
+    }
+
+    for (method, path, body) in [
+        ("get", one, None),
+        ("patch", one, Some(json!({}))),
+        ("delete", one, None),
+        ("post", "/v1/streams/{name}/restart", None),
+        ("get", zones, None),
+        ("put", zones, Some(json!({"zones": []}))),
+        ("get", picture, None),
+    ] {
+        let answer = api.ask(method, path, &path.replace("{name}", "nobody"), body.as_ref());
+        assert_eq!(answer.status, 404, "{method} {path}");
+        assert!(answer.error().contains("nobody"), "{}", answer.error());
+    }
+
+    // DeepStream's messages.
+    let message = |change: &str| json!({"key": "sensor", "value": {"camera_id": "ds", "camera_url": "test://ball", "change": change}, "headers": {"source": "vst"}});
+    let (add, remove) = ("/api/v1/stream/add", "/api/v1/stream/remove");
+    assert_eq!(
+        api.ask("post", add, "/api/v1/stream/add?pipeline=plain", Some(&message("camera_add"))).json()["reason"],
+        "STREAM_ADD_SUCCESS"
+    );
+    assert_eq!(
+        api.ask("post", add, "/api/v1/stream/add?pipeline=plain", Some(&message("camera_add"))).status,
+        409
+    );
+    assert_eq!(api.ask("post", add, add, Some(&message("camera_remove"))).status, 400);
+    assert_eq!(
+        api.ask("post", remove, remove, Some(&message("camera_remove"))).json()["reason"],
+        "STREAM_REMOVE_SUCCESS"
+    );
+    assert_eq!(api.ask("post", remove, remove, Some(&message("camera_remove"))).status, 404);
+}
+
+fn models(api: &mut Description) {
+    let (path, here) = ("/v1/pipelines/{name}/model", "/v1/pipelines/count/model");
+    let other = cudainfer_tests::scratch("model").join("other.onnx");
+    std::fs::copy(model("detector"), &other).unwrap();
+    let sidecar = std::path::Path::new(&model("detector")).with_extension("toml");
+    if sidecar.is_file() {
+        std::fs::copy(sidecar, other.with_extension("toml")).unwrap();
+    }
+    let changed = api.ask("put", path, here, Some(&json!({"model": other})));
+    assert_eq!(changed.json()["streams"], json!(["door"]));
+    assert_eq!(api.ask("put", path, here, Some(&json!({"model": "/nowhere.onnx"}))).status, 400);
+    let text = cudainfer_tests::scratch("model").join("text.onnx");
+    std::fs::write(&text, "no model").unwrap();
+    let refused = api.ask("put", path, here, Some(&json!({"model": text})));
+    assert_eq!(refused.status, 409, "{refused:?}");
+    assert_eq!(
+        api.ask("put", path, "/v1/pipelines/nobody/model", Some(&json!({"model": other}))).status,
+        404
+    );
+}

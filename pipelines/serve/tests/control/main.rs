@@ -1,0 +1,9 @@
+//! Control by HTTP, against a server that runs: what is documented is answered, and nothing else; and the page, in a browser.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+mod api;
+mod browser;
+mod documented;
+mod page;
+mod secured;
+mod service;
