@@ -82,7 +82,7 @@ pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
 
 /// Sets what differs while the stream plays, where all of it can be set then. Returns whether that is so.
 fn set_live(stream: &Stream, old: &StreamSpec, new: &StreamSpec) -> bool {
-    if !same_but_properties(old, new) || matches!(stream.status().state, State::Failed | State::Ended) {
+    if !same_but_properties(old, new) {
         return false;
     }
     let (Ok(before), Ok(after)) = (Line::new(old), Line::new(new)) else { return false };
@@ -90,8 +90,9 @@ fn set_live(stream: &Stream, old: &StreamSpec, new: &StreamSpec) -> bool {
     if !differences.iter().all(|difference| difference.while_playing) {
         return false;
     }
-    // The next run begins with the new properties anyway.
-    let Some(built) = stream.built() else { return true };
+    // The next run begins with the new properties anyway; what is over begins again for them.
+    let over = matches!(stream.status().state, State::Failed | State::Ended);
+    let Some(built) = stream.built() else { return differences.is_empty() || !over };
     // What is taken away goes first: zones and zones-file exclude each other.
     differences.sort_by_key(|difference| !matches!(difference.value.get::<Option<String>>(), Ok(None)));
     for difference in differences {

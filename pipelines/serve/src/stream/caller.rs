@@ -1,5 +1,6 @@
 //! A stream that runs, as the fleet sees it, and the thread that decides for it.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,12 @@ use crate::log;
 
 /// How often a stream is looked at while nothing happens.
 const BEAT: Duration = Duration::from_secs(1);
+
+/// A warning of the same words is logged again after so long.
+const SAID_AGAIN: Duration = Duration::from_secs(3600);
+
+/// So many are remembered for that.
+const MOST_WARNINGS: usize = 64;
 
 /// What the fleet is told at once.
 #[derive(Clone, Debug)]
@@ -72,6 +79,7 @@ impl Stream {
             started: Instant::now(),
             steady: false,
             instances: Vec::new(),
+            warned: HashMap::new(),
         };
         let handle = std::thread::Builder::new()
             .name(format!("stream:{}", spec.name()))
@@ -169,6 +177,8 @@ struct Thread {
     started: Instant,
     steady: bool,
     instances: Vec<String>,
+    /// When warnings were logged.
+    warned: HashMap<String, Instant>,
 }
 
 impl Thread {
@@ -212,11 +222,11 @@ impl Thread {
                 self.take(Input::Down)
             }
             Report::DecodeError(text) => {
-                log::warning(format_args!("stream '{name}': {text}"));
+                self.warn(&text);
                 self.take(Input::DecodeError)
             }
             Report::Warning(text) => {
-                log::warning(format_args!("stream '{name}': {text}"));
+                self.warn(&text);
                 lock(&self.shared.warned).retain(|watcher| watcher.send(text.clone()).is_ok());
                 true
             }
@@ -229,6 +239,18 @@ impl Thread {
                 self.take(Input::Failed(failure.reason, failure.text))
             }
         }
+    }
+
+    /// Logs a warning, unless it is one that every start brings.
+    fn warn(&mut self, text: &str) {
+        if self.warned.get(text).is_some_and(|at| at.elapsed() < SAID_AGAIN) {
+            return;
+        }
+        log::warning(format_args!("stream '{}': {text}", self.spec.name()));
+        if self.warned.len() >= MOST_WARNINGS {
+            self.warned.clear();
+        }
+        self.warned.insert(text.to_owned(), Instant::now());
     }
 
     /// Takes what has happened and does what is to be done. Returns whether the stream goes on.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use gst::prelude::*;
+
 use super::line::{Defaults, Line};
 use super::{elements, properties};
 use crate::config::{ChangedModel, Config, Restart, Scalar, Source, SourceConfig};
@@ -136,10 +138,22 @@ impl StreamSpec {
                     .map_err(|sentence| format!("[[publish]]: {sentence}"))?;
             }
             properties::set(&element, "source", &Scalar::Text(self.config.name.clone()))?;
+            if appends(keys) {
+                element.set_property("append", true);
+            }
             Ok(element)
         };
         self.publish.iter().enumerate().map(make).collect()
     }
+}
+
+/// Whether records go behind those of earlier starts, which each start would remove otherwise: in a file of JSON lines.
+fn appends(keys: &BTreeMap<String, Scalar>) -> bool {
+    let Some(Scalar::Text(location)) = keys.get("location") else { return false };
+    let json = keys.get("format").is_none_or(|format| *format == Scalar::Text("json".into()));
+    let path = Path::new(location);
+    let file = location != "-" && !location.contains(':') && (path.is_file() || !path.exists());
+    json && file && !keys.contains_key("append")
 }
 
 /// The properties with the stream's name in place of `{name}`.
