@@ -76,7 +76,14 @@ fn every_source_file_is_a_module_of_a_crate() {
         follow(&root, true, &mut reached);
     }
     let mut found = BTreeSet::new();
-    for folder in ["kernels/src", "pipelines/serve/src", "plugins/src", "plugins/tests", "tests"] {
+    for folder in [
+        "kernels/src",
+        "pipelines/serve/src",
+        "pipelines/serve/tests",
+        "plugins/src",
+        "plugins/tests",
+        "tests",
+    ] {
         files(&root().join(folder), &mut found);
     }
     assert!(found.len() > 200, "only {} files were found", found.len());

@@ -29,6 +29,18 @@ fn ended(name: &str) -> Line {
 }
 
 #[test]
+fn an_application_reads_the_same_page_from_the_tracer() {
+    let line = ended("read");
+    let tracers = gst::active_tracers();
+    let tracer = tracers.iter().find(|tracer| tracer.type_().name() == "GstCudaInferTracer").unwrap();
+    let own = tracer.property::<Option<String>>("page").unwrap();
+    let labels = ["pipeline=\"read\"", "element=\"sink\""];
+    assert_eq!(sample(&own, "cudainfer_frames_total", &labels), f64::from(FRAMES));
+    assert_eq!(sample(&page(server()), "cudainfer_frames_total", &labels), f64::from(FRAMES));
+    line.stop();
+}
+
+#[test]
 fn every_frame_object_batch_and_record_is_counted_by_element_and_stream() {
     let line = ended("counted");
     let page = page(server());

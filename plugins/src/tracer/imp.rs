@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use gst::glib;
@@ -9,9 +9,10 @@ use gst::subclass::prelude::*;
 use super::calls::{self, Call, Cpu};
 use super::chrome::{self, Trace};
 use super::log::{CAT, complain};
+use super::metrics;
 use super::observe::{DropReason, Observer};
 use super::otlp::Sampler;
-use super::params::Params;
+use super::params::{Metrics, Params};
 use super::report::{Report, memory_used};
 use super::serve;
 use super::spans;
@@ -173,6 +174,22 @@ impl ObjectSubclass for CudaInferTracer {
 }
 
 impl ObjectImpl for CudaInferTracer {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static PROPERTIES: LazyLock<[glib::ParamSpec; 1]> = LazyLock::new(|| {
+            [glib::ParamSpecString::builder("page")
+                .nick("Page")
+                .blurb("What /metrics answers, in Prometheus' text format, where the tracer counts (its option metrics). Otherwise NULL")
+                .read_only()
+                .build()]
+        });
+        &*PROPERTIES
+    }
+
+    fn property(&self, _id: usize, _pspec: &glib::ParamSpec) -> glib::Value {
+        // Only one is registered.
+        self.observer.get().map(|observer| metrics::text(observer)).to_value()
+    }
+
     fn constructed(&self) {
         // A second one would take its part of each call for the first one's.
         static ONE: AtomicBool = AtomicBool::new(false);
@@ -190,8 +207,10 @@ impl ObjectImpl for CudaInferTracer {
             spans::begin();
         }
         *lock(&self.json) = params.json;
-        if let Some(address) = &params.metrics {
-            self.serve(address, params.stall);
+        match &params.metrics {
+            Some(Metrics::Application) => drop(self.observe()),
+            Some(Metrics::Address(address)) => self.serve(address, params.stall),
+            None => (),
         }
         if let Some(url) = &params.otlp {
             self.sample(url, params.sample);

@@ -13,6 +13,7 @@
 //! | `json=FILE` | the same and the elements' counts, when a pipeline ends; with several pipelines those of the last one |
 //! | `trace=FILE` | every call of an element's chain function, for chrome://tracing or ui.perfetto.dev |
 //! | `metrics=ADDRESS:PORT` | nothing: answers there by HTTP while pipelines run, with [`metrics`] for Prometheus, `/healthz` and `/status`. Port 0 is one that the system chooses, which is logged at INFO in `cudainfer-tracer`. Alone, it makes no table |
+//! | `metrics=application` | nothing: the application reads the same from the tracer's property `page` |
 //! | `stall=SECONDS` | nothing: after how long without a frame `/healthz` calls a stream stalled; 10 |
 //! | `otlp=URL` | nothing: sends spans of sampled frames to an OpenTelemetry collector. Alone, it makes no table |
 //! | `sample=N` | nothing: of how many frames of a stream one is sampled; 100 |

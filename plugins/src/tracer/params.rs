@@ -8,6 +8,15 @@ const STALL: Duration = Duration::from_secs(10);
 /// Of how many frames of a stream one is sampled.
 const SAMPLE: u64 = 100;
 
+/// Who is told the metrics.
+#[derive(Debug, PartialEq)]
+pub(super) enum Metrics {
+    /// The application, which reads the property `page`.
+    Application,
+    /// Whoever asks by HTTP at this address.
+    Address(String),
+}
+
 /// What the user asked for.
 #[derive(Debug, PartialEq)]
 pub(super) struct Params {
@@ -15,8 +24,8 @@ pub(super) struct Params {
     pub json: Option<String>,
     /// `trace=FILE`.
     pub trace: Option<String>,
-    /// `metrics=ADDRESS:PORT`.
-    pub metrics: Option<String>,
+    /// `metrics=ADDRESS:PORT` or `metrics=application`.
+    pub metrics: Option<Metrics>,
     /// `stall=SECONDS`.
     pub stall: Duration,
     /// `otlp=URL`.
@@ -40,7 +49,8 @@ impl Params {
             match option.split_once('=') {
                 Some(("json", file)) => params.json = Some(file.to_owned()),
                 Some(("trace", file)) => params.trace = Some(file.to_owned()),
-                Some(("metrics", address)) => params.metrics = Some(address.to_owned()),
+                Some(("metrics", "application")) => params.metrics = Some(Metrics::Application),
+                Some(("metrics", address)) => params.metrics = Some(Metrics::Address(address.to_owned())),
                 Some(("stall", seconds)) => match seconds.parse().map(Duration::try_from_secs_f64) {
                     Ok(Ok(stall)) if !stall.is_zero() => params.stall = stall,
                     _ => wrong.push(format!("stall={seconds} is no number of seconds above 0, such as stall=10")),
@@ -51,7 +61,7 @@ impl Params {
                     _ => wrong.push(format!("sample={frames} is no number of frames above 0, such as sample=100")),
                 },
                 _ => wrong.push(format!(
-                    "the tracer knows json=FILE, trace=FILE, metrics=ADDRESS:PORT, stall=SECONDS, otlp=URL and sample=N, not \
+                    "the tracer knows json=FILE, trace=FILE, metrics=ADDRESS:PORT or metrics=application, stall=SECONDS, otlp=URL and sample=N, not \
                      '{option}'"
                 )),
             }
@@ -75,7 +85,9 @@ mod tests {
         let (all, wrong) = Params::read("json=a.json, trace=b ,metrics=[::1]:9464,stall=2.5");
         assert!(wrong.is_empty(), "{wrong:?}");
         assert_eq!((all.json.as_deref(), all.trace.as_deref()), (Some("a.json"), Some("b")));
-        assert_eq!((all.metrics.as_deref(), all.stall), (Some("[::1]:9464"), Duration::from_millis(2500)));
+        assert_eq!(all.metrics, Some(Metrics::Address("[::1]:9464".into())));
+        assert_eq!(all.stall, Duration::from_millis(2500));
+        assert_eq!(Params::read("metrics=application").0.metrics, Some(Metrics::Application));
         assert_eq!(Params::read("").0, Params::default());
         let (spans, wrong) = Params::read("otlp=http://[::1]:4318/v1/traces?a=b,sample=7");
         assert_eq!((spans.otlp.as_deref(), spans.sample), (Some("http://[::1]:4318/v1/traces?a=b"), 7));
@@ -94,6 +106,7 @@ mod tests {
             ("", true),
             ("json=a", true),
             ("metrics=:0", false),
+            ("metrics=application", false),
             ("otlp=x", false),
             ("otlp=x,json=a", true),
             ("metrics=:0,trace=b", true),
