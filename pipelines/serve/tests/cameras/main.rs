@@ -1,0 +1,152 @@
+//! Sixteen cameras that are killed, held, cut off and made to send noise: each comes back, and no other stream notices.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+mod camera;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use camera::{Camera, Network};
+use cudainfer_serve::config::Config;
+use cudainfer_serve::fleet::Fleet;
+use cudainfer_serve::stream::StreamStatus;
+use cudainfer_serve::stream::supervisor::State;
+use cudainfer_tests::{model, run, scratch};
+
+/// Frames of the files: as many seconds as the disturbances take, at 10 a second.
+const FRAMES: u32 = 400;
+const FILES: usize = 2;
+
+/// Sixteen streams and their cameras share two cores.
+const LIMIT: Duration = Duration::from_secs(150);
+
+#[track_caller]
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !done() {
+        assert!(Instant::now() < end, "{what}: not within {LIMIT:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A file to be played, made once for all runs.
+fn video(folder: &Path) -> PathBuf {
+    let path = folder.join("ball.mp4");
+    run(&format!(
+        "videotestsrc num-buffers={FRAMES} pattern=ball ! video/x-raw,width=160,height=120,framerate=10/1 \
+         ! x264enc speed-preset=ultrafast threads=1 ! mp4mux ! filesink location={}",
+        path.display()
+    ))
+    .succeeds();
+    path
+}
+
+/// A fleet of the files, and of the sources that are written in `others`.
+fn fleet(folder: &Path, video: &Path, live: bool, others: &str) -> Fleet {
+    let mut text = format!(
+        "[server]\nstop-timeout = 20\n[restart]\nstall = 3\nfirst = 0.5\nlongest = 2\nsteady = 3\n\
+         [pipeline.detect]\n\
+         line = \"fusedpreproc ! trtinfer model={{model}} batch-size=8 ! gpunms ! tracker ! inferpublish name=json source={{name}} \
+         location={}/{{name}}.jsonl\"\nset = {{ model = \"{}\" }}\n",
+        folder.display(),
+        model("detector-batch")
+    );
+    for number in 0..FILES {
+        text += &format!(
+            "[[source]]\nname = \"file{number}\"\nuri = \"file://{}\"\nlive = {live}\n",
+            video.display()
+        );
+    }
+    let config =
+        Config::read(&(text + others), &folder.join("serve.toml")).unwrap_or_else(|wrong| panic!("{wrong}"));
+    Fleet::start(config, channel().0).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+fn of(fleet: &Fleet, name: &str) -> StreamStatus {
+    fleet.stream(name).unwrap()
+}
+
+/// What was written of a file, but for what belongs to the run: the ids, and the time of day.
+fn written(folder: &Path, name: &str) -> String {
+    let text = std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+    let without = |line: &str, key: &str| {
+        let begin = line.find(&format!("\"{key}\":\"")).unwrap_or_else(|| panic!("no {key} in {line}"));
+        let end = begin + line[begin..].find("\",").unwrap() + 2;
+        format!("{}{}", &line[..begin], &line[end..])
+    };
+    text.lines().map(|line| without(&without(line, "id"), "time") + "\n").collect()
+}
+
+fn frames_come_again(fleet: &Fleet, name: &str) {
+    let before = of(fleet, name).frames;
+    until(&format!("{name} plays again: {:?}", of(fleet, name)), || {
+        let now = of(fleet, name);
+        now.state == State::Playing && now.frames > before + 5
+    });
+}
+
+#[test]
+fn cameras_come_back_from_all_that_happens_to_them_and_no_other_stream_notices() {
+    cudainfer_tests::init();
+    let (alone, disturbed) = (scratch("alone"), scratch("disturbed"));
+    let video = video(&alone);
+    // What must come out of the files: as fast as possible, with nobody else there.
+    let reference = fleet(&alone, &video, false, "");
+    until("the files end", || (0..FILES).all(|n| of(&reference, &format!("file{n}")).state == State::Ended));
+    assert_eq!(reference.drain(), [""; 0]);
+
+    let mut cameras: Vec<_> = (0..16).map(|_| Camera::start()).collect();
+    let source = |(number, camera): (usize, &Camera)| {
+        format!(
+            "[[source]]\nname = \"cam{number}\"\nuri = \"{}\"\nsource = {{ protocols = \"tcp\", latency = 50 }}\n",
+            camera.uri()
+        )
+    };
+    let others: String = cameras.iter().enumerate().map(source).collect();
+    let fleet = fleet(&disturbed, &video, true, &others);
+    let name = |number: usize| format!("cam{number}");
+    until("all cameras play", || (0..16).all(|number| of(&fleet, &name(number)).frames > 5));
+
+    for camera in &mut cameras[..4] {
+        camera.kill();
+    }
+    for camera in &cameras[4..8] {
+        camera.signal("-STOP");
+    }
+    for camera in &cameras[8..12] {
+        camera.set_network(Network::Cut);
+    }
+    for camera in &cameras[12..14] {
+        camera.set_network(Network::Garbage);
+    }
+    let lost = |number: usize| !of(&fleet, &name(number)).restarts.is_empty();
+    until("each disturbed stream is started again", || (0..14).all(lost));
+
+    for camera in &mut cameras[..4] {
+        camera.start_again();
+    }
+    for camera in &cameras[4..8] {
+        camera.signal("-CONT");
+    }
+    for camera in &cameras[8..14] {
+        camera.set_network(Network::Works);
+    }
+    (0..16).for_each(|number| frames_come_again(&fleet, &name(number)));
+
+    for number in 14..16 {
+        let status = of(&fleet, &name(number));
+        assert!(status.restarts.is_empty() && status.last_error.is_none(), "{status:?}");
+    }
+    until("the files end", || (0..FILES).all(|n| of(&fleet, &format!("file{n}")).state == State::Ended));
+    for number in 0..FILES {
+        let file = format!("file{number}");
+        let status = of(&fleet, &file);
+        assert_eq!((status.frames, status.restarts.len()), (u64::from(FRAMES), 0), "{status:?}");
+        let (wanted, found) = (written(&alone, &file), written(&disturbed, &file));
+        assert_eq!(wanted.lines().count(), FRAMES as usize);
+        assert!(wanted == found, "what is written of {file} is not what it was alone");
+    }
+    assert_eq!(fleet.drain(), [""; 0], "all end in time");
+}

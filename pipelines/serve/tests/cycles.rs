@@ -1,0 +1,77 @@
+//! Streams that are added and removed a thousand times leave nothing behind; alone in its process, which it measures.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+use cudainfer_serve::config::{Config, SourceConfig};
+use cudainfer_serve::fleet::Fleet;
+use cudainfer_tests::{model, scratch, until};
+
+/// Cycles until everything that is made once has been made: pools, threads' arenas, the types of all elements.
+const WARM_UP: usize = 200;
+
+/// Memory may grow by so much in a thousand cycles: what the allocator keeps varies by about one MB; a pipeline that stayed would
+/// take several hundred KB each time.
+const GROWTH_KB: u64 = 8 * 1024;
+
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn count(folder: &str) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+fn cycle(fleet: &Fleet, number: usize) {
+    let name = format!("test{}", number % 3);
+    let source = SourceConfig {
+        name: name.clone(),
+        uri: "test://ball?width=64&height=48&rate=100".into(),
+        ..SourceConfig::default()
+    };
+    fleet.add(source).unwrap();
+    until("a frame", || fleet.stream(&name).unwrap().frames > 0);
+    fleet.remove(&name).unwrap();
+}
+
+/// Runs cycles, and returns how memory has grown.
+fn run(cycles: usize) {
+    cudainfer_tests::init();
+    let folder = scratch("cycles");
+    let text = format!(
+        "[server]\nstate = \"{}\"\n[pipeline.detect]\n\
+         line = \"fusedpreproc ! trtinfer model={} ! gpunms ! tracker\"\n\
+         [[source]]\nname = \"stays\"\nuri = \"test://red?width=64&height=48&rate=5\"\n",
+        folder.join("state").display(),
+        model("detector-batch")
+    );
+    let config = Config::read(&text, Path::new("serve.toml")).unwrap();
+    let fleet = Fleet::start(config, channel().0).unwrap();
+    until("the stream plays", || fleet.stream("stays").unwrap().frames > 0);
+    (0..WARM_UP).for_each(|number| cycle(&fleet, number));
+    let (memory, files, threads) = (resident_kb(), count("/proc/self/fd"), count("/proc/self/task"));
+    (0..cycles).for_each(|number| cycle(&fleet, number));
+    let grown = resident_kb().saturating_sub(memory);
+    println!("{cycles} cycles: {memory} KB, and {grown} KB more");
+    assert!(grown < GROWTH_KB, "the process has grown by {grown} KB in {cycles} cycles");
+    until("no descriptor is left", || count("/proc/self/fd") <= files);
+    until("no thread is left", || count("/proc/self/task") <= threads);
+    let stays = fleet.stream("stays").unwrap();
+    assert!(stays.restarts.is_empty(), "{stays:?}");
+    assert_eq!(fleet.drain(), [""; 0]);
+}
+
+#[test]
+fn a_thousand_streams_that_come_and_go_leave_no_memory_and_no_descriptor() {
+    run(1000);
+}
+
+#[test]
+#[ignore = "takes about an hour: cargo test -p cudainfer-serve --test cycles -- --ignored"]
+fn fifty_thousand_do_not_either() {
+    run(50_000);
+}

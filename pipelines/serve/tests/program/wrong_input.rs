@@ -1,0 +1,110 @@
+//! Whatever is wrong is one sentence, before anything starts.
+
+use std::net::TcpListener;
+
+use cudainfer_tests::{model, scratch};
+
+use crate::service::{check, command};
+
+/// A configuration in which nothing is wrong.
+fn good() -> String {
+    format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\n[pipeline.detect]\nline = \"\"\"fusedpreproc ! trtinfer model={{model}}\n\
+         ! gpunms classes={{classes}} ! tracker ! zonecount\"\"\"\nset = {{ model = \"{}\", classes = \"red\" }}\n\
+         [[publish]]\nlocation = \"/dev/null\"\n[[source]]\nname = \"door\"\nuri = \"test://ball\"\n\
+         zones = [ {{ name = \"a\", kind = \"line\", points = [[1, 1], [9, 9]] }} ]\n",
+        model("detector")
+    )
+}
+
+#[test]
+fn what_is_right_is_called_so() {
+    let output = check(&good());
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 sources, 1 pipelines: right"), "{output:?}");
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence_with_its_line() {
+    let model = model("detector");
+    for (from, to, parts) in [
+        ("listen", "lisen", ["serve.toml:2:", "'listen' is probably meant"]),
+        ("gpunms classes", "gpunsm classes", ["serve.toml:9:", "no element gpunsm"]),
+        ("! tracker !", "! tracker ! !", ["pipeline 'detect'", "does not parse"]),
+        ("! zonecount", "! zonecount ! fakesink", ["pipeline 'detect'", "no open src pad"]),
+        (model.as_str(), "/nowhere/a.onnx", ["source 'door'", "no model '/nowhere/a.onnx'"]),
+        ("! zonecount", "", ["serve.toml:12:", "no zonecount"]),
+        ("location", "loction", ["inferpublish has no property", "'location' is probably meant"]),
+        ("[9, 9]", "[1, 1]", ["source 'door'", "zone"]),
+        ("test://ball", "test://bal", ["serve.toml:11:", "no value of videotestsrc's property 'pattern'"]),
+        ("test://ball", "file:///nowhere/a.mp4", ["serve.toml:11:", "there is no file '/nowhere/a.mp4'"]),
+        (
+            "uri = ",
+            "override = { \"gpunms.confidnce\" = 0.4 }\nuri = ",
+            ["serve.toml:11:", "'confidence' is probably meant"],
+        ),
+        ("uri = ", "override = { \"gpunms.confidence\" = 4 }\nuri = ", ["serve.toml:11:", "'4' is no value"]),
+        (
+            "uri = ",
+            "override = { \"gpumns.confidence\" = 0.4 }\nuri = ",
+            ["serve.toml:11:", "'gpunms' is probably meant"],
+        ),
+        (
+            "uri = ",
+            "source = { patern = \"snow\" }\nuri = ",
+            ["serve.toml:11:", "'pattern' is probably meant"],
+        ),
+    ] {
+        let text = good();
+        assert!(text.contains(from), "{from}");
+        let output = check(&text.replacen(from, to, 1));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{to}: {said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{to}: {said}");
+        assert_eq!(said.lines().count(), 1, "{to}: {said}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_told_before_anything_starts() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = check(&good().replace("127.0.0.1:0", &address));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let parts = [address.as_str(), "Address already in use", "Set an address"];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+}
+
+#[test]
+fn without_the_plugin_one_sentence_says_what_to_set() {
+    let folder = scratch("alone");
+    // Beside the program of the tests is the plugin, too.
+    let program = folder.join("cudainfer-serve");
+    std::fs::copy(env!("CARGO_BIN_EXE_cudainfer-serve"), &program).unwrap();
+    let file = folder.join("serve.toml");
+    std::fs::write(&file, good()).unwrap();
+    let registry = scratch("registry").join("registry.bin");
+    let mut command = std::process::Command::new(program);
+    let output = command
+        .arg("--check")
+        .arg(file)
+        .env_remove("GST_PLUGIN_PATH")
+        .env("GST_REGISTRY", registry)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("set GST_PLUGIN_PATH"), "{said}");
+}
+
+#[test]
+fn wrong_arguments_show_the_usage() {
+    for arguments in [&[][..], &["--chek", "a"], &["a", "b"]] {
+        let output = command().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("--check CONFIG.toml"), "{output:?}");
+    }
+    let output = command().arg("/nowhere/serve.toml").output().unwrap();
+    assert_eq!(output.status.code(), Some(78), "{output:?}");
+}
