@@ -2,11 +2,15 @@
 
 const KEY = "cudainfer-token";
 
-/** An answer that says that something was wrong. `message` is the service's sentence. */
+/**
+ * An answer that says that something was wrong. `message` is the service's sentence; `late` says that the request had a token that is
+ * not the present one any more, so that what it says of that is over.
+ */
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, message, late = false) {
     super(message);
     this.status = status;
+    this.late = late;
   }
 }
 
@@ -37,7 +41,7 @@ async function request(method, path, body) {
   } catch {
     // No JSON: the status has to do.
   }
-  throw new Refused(answer.status, sentence);
+  throw new Refused(answer.status, sentence, token !== sessionStorage.getItem(KEY));
 }
 
 /** The answer's JSON, or null if it has no body. */

@@ -20,6 +20,7 @@ async function attempt(place, run) {
     return true;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
+    if (error.status === 401 && error.late) return false;
     if (error.status === 401) askForToken(error.message);
     place.textContent = error.message;
     return false;
@@ -57,6 +58,7 @@ function row(stream) {
   cells[2].textContent = (stream["frames-per-second"] ?? 0).toFixed(1);
   cells[2].className = "number";
   cells[3].textContent = stream["last-error"] ?? "";
+  cells[3].title = cells[3].textContent;
   element.append(...cells);
   return element;
 }

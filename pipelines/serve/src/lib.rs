@@ -8,5 +8,6 @@ pub mod fleet;
 pub mod gstreamer;
 pub mod import;
 pub mod log;
+pub mod output;
 pub mod stream;
 pub mod systemd;

@@ -120,11 +120,33 @@ impl Config {
             |(key, sentence): (&'static str, String)| (key, format!("source '{}': {sentence}", source.name));
         source.check().map_err(named)?;
         self.restart_of(source).check().map_err(|(_, sentence)| named(("restart", sentence)))?;
+        self.check_outputs(source).map_err(named)?;
         let pipeline = self
             .pipelines
             .get(&source.pipeline)
             .ok_or_else(|| named(("pipeline", self.no_pipeline(&source.pipeline))))?;
         pipeline.line_for(source).map(drop).map_err(|sentence| named(("set", sentence)))
+    }
+
+    /// What a source wants that `[server]` has no place for.
+    fn check_outputs(&self, source: &SourceConfig) -> Result<(), (&'static str, String)> {
+        let kept = [
+            ("record", source.record.is_some()),
+            ("snapshots", source.snapshots.is_some()),
+            ("hls", source.hls),
+        ];
+        if let Some((key, _)) = kept.into_iter().find(|(_, wanted)| *wanted && self.server.state.is_none()) {
+            return Err((key, format!("{key} needs a folder, and [server] has none: set state in [server]")));
+        }
+        if source.rtsp && self.server.rtsp.is_none() {
+            let sentence = "rtsp = true needs the RTSP server: set rtsp in [server] to an address, such as \"127.0.0.1:8554\"";
+            return Err(("rtsp", sentence.into()));
+        }
+        if source.rtsp && !cfg!(feature = "rtsp") {
+            let sentence = "rtsp = true, and this cudainfer-serve was built without RTSP: build it with the Cargo feature rtsp";
+            return Err(("rtsp", sentence.into()));
+        }
+        Ok(())
     }
 
     /// When the stream of a source is started again.

@@ -22,8 +22,10 @@ pub struct Server {
     pub tls_key: Option<PathBuf>,
     /// Authorities of the clients' certificates, PEM.
     pub client_ca: Option<PathBuf>,
-    /// Where RTSP is answered.
-    pub rtsp: SocketAddr,
+    /// Where RTSP is answered; nowhere if not set.
+    pub rtsp: Option<SocketAddr>,
+    /// The encoder of RTSP and HLS: elements of a launch line, from `video/x-raw` to `video/x-h264`.
+    pub encoder: String,
     /// Folder for what is kept.
     pub state: Option<PathBuf>,
     /// Seconds until the streams must have ended after SIGTERM.
@@ -38,7 +40,8 @@ impl Default for Server {
             tls_cert: None,
             tls_key: None,
             client_ca: None,
-            rtsp: SocketAddr::from(([127, 0, 0, 1], 8554)),
+            rtsp: None,
+            encoder: "x264enc tune=zerolatency speed-preset=veryfast key-int-max=60".into(),
             state: None,
             stop_timeout: 10.0,
         }
@@ -62,6 +65,17 @@ impl Server {
                     "{} can be reached by others, and nobody would be asked who they are. Set token-file or client-ca, or \
                      listen on 127.0.0.1",
                     self.listen
+                ),
+            ));
+        }
+        if let Some(rtsp) = self.rtsp.filter(|rtsp| !rtsp.ip().is_loopback())
+            && self.token_file.is_none()
+        {
+            return Err((
+                "rtsp",
+                format!(
+                    "{rtsp} can be reached by others, and nobody would be asked who they are. Set token-file, which is the password \
+                     of the user cudainfer then, or 127.0.0.1"
                 ),
             ));
         }

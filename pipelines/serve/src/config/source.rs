@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RestartOfSource, Zone, ZoneUnits};
+use super::{Record, RestartOfSource, Snapshots, Zone, ZoneUnits};
 
 /// The keys of a source, in the file and in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -64,52 +64,6 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// `record = { … }`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Record {
-    /// Events: `zone`, `object:CLASS`, `request`.
-    #[serde(default)]
-    pub on: Vec<String>,
-    /// Seconds before the event.
-    #[serde(default = "five")]
-    pub pre: f64,
-    /// Seconds behind the last one.
-    #[serde(default = "ten")]
-    pub post: f64,
-    /// Seconds of a recording at most.
-    #[serde(default = "two_minutes")]
-    pub most: f64,
-}
-
-fn five() -> f64 {
-    5.0
-}
-
-fn ten() -> f64 {
-    10.0
-}
-
-fn two_minutes() -> f64 {
-    120.0
-}
-
-/// `snapshots = { … }`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Snapshots {
-    /// Classes of the objects; all if empty.
-    #[serde(default)]
-    pub classes: Vec<String>,
-    /// Most pictures in a minute.
-    #[serde(default = "sixty")]
-    pub most_per_minute: u32,
-}
-
-fn sixty() -> u32 {
-    60
-}
-
 /// A property's value, or that of a `{key}`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
@@ -153,6 +107,12 @@ impl SourceConfig {
             return Err(("zones-file", "zones and zones-file are both set: set one of them".into()));
         }
         super::zones_text(&self.zones).map_err(|sentence| ("zones", sentence))?;
+        if let Some(Err(sentence)) = self.record.as_ref().map(Record::check) {
+            return Err(("record", sentence));
+        }
+        if let Some(Err(sentence)) = self.snapshots.as_ref().map(Snapshots::check) {
+            return Err(("snapshots", sentence));
+        }
         if let Some(wrong) = self.overrides.keys().find(|key| !key.contains('.')) {
             return Err((
                 "override",

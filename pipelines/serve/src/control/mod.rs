@@ -5,6 +5,7 @@
 mod access;
 mod answer;
 mod deepstream;
+mod files;
 mod health;
 mod metrics;
 mod page;

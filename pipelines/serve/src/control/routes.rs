@@ -14,7 +14,7 @@ use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use super::access::Access;
 use super::answer::{Refused, not_allowed, not_found};
-use super::{deepstream, health, metrics, page, pipelines, snapshot, streams, zones};
+use super::{deepstream, files, health, metrics, page, pipelines, snapshot, streams, zones};
 use crate::fleet::Fleet;
 
 /// The largest body of a request, in bytes.
@@ -72,6 +72,10 @@ fn table() -> Vec<Route> {
         route("/v1/streams/{name}/restart", post(streams::restart)),
         route("/v1/streams/{name}/zones", get(zones::read).merge(put(zones::write))),
         route("/v1/streams/{name}/snapshot.jpg", get(snapshot::snapshot)),
+        route("/v1/streams/{name}/record", post(files::record)),
+        route("/v1/streams/{name}/recordings", get(files::list)),
+        route("/v1/streams/{name}/recordings/{file}", get(files::recording)),
+        route("/v1/streams/{name}/hls/{file}", get(files::hls)),
         route("/v1/pipelines", get(pipelines::list)),
         route("/v1/pipelines/{name}/model", put(pipelines::model)),
         route("/api/v1/stream/add", post(deepstream::add)),

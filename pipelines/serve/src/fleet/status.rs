@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::Fleet;
+use crate::output::Keeping;
 use crate::stream::supervisor::State;
 use crate::stream::{Reason, StreamStatus, lock, redacted};
 
@@ -23,6 +24,9 @@ pub struct FleetStatus {
     pub configuration_error: Option<String>,
     /// Whether changes by the API are kept across restarts.
     pub keeps: bool,
+    /// What is kept of recordings and snapshots, where `state` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeping: Option<Keeping>,
     /// How many streams are in each state.
     pub states: BTreeMap<State, usize>,
     /// The streams, by name.
@@ -56,6 +60,7 @@ impl FleetStatus {
             configuration: fleet.config().path.display().to_string(),
             configuration_error: lock(&fleet.0.refused).clone(),
             keeps: fleet.keeps(),
+            keeping: fleet.0.retention.as_ref().map(|retention| retention.room().keeping()),
             states,
             streams,
         }

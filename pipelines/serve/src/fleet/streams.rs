@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::gpu::{Faults, Verdict};
 use super::{FleetStatus, Refusal};
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Wrong};
-use crate::log;
 use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus, lock};
+use crate::{log, output};
 
 /// Why the process is to end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,10 @@ pub(super) struct Inner {
     /// Held while a model changes.
     pub model: Mutex<()>,
     pub began: Instant,
+    /// What the outputs of all streams share.
+    pub outputs: output::Shared,
+    /// Keeps the files within `[retention]`.
+    pub retention: Option<output::Retention>,
     /// Why the file was refused last.
     pub refused: Mutex<Option<String>>,
     faults: Mutex<Faults>,
@@ -70,6 +74,7 @@ impl Fleet {
                 }
             }
         }
+        let (outputs, retention) = output::shared(&config).map_err(wrong)?;
         let fleet = Self(Arc::new(Inner {
             config: Mutex::new(Arc::new(config)),
             kept: Mutex::new(kept),
@@ -77,6 +82,8 @@ impl Fleet {
             changing: Mutex::default(),
             model: Mutex::default(),
             began: Instant::now(),
+            outputs,
+            retention,
             refused: Mutex::default(),
             faults: Mutex::default(),
             exit: Mutex::new(exit),
@@ -129,6 +136,23 @@ impl Fleet {
     /// The pipeline of a stream, while it has one.
     pub fn built(&self, name: &str) -> Option<Built> {
         self.find(name)?.built()
+    }
+
+    /// What a stream gives besides messages.
+    pub fn outputs(&self, name: &str) -> Option<Arc<output::Outputs>> {
+        self.find(name)?.outputs()
+    }
+
+    /// Begins a recording of a stream, from `pre` seconds before now.
+    ///
+    /// # Errors
+    /// There is no such stream, or it cannot be recorded.
+    pub fn record(&self, name: &str) -> Result<(), Refusal> {
+        let stream = self.find(name).ok_or_else(|| unknown(name))?;
+        let outputs = stream
+            .outputs()
+            .ok_or_else(|| Refusal::Busy(format!("stream '{name}' has not been started yet")))?;
+        outputs.record().map_err(Refusal::Conflict)
     }
 
     /// Adds a stream.
@@ -215,7 +239,7 @@ impl Fleet {
     /// Starts a stream and lists it.
     pub(super) fn begin(&self, spec: StreamSpec) -> Result<Arc<Stream>, String> {
         let (fleet, name) = (Arc::downgrade(&self.0), spec.name().to_owned());
-        let stream = Arc::new(Stream::start(spec, move |news| hear(&fleet, news))?);
+        let stream = Arc::new(Stream::start(spec, self.0.outputs.clone(), move |news| hear(&fleet, news))?);
         lock(&self.0.streams).insert(name, Arc::clone(&stream));
         Ok(stream)
     }

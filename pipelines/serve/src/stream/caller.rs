@@ -13,7 +13,7 @@ use super::run::{Order, Report, Run};
 use super::status::{Shared, Snapshot, lock};
 use super::supervisor::{Action, Input, State, Supervisor};
 use super::{Built, Reason, StreamSpec, StreamStatus};
-use crate::log;
+use crate::{log, output};
 
 /// How often a stream is looked at while nothing happens.
 const BEAT: Duration = Duration::from_secs(1);
@@ -64,7 +64,11 @@ impl Stream {
     ///
     /// # Errors
     /// A sentence: there is no thread.
-    pub fn start(spec: StreamSpec, tell: impl Fn(News) + Send + 'static) -> Result<Self, String> {
+    pub fn start(
+        spec: StreamSpec,
+        outputs: output::Shared,
+        tell: impl Fn(News) + Send + 'static,
+    ) -> Result<Self, String> {
         let (events, receiver) = channel();
         let (shared, spec) = (Arc::new(Shared::new()), Arc::new(spec));
         let thread = Thread {
@@ -73,6 +77,8 @@ impl Stream {
             shared: Arc::clone(&shared),
             events: events.clone(),
             tell: Box::new(tell),
+            outputs,
+            wanted: None,
             began: Instant::now(),
             run: None,
             runs: 0,
@@ -106,6 +112,11 @@ impl Stream {
     /// The last frame at its end.
     pub fn last_sample(&self) -> Option<gst::Sample> {
         self.built()?.sink.property::<Option<gst::Sample>>("last-sample")
+    }
+
+    /// What it gives besides messages, once it was started.
+    pub fn outputs(&self) -> Option<Arc<output::Outputs>> {
+        self.shared.outputs()
     }
 
     /// What its elements warn of from now on.
@@ -171,6 +182,9 @@ struct Thread {
     shared: Arc<Shared>,
     events: Sender<Event>,
     tell: Box<dyn Fn(News) + Send>,
+    outputs: output::Shared,
+    /// What the outputs were made for.
+    wanted: Option<output::Wanted>,
     began: Instant,
     run: Option<Run>,
     runs: u64,
@@ -202,6 +216,8 @@ impl Thread {
             goes_on = goes_on && self.take(Input::Tick(frames));
             self.shared.sample();
         }
+        // Completes the files.
+        drop(lock(&self.shared.outputs).take());
     }
 
     fn reported(&mut self, number: u64, report: Report) -> bool {
@@ -289,8 +305,22 @@ impl Thread {
         }
     }
 
+    /// Makes what the stream gives besides messages; restarts keep it, while the same is wanted.
+    fn make_outputs(&mut self) {
+        let wanted = output::Wanted::of(&self.spec.config, &self.spec.line);
+        if self.wanted.as_ref() == Some(&wanted) {
+            return;
+        }
+        // The earlier ones complete their files first.
+        drop(lock(&self.shared.outputs).take());
+        let outputs = output::Outputs::new(self.spec.name(), &wanted, &self.outputs);
+        *lock(&self.shared.outputs) = Some(Arc::new(outputs));
+        self.wanted = Some(wanted);
+    }
+
     fn start(&mut self) {
         self.runs += 1;
+        self.make_outputs();
         (self.started, self.steady) = (Instant::now(), false);
         let (events, number) = (Mutex::new(self.events.clone()), self.runs);
         let events = Arc::new(events);

@@ -10,6 +10,7 @@ use super::failure::Failure;
 use super::status::{Shared, lock};
 use super::{Built, Reason, StreamSpec};
 use crate::config::Source;
+use crate::output::Outputs;
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -135,6 +136,9 @@ fn run(
         }
     }
     let _ = pipeline.set_state(gst::State::Null);
+    if let Some(outputs) = shared.outputs() {
+        outputs.interrupt();
+    }
     if let Some(bus) = pipeline.bus() {
         bus.unset_sync_handler();
     }
@@ -148,12 +152,25 @@ fn watch(
     frames: &Arc<AtomicU64>,
     report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
 ) {
+    let outputs = shared.outputs();
+    if let Some((outputs, pad)) = encoded_pad(built, outputs.as_ref()) {
+        pad.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
+            if let (Some(gst::PadProbeData::Buffer(frame)), Some(caps)) = (&info.data, pad.current_caps()) {
+                outputs.encoded(frame, &caps);
+            }
+            gst::PadProbeReturn::Ok
+        });
+    }
+    let results = outputs.clone();
     if let Some(pad) = built.sink.static_pad("sink") {
         let (shared, frames) = (Arc::clone(shared), Arc::clone(frames));
         let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
-        pad.add_probe(kinds, move |_, info| {
+        pad.add_probe(kinds, move |pad, info| {
             match &info.data {
-                Some(gst::PadProbeData::Buffer(_)) => {
+                Some(gst::PadProbeData::Buffer(frame)) => {
+                    if let (Some(outputs), Some(caps)) = (&results, pad.current_caps()) {
+                        outputs.results(frame, &caps);
+                    }
                     frames.fetch_add(1, Ordering::Relaxed);
                     shared.frames.fetch_add(1, Ordering::Relaxed);
                 }
@@ -171,11 +188,20 @@ fn watch(
     let Some(bus) = built.pipeline.bus() else { return };
     let pipeline = built.pipeline.downgrade();
     bus.set_sync_handler(move |_, message| {
+        if let Some(outputs) = &outputs {
+            outputs.message(message);
+        }
         if let Some(text) = read(message, &source, pipeline.upgrade().as_ref()) {
             report(text);
         }
         gst::BusSyncReply::Drop
     });
+}
+
+/// Where encoded frames pass, if somebody wants them.
+fn encoded_pad(built: &Built, outputs: Option<&Arc<Outputs>>) -> Option<(Arc<Outputs>, gst::Pad)> {
+    let outputs = outputs.filter(|outputs| outputs.wants_encoded())?;
+    Some((Arc::clone(outputs), built.encoded.as_ref()?.static_pad("sink")?))
 }
 
 /// What a message means for the stream.

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::supervisor::State;
 use super::{Built, Reason};
+use crate::output::{OutputStatus, Outputs};
 
 /// A stream, as `/v1/streams` shows it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -42,6 +43,9 @@ pub struct StreamStatus {
     pub caps: Option<String>,
     /// Its pipelines that do not stop.
     pub left_behind: u32,
+    /// What it gives besides messages.
+    #[serde(default)]
+    pub outputs: OutputStatus,
 }
 
 /// What the supervisor tells of itself.
@@ -80,6 +84,8 @@ pub(super) struct Shared {
     pub warned: Mutex<Vec<std::sync::mpsc::Sender<String>>>,
     /// When the supervisor last went around.
     pub beat: Mutex<Instant>,
+    /// What it gives besides messages, from its first start on.
+    pub outputs: Mutex<Option<Arc<Outputs>>>,
     rate: Mutex<VecDeque<(Instant, u64)>>,
 }
 
@@ -103,6 +109,7 @@ impl Shared {
             snapshot: Mutex::new(snapshot),
             warned: Mutex::default(),
             beat: Mutex::new(now),
+            outputs: Mutex::default(),
             rate: Mutex::default(),
         }
     }
@@ -152,7 +159,13 @@ impl Shared {
             last_error: snapshot.last_error,
             caps: lock(&self.caps).as_ref().map(ToString::to_string),
             left_behind: snapshot.left_behind,
+            outputs: self.outputs().map(|outputs| outputs.status()).unwrap_or_default(),
         }
+    }
+
+    /// What it gives besides messages.
+    pub fn outputs(&self) -> Option<Arc<Outputs>> {
+        lock(&self.outputs).clone()
     }
 }
 

@@ -38,7 +38,8 @@ impl Page {
                 "--no-sandbox",
                 "--disable-gpu",
                 "--remote-debugging-port=0",
-                "--window-size=1000,1400",
+                // All of the page: nothing is scrolled between two looks at it.
+                "--window-size=1000,3000",
             ])
             .arg(format!("--user-data-dir={}", folder.display()))
             .arg("about:blank")

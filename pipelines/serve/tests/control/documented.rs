@@ -12,9 +12,13 @@ use crate::service::{Answer, Service, ask, configuration};
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// What cannot be brought about at will: a picture that fails, a service that is stopping, a model while another one changes.
-const NOT_PROVOKED: [&str; 3] =
-    ["get /v1/streams/{name}/snapshot.jpg 500", "post /v1/streams 503", "put /v1/pipelines/{name}/model 503"];
+/// What cannot be brought about at will: a stream that has not started yet, a picture that fails, a service that is stopping, a model while another one changes.
+const NOT_PROVOKED: [&str; 4] = [
+    "post /v1/streams/{name}/record 503",
+    "get /v1/streams/{name}/snapshot.jpg 500",
+    "post /v1/streams 503",
+    "put /v1/pipelines/{name}/model 503",
+];
 
 /// The description, and what was seen of it.
 struct Description {
@@ -68,14 +72,14 @@ impl Description {
 /// What takes the place of `{name}`.
 fn actual(path: &str) -> String {
     let name = if path.contains("pipelines") { "count" } else { "door" };
-    path.replace("{name}", name)
+    path.replace("{name}", name).replace("{file}", "none")
 }
 
 #[test]
 fn what_is_documented_is_answered_as_it_is_documented() {
     let folder = cudainfer_tests::scratch("documented");
     std::fs::write(folder.join("token"), TOKEN).unwrap();
-    let token = format!("token-file = '{}'", folder.join("token").display());
+    let token = format!("token-file = '{0}/token'\nstate = '{0}'", folder.display());
     let service = Service::start(&configuration(&token));
     service.plays("door");
     let document: Value = serde_json::from_str(OPENAPI).unwrap();
@@ -96,6 +100,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
         }
     }
     streams(&mut api);
+    files(&mut api, &folder);
     models(&mut api);
     for path in [
         "/",
@@ -167,7 +172,7 @@ fn streams(api: &mut Description) {
     let (all, one) = ("/v1/streams", "/v1/streams/{name}");
     let added =
         json!({"name": "second", "uri": "test://ball?width=64&height=64&rate=5", "pipeline": "plain"});
-    assert_eq!(api.ask("post", all, all, Some(&added)).json()["kept"], false);
+    assert_eq!(api.ask("post", all, all, Some(&added)).json()["kept"], true);
     assert_eq!(api.ask("post", all, all, Some(&added)).status, 409);
     let wrong = json!({"name": "third", "uri": "test://ball", "piplin": "plain"});
     assert!(api.ask("post", all, all, Some(&wrong)).error().contains("'pipeline' is probably meant"));
@@ -233,6 +238,55 @@ fn streams(api: &mut Description) {
         "STREAM_REMOVE_SUCCESS"
     );
     assert_eq!(api.ask("post", remove, remove, Some(&message("camera_remove"))).status, 404);
+}
+
+fn files(api: &mut Description, folder: &std::path::Path) {
+    let video = folder.join("video.mp4");
+    let line = format!(
+        "videotestsrc num-buffers=100 ! video/x-raw,format=I420,width=64,height=64,framerate=20/1 ! x264enc key-int-max=5 ! h264parse \
+         ! mp4mux ! filesink location=\"{}\"",
+        video.display()
+    );
+    cudainfer_tests::run(&line).succeeds();
+    let filmed = json!({
+        "name": "filmed", "uri": format!("file://{}", video.display()), "loop": true, "pipeline": "plain", "hls": true,
+        "record": {"pre": 0.1, "post": 0.2},
+    });
+    assert_eq!(api.ask("post", "/v1/streams", "/v1/streams", Some(&filmed)).status, 201);
+    let (record, list) = ("/v1/streams/{name}/record", "/v1/streams/{name}/recordings");
+    assert_eq!(api.ask("post", record, "/v1/streams/door/record", None).status, 409);
+    let here = "/v1/streams/filmed/recordings";
+    cudainfer_tests::until("a recording begins", || {
+        api.ask("post", record, "/v1/streams/filmed/record", None).status == 202
+    });
+    let mut recordings = json!([]);
+    cudainfer_tests::until("a recording is complete", || {
+        recordings = api.ask("get", list, here, None).json()["recordings"].clone();
+        recordings[0].is_object()
+    });
+    let (file, size) = (recordings[0]["file"].as_str().unwrap(), recordings[0]["size"].as_u64().unwrap());
+    let one = "/v1/streams/{name}/recordings/{file}";
+    let sent = api.ask("get", one, &format!("{here}/{file}"), None);
+    assert_eq!((sent.status, sent.body.len() as u64, sent.kind.as_str()), (200, size, "video/mp4"));
+    let hls = "/v1/streams/{name}/hls/{file}";
+    cudainfer_tests::until("HLS has a segment", || {
+        let playlist = api.ask("get", hls, "/v1/streams/filmed/hls/index.m3u8", None);
+        playlist.status == 200 && String::from_utf8_lossy(&playlist.body).contains(".ts")
+    });
+    // Nothing but the stream's own files.
+    for file in ["none", "..%2F..%2Fstreams.json", ".hidden"] {
+        assert_eq!(
+            api.ask("get", hls, &format!("/v1/streams/filmed/hls/{file}"), None).status,
+            404,
+            "{file}"
+        );
+        assert_eq!(api.ask("get", one, &format!("{here}/{file}"), None).status, 404, "{file}");
+    }
+    for (method, path) in [("post", record), ("get", list)] {
+        let path = (path, path.replace("{name}", "nobody"));
+        assert_eq!(api.ask(method, path.0, &path.1, None).status, 404);
+    }
+    assert_eq!(api.ask("delete", "/v1/streams/{name}", "/v1/streams/filmed", None).status, 204);
 }
 
 fn models(api: &mut Description) {

@@ -27,6 +27,9 @@ fn a_zone_that_is_drawn_counts() {
         page.write(typed);
         page.key("Enter");
         page.wait(&format!("document.querySelector('#login').hidden === {hidden} && document.querySelector('#token').value === ''"));
+        // A refused one is forgotten when the answer has come.
+        let kept = if hidden { json!(TOKEN) } else { json!(null) };
+        page.wait(&format!("sessionStorage.getItem('cudainfer-token') === {kept}"));
     }
     assert_eq!(page.evaluate("sessionStorage.getItem('cudainfer-token')"), json!(TOKEN));
 

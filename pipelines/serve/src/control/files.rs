@@ -1,0 +1,79 @@
+//! Recordings and HLS: `/v1/streams/{name}/record`, `…/recordings`, `…/recordings/{file}`, `…/hls/{file}`.
+
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tower_http::services::ServeFile;
+
+use super::answer::Refused;
+use super::routes::{Control, Shared, blocking};
+use super::streams::{ask, known};
+use crate::output::Folders;
+
+pub async fn record(State(control): Shared, Path(name): Path<String>) -> Result<impl IntoResponse, Refused> {
+    let stream = name.clone();
+    ask(&control, move |fleet| fleet.record(&stream)).await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({ "stream": name }))))
+}
+
+pub async fn list(State(control): Shared, Path(name): Path<String>) -> Result<Json<Value>, Refused> {
+    known(&control, &name)?;
+    let fleet = control.fleet.clone();
+    let recordings = blocking(move || fleet.outputs(&name).map(|outputs| outputs.recordings())).await?;
+    Ok(Json(json!({ "recordings": recordings.unwrap_or_default() })))
+}
+
+pub async fn recording(
+    State(control): Shared,
+    Path((name, file)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    send(&control, &name, &file, |folders| folders.recordings, request).await
+}
+
+pub async fn hls(
+    State(control): Shared,
+    Path((name, file)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    send(&control, &name, &file, |folders| folders.hls, request).await
+}
+
+/// Sends a file of a stream, or the part of it that is asked for.
+async fn send(
+    control: &Arc<Control>,
+    name: &str,
+    file: &str,
+    folder: impl FnOnce(Folders) -> PathBuf,
+    request: Request,
+) -> Result<Response, Refused> {
+    known(control, name)?;
+    let absent = || Refused::new(StatusCode::NOT_FOUND, format!("stream '{name}' has no file '{file}'"));
+    // One name, and none that is hidden: nothing above the folder can be asked for.
+    let plain = FilePath::new(file).file_name().is_some_and(|plain| plain == file) && !file.starts_with('.');
+    let config = control.fleet.config();
+    let state = config.server.state.as_deref().filter(|_| plain).ok_or_else(absent)?;
+    let path = folder(Folders::of(state, name)).join(file);
+    if !path.is_file() {
+        return Err(absent());
+    }
+    let kind = kind(&path);
+    let sent = ServeFile::new(path).try_call(request).await;
+    let mut sent = sent.map(IntoResponse::into_response).map_err(|_| absent())?;
+    sent.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    Ok(sent)
+}
+
+fn kind(path: &FilePath) -> &'static str {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("mp4") => "video/mp4",
+        Some("ts") => "video/mp2t",
+        Some("m3u8") => "application/vnd.apple.mpegurl",
+        _ => "application/octet-stream",
+    }
+}

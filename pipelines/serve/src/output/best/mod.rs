@@ -1,0 +1,268 @@
+//! The best picture of each track, written when the track has ended.
+//!
+//! A frame whose objects are clearly better seen than before is handed to a thread that makes the pictures; it holds a few
+//! frames at most, and what comes while it is busy is not made, and counted. So the stream never waits.
+
+mod choice;
+mod crop;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
+use serde::{Deserialize, Serialize};
+
+use super::retention::Room;
+use crate::config;
+use crate::log;
+use choice::{Choice, Rect, Sighting};
+use crop::Cropper;
+
+/// Frames that wait for their pictures.
+const WAITING: usize = 2;
+
+/// Counts of a stream's pictures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SnapshotCounts {
+    /// Files written.
+    pub written: u64,
+    /// Frames of which no picture was made, because others were being made.
+    pub skipped: u64,
+    /// Pictures that were not written because of `most-per-minute`.
+    pub dropped: u64,
+    /// Pictures that could not be made or written.
+    pub failed: u64,
+    /// Why the last one could not.
+    pub last_error: Option<String>,
+}
+
+/// Makes the pictures of one stream.
+#[derive(Debug)]
+pub struct Snapshots {
+    classes: Vec<String>,
+    choice: Arc<Mutex<Choice<Picture>>>,
+    counts: Arc<Mutex<SnapshotCounts>>,
+    jobs: Option<SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Picture {
+    jpeg: Vec<u8>,
+    sighting: Sighting,
+    time: u64,
+    wall: String,
+}
+
+#[derive(Debug)]
+enum Job {
+    Make {
+        frame: gst::Buffer,
+        caps: gst::Caps,
+        size: [u32; 2],
+        wanted: Vec<Sighting>,
+        time: u64,
+    },
+    /// Write the pictures of tracks that have ended by then, or of all.
+    End(Option<u64>),
+}
+
+impl Snapshots {
+    /// Writes into `folder`, which is made for the first picture.
+    pub fn new(stream: &str, config: &config::Snapshots, folder: PathBuf, room: Room) -> Self {
+        let patience = Duration::try_from_secs_f64(config.patience).unwrap_or_default().as_nanos();
+        let choice = Arc::new(Mutex::new(Choice::new(u64::try_from(patience).unwrap_or(u64::MAX))));
+        let counts = Arc::new(Mutex::new(SnapshotCounts::default()));
+        let (jobs, todo) = sync_channel(WAITING);
+        let mut maker = Maker {
+            stream: stream.to_owned(),
+            folder,
+            room,
+            margin: config.margin,
+            limit: config.most_per_minute as usize,
+            choice: Arc::clone(&choice),
+            counts: Arc::clone(&counts),
+            written: VecDeque::new(),
+        };
+        let thread =
+            std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || maker.run(&todo)).ok();
+        let jobs = thread.is_some().then_some(jobs);
+        Self { classes: config.classes.clone(), choice, counts, jobs, thread }
+    }
+
+    /// Results of a frame have come.
+    pub fn results(&self, frame: &gst::Buffer, caps: &gst::Caps) {
+        let (Some(time), Ok(info)) = (frame.pts().map(gst::ClockTime::nseconds), VideoInfo::from_caps(caps))
+        else {
+            return;
+        };
+        let size = [info.width(), info.height()];
+        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = self.sightings(frame);
+        wanted.retain(|each| choice.wants(each.id, choice::score(each, size.map(f64::from)), time));
+        if choice.any_ended(time) {
+            // Behind the pictures that are still to be made; if there is no room, the next frame asks again.
+            let _ = self.jobs.as_ref().map(|jobs| jobs.try_send(Job::End(Some(time))));
+        }
+        let tracks: Vec<u64> = wanted.iter().map(|each| each.id).collect();
+        if tracks.is_empty() {
+            return;
+        }
+        let job = Job::Make { frame: frame.clone(), caps: caps.clone(), size, wanted, time };
+        if self.jobs.as_ref().is_none_or(|jobs| jobs.try_send(job).is_err()) {
+            tracks.into_iter().for_each(|id| choice.missed(id));
+            self.counts.lock().unwrap_or_else(PoisonError::into_inner).skipped += 1;
+        }
+    }
+
+    /// The stream begins anew, and with it the identities: waits for the pictures that are being made.
+    pub fn interrupt(&self) {
+        let _ = self.jobs.as_ref().map(|jobs| jobs.send(Job::End(None)));
+    }
+
+    /// Counts since the stream was added.
+    pub fn counts(&self) -> SnapshotCounts {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn sightings(&self, frame: &gst::BufferRef) -> Vec<Sighting> {
+        let read = |region: gst::MetaRef<'_, VideoRegionOfInterestMeta>| {
+            let detection = region.params().find(|param| param.name() == "detection")?;
+            let tracking = region.params().find(|param| param.name() == "tracking")?;
+            let number = |name: &str| detection.get::<f64>(name).ok();
+            Some(Sighting {
+                id: tracking.get("id").ok()?,
+                label: region.roi_type().to_owned(),
+                rect: Rect { x: number("x")?, y: number("y")?, width: number("w")?, height: number("h")? },
+                confidence: number("confidence")?,
+            })
+        };
+        frame
+            .iter_meta::<VideoRegionOfInterestMeta>()
+            .filter_map(read)
+            .filter(|each| self.classes.is_empty() || self.classes.contains(&each.label))
+            .collect()
+    }
+}
+
+impl Drop for Snapshots {
+    fn drop(&mut self) {
+        self.interrupt();
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread that makes pictures knows.
+struct Maker {
+    stream: String,
+    folder: PathBuf,
+    room: Room,
+    margin: f64,
+    limit: usize,
+    choice: Arc<Mutex<Choice<Picture>>>,
+    counts: Arc<Mutex<SnapshotCounts>>,
+    written: VecDeque<Instant>,
+}
+
+impl Maker {
+    fn run(&mut self, jobs: &Receiver<Job>) {
+        let mut cropper = None;
+        while let Ok(job) = jobs.recv() {
+            match job {
+                Job::End(by) => {
+                    let over = {
+                        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+                        match by {
+                            Some(time) => choice.ended(time),
+                            None => choice.all(),
+                        }
+                    };
+                    over.iter().for_each(|(id, picture)| self.write(*id, picture));
+                }
+                Job::Make { frame, caps, size, wanted, time } => {
+                    for sighting in wanted {
+                        let Some(part) = choice::crop(sighting.rect, self.margin, size) else { continue };
+                        let id = sighting.id;
+                        let ready = match cropper.take() {
+                            Some(ready) => Ok(ready),
+                            None => Cropper::new(),
+                        };
+                        let made = ready.and_then(|ready| {
+                            let jpeg = ready.picture(frame.clone(), &caps, part, size)?;
+                            cropper = Some(ready);
+                            Ok(jpeg)
+                        });
+                        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+                        match made {
+                            Ok(jpeg) => {
+                                choice.keep(id, Picture { jpeg, sighting, time, wall: super::time::now() });
+                            }
+                            Err(why) => {
+                                choice.missed(id);
+                                drop(choice);
+                                self.failed(why);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, id: u64, picture: &Picture) {
+        let now = Instant::now();
+        while self.written.front().is_some_and(|at| now.duration_since(*at) > Duration::from_secs(60)) {
+            self.written.pop_front();
+        }
+        if self.written.len() >= self.limit {
+            self.counts.lock().unwrap_or_else(PoisonError::into_inner).dropped += 1;
+            return;
+        }
+        let written = if self.room.is_there() {
+            write(&self.folder, id, picture).map_err(|error| {
+                format!("a snapshot cannot be written into {}: {error}", self.folder.display())
+            })
+        } else {
+            Err(self.room.sentence())
+        };
+        match written {
+            Ok(()) => {
+                self.written.push_back(now);
+                self.counts.lock().unwrap_or_else(PoisonError::into_inner).written += 1;
+            }
+            Err(why) => self.failed(why),
+        }
+    }
+
+    fn failed(&self, why: String) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.last_error.as_ref() != Some(&why) {
+            log::warning(format_args!("stream '{}': {why}", self.stream));
+        }
+        counts.failed += 1;
+        counts.last_error = Some(why);
+    }
+}
+
+/// As `20261123T074501.250Z-person-17.jpg`, and the same with `.json`, which says what it shows.
+fn write(folder: &Path, id: u64, picture: &Picture) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let label: String =
+        picture.sighting.label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    let name = format!("{}-{label}-{id}", super::time::in_file_name(&picture.wall));
+    let Rect { x, y, width, height } = picture.sighting.rect;
+    let about = serde_json::json!({
+        "id": id, "class": picture.sighting.label, "confidence": picture.sighting.confidence,
+        "box": [x, y, width, height], "pts": picture.time, "time": picture.wall,
+    });
+    std::fs::write(folder.join(format!("{name}.jpg")), &picture.jpeg)?;
+    std::fs::write(folder.join(format!("{name}.json")), format!("{about}\n"))
+}

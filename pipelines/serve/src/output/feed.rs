@@ -1,0 +1,57 @@
+//! Frames of a stream for another pipeline, which encodes them: the stream never waits for it.
+
+use std::sync::{Mutex, PoisonError};
+
+use gst_app::AppSrc;
+
+/// The `appsrc` that such a pipeline begins with. Frames that it has no time for are dropped, so encoding that is too slow lowers
+/// the frame rate; time stamps are those of arrival, since the stream's own begin anew whenever it is restarted.
+pub const SOURCE: &str = "appsrc name=frames is-live=true do-timestamp=true format=time max-buffers=3 max-bytes=0 leaky-type=downstream";
+
+/// What follows it up to the encoder: downloads frames, draws results unless the stream's line has done it, makes sizes even.
+pub fn before_encoder(drawn: bool) -> String {
+    // Directly behind: a conversion of GStreamer's would drop the results.
+    let overlay = if drawn { "" } else { "! inferoverlay " };
+    format!(
+        "! cudainferdownload {overlay}! videoconvertscale ! video/x-raw,format=I420,width=[2,8192,2],height=[2,8192,2],pixel-aspect-ratio=1/1"
+    )
+}
+
+/// Those who want frames.
+#[derive(Debug, Default)]
+pub struct Feed(Mutex<Vec<AppSrc>>);
+
+impl Feed {
+    /// From now on frames go there, until its pipeline stops.
+    pub fn add(&self, source: AppSrc) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(source);
+    }
+
+    /// No frames go there any more.
+    pub fn remove(&self, source: &AppSrc) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|each| each != source);
+    }
+
+    /// How many they are.
+    pub fn watchers(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// A frame with its results has left the stream's line.
+    pub fn push(&self, frame: &gst::Buffer, caps: &gst::Caps) {
+        let mut sources = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.retain(|source| {
+            let mut frame = frame.clone();
+            {
+                let frame = frame.make_mut();
+                frame.set_pts(gst::ClockTime::NONE);
+                frame.set_dts(gst::ClockTime::NONE);
+            }
+            if source.caps().as_ref() != Some(caps) {
+                source.set_caps(Some(caps));
+            }
+            // Flushing, while the pipeline starts; EOS, when it has ended.
+            !matches!(source.push_buffer(frame), Err(gst::FlowError::Eos))
+        });
+    }
+}

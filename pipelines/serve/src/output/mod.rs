@@ -1,0 +1,276 @@
+//! What a stream gives besides its messages: video by RTSP and HLS, recordings of events, the best picture of each track.
+//!
+//! Nothing here is a part of the stream's pipeline: it hands out its frames at two places, encoded before the decoder and with
+//! results behind its line ([`Outputs::encoded`], [`Outputs::results`]), and goes on whatever becomes of them. So the outputs
+//! outlive restarts of the stream, and who watches stays connected.
+
+mod best;
+mod feed;
+mod hls;
+mod record;
+mod retention;
+#[cfg(feature = "rtsp")]
+mod rtsp;
+mod time;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config;
+use crate::log;
+use best::{SnapshotCounts, Snapshots};
+use feed::Feed;
+use hls::Hls;
+use record::Recorder;
+pub use record::{Recording, RecordingCounts};
+pub use retention::{Keeping, Retention, Room};
+#[cfg(feature = "rtsp")]
+pub use rtsp::Rtsp;
+
+/// What a source wants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// Video by RTSP.
+    pub rtsp: bool,
+    /// Video by HLS.
+    pub hls: bool,
+    /// Recordings of events.
+    pub record: Option<config::Record>,
+    /// The best picture of each track.
+    pub snapshots: Option<config::Snapshots>,
+    /// Whether the stream's line draws the results itself.
+    pub drawn: bool,
+}
+
+impl Wanted {
+    /// What the keys of a source say, and its line.
+    pub fn of(source: &config::SourceConfig, line: &str) -> Self {
+        Self {
+            rtsp: source.rtsp,
+            hls: source.hls,
+            record: source.record.clone(),
+            snapshots: source.snapshots.clone(),
+            drawn: line.contains("inferoverlay"),
+        }
+    }
+}
+
+/// What all streams' outputs share.
+#[derive(Clone, Debug, Default)]
+pub struct Shared {
+    /// The folder `state` and the room on its disk; without it nothing is written.
+    pub state: Option<(PathBuf, Room)>,
+    /// The encoder of RTSP and HLS: elements of a launch line, from `video/x-raw` to `video/x-h264`.
+    pub encoder: String,
+    /// The RTSP server.
+    #[cfg(feature = "rtsp")]
+    pub rtsp: Option<Arc<Rtsp>>,
+}
+
+/// What a configuration has for outputs: the folder and the room in it, the RTSP server.
+///
+/// # Errors
+/// A sentence: the folder cannot be made, the encoder does not parse, or the address cannot be listened on.
+pub fn shared(config: &config::Config) -> Result<(Shared, Option<Retention>), String> {
+    let server = &config.server;
+    let retention =
+        server.state.as_ref().map(|state| Retention::start(kept_folder(state), config.retention.clone()));
+    let retention = retention.transpose()?;
+    if config.sources.iter().any(|source| source.rtsp || source.hls) {
+        gst::parse::bin_from_description(&server.encoder, true)
+            .map_err(|error| format!("encoder in [server] cannot be used: {}", error.message()))?;
+    }
+    let state = server.state.clone().zip(retention.as_ref().map(|retention| retention.room().clone()));
+    #[cfg(feature = "rtsp")]
+    let rtsp = {
+        let token = server.token_file.as_ref().map(std::fs::read_to_string).transpose();
+        let token = token.map_err(|error| format!("token-file in [server] cannot be read: {error}"))?;
+        let serve = |address| Rtsp::start(address, token.as_deref().map(str::trim)).map(Arc::new);
+        server.rtsp.map(serve).transpose()?
+    };
+    let shared = Shared {
+        state,
+        encoder: server.encoder.clone(),
+        #[cfg(feature = "rtsp")]
+        rtsp,
+    };
+    Ok((shared, retention))
+}
+
+/// The folders of a stream's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folders {
+    /// MP4 files.
+    pub recordings: PathBuf,
+    /// JPEG files, each with a JSON file.
+    pub snapshots: PathBuf,
+    /// Playlist and segments.
+    pub hls: PathBuf,
+}
+
+/// The folders that are kept within `[retention]`.
+pub fn kept_folder(state: &Path) -> PathBuf {
+    state.join("kept")
+}
+
+impl Folders {
+    /// Those of the stream `name` below `state`.
+    pub fn of(state: &Path, name: &str) -> Self {
+        let kept = kept_folder(state);
+        Self {
+            recordings: kept.join("recordings").join(name),
+            snapshots: kept.join("snapshots").join(name),
+            hls: state.join("hls").join(name),
+        }
+    }
+}
+
+/// Counts of a stream's outputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct OutputStatus {
+    /// Recordings, if the source has `record`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recordings: Option<RecordingCounts>,
+    /// Pictures, if the source has `snapshots`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SnapshotCounts>,
+    /// Why HLS is not written any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hls_error: Option<String>,
+}
+
+/// The outputs of one stream.
+#[derive(Debug)]
+pub struct Outputs {
+    name: String,
+    feed: Arc<Feed>,
+    recorder: Option<Recorder>,
+    snapshots: Option<Snapshots>,
+    hls: Option<Hls>,
+    hls_error: Mutex<Option<String>>,
+    shared: Shared,
+}
+
+impl Outputs {
+    /// What cannot begin is logged and told by [`Self::status`]; the stream runs without it. A source that wants what `[server]`
+    /// has no place for was refused before.
+    pub fn new(name: &str, wanted: &Wanted, shared: &Shared) -> Self {
+        let feed = Arc::new(Feed::default());
+        let kept = shared.state.as_ref().map(|(state, room)| (Folders::of(state, name), room));
+        let recorder = wanted.record.as_ref().zip(kept.as_ref()).map(|(config, (folders, room))| {
+            Recorder::new(name, config.clone(), folders.recordings.clone(), (*room).clone())
+        });
+        let snapshots = wanted.snapshots.as_ref().zip(kept.as_ref()).map(|(config, (folders, room))| {
+            Snapshots::new(name, config, folders.snapshots.clone(), (*room).clone())
+        });
+        let hls = kept.as_ref().filter(|_| wanted.hls).map(|(folders, _)| {
+            Hls::start(&folders.hls, &shared.encoder, wanted.drawn, &feed)
+                .inspect_err(|why| log::warning(format_args!("stream '{name}': {why}")))
+        });
+        #[cfg(feature = "rtsp")]
+        if let Some(rtsp) = shared.rtsp.as_ref().filter(|_| wanted.rtsp) {
+            rtsp.mount(name, &shared.encoder, wanted.drawn, &feed);
+        }
+        let (hls, hls_error) = match hls {
+            Some(Ok(hls)) => (Some(hls), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
+        let hls_error = Mutex::new(hls_error);
+        Self { name: name.to_owned(), feed, recorder, snapshots, hls, hls_error, shared: shared.clone() }
+    }
+
+    /// Whether encoded frames are of use: before the decoder nothing is looked at otherwise.
+    pub fn wants_encoded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// An encoded frame comes to the decoder.
+    pub fn encoded(&self, frame: &gst::Buffer, caps: &gst::Caps) {
+        if let Some(recorder) = &self.recorder {
+            recorder.encoded(frame, caps);
+        }
+    }
+
+    /// A frame has left the stream's line, with its results.
+    pub fn results(&self, frame: &gst::Buffer, caps: &gst::Caps) {
+        if let Some(recorder) = &self.recorder {
+            recorder.results(frame);
+        }
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.results(frame, caps);
+        }
+        self.feed.push(frame, caps);
+    }
+
+    /// A message of the stream's pipeline.
+    pub fn message(&self, message: &gst::MessageRef) {
+        if let Some(recorder) = &self.recorder {
+            recorder.message(message);
+        }
+    }
+
+    /// The stream's pipeline has stopped; another one may follow.
+    pub fn interrupt(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.interrupt();
+        }
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.interrupt();
+        }
+    }
+
+    /// Those who receive its frames now: RTSP clients together, and HLS.
+    pub fn watchers(&self) -> usize {
+        self.feed.watchers()
+    }
+
+    /// Begins a recording now.
+    ///
+    /// # Errors
+    /// A sentence: the source has no `record`, or nothing has come to record.
+    pub fn record(&self) -> Result<(), String> {
+        match &self.recorder {
+            Some(recorder) => recorder.request(),
+            None => Err(format!(
+                "stream '{}' is not recorded: set record = {{ on = [] }} for its source",
+                self.name
+            )),
+        }
+    }
+
+    /// The stream's recordings that are complete, the newest first.
+    pub fn recordings(&self) -> Vec<Recording> {
+        let state = self.shared.state.as_ref();
+        state.map(|(state, _)| record::list(&Folders::of(state, &self.name).recordings)).unwrap_or_default()
+    }
+
+    /// Counts since the stream was added.
+    pub fn status(&self) -> OutputStatus {
+        let mut hls_error = self.hls_error.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = self.hls.as_ref().and_then(Hls::failure) {
+            log::warning(format_args!("stream '{}': {failure}", self.name));
+            *hls_error = Some(failure);
+        }
+        OutputStatus {
+            recordings: self.recorder.as_ref().map(Recorder::counts),
+            snapshots: self.snapshots.as_ref().map(Snapshots::counts),
+            hls_error: hls_error.clone(),
+        }
+    }
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        #[cfg(feature = "rtsp")]
+        if let Some(rtsp) = &self.shared.rtsp {
+            rtsp.unmount(&self.name, &self.feed);
+        }
+        if let Some(hls) = &self.hls {
+            hls.stop(&self.feed);
+        }
+    }
+}

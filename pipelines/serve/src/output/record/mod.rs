@@ -1,0 +1,322 @@
+//! Recordings of events: the encoded frames around them, as they came from the camera, in MP4 files.
+//!
+//! [`ring`] decides which frames are in which file, [`trigger`] what an event is, and [`writer`] makes the files, in a thread
+//! of its own, so that a slow disk never holds up a stream.
+
+mod ring;
+mod trigger;
+mod writer;
+
+pub use writer::UNFINISHED;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::retention::Room;
+use crate::config::Record;
+use crate::log;
+use ring::{Extent, Ring, Step, Unit};
+use writer::Writer;
+
+/// Encoded frames of a stream that are kept for what was before an event, at most.
+const RING_BYTES: usize = 256 << 20;
+/// What the thread that writes may be behind; then a recording is given up.
+const BEHIND: usize = 1024;
+
+/// Counts of a stream's recordings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RecordingCounts {
+    /// Files that are complete.
+    pub written: u64,
+    /// Files that could not be completed.
+    pub failed: u64,
+    /// Events that were not recorded, because the disk has no room or the format cannot be recorded.
+    pub refused: u64,
+    /// Frames from before an event that had been dropped for want of memory.
+    pub cut: u64,
+    /// Why the last one failed or was refused.
+    pub last_error: Option<String>,
+}
+
+/// Records the events of one stream.
+#[derive(Debug)]
+pub struct Recorder {
+    config: Record,
+    state: Mutex<State>,
+    counts: Arc<Mutex<RecordingCounts>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct State {
+    ring: Ring<gst::Buffer>,
+    caps: Option<gst::Caps>,
+    unfit: Option<String>,
+    cause: String,
+    jobs: Option<SyncSender<Job>>,
+    last: u64,
+}
+
+#[derive(Debug)]
+enum Job {
+    Begin { caps: gst::Caps, cause: String },
+    Write(Unit<gst::Buffer>),
+    End,
+}
+
+impl Recorder {
+    /// Writes into `folder`, which is made for the first file.
+    pub fn new(stream: &str, config: Record, folder: PathBuf, room: Room) -> Self {
+        let extent = Extent {
+            pre: nanoseconds(config.pre),
+            post: nanoseconds(config.post),
+            most: nanoseconds(config.most),
+        };
+        let (jobs, todo) = sync_channel(BEHIND);
+        let counts = Arc::new(Mutex::new(RecordingCounts::default()));
+        let files = Files { stream: stream.to_owned(), folder, room, counts: Arc::clone(&counts) };
+        let thread =
+            std::thread::Builder::new().name("recording".to_owned()).spawn(move || files.write(&todo)).ok();
+        let state = State {
+            ring: Ring::new(extent, RING_BYTES),
+            caps: None,
+            unfit: None,
+            cause: String::new(),
+            jobs: thread.is_some().then_some(jobs),
+            last: 0,
+        };
+        Self { config, state: Mutex::new(state), counts, thread }
+    }
+
+    /// An encoded frame has come. Never waits for the disk.
+    pub fn encoded(&self, buffer: &gst::Buffer, caps: &gst::Caps) {
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.caps.as_ref() != Some(caps) {
+            let steps = state.ring.interrupt();
+            self.carry_out(state, steps);
+            state.unfit = writer::check(caps).err();
+            state.caps = Some(caps.clone());
+        }
+        let Some(time) = buffer.pts().or_else(|| buffer.dts()) else { return };
+        // In the order of decoding, times grow by DTS.
+        let time = buffer.dts().map_or(time, |dts| dts.min(time)).nseconds();
+        state.last = time;
+        let unit = Unit {
+            time,
+            key: !buffer.flags().contains(gst::BufferFlags::DELTA_UNIT),
+            bytes: buffer.size(),
+            payload: buffer.clone(),
+        };
+        let steps = state.ring.push(unit);
+        self.carry_out(state, steps);
+    }
+
+    /// Results of a frame have come.
+    pub fn results(&self, frame: &gst::BufferRef) {
+        if let (Some(cause), Some(at)) = (trigger::in_frame(&self.config.on, frame), frame.pts()) {
+            self.event(at.nseconds(), cause);
+        }
+    }
+
+    /// A message of the stream's pipeline has come.
+    pub fn message(&self, message: &gst::MessageRef) {
+        if let Some((at, cause)) = trigger::in_message(&self.config.on, message) {
+            self.event(at, cause);
+        }
+    }
+
+    /// Somebody wants a recording from `pre` before now.
+    ///
+    /// # Errors
+    /// A sentence: there is nothing to record.
+    pub fn request(&self) -> Result<(), String> {
+        let at = {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(unfit) = &state.unfit {
+                return Err(unfit.clone());
+            }
+            if state.caps.is_none() {
+                return Err(
+                    "no encoded frame has come yet; sources without an encoded stream cannot be recorded"
+                        .to_owned(),
+                );
+            }
+            state.last
+        };
+        self.event(at, "request".to_owned());
+        Ok(())
+    }
+
+    /// No frame of the same stream follows.
+    pub fn interrupt(&self) {
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let steps = state.ring.interrupt();
+        self.carry_out(state, steps);
+    }
+
+    /// Counts since the stream was added.
+    pub fn counts(&self) -> RecordingCounts {
+        let cut = self.state.lock().unwrap_or_else(PoisonError::into_inner).ring.cut();
+        RecordingCounts { cut, ..self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone() }
+    }
+
+    fn event(&self, at: u64, cause: String) {
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(unfit) = state.unfit.clone() {
+            self.refuse(unfit);
+            return;
+        }
+        let steps = state.ring.event(at);
+        if !steps.is_empty() {
+            state.cause = cause;
+        }
+        self.carry_out(state, steps);
+    }
+
+    fn carry_out(&self, state: &mut State, steps: Vec<Step<gst::Buffer>>) {
+        for step in steps {
+            let Some(caps) = state.caps.clone() else { return };
+            let sent = match step {
+                Step::Begin(units) => {
+                    let mut jobs = vec![Job::Begin { caps, cause: state.cause.clone() }];
+                    jobs.extend(units.into_iter().map(Job::Write));
+                    jobs
+                }
+                Step::Write(unit) => vec![Job::Write(unit)],
+                Step::End => vec![Job::End],
+            };
+            for job in sent {
+                let refused = match state.jobs.as_ref().map(|jobs| jobs.try_send(job)) {
+                    Some(Ok(())) => continue,
+                    Some(Err(TrySendError::Full(_))) => {
+                        "the disk is slower than the camera: frames are missing in the recording"
+                    }
+                    _ => "the thread that writes recordings has ended",
+                };
+                self.refuse(refused.to_owned());
+            }
+        }
+    }
+
+    fn refuse(&self, why: String) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.refused += 1;
+        counts.last_error = Some(why);
+    }
+}
+
+impl Drop for Recorder {
+    /// Completes the file that is open.
+    fn drop(&mut self) {
+        self.interrupt();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread that writes knows.
+struct Files {
+    stream: String,
+    folder: PathBuf,
+    room: Room,
+    counts: Arc<Mutex<RecordingCounts>>,
+}
+
+impl Files {
+    fn write(&self, jobs: &Receiver<Job>) {
+        let mut writer: Option<Writer> = None;
+        while let Ok(job) = jobs.recv() {
+            match job {
+                Job::Begin { caps, cause } => {
+                    self.close(writer.take());
+                    writer = self.begin(&caps, &cause);
+                }
+                Job::Write(unit) => {
+                    let Some(open) = &mut writer else { continue };
+                    let written =
+                        if self.room.is_there() { open.write(unit) } else { Err(self.room.sentence()) };
+                    if let Err(why) = written {
+                        self.failed(why);
+                        self.close(writer.take());
+                    }
+                }
+                Job::End => self.close(writer.take()),
+            }
+        }
+        self.close(writer);
+    }
+
+    fn begin(&self, caps: &gst::Caps, cause: &str) -> Option<Writer> {
+        let begun = if self.room.is_there() {
+            std::fs::create_dir_all(&self.folder)
+                .map_err(|error| format!("the folder {} cannot be made: {error}", self.folder.display()))
+                .and_then(|()| Writer::begin(&self.free_name(cause), caps))
+        } else {
+            Err(self.room.sentence())
+        };
+        begun.map_err(|why| self.failed(why)).ok()
+    }
+
+    /// As `20261123T074501.250Z-zone-door.mp4`: sorted by time.
+    fn free_name(&self, cause: &str) -> PathBuf {
+        let cause: String = cause.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+        self.folder.join(format!("{}-{cause}.mp4", super::time::in_file_name(&super::time::now())))
+    }
+
+    fn close(&self, writer: Option<Writer>) {
+        match writer.map(Writer::finish) {
+            None => {}
+            Some(Ok(file)) => {
+                log::info(format_args!("stream '{}': recorded {}", self.stream, file.display()));
+                self.counts.lock().unwrap_or_else(PoisonError::into_inner).written += 1;
+                self.room.look_soon();
+            }
+            Some(Err(why)) => self.failed(why),
+        }
+    }
+
+    fn failed(&self, why: String) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.last_error.as_ref() != Some(&why) {
+            log::warning(format_args!("stream '{}': {why}", self.stream));
+        }
+        counts.failed += 1;
+        counts.last_error = Some(why);
+    }
+}
+
+/// A recording that is complete.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Recording {
+    /// Name of the file in the stream's folder.
+    pub file: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// The recordings of a folder, the newest first.
+pub fn list(folder: &Path) -> Vec<Recording> {
+    let mut found: Vec<_> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let file = entry.file_name().into_string().ok().filter(|name| name.ends_with(".mp4"))?;
+            Some(Recording { file, size: entry.metadata().ok()?.len() })
+        })
+        .collect();
+    found.sort_by(|one, other| other.file.cmp(&one.file));
+    found
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    u64::try_from(Duration::try_from_secs_f64(seconds).unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,268 @@
+//! How long recordings and pictures are kept, and what happens when the disk is full.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::record::UNFINISHED;
+use crate::config;
+use crate::log;
+
+/// How often the folder is looked through.
+const INTERVAL: Duration = Duration::from_secs(20);
+/// An incomplete file that nobody has written to for this long is of a process that is gone.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// A file that may be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    path: PathBuf,
+    size: u64,
+    changed: SystemTime,
+}
+
+/// Which files go: those that are too old, then the oldest while all together are too large.
+fn to_remove(mut files: Vec<Kept>, config: &config::Retention, now: SystemTime) -> Vec<Kept> {
+    files.sort_by(|one, other| (one.changed, &one.path).cmp(&(other.changed, &other.path)));
+    let mut total: u64 = files.iter().map(|file| file.size).sum();
+    let age = Duration::try_from_secs_f64(config.max_age).ok();
+    let too_old = |file: &Kept| {
+        age.is_some_and(|most| now.duration_since(file.changed).is_ok_and(|since| since > most))
+    };
+    let mut removed = Vec::new();
+    for file in files {
+        let too_large = total > config.max_size.0;
+        if too_old(&file) || too_large {
+            total -= file.size;
+            removed.push(file);
+        }
+    }
+    removed
+}
+
+/// Whether there is room to write. Clones tell the same.
+#[derive(Clone, Debug)]
+pub struct Room(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    folder: PathBuf,
+    config: config::Retention,
+    full: AtomicBool,
+    removed: AtomicU64,
+    kept_bytes: AtomicU64,
+    look: Mutex<Option<SyncSender<()>>>,
+}
+
+/// State of what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Keeping {
+    /// Bytes of recordings and pictures.
+    pub bytes: u64,
+    /// Files that were removed since the start.
+    pub removed: u64,
+    /// Whether nothing is written, because the disk has less than `min-free`.
+    pub disk_full: bool,
+}
+
+impl Room {
+    /// Whether more may be written.
+    pub fn is_there(&self) -> bool {
+        !self.0.full.load(Ordering::Relaxed)
+    }
+
+    /// Why not.
+    pub fn sentence(&self) -> String {
+        let free = self.0.config.min_free.0;
+        format!(
+            "the disk of {} has less than {free} bytes left (min-free): nothing is recorded until there are more",
+            self.0.folder.display()
+        )
+    }
+
+    /// A file was completed: the sizes are to be looked at now.
+    pub fn look_soon(&self) {
+        if let Some(look) = &*self.0.look.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = look.try_send(());
+        }
+    }
+
+    /// State since the last look.
+    pub fn keeping(&self) -> Keeping {
+        Keeping {
+            bytes: self.0.kept_bytes.load(Ordering::Relaxed),
+            removed: self.0.removed.load(Ordering::Relaxed),
+            disk_full: !self.is_there(),
+        }
+    }
+
+    fn look(&self) {
+        let mut files = Vec::new();
+        collect(&self.0.folder, &mut files);
+        let total: u64 = files.iter().map(|file| file.size).sum();
+        let mut freed = 0;
+        for file in to_remove(files, &self.0.config, SystemTime::now()) {
+            match std::fs::remove_file(&file.path) {
+                Ok(()) => {
+                    freed += file.size;
+                    self.0.removed.fetch_add(1, Ordering::Relaxed);
+                    log::info(format_args!("removed {} by [retention]", file.path.display()));
+                }
+                Err(error) => {
+                    log::warning(format_args!("{} cannot be removed: {error}", file.path.display()))
+                }
+            }
+        }
+        self.0.kept_bytes.store(total - freed, Ordering::Relaxed);
+        self.look_at_disk();
+    }
+
+    fn look_at_disk(&self) {
+        let Ok(disk) = rustix::fs::statvfs(&self.0.folder) else { return };
+        let full = disk.f_bavail.saturating_mul(disk.f_frsize) < self.0.config.min_free.0;
+        if full != self.0.full.swap(full, Ordering::Relaxed) {
+            if full {
+                log::warning(self.sentence());
+            } else {
+                log::info(format_args!("the disk of {} has room again", self.0.folder.display()));
+            }
+        }
+    }
+}
+
+/// Looks through the folder at times, in a thread of its own, until it is dropped.
+#[derive(Debug)]
+pub struct Retention {
+    room: Room,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Retention {
+    /// Keeps `folder`, which need not exist yet, within what `config` says.
+    ///
+    /// # Errors
+    /// A sentence, if the folder cannot be made.
+    pub fn start(folder: PathBuf, config: config::Retention) -> Result<Self, String> {
+        std::fs::create_dir_all(&folder).map_err(|error| {
+            format!(
+                "the folder {} cannot be made: {error}; set state to one that can be written to",
+                folder.display()
+            )
+        })?;
+        let (look, looks) = sync_channel(1);
+        let room = Room(Arc::new(Shared {
+            folder,
+            config,
+            full: AtomicBool::new(false),
+            removed: AtomicU64::new(0),
+            kept_bytes: AtomicU64::new(0),
+            look: Mutex::new(Some(look)),
+        }));
+        room.look();
+        let watched = room.clone();
+        let watch = move || {
+            while let Ok(()) | Err(RecvTimeoutError::Timeout) = looks.recv_timeout(INTERVAL) {
+                watched.look();
+            }
+        };
+        let thread = std::thread::Builder::new().name("retention".to_owned()).spawn(watch);
+        let thread = thread.map_err(|error| format!("no thread for [retention]: {error}"))?;
+        Ok(Self { room, thread: Some(thread) })
+    }
+
+    /// What tells whether there is room.
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+}
+
+impl Drop for Retention {
+    fn drop(&mut self) {
+        *self.room.0.look.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// All files below a folder but those that are being written. Links are not followed.
+fn collect(folder: &Path, files: &mut Vec<Kept>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(about) = entry.metadata() else { continue };
+        if about.is_dir() {
+            collect(&entry.path(), files);
+        } else if about.is_file()
+            && let Ok(changed) = about.modified()
+        {
+            let unfinished = entry.file_name().to_string_lossy().ends_with(UNFINISHED);
+            if !unfinished || changed.elapsed().is_ok_and(|since| since > ABANDONED) {
+                files.push(Kept { path: entry.path(), size: about.len(), changed });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Size;
+
+    fn file(name: &str, size: u64, age: u64) -> Kept {
+        Kept { path: name.into(), size, changed: SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - age) }
+    }
+
+    fn names(files: Vec<Kept>, max_size: u64, max_age: f64) -> Vec<String> {
+        let config = config::Retention { max_size: Size(max_size), max_age, ..config::Retention::default() };
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        to_remove(files, &config, now).into_iter().map(|file| file.path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn old_files_go_and_then_the_oldest_until_the_rest_fits() {
+        let files = || vec![file("b", 30, 20), file("a", 10, 30), file("d", 10, 5), file("c", 10, 10)];
+        assert_eq!(names(files(), u64::MAX, 1e9), Vec::<String>::new());
+        assert_eq!(names(files(), u64::MAX, 10.0), ["a", "b"]);
+        assert_eq!(names(files(), 60, 1e9), Vec::<String>::new());
+        assert_eq!(names(files(), 59, 1e9), ["a"]);
+        assert_eq!(names(files(), 49, 1e9), ["a", "b"]);
+        assert_eq!(names(files(), 20, 25.0), ["a", "b"]);
+        assert_eq!(names(files(), 0, 1e9), ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_removes_nothing() {
+        assert_eq!(
+            names(
+                vec![Kept { changed: SystemTime::UNIX_EPOCH + Duration::from_secs(5000), ..file("a", 1, 0) }],
+                u64::MAX,
+                1.0
+            ),
+            [] as [&str; 0]
+        );
+    }
+
+    #[test]
+    fn files_that_are_being_written_stay_and_a_full_disk_refuses() {
+        let folder = tempfile::tempdir().unwrap();
+        let sub = folder.path().join("recordings/door");
+        std::fs::create_dir_all(&sub).unwrap();
+        std::fs::write(sub.join("one.mp4"), [0; 100]).unwrap();
+        std::fs::write(sub.join(format!("two.mp4{UNFINISHED}")), [0; 100]).unwrap();
+        let config =
+            config::Retention { max_size: Size(50), min_free: Size(0), ..config::Retention::default() };
+        let retention = Retention::start(folder.path().to_owned(), config).unwrap();
+        assert!(!sub.join("one.mp4").exists() && sub.join(format!("two.mp4{UNFINISHED}")).exists());
+        assert_eq!(retention.room().keeping(), Keeping { bytes: 0, removed: 1, disk_full: false });
+
+        let config = config::Retention { min_free: Size(u64::MAX), ..config::Retention::default() };
+        let retention = Retention::start(folder.path().to_owned(), config).unwrap();
+        assert!(!retention.room().is_there());
+        assert!(retention.room().sentence().contains("min-free"));
+    }
+}

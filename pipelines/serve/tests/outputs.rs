@@ -1,0 +1,316 @@
+//! What streams give besides messages, fed by pipelines of the test: files that play, RTSP and HLS that a client reads.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cudainfer_serve::config::{Record, Retention as RetentionConfig, Size, Snapshots};
+use cudainfer_serve::output::{Folders, Outputs, Retention, Rtsp, Shared, Wanted};
+use gst::prelude::*;
+use gst_app::AppSink;
+
+const ENCODER: &str = "x264enc tune=zerolatency speed-preset=ultrafast key-int-max=15";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Kept {
+    folder: tempfile::TempDir,
+    retention: Retention,
+}
+
+fn kept(min_free: u64) -> Kept {
+    cudainfer_tests::init();
+    let folder = tempfile::tempdir().unwrap();
+    let config = RetentionConfig { min_free: Size(min_free), ..RetentionConfig::default() };
+    let retention = Retention::start(folder.path().to_owned(), config).unwrap();
+    Kept { folder, retention }
+}
+
+impl Kept {
+    fn shared(&self) -> Shared {
+        let state = Some((self.folder.path().to_owned(), self.retention.room().clone()));
+        Shared { state, encoder: ENCODER.to_owned(), rtsp: None }
+    }
+
+    fn folders(&self, name: &str) -> Folders {
+        Folders::of(self.folder.path(), name)
+    }
+}
+
+/// The buffers of a pipeline that ends with an element before an appsink, and their caps.
+fn buffers(line: &str) -> Vec<(gst::Buffer, gst::Caps)> {
+    let pipeline = gst::parse::launch(&format!("{line} ! appsink name=out sync=false")).unwrap();
+    let pipeline = pipeline.downcast::<gst::Pipeline>().unwrap();
+    let sink = pipeline.by_name("out").and_downcast::<AppSink>().unwrap();
+    pipeline.set_state(gst::State::Playing).unwrap();
+    let mut all = Vec::new();
+    while let Ok(sample) = sink.pull_sample() {
+        all.push((sample.buffer_owned().unwrap(), sample.caps_owned().unwrap()));
+    }
+    pipeline.set_state(gst::State::Null).unwrap();
+    all
+}
+
+/// 20 seconds at 10 frames per second with a key frame in each second, and frames between that refer to later ones.
+fn encoded() -> Vec<(gst::Buffer, gst::Caps)> {
+    buffers(
+        "videotestsrc num-buffers=200 pattern=ball ! video/x-raw,width=160,height=120,framerate=10/1 \
+         ! x264enc key-int-max=10 bframes=2 b-adapt=false ! h264parse",
+    )
+}
+
+/// Frames that a decoder makes of a file.
+fn decoded(file: &Path) -> usize {
+    buffers(&format!("filesrc location=\"{}\" ! decodebin ! videoconvert", file.display())).len()
+}
+
+fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(ending)).collect();
+    found.sort();
+    found
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn record(on: &[&str], pre: f64, post: f64) -> Wanted {
+    let on = on.iter().map(|text| (*text).to_owned().try_into().unwrap()).collect();
+    Wanted { record: Some(Record { on, pre, post, most: 100.0 }), ..Wanted::default() }
+}
+
+/// A message as zonecount posts it for an event at a frame.
+fn zone_event(zone: &str, pts: gst::ClockTime) -> gst::Message {
+    let event =
+        gst::Structure::builder("zonecount-event").field("zone", zone).field("pts", Some(pts)).build();
+    gst::message::Element::new(event)
+}
+
+#[test]
+fn an_event_is_recorded_from_the_key_frame_before_it_into_a_file_that_plays() {
+    let kept = kept(0);
+    let outputs = Outputs::new("door", &record(&["zone:door"], 2.5, 3.0), &kept.shared());
+    let frames = encoded();
+    let event = frames[100].0.pts().unwrap();
+    for (number, (buffer, caps)) in frames.iter().enumerate() {
+        outputs.encoded(buffer, caps);
+        if number == 110 {
+            outputs.message(&zone_event("window", event));
+            outputs.message(&zone_event("door", event));
+        }
+    }
+    drop(outputs);
+    let recordings = files(&kept.folders("door").recordings, ".mp4");
+    let [file] = &recordings[..] else { panic!("{recordings:?}") };
+    // From second 7 (a key frame, 2.5 seconds before second 10 are 7.5) to second 13; times of decoding differ by two frames.
+    let count = decoded(file);
+    assert!((58..=63).contains(&count), "{count} frames");
+    assert!(file.file_name().unwrap().to_string_lossy().ends_with("-zone-door.mp4"), "{file:?}");
+    assert_eq!(files(&kept.folders("door").recordings, ".part"), [] as [&Path; 0]);
+}
+
+#[test]
+fn a_request_is_recorded_and_counted() {
+    let kept = kept(0);
+    let outputs = Outputs::new("door", &record(&[], 1.0, 1.0), &kept.shared());
+    assert!(outputs.record().unwrap_err().contains("no encoded frame"));
+    for (number, (buffer, caps)) in encoded().iter().enumerate() {
+        outputs.encoded(buffer, caps);
+        if number == 100 {
+            outputs.record().unwrap();
+        }
+    }
+    wait("the recording is complete", || outputs.recordings().len() == 1);
+    let counts = outputs.status().recordings.unwrap();
+    assert_eq!((counts.written, counts.failed, counts.refused), (1, 0, 0), "{counts:?}");
+    assert_eq!(
+        Outputs::new("yard", &Wanted::default(), &kept.shared()).record().unwrap_err(),
+        "stream 'yard' is not recorded: set record = { on = [] } for its source"
+    );
+}
+
+#[test]
+fn a_full_disk_loses_the_recording_and_nothing_else() {
+    let kept = kept(u64::MAX);
+    let outputs = Outputs::new("door", &record(&[], 1.0, 1.0), &kept.shared());
+    for (number, (buffer, caps)) in encoded().iter().enumerate() {
+        outputs.encoded(buffer, caps);
+        if number == 100 {
+            outputs.record().unwrap();
+        }
+    }
+    wait("the loss is counted", || outputs.status().recordings.unwrap().failed == 1);
+    let counts = outputs.status().recordings.unwrap();
+    assert!(counts.last_error.as_ref().unwrap().contains("min-free"), "{counts:?}");
+    assert_eq!(outputs.recordings(), []);
+}
+
+#[test]
+fn what_mp4_cannot_hold_is_refused_with_its_name() {
+    let kept = kept(0);
+    let outputs = Outputs::new("door", &record(&["zone"], 1.0, 1.0), &kept.shared());
+    let caps = gst::Caps::builder("video/x-vp8").build();
+    let mut buffer = gst::Buffer::with_size(10).unwrap();
+    buffer.get_mut().unwrap().set_pts(gst::ClockTime::ZERO);
+    outputs.encoded(&buffer, &caps);
+    assert!(outputs.record().unwrap_err().contains("video/x-vp8 cannot be recorded"));
+    outputs.message(&zone_event("door", gst::ClockTime::ZERO));
+    assert_eq!(outputs.status().recordings.unwrap().refused, 1);
+}
+
+/// An RGB frame, gray with a white square at 200,100 of 50 pixels, which is track 7.
+fn square(number: u64, size: f64, confidence: f64) -> (gst::Buffer, gst::Caps) {
+    let info = gst_video::VideoInfo::builder(gst_video::VideoFormat::Rgb, 640, 480).build().unwrap();
+    let mut pixels = vec![100_u8; info.size()];
+    for y in 100..150 {
+        pixels[(y * 640 + 200) * 3..(y * 640 + 250) * 3].fill(255);
+    }
+    let mut buffer = gst::Buffer::from_mut_slice(pixels);
+    let frame = buffer.get_mut().unwrap();
+    frame.set_pts(gst::ClockTime::from_mseconds(100 * number));
+    let mut region = gst_video::VideoRegionOfInterestMeta::add(frame, "person", (200, 100, 50, 50));
+    region.add_param(
+        gst::Structure::builder("detection")
+            .field("x", 200.0)
+            .field("y", 100.0)
+            .field("w", size)
+            .field("h", size)
+            .field("confidence", confidence)
+            .field("label-id", 0_u32)
+            .build(),
+    );
+    region.add_param(gst::Structure::builder("tracking").field("id", 7_u64).build());
+    (buffer, info.to_caps().unwrap())
+}
+
+#[test]
+fn the_best_picture_of_a_track_is_kept_when_it_ends() {
+    let kept = kept(0);
+    let snapshots = Some(Snapshots { margin: 0.0, ..Snapshots::default() });
+    let outputs = Outputs::new("door", &Wanted { snapshots, ..Wanted::default() }, &kept.shared());
+    let give = |(frame, caps): (gst::Buffer, gst::Caps)| outputs.results(&frame, &caps);
+    give(square(0, 10.0, 0.5));
+    give(square(1, 50.0, 0.9));
+    give(square(2, 20.0, 0.9));
+    // Nothing for longer than the patience of three seconds.
+    let (mut empty, caps) = square(50, 0.0, 0.0);
+    while let Some(region) = empty.make_mut().meta_mut::<gst_video::VideoRegionOfInterestMeta>() {
+        region.remove().unwrap();
+    }
+    let folder = kept.folders("door").snapshots;
+    wait("the picture is written", || {
+        outputs.results(&empty, &caps);
+        !files(&folder, ".json").is_empty()
+    });
+    let about: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&files(&folder, ".json")[0]).unwrap()).unwrap();
+    assert_eq!(
+        (&about["id"], &about["class"], &about["box"][2]),
+        (&7.into(), &"person".into(), &50.0.into())
+    );
+    let picture = buffers(&format!(
+        "filesrc location=\"{}\" ! jpegdec ! videoconvert ! video/x-raw,format=GRAY8",
+        files(&folder, ".jpg")[0].display()
+    ));
+    let info = gst_video::VideoInfo::from_caps(&picture[0].1).unwrap();
+    assert_eq!((info.width(), info.height()), (50, 50));
+    let pixels = picture[0].0.map_readable().unwrap();
+    assert!(pixels[25 * info.stride()[0] as usize + 25] > 240, "the square is on it");
+    let counts = outputs.status().snapshots.unwrap();
+    assert_eq!((counts.written, counts.failed), (1, 0), "{counts:?}");
+}
+
+/// Gives frames ten times a second until it is dropped.
+struct Feeding(Option<Arc<AtomicU64>>, Option<std::thread::JoinHandle<()>>);
+
+fn feed(outputs: &Arc<Outputs>) -> Feeding {
+    let going = Arc::new(AtomicU64::new(1));
+    let (outputs, still) = (Arc::clone(outputs), Arc::clone(&going));
+    let thread = std::thread::spawn(move || {
+        for number in 0.. {
+            if still.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+            let (frame, caps) = square(number, 50.0, 0.9);
+            outputs.results(&frame, &caps);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    Feeding(Some(going), Some(thread))
+}
+
+impl Drop for Feeding {
+    fn drop(&mut self) {
+        self.0.take().unwrap().store(0, Ordering::Relaxed);
+        let _ = self.1.take().unwrap().join();
+    }
+}
+
+#[test]
+fn hls_is_a_playlist_of_segments_that_play() {
+    let kept = kept(0);
+    let outputs = Arc::new(Outputs::new("door", &Wanted { hls: true, ..Wanted::default() }, &kept.shared()));
+    let folder = kept.folders("door").hls;
+    let feeding = feed(&outputs);
+    wait("two segments", || {
+        std::fs::read_to_string(folder.join("index.m3u8")).is_ok_and(|list| list.matches(".ts").count() >= 2)
+    });
+    drop(feeding);
+    assert_eq!(outputs.status().hls_error, None);
+    assert!(decoded(&files(&folder, ".ts")[0]) > 5);
+}
+
+#[test]
+fn rtsp_gives_the_frames_with_their_boxes_while_somebody_watches() {
+    let kept = kept(0);
+    let rtsp = Arc::new(Rtsp::start("127.0.0.1:0".parse().unwrap(), Some("secret")).unwrap());
+    let shared = Shared { rtsp: Some(Arc::clone(&rtsp)), ..kept.shared() };
+    let outputs = Arc::new(Outputs::new("door", &Wanted { rtsp: true, ..Wanted::default() }, &shared));
+    let feeding = feed(&outputs);
+    assert_eq!(outputs.watchers(), 0);
+    let watch = |outputs: Option<&Outputs>, password: &str, name: &str| {
+        let line = format!(
+            "rtspsrc location=rtsp://{}/{name} user-id=cudainfer user-pw={password} protocols=tcp latency=0 \
+             ! rtph264depay ! decodebin ! videoconvert ! video/x-raw,format=RGB ! appsink name=out sync=false max-buffers=5",
+            rtsp.address()
+        );
+        let pipeline = gst::parse::launch(&line).unwrap().downcast::<gst::Pipeline>().unwrap();
+        let sink = pipeline.by_name("out").and_downcast::<AppSink>().unwrap();
+        pipeline.set_state(gst::State::Playing).unwrap();
+        let sample =
+            sink.try_pull_sample(gst::ClockTime::from_seconds(if outputs.is_some() { 60 } else { 3 }));
+        let shown = sample.map(|sample| {
+            let info = gst_video::VideoInfo::from_caps(sample.caps().unwrap()).unwrap();
+            let pixels = sample.buffer().unwrap().map_readable().unwrap();
+            let coloured =
+                pixels.chunks_exact(3).any(|rgb| rgb[0].abs_diff(rgb[1]).max(rgb[1].abs_diff(rgb[2])) > 40);
+            ((info.width(), info.height()), (coloured, outputs.map(Outputs::watchers)))
+        });
+        pipeline.set_state(gst::State::Null).unwrap();
+        shown
+    };
+    // The box is drawn in a colour, on frames that have none.
+    assert_eq!(watch(Some(&outputs), "secret", "door"), Some(((640, 480), (true, Some(1)))));
+    wait("nothing is encoded any more", || outputs.watchers() == 0);
+    assert_eq!(watch(None, "wrong", "door"), None);
+    assert_eq!(watch(None, "secret", "yard"), None);
+    drop(feeding);
+    drop(outputs);
+    assert_eq!(watch(None, "secret", "door"), None, "the stream was removed");
+}
+
+#[test]
+fn an_rtsp_port_in_use_is_told() {
+    cudainfer_tests::init();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let said = Rtsp::start(taken.local_addr().unwrap(), None).unwrap_err();
+    assert!(said.contains("RTSP cannot be served at 127.0.0.1") && said.contains("in use"), "{said}");
+}
