@@ -6,6 +6,7 @@
 
 mod attached;
 mod births;
+mod held_back;
 mod passing;
 mod pipeline;
 mod registry;
@@ -46,6 +47,7 @@ impl Observer {
 
     /// A buffer, or the first of a list, reaches a pad. Returns where its call is counted.
     pub fn arrive(&self, now: u64, pad: &gst::Pad, buffer: Option<&gst::BufferRef>) -> Option<Arrival> {
+        held_back::take(None).iter().for_each(|(pad, event)| self.begins(now, pad, event));
         Slot::at(pad, |slot| {
             let sampler = self.sampler.get().map(Arc::as_ref);
             slot.arrive(&self.registry, sampler, now, pad, buffer)
@@ -57,23 +59,28 @@ impl Observer {
         Slot::change(sink);
     }
 
-    /// An event leaves a source pad.
+    /// An event leaves a source pad, which may be locked.
     pub fn event(&self, now: u64, pad: &gst::Pad, event: &gst::Event) {
-        if matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::Segment)
-            && let Some(peer) = pad.peer()
-        {
-            Slot::change(&peer);
-        }
         match event.view() {
-            // Proxy pads inside of ghost pads have no element; the pad before them has told of it.
-            gst::EventView::StreamStart(start) => {
-                if let Some(element) = topology::element(pad) {
-                    Slot::stream(&self.registry, now, &element, pad, start);
-                }
+            gst::EventView::StreamStart(_) | gst::EventView::Segment(_) => {
+                held_back::pushed(pad, event).iter().for_each(|(pad, event)| self.begins(now, pad, event));
             }
             gst::EventView::Eos(_) => stream::origin(pad, |stream| stream.end()),
             gst::EventView::FlushStop(_) => stream::origin(pad, |stream| stream.go_on(now)),
             _ => (),
+        }
+    }
+
+    /// A stream or a segment begins on a source pad, which is not locked.
+    fn begins(&self, now: u64, pad: &gst::Pad, event: &gst::Event) {
+        if let Some(peer) = pad.peer() {
+            Slot::change(&peer);
+        }
+        // Proxy pads inside of ghost pads have no element; the pad before them has told of it.
+        if let gst::EventView::StreamStart(start) = event.view()
+            && let Some(element) = topology::element(pad)
+        {
+            Slot::stream(&self.registry, now, &element, pad, start);
         }
     }
 
