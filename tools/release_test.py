@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEBIAN = ROOT / "deploy/debian"
 SETUP = ROOT / "deploy/onnxruntime/cudainfer-setup-onnxruntime"
 # What scripts/release makes.
-BUILT = {"libgstcudainfer.so", "THIRD-PARTY-LICENSES"}
+BUILT = {"libgstcudainfer.so", "cudainfer-serve", "THIRD-PARTY-LICENSES", "THIRD-PARTY-LICENSES.serve"}
 
 
 def script(path: Path):
