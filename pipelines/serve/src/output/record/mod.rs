@@ -47,6 +47,7 @@ pub struct RecordingCounts {
 /// Records the events of one stream.
 #[derive(Debug)]
 pub struct Recorder {
+    stream: String,
     config: Record,
     state: Mutex<State>,
     counts: Arc<Mutex<RecordingCounts>>,
@@ -91,7 +92,7 @@ impl Recorder {
             jobs: thread.is_some().then_some(jobs),
             last: 0,
         };
-        Self { config, state: Mutex::new(state), counts, thread }
+        Self { stream: stream.to_owned(), config, state: Mutex::new(state), counts, thread }
     }
 
     /// An encoded frame has come. Never waits for the disk.
@@ -206,6 +207,9 @@ impl Recorder {
 
     fn refuse(&self, why: String) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.last_error.as_ref() != Some(&why) {
+            log::warning(format_args!("stream '{}': an event is not recorded: {why}", self.stream));
+        }
         counts.refused += 1;
         counts.last_error = Some(why);
     }
