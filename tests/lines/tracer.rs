@@ -207,7 +207,7 @@ fn an_unknown_option_or_a_second_tracer_is_told() {
     let output = launch(line, &[("GST_TRACERS", "cudainfer(jsn=x)")]);
     assert!(
         text(&output.stderr).contains(
-            "json=FILE, trace=FILE, metrics=ADDRESS:PORT, stall=SECONDS, otlp=URL and sample=N, not 'jsn=x'"
+            "metrics=ADDRESS:PORT or metrics=application, stall=SECONDS, otlp=URL and sample=N, not 'jsn=x'"
         ),
         "{output:?}"
     );
