@@ -2,7 +2,9 @@
 
 import importlib.util
 import io
+import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,6 +68,56 @@ class DebianPackages(unittest.TestCase):
         told = subprocess.run([sys.executable, SETUP, "--help"], capture_output=True, text=True, check=True).stdout
         for option in set(re.findall(r"--[a-z]+", told)) - {"--help"}:
             self.assertIn(option, page)
+
+
+def settings(unit: str, key: str) -> list[str]:
+    """What a unit sets, in all its lines."""
+    return [word for line in re.findall(rf"^{key}=(.*)$", unit, re.MULTILINE) for word in line.split()]
+
+
+class Service(unittest.TestCase):
+    unit = (ROOT / "deploy/cudainfer-serve.service").read_text()
+    command = ["/usr/bin/cudainfer-serve", "/etc/cudainfer/serve.toml"]
+
+    def test_the_unit_starts_what_is_packed(self):
+        packed = (DEBIAN / "cudainfer-serve.install").read_text().splitlines()
+        installed = {f"/{to}/{source.rpartition('/')[2]}" for source, to in map(str.split, packed)}
+        self.assertLessEqual(set(self.command), installed)
+        self.assertEqual(settings(self.unit, "ExecStart"), self.command)
+
+    def test_the_unit_names_pages_that_are_packed(self):
+        pages = settings(self.unit, "Documentation")
+        self.assertTrue(pages)
+        for page in pages:
+            manual = re.fullmatch(r"man:([\w-]+)\((\d)\)", page)
+            name = f"deploy/debian/man/{manual[1]}.{manual[2]}" if manual else page.removeprefix("file:/usr/share/doc/gstreamer1.0-cudainfer/")
+            self.assertTrue((ROOT / name).is_file(), page)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "needs systemd-analyze")
+    def test_systemd_knows_every_setting_of_the_unit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # Neither the program nor its manual page is installed here.
+            unit = re.sub(r"^Documentation=.*\n", "", self.unit, flags=re.MULTILINE).replace(self.command[0], "/bin/true")
+            path = Path(folder, "cudainfer-serve.service")
+            path.write_text(unit)
+            told = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
+        self.assertEqual((told.returncode, told.stdout + told.stderr), (0, ""))
+
+    def test_systemd_and_compose_wait_longer_than_the_service_takes_to_stop(self):
+        source = (ROOT / "pipelines/serve/src/config/server.rs").read_text()
+        limit = float(re.search(r"stop_timeout: ([\d.]+)", source)[1])
+        self.assertGreater(float(settings(self.unit, "TimeoutStopSec")[0]), limit)
+        compose = (ROOT / "deploy/compose.yaml").read_text()
+        self.assertGreater(float(re.search(r"stop_grace_period: (\d+)s", compose)[1]), limit)
+
+    def test_images_run_the_same_and_keep_what_it_writes_in_volumes(self):
+        images = (ROOT / "deploy/Containerfile").read_text()
+        self.assertIn(f'CMD ["cudainfer-serve", "{self.command[1]}"]', images)
+        self.assertRegex(images, r"(?m)^USER 10001:10001$")
+        volumes = set(json.loads(re.search(r"^VOLUME (.*)$", images, re.MULTILINE)[1]))
+        self.assertIn(tomllib.loads((ROOT / "deploy/serve.toml").read_text())["server"]["state"], volumes)
+        named = set(re.findall(r"- (?:state|cache):(\S+)", (ROOT / "deploy/compose.yaml").read_text()))
+        self.assertEqual(named, volumes)
 
 
 class OnnxRuntime(unittest.TestCase):
