@@ -44,7 +44,7 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     let frames = input.batch.unwrap_or(engine.batch);
     let size =
         [input.width, input.height].map(|size| size.expect("the model leaves the size of its input open"));
-    let tensors = FrameTensors::of(&engine, input.ty, size, Vec::new()).unwrap();
+    let tensors = FrameTensors::of(&engine.input, &engine.outputs, input.ty, size, Vec::new()).unwrap();
     // In the variant that is the fastest, as trtinfer runs it.
     let (shape, _) = engine.warm_up(RunShape::new(tensors, frames).unwrap(), &|_| ()).unwrap();
     let mut session = engine.sessions[0].lock().unwrap();

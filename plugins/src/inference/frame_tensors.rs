@@ -2,7 +2,8 @@
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
-use super::{Engine, InferenceError};
+use super::InferenceError;
+use crate::model::ImageInput;
 
 /// What is the same for every frame until the caps change. Descriptions are those of a frame alone: their first
 /// dimension, if they have a batch, is 1.
@@ -23,33 +24,33 @@ pub struct FrameTensors {
 }
 
 impl FrameTensors {
-    /// Of frames whose tensors have this type and, in pixels, this width and height, for the model of `engine`. Outputs are as far
-    /// known as the model tells.
+    /// Of frames whose tensors have this type and, in pixels, this width and height, for a model with this `input` and these
+    /// `outputs`, which are as far known as the model tells.
     ///
     /// # Errors
     /// [`InferenceError::Batch`]: the model has a fixed batch, and an output without one.
     pub fn of(
-        engine: &Engine,
+        input: &ImageInput,
+        outputs: &[TensorDesc],
         given: TensorType,
         [width, height]: [usize; 2],
         constants: Vec<Constant>,
     ) -> Result<Self, InferenceError> {
-        let input = &engine.input;
         Ok(Self {
             image: TensorDesc::fixed(input.name.as_str(), input.ty, &input.dims(width, height)),
             batched: input.batched,
             given,
             constants,
-            outputs: outputs(engine)?,
+            outputs: of_one_frame(input, outputs)?,
             fixed: input.batch,
         })
     }
 }
 
 /// The outputs' descriptions for a frame alone.
-fn outputs(engine: &Engine) -> Result<Vec<TensorDesc>, InferenceError> {
-    let Some(rows) = engine.input.batch.filter(|batch| *batch > 1) else {
-        return Ok(engine.outputs.clone());
+fn of_one_frame(input: &ImageInput, outputs: &[TensorDesc]) -> Result<Vec<TensorDesc>, InferenceError> {
+    let Some(rows) = input.batch.filter(|batch| *batch > 1) else {
+        return Ok(outputs.to_vec());
     };
     let of = |output: &TensorDesc| {
         let mut desc = output.clone();
@@ -59,7 +60,7 @@ fn outputs(engine: &Engine) -> Result<Vec<TensorDesc>, InferenceError> {
         }
         Ok(desc)
     };
-    engine.outputs.iter().map(of).collect()
+    outputs.iter().map(of).collect()
 }
 
 /// An input that is the same for every frame.

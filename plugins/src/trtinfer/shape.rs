@@ -51,7 +51,13 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
         .filter(|desc| desc.name != wanted.name)
         .map(|desc| constant(desc, &engine.info, wanted.batch, sizes))
         .collect::<Result<_, _>>()?;
-    let tensors = FrameTensors::of(engine, given.unwrap_or(wanted.ty), [width, height], constants);
+    let tensors = FrameTensors::of(
+        &engine.input,
+        &engine.outputs,
+        given.unwrap_or(wanted.ty),
+        [width, height],
+        constants,
+    );
     tensors.and_then(|tensors| RunShape::new(tensors, engine.batch)).map_err(|e| e.to_string())
 }
 
