@@ -39,7 +39,7 @@ def packages() -> list[str]:
 
 class DebianPackages(unittest.TestCase):
     def test_everything_that_is_packed_exists(self):
-        lists = [path for kind in ("install", "docs", "manpages") for path in DEBIAN.glob(f"*.{kind}")]
+        lists = [path for kind in ("install", "docs", "examples", "manpages") for path in DEBIAN.glob(f"*.{kind}")]
         self.assertGreaterEqual(len(lists), 4)
         for path in lists:
             for line in path.read_text().splitlines():
