@@ -1,6 +1,10 @@
 //! Why a stream is started again, by what its elements post.
 
+use gst::glib::translate::IntoGlib;
+use gst::prelude::*;
 use serde::{Deserialize, Serialize};
+
+use super::elements;
 
 /// Why a stream was started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -101,19 +105,18 @@ impl Failure {
         let posted = error.error();
         let debug = error.debug().unwrap_or_default();
         let element = error.src().and_then(|source| source.downcast_ref::<gst::Element>());
-        let own =
-            element.and_then(gst::prelude::ElementExt::factory).and_then(|factory| factory.plugin_name());
+        let own = element.and_then(ElementExt::factory).and_then(|factory| factory.plugin_name());
         let own = own.is_some_and(|plugin| plugin == crate::gstreamer::PLUGIN);
         let settings = posted.matches(gst::ResourceError::Settings)
             || posted.matches(gst::LibraryError::Settings)
             || posted.matches(gst::ResourceError::NotFound);
-        let text = posted.message().to_owned();
+        let text = text(error, element);
         let gpu = is_gpu_fault(&text) || is_gpu_fault(&debug);
         let reason = if gpu {
             Reason::Gpu
         } else if posted.matches(gst::StreamError::Decode) {
             Reason::Decode
-        } else if posted.is::<gst::ResourceError>() && !own {
+        } else if !own && (posted.is::<gst::ResourceError>() || breaks_the_connection(error, element)) {
             Reason::Connection
         } else {
             Reason::Error
@@ -122,7 +125,33 @@ impl Failure {
     }
 }
 
-use gst::prelude::*;
+/// Whether a source, or what stands in a urisourcebin, has failed without saying why: souphttpsrc and hlsdemux2 do so where a
+/// server does not answer. Where elements behind a source do not take its data, `flow-return` says so.
+fn breaks_the_connection(error: &gst::message::Error, element: Option<&gst::Element>) -> bool {
+    let flow = error.details().and_then(|details| details.get::<i32>("flow-return").ok());
+    let refused = flow.is_some_and(|flow| flow != gst::FlowError::Error.into_glib());
+    let Some(element) = element.filter(|_| !refused && error.error().matches(gst::StreamError::Failed))
+    else {
+        return false;
+    };
+    let around = |object: &gst::Object| object.parent();
+    let mut bins = std::iter::successors(element.parent(), around);
+    element.element_flags().contains(gst::ElementFlags::SOURCE)
+        || bins.any(|bin| bin.downcast_ref().is_some_and(|bin| elements::is(bin, "urisourcebin")))
+}
+
+/// The element's sentence; where that is GStreamer's own for everything, who says it and what the debug text adds.
+fn text(error: &gst::message::Error, element: Option<&gst::Element>) -> String {
+    let posted = error.error();
+    let debug = error.debug();
+    let more = debug.as_deref().and_then(|debug| debug.lines().next_back()).filter(|more| !more.is_empty());
+    match (element, more) {
+        (Some(element), Some(more)) if posted.matches(gst::StreamError::Failed) => {
+            format!("{}: {} ({more})", element.name(), posted.message())
+        }
+        _ => posted.message().to_owned(),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -150,6 +179,24 @@ mod tests {
             "CUDA's cuMemcpy failed: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)";
         let gpu = post(gst::message::Error::builder(gst::LibraryError::Failed, text));
         assert_eq!((gpu.reason, gpu.permanent), (Reason::Gpu, false));
+        // A source that fails, and one whose data is not taken.
+        let source = gst::ElementFactory::make("fakesrc").build().unwrap();
+        for (flow, reason) in [
+            (gst::FlowError::Error, Reason::Connection),
+            (gst::FlowError::NotNegotiated, Reason::Error),
+            (gst::FlowError::NotLinked, Reason::Error),
+        ] {
+            let message =
+                gst::message::Error::builder(gst::StreamError::Failed, "Internal data stream error.")
+                    .debug("streaming stopped")
+                    .details(
+                        gst::Structure::builder("details").field("flow-return", flow.into_glib()).build(),
+                    )
+                    .src(&source);
+            let failure = failure("fakesrc", &message.build());
+            assert_eq!((failure.reason, failure.permanent), (reason, false), "{flow}");
+            assert_eq!(failure.text, "fakesrc0: Internal data stream error. (streaming stopped)");
+        }
         assert!(!is_gpu_fault("the GPU has no 100 bytes left (cuMemAlloc): use a smaller model"));
     }
 }
