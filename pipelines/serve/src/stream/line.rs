@@ -107,11 +107,8 @@ impl Line {
         Ok(())
     }
 
-    /// Whether zonecount takes the zones, which it says itself.
-    pub(super) fn check_zones(&self, config: &SourceConfig) -> Result<(), String> {
-        if config.zones.is_empty() && config.zones_file.is_none() {
-            return Ok(());
-        }
+    /// Whether zonecount takes the zones, and has some, which it says itself.
+    pub(super) fn check_zones(&self) -> Result<(), String> {
         for counter in
             elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "zonecount"))
         {

@@ -95,7 +95,7 @@ impl StreamSpec {
     fn check(&self) -> Result<(), (&'static str, String)> {
         let line = Line::new(self)?;
         line.check_models().map_err(|sentence| ("pipeline", sentence))?;
-        line.check_zones(&self.config).map_err(|sentence| ("zones", sentence))?;
+        line.check_zones().map_err(|sentence| ("zones", sentence))?;
         self.publishers().map_err(|sentence| ("name", sentence))?;
         if let Source::File = self.source {
             let path = gst::glib::filename_from_uri(&self.config.uri);

@@ -36,6 +36,7 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
         ("! zonecount", "", ["serve.toml:12:", "no zonecount"]),
         ("location", "loction", ["inferpublish has no property", "'location' is probably meant"]),
         ("[9, 9]", "[1, 1]", ["source 'door'", "zone"]),
+        ("\nzones", "\n# zones", ["source 'door'", "no zones are set"]),
         ("test://ball", "test://bal", ["serve.toml:11:", "no value of videotestsrc's property 'pattern'"]),
         ("test://ball", "file:///nowhere/a.mp4", ["serve.toml:11:", "there is no file '/nowhere/a.mp4'"]),
         (
