@@ -142,6 +142,12 @@ impl Fleet {
             each(&|stream| Some(number(stream.frames))),
         );
         family(
+            "cudainfer_serve_decode_errors_total",
+            "counter",
+            "Failures of the stream's decoder.",
+            each(&|stream| Some(number(stream.decode_errors))),
+        );
+        family(
             "cudainfer_serve_retry_seconds",
             "gauge",
             "Seconds until the stream is started again, while it waits for that.",

@@ -341,6 +341,7 @@ impl Thread {
             start_at: supervisor.start_at().map(|at| self.began + at),
             last_error: supervisor.error().map(super::status::redacted),
             left_behind: supervisor.left_behind(),
+            decode_errors: supervisor.decode_errors(),
         };
         *lock(&self.shared.snapshot) = snapshot;
         let error = supervisor.error().map(super::status::redacted).unwrap_or_default();

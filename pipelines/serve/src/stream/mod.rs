@@ -5,6 +5,7 @@
 
 mod backoff;
 mod caller;
+mod decoder;
 mod elements;
 mod failure;
 mod line;

@@ -18,6 +18,8 @@ pub struct Built {
     pub line: Line,
     /// What the camera sends, encoded; none where the source is raw. Branches need a queue.
     pub encoded: Option<gst::Element>,
+    /// The `decodebin`; none where the source is a test picture.
+    pub(super) decoder: Option<gst::Element>,
     /// The frames with their results. Branches need a queue.
     pub frames: gst::Element,
     /// The end, which keeps the last frame.
@@ -50,7 +52,7 @@ impl Built {
                 spec.config.pipeline, e.message
             )
         })?;
-        let encoded = source::add(spec, &pipeline, &convert)?;
-        Ok(Self { pipeline, line, encoded, frames, sink })
+        let source::Added { encoded, decoder } = source::add(spec, &pipeline, &convert)?;
+        Ok(Self { pipeline, line, encoded, decoder, frames, sink })
     }
 }

@@ -8,7 +8,7 @@ use gst::prelude::*;
 
 use super::failure::Failure;
 use super::status::{Shared, lock};
-use super::{Built, Reason, StreamSpec};
+use super::{Built, Reason, StreamSpec, decoder};
 use crate::config::Source;
 use crate::output::Outputs;
 
@@ -183,6 +183,10 @@ fn watch(
             }
             gst::PadProbeReturn::Ok
         });
+    }
+    if let Some(decodebin) = &built.decoder {
+        let report = report.clone();
+        decoder::watch(decodebin, move |text| report(Report::DecodeError(text)));
     }
     let (source, report) = (spec.source.clone(), report.clone());
     let Some(bus) = built.pipeline.bus() else { return };

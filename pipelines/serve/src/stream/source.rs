@@ -9,14 +9,23 @@ use super::status::lock;
 use super::{StreamSpec, elements, properties};
 use crate::config::{Scalar, Source, TestSource};
 
-/// Puts the source into the pipeline; its frames go to `target`. Returns the tee with the encoded video, where there is one.
+/// What of a source's elements is looked at while it runs.
+#[derive(Default)]
+pub(super) struct Added {
+    /// The tee with the encoded video, where there is one.
+    pub encoded: Option<gst::Element>,
+    /// The `decodebin`, where there is one.
+    pub decoder: Option<gst::Element>,
+}
+
+/// Puts the source into the pipeline; its frames go to `target`.
 pub(super) fn add(
     spec: &StreamSpec,
     pipeline: &gst::Pipeline,
     target: &gst::Element,
-) -> Result<Option<gst::Element>, String> {
+) -> Result<Added, String> {
     match &spec.source {
-        Source::Test(test) => test_source(spec, test, pipeline, target).map(|()| None),
+        Source::Test(test) => test_source(spec, test, pipeline, target).map(|()| Added::default()),
         Source::V4l2 { device } => {
             let source = elements::make("v4l2src", "source")?;
             source.set_property("device", device);
@@ -24,9 +33,9 @@ pub(super) fn add(
             let decoder = elements::make("decodebin", "decode")?;
             pipeline.add_many([&source, &decoder]).and_then(|()| source.link(&decoder)).map_err(unlinked)?;
             link_first_video(&decoder, target);
-            Ok(None)
+            Ok(Added { encoded: None, decoder: Some(decoder) })
         }
-        Source::Rtsp | Source::File | Source::Http => encoded_source(spec, pipeline, target).map(Some),
+        Source::Rtsp | Source::File | Source::Http => encoded_source(spec, pipeline, target),
     }
 }
 
@@ -67,7 +76,7 @@ fn encoded_source(
     spec: &StreamSpec,
     pipeline: &gst::Pipeline,
     target: &gst::Element,
-) -> Result<gst::Element, String> {
+) -> Result<Added, String> {
     let source = elements::make("urisourcebin", "source")?;
     source.set_property("uri", &spec.config.uri);
     let keys = spec.config.source.clone();
@@ -97,7 +106,7 @@ fn encoded_source(
             gst::element_error!(source, gst::CoreError::Failed, ("{sentence}"));
         }
     });
-    Ok(tee)
+    Ok(Added { encoded: Some(tee), decoder: Some(decoder) })
 }
 
 /// Has a camera send its video alone.

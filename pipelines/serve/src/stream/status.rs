@@ -43,6 +43,8 @@ pub struct StreamStatus {
     pub caps: Option<String>,
     /// Its pipelines that do not stop.
     pub left_behind: u32,
+    /// Failures of its decoder since the stream was added.
+    pub decode_errors: u64,
     /// What it gives besides messages.
     #[serde(default)]
     pub outputs: OutputStatus,
@@ -67,6 +69,8 @@ pub struct Snapshot {
     pub last_error: Option<String>,
     /// As in [`StreamStatus`].
     pub left_behind: u32,
+    /// As in [`StreamStatus`].
+    pub decode_errors: u64,
 }
 
 /// What the threads of a stream share.
@@ -101,6 +105,7 @@ impl Shared {
             start_at: None,
             last_error: None,
             left_behind: 0,
+            decode_errors: 0,
         };
         Self {
             frames: AtomicU64::new(0),
@@ -159,6 +164,7 @@ impl Shared {
             last_error: snapshot.last_error,
             caps: lock(&self.caps).as_ref().map(ToString::to_string),
             left_behind: snapshot.left_behind,
+            decode_errors: snapshot.decode_errors,
             outputs: self.outputs().map(|outputs| outputs.status()).unwrap_or_default(),
         }
     }

@@ -133,6 +133,7 @@ pub struct Supervisor {
     /// The last sign of life.
     alive: Duration,
     decode_errors: VecDeque<Duration>,
+    all_decode_errors: u64,
     start_at: Option<Duration>,
     drained_by: Option<Duration>,
     finishing: bool,
@@ -156,6 +157,7 @@ impl Supervisor {
             frames: 0,
             alive: Duration::ZERO,
             decode_errors: VecDeque::new(),
+            all_decode_errors: 0,
             start_at: None,
             drained_by: None,
             finishing: false,
@@ -200,6 +202,11 @@ impl Supervisor {
     /// Pipelines that were left behind and have not stopped yet.
     pub fn left_behind(&self) -> u32 {
         self.left_behind
+    }
+
+    /// Failures of the decoder since the stream was added.
+    pub fn decode_errors(&self) -> u64 {
+        self.all_decode_errors
     }
 
     /// Whether frames have come for as long as makes a start a success.
@@ -334,6 +341,7 @@ impl Supervisor {
     }
 
     fn count_decode_error(&mut self, now: Duration, chance: f64) -> Vec<Action> {
+        self.all_decode_errors += 1;
         self.decode_errors.push_back(now);
         while self.decode_errors.front().is_some_and(|at| now.saturating_sub(*at) > DECODE_WINDOW) {
             self.decode_errors.pop_front();
