@@ -1,0 +1,55 @@
+//! Streams in this process, and a source that must not notice what happens to the others.
+
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+use cudainfer_serve::config::Config;
+use cudainfer_serve::fleet::Fleet;
+use cudainfer_serve::stream::StreamStatus;
+use cudainfer_serve::stream::supervisor::State;
+use cudainfer_tests::until;
+
+/// A stream that nothing is done to.
+const BYSTANDER: &str = "[[source]]\nname = \"bystander\"\nuri = \"test://ball?width=64&height=48&rate=20\"\npipeline = \"plain\"\n";
+
+/// A fleet of these sources and pipelines, of the pipeline `plain`, and of a stream that nothing is done to.
+pub(crate) fn fleet(text: &str) -> Fleet {
+    cudainfer_tests::init();
+    let head =
+        "[restart]\nstall = 3\nfirst = 0.2\nlongest = 1\nsteady = 3\n[pipeline.plain]\nline = \"identity\"\n";
+    let config = Config::read(&format!("{head}{text}{BYSTANDER}"), Path::new("serve.toml"));
+    Fleet::start(config.unwrap_or_else(|wrong| panic!("{wrong}")), channel().0)
+        .unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+pub(crate) fn of(fleet: &Fleet, name: &str) -> StreamStatus {
+    fleet.stream(name).unwrap()
+}
+
+/// Waits until so many more frames have come.
+#[track_caller]
+pub(crate) fn frames_come(fleet: &Fleet, name: &str, count: u64) {
+    let before = of(fleet, name).frames;
+    until(&format!("{count} frames of '{name}'"), || of(fleet, name).frames >= before + count);
+}
+
+/// Waits for the end of a file.
+#[track_caller]
+pub(crate) fn ends(fleet: &Fleet, name: &str) -> StreamStatus {
+    until("the file ends", || {
+        let status = of(fleet, name);
+        assert_ne!(status.state, State::Failed, "{status:?}");
+        status.state == State::Ended
+    });
+    of(fleet, name)
+}
+
+/// The stream that nothing was done to has noticed nothing, and all end in time.
+#[track_caller]
+pub(crate) fn ends_undisturbed(fleet: &Fleet) {
+    frames_come(fleet, "bystander", 5);
+    let status = of(fleet, "bystander");
+    assert_eq!(status.state, State::Playing, "{status:?}");
+    assert!(status.restarts.is_empty() && status.last_error.is_none(), "{status:?}");
+    assert_eq!(fleet.drain(), [""; 0]);
+}

@@ -1,0 +1,9 @@
+//! What happens to one stream, and that no other one notices: other sizes of frames, video that is broken, servers that go away,
+//! devices that are not there, other models and thresholds.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+mod device;
+mod fleet;
+mod http;
+mod video;
