@@ -115,6 +115,22 @@ impl Page {
         self.mouse("mouseReleased", x1, y1);
     }
 
+    /// Taps on an element with a finger, at a part of its width and height.
+    #[track_caller]
+    pub(crate) fn tap(&mut self, selector: &str, x: f64, y: f64) {
+        let (x, y) = self.place(selector, x, y);
+        for (kind, points) in [("touchStart", json!([{"x": x, "y": y}])), ("touchEnd", json!([]))] {
+            self.call("Input.dispatchTouchEvent", json!({"type": kind, "touchPoints": points}));
+        }
+    }
+
+    /// Makes it the screen of a phone, of this width, that is touched.
+    pub(crate) fn become_phone(&mut self, width: u32) {
+        let screen = json!({"width": width, "height": 740, "deviceScaleFactor": 2, "mobile": true});
+        self.call("Emulation.setDeviceMetricsOverride", screen);
+        self.call("Emulation.setTouchEmulationEnabled", json!({"enabled": true}));
+    }
+
     fn mouse(&mut self, kind: &str, x: f64, y: f64) {
         let params = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1});
         self.call("Input.dispatchMouseEvent", params);

@@ -3,6 +3,7 @@
 
 mod api;
 mod browser;
+mod certificates;
 mod documented;
 mod page;
 mod secured;

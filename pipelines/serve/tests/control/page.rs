@@ -69,3 +69,95 @@ fn a_zone_that_is_drawn_counts() {
     assert_eq!(source.zones[2].points, [[0.49, 0.3], [0.5, 0.5]]);
     until("an object is counted in the zone that was drawn", || counted(&service, "polygon-1") > 0);
 }
+
+/// Writes into a field of a form.
+#[track_caller]
+fn fill(page: &mut Page, field: &str, text: &str) {
+    page.click(field, 0.5, 0.5);
+    page.write(text);
+}
+
+#[test]
+fn a_stream_is_added_and_removed() {
+    let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
+    let service = Service::start(&configuration(""));
+    let mut page = Page::open(chromium, &service.url);
+    page.wait("document.querySelectorAll('#list tr').length === 1");
+    page.click("summary", 0.1, 0.5);
+    // What is wrong is refused in the service's sentence, and what was typed stays.
+    fill(&mut page, "#add [name=name]", "yard");
+    fill(&mut page, "#add [name=uri]", "tset://ball");
+    page.evaluate("document.querySelector('#add [name=pipeline]').value = 'plain'");
+    page.click("#add button", 0.5, 0.5);
+    page.wait("document.querySelector('#add .error').textContent.includes('tset')");
+    assert_eq!(page.evaluate("document.querySelector('#add [name=name]').value"), json!("yard"));
+    assert!(service.fleet.stream("yard").is_none());
+
+    page.evaluate("document.querySelector('#add [name=uri]').value = ''");
+    fill(&mut page, "#add [name=uri]", "test://ball?width=64&height=48&rate=5");
+    page.key("Enter");
+    page.wait("document.querySelectorAll('#list tr').length === 2");
+    assert_eq!(page.evaluate("document.querySelector('#add .error').textContent"), json!(""));
+    assert_eq!(page.evaluate("document.querySelector('#add [name=name]').value"), json!(""));
+    service.plays("yard");
+    assert_eq!(service.fleet.source("yard").unwrap().pipeline, "plain");
+
+    page.click("#list [data-stream=yard]", 0.5, 0.5);
+    page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    // Asked first; "no" leaves it.
+    for answer in [false, true] {
+        page.evaluate(&format!("window.confirm = (text) => {{ window.asked = text; return {answer}; }}"));
+        page.click("#remove", 0.5, 0.5);
+        page.wait("window.asked === 'Remove the stream yard?'");
+        page.evaluate("window.asked = null");
+        if answer {
+            page.wait("document.querySelectorAll('#list tr').length === 1");
+            page.wait("document.querySelector('#stream').hidden");
+            assert!(service.fleet.stream("yard").is_none());
+        } else {
+            assert!(service.fleet.stream("yard").is_some());
+        }
+    }
+    assert_eq!(page.evaluate("document.querySelector('#failure').textContent"), json!(""));
+}
+
+#[test]
+fn on_a_phone_everything_is_reached_and_a_finger_draws() {
+    let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
+    // With a long name and a long error.
+    let dead = "[[source]]\nname = 'a-camera-far-behind-the-northern-warehouse-of-the-second-site'\npipeline = 'plain'\n\
+                uri = 'rtsp://127.0.0.1:1/a/path/that/is/longer/than/any/phone/is/wide/and/cannot/be/broken'\n";
+    let service = Service::start(&(configuration("") + dead));
+    service.plays("door");
+    let mut page = Page::open(chromium, &service.url);
+    page.become_phone(360);
+    page.wait("document.querySelectorAll('#list tr').length === 2");
+    until("the long error is shown", || {
+        page.evaluate("document.querySelector('#list td:last-child').textContent") != json!("")
+    });
+    page.tap("summary", 0.1, 0.5);
+    page.tap("#list [data-stream=door]", 0.5, 0.5);
+    page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    page.tap("#new-polygon", 0.5, 0.5);
+    for (x, y) in [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9)] {
+        page.tap("#canvas", x, y);
+    }
+    // What is shown lies within the screen, and what is tapped is as large as a finger needs (WCAG 2.2, 2.5.8).
+    let outside = "[...document.querySelectorAll('main *:not(.handle)')].filter((e) => { const b = e.getBoundingClientRect(); \
+                   return b.width && (b.left < 0 || b.right > innerWidth); }).map((e) => e.outerHTML)";
+    let small = "[...document.querySelectorAll('button, input:not([type=checkbox]), select')].filter((e) => { \
+                 const b = e.getBoundingClientRect(); return b.width && (b.width < 24 || b.height < 24); }).map((e) => e.outerHTML)";
+    for (what, expression) in [("outside", outside), ("small", small)] {
+        assert_eq!(page.evaluate(expression), json!([]), "{what}");
+    }
+    assert_eq!(page.evaluate("[innerWidth, document.documentElement.scrollWidth]"), json!([360, 360]));
+    page.tap("#finish", 0.5, 0.5);
+    page.tap("#save", 0.5, 0.5);
+    page.wait("document.querySelector('#hint').textContent === 'Saved.'");
+    let zones = service.fleet.source("door").unwrap().zones;
+    let expected = [[0.1, 0.1], [0.9, 0.1], [0.9, 0.9]];
+    let near = |(point, expected): (&[f64; 2], &[f64; 2])| {
+        point.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.01)
+    };
+    assert!(zones[1].points.iter().zip(&expected).all(near), "{:?}", zones[1].points);
+}

@@ -5,26 +5,9 @@ use std::process::Command;
 
 use cudainfer_serve::config::Config;
 use cudainfer_serve::control::Listener;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
+use crate::certificates::certificates;
 use crate::service::{Service, configuration};
-
-/// Writes an authority's certificate and, signed by it, one of the server and one of a client.
-fn certificates(folder: &Path) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    // With the name that rcgen gives to all, a certificate would look as if it had signed itself.
-    params.distinguished_name.push(DnType::CommonName, "authority");
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();
-    for name in ["server", "client"] {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".into(), "127.0.0.1".into()]).unwrap();
-        std::fs::write(folder.join(format!("{name}.pem")), params.signed_by(&key, &authority).unwrap().pem())
-            .unwrap();
-        std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
-    }
-}
 
 /// Asks with curl, as a user would.
 fn curl(folder: &Path, url: &str, arguments: &[&str]) -> String {

@@ -1,7 +1,11 @@
-//! The program itself: its arguments, what it says of wrong input, signals and exit codes.
+//! The program itself: its arguments, what it says of wrong input, signals and exit codes, and the commands of the documents.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
+#[path = "../control/certificates.rs"]
+mod certificates;
+mod commands;
+mod imported;
 mod service;
 mod signals;
 mod wrong_input;

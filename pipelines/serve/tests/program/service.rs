@@ -52,15 +52,17 @@ impl Service {
         Self { process, said, file: file.to_owned() }
     }
 
-    /// Waits until it has said this so often.
+    /// Waits until it has said this so often. Returns the last line with it.
     #[track_caller]
-    pub(crate) fn says(&self, part: &str, times: usize) {
+    pub(crate) fn says(&self, part: &str, times: usize) -> String {
         let count = || self.said.lock().unwrap().iter().filter(|line| line.contains(part)).count();
         until(part, || {
             let done = count() >= times;
             done || !Path::new(&format!("/proc/{}/exe", self.process.id())).exists()
         });
         assert!(count() >= times, "it has not said '{part}' {times} times: {:#?}", self.said.lock().unwrap());
+        let said = self.said.lock().unwrap();
+        said.iter().rev().find(|line| line.contains(part)).cloned().unwrap_or_default()
     }
 
     /// How often it has said something.
