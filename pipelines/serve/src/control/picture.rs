@@ -2,6 +2,8 @@
 
 use gst::prelude::*;
 
+use crate::output::DRAW;
+
 /// How long a picture may take. Drawing and encoding take milliseconds; the first use of a GPU takes seconds.
 const LIMIT: gst::ClockTime = gst::ClockTime::from_seconds(10);
 
@@ -28,11 +30,11 @@ pub fn jpeg(sample: &gst::Sample, width: Option<u32>, overlay: bool) -> Result<V
 
 /// The pipeline's line.
 fn line(caps: &gst::Caps, width: Option<u32>, overlay: bool) -> String {
-    let draw = if overlay { " ! inferoverlay trail-length=0" } else { "" };
+    let frames = if overlay { format!("{DRAW} trail-length=0") } else { "cudainferdownload".into() };
     let size =
         width.map(|width| format!(",width={width},height={}", height(caps, width))).unwrap_or_default();
     format!(
-        "appsrc name=in format=time ! cudainferdownload{draw} ! videoconvertscale \
+        "appsrc name=in format=time ! {frames} ! videoconvertscale \
          ! video/x-raw,format=I420,pixel-aspect-ratio=1/1{size} ! jpegenc ! appsink name=out sync=false"
     )
 }

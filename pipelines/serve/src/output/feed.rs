@@ -8,12 +8,15 @@ use gst_app::AppSrc;
 /// the frame rate; time stamps are those of arrival, since the stream's own begin anew whenever it is restarted.
 pub const SOURCE: &str = "appsrc name=frames is-live=true do-timestamp=true format=time max-buffers=3 max-bytes=0 leaky-type=downstream";
 
+/// Draws results on frames of any memory and format. Formats that inferoverlay takes pass videoconvert as they are, with their
+/// results; frames of others, which no network has taken, have none that a conversion could drop.
+pub const DRAW: &str = "cudainferdownload ! videoconvert ! inferoverlay";
+
 /// What follows it up to the encoder: downloads frames, draws results unless the stream's line has done it, makes sizes even.
 pub fn before_encoder(drawn: bool) -> String {
-    // Directly behind: a conversion of GStreamer's would drop the results.
-    let overlay = if drawn { "" } else { "! inferoverlay " };
+    let frames = if drawn { "cudainferdownload" } else { DRAW };
     format!(
-        "! cudainferdownload {overlay}! videoconvertscale ! video/x-raw,format=I420,width=[2,8192,2],height=[2,8192,2],pixel-aspect-ratio=1/1"
+        "! {frames} ! videoconvertscale ! video/x-raw,format=I420,width=[2,8192,2],height=[2,8192,2],pixel-aspect-ratio=1/1"
     )
 }
 

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::config;
 use crate::log;
 use best::{SnapshotCounts, Snapshots};
+pub use feed::DRAW;
 use feed::Feed;
 use hls::Hls;
 use record::Recorder;

@@ -55,3 +55,18 @@ fn a_name_that_leads_here_from_the_net_is_refused_without_a_token() {
     assert_eq!(answer.status, 403, "{answer:?}");
     assert!(answer.error().contains("evil.example"));
 }
+
+#[test]
+fn frames_of_a_format_that_no_network_takes_are_shown_too() {
+    let folder = cudainfer_tests::scratch("formats");
+    let odd = "[pipeline.odd]\nline = 'capsfilter caps=video/x-raw,format=ARGB64'\n\
+               [[source]]\nname = 'odd'\npipeline = 'odd'\nhls = true\nuri = 'test://ball?width=64&height=48&rate=10'\n";
+    let service = Service::start(&(configuration(&format!("state = '{}'", folder.display())) + odd));
+    service.plays("odd");
+    let url = format!("{}/v1/streams/odd", service.url);
+    for overlay in [true, false] {
+        let answer = get(&format!("{url}/snapshot.jpg?overlay={overlay}"));
+        assert_eq!((answer.status, answer.kind.as_str()), (200, "image/jpeg"), "{answer:?}");
+    }
+    until("HLS has a segment", || get(&format!("{url}/hls/index.m3u8")).status == 200);
+}

@@ -138,7 +138,9 @@ fn on_a_phone_everything_is_reached_and_a_finger_draws() {
     page.tap("summary", 0.1, 0.5);
     page.tap("#list [data-stream=door]", 0.5, 0.5);
     page.wait("document.querySelector('#snapshot').naturalWidth > 0");
+    // A tap becomes a click later.
     page.tap("#new-polygon", 0.5, 0.5);
+    page.wait("!document.querySelector('#finish').hidden");
     for (x, y) in [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9)] {
         page.tap("#canvas", x, y);
     }
@@ -152,6 +154,7 @@ fn on_a_phone_everything_is_reached_and_a_finger_draws() {
     }
     assert_eq!(page.evaluate("[innerWidth, document.documentElement.scrollWidth]"), json!([360, 360]));
     page.tap("#finish", 0.5, 0.5);
+    page.wait("!document.querySelector('#save').disabled");
     page.tap("#save", 0.5, 0.5);
     page.wait("document.querySelector('#hint').textContent === 'Saved.'");
     let zones = service.fleet.source("door").unwrap().zones;
