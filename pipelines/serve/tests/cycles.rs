@@ -16,6 +16,9 @@ const WARM_UP: usize = 200;
 /// take several hundred KB each time.
 const GROWTH_KB: u64 = 8 * 1024;
 
+/// The memory is printed after so many.
+const REPORTED: usize = 1000;
+
 fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -54,9 +57,14 @@ fn run(cycles: usize) {
     until("the stream plays", || fleet.stream("stays").unwrap().frames > 0);
     (0..WARM_UP).for_each(|number| cycle(&fleet, number));
     let (memory, files, threads) = (resident_kb(), count("/proc/self/fd"), count("/proc/self/task"));
-    (0..cycles).for_each(|number| cycle(&fleet, number));
+    println!("before: {memory} KB, {files} descriptors, {threads} threads");
+    for number in 1..=cycles {
+        cycle(&fleet, number);
+        if number % REPORTED == 0 {
+            println!("{number} cycles: {} KB", resident_kb());
+        }
+    }
     let grown = resident_kb().saturating_sub(memory);
-    println!("{cycles} cycles: {memory} KB, and {grown} KB more");
     assert!(grown < GROWTH_KB, "the process has grown by {grown} KB in {cycles} cycles");
     until("no descriptor is left", || count("/proc/self/fd") <= files);
     until("no thread is left", || count("/proc/self/task") <= threads);
