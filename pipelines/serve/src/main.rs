@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cudainfer_serve::config::Config;
 use cudainfer_serve::fleet::{Exit, Fleet};
-use cudainfer_serve::{control, gstreamer, import, log, systemd};
+use cudainfer_serve::{control, gstreamer, import, log, stream, systemd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const USAGE: &str = "\
@@ -102,6 +102,7 @@ fn check(config: &Config) -> ExitCode {
         log::error(e);
         return ExitCode::FAILURE;
     }
+    stream::unreachable(&config.sources).iter().for_each(log::warning);
     println!(
         "{}: {} sources, {} pipelines: right",
         config.path.display(),

@@ -67,6 +67,38 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
 }
 
 #[test]
+fn cameras_that_do_not_answer_are_a_warning_each() {
+    let answers = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let source = |name: &str, uri: &str| format!("[[source]]\nname = \"{name}\"\nuri = \"{uri}\"\n");
+    let zones = "zones = [ { name = \"a\", kind = \"line\", points = [[1, 1], [9, 9]] } ]\n";
+    let text = [
+        good(),
+        source("on", &format!("rtsp://{}/1", answers.local_addr().unwrap())) + zones,
+        source("off", &format!("rtsp://admin:secret@{closed}/1")) + zones,
+        source("page", &format!("http://{closed}/live.m3u8")) + zones,
+        source("named", "rtsp://camera.invalid/1") + zones,
+        source("usb", "v4l2:///dev/video-none") + zones,
+    ]
+    .concat();
+    let output = check(&text);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("6 sources, 1 pipelines: right"), "{output:?}");
+    let lines: Vec<_> = said.lines().collect();
+    for (line, parts) in lines.iter().zip([
+        ["source 'off'", &format!("{closed} cannot be reached: Connection refused")],
+        ["source 'page'", &format!("{closed} cannot be reached: Connection refused")],
+        ["source 'named'", "camera.invalid:554 cannot be reached"],
+        ["source 'usb'", "no device /dev/video-none"],
+    ]) {
+        assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+    }
+    assert_eq!(lines.len(), 4, "{said}");
+    assert!(!said.contains("secret"), "{said}");
+}
+
+#[test]
 fn a_port_in_use_is_told_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
