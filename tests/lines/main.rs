@@ -35,6 +35,7 @@ mod privacy;
 mod publish;
 mod queries;
 mod raw_heads;
+mod readers;
 mod records;
 mod regions;
 mod stats;

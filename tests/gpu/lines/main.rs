@@ -5,6 +5,7 @@
 mod bus;
 mod contexts;
 mod load;
+mod readers;
 mod results;
 mod two_gpus;
 mod variants;
