@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -33,11 +34,31 @@ def script(path: Path):
     return module
 
 
+def read_list(name: str) -> list[str]:
+    """The lines of a list of debhelper's."""
+    return (DEBIAN / name).read_text().splitlines()
+
+
+def installed_files(package: str) -> dict[str, Path]:
+    """The places where debhelper's lists put what is in the repository, and what is put there."""
+    documents = f"usr/share/doc/{package}"
+    placed = [(name, documents) for name in read_list(f"{package}.docs")]
+    placed += [(name, f"{documents}/examples") for name in read_list(f"{package}.examples")]
+    placed += [tuple(line.split()) for line in read_list(f"{package}.install")]
+    found = {f"{to}/{path.name}": path for source, to in placed for path in ROOT.glob(source)}
+    for to, folder in [(to, path) for to, path in found.items() if path.is_dir()]:
+        found |= {f"{to}/{path.relative_to(folder)}": path for path in folder.rglob("*")}
+    for target, link in map(str.split, read_list(f"{package}.links")):
+        found |= {path.replace(target, link, 1): file for path, file in found.items() if path.startswith(f"{target}/")}
+    return found
+
+
 def packages() -> list[str]:
     return re.findall(r"^Package: (\S+)", (DEBIAN / "control").read_text(), re.MULTILINE)
 
 
 class DebianPackages(unittest.TestCase):
+    maxDiff = None
     def test_everything_that_is_packed_exists(self):
         lists = [path for kind in ("install", "docs", "examples", "manpages") for path in DEBIAN.glob(f"*.{kind}")]
         self.assertGreaterEqual(len(lists), 4)
@@ -54,6 +75,15 @@ class DebianPackages(unittest.TestCase):
         for path in DEBIAN.iterdir():
             if "." in path.name:
                 self.assertIn(path.name.rpartition(".")[0], packages())
+
+    def test_links_of_the_installed_documentation_lead_to_what_is_installed(self):
+        installed = installed_files("gstreamer1.0-cudainfer")
+        there = installed.keys() | {str(parent) for path in installed for parent in Path(path).parents}
+        pages = {path: file.read_text() for path, file in installed.items() if path.startswith("usr/share/doc/") and path.endswith(".md")}
+        self.assertGreater(len(pages), 30)
+        links = [(path, link) for path, text in pages.items() for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)]
+        lost = [f"{path}: {link}" for path, link in links if os.path.normpath(f"{Path(path).parent}/{link}") not in there]
+        self.assertEqual(lost, [])
 
     def test_what_runs_a_pipeline_is_packed_with_all_that_it_imports(self):
         listed = (DEBIAN / "gstreamer1.0-cudainfer.install").read_text()
