@@ -10,6 +10,8 @@ const PICTURE_PERIOD = 1000;
 const $ = (id) => document.getElementById(id);
 /** The name of the stream that is shown. */
 let shown = null;
+/** The name of the stream that is to be shown when it has been read. */
+let wanted = null;
 let pictureUrl = null;
 
 /** Runs something that asks the service, and puts what it refuses into `place`. */
@@ -43,31 +45,50 @@ $("login").addEventListener("submit", async (event) => {
   if (await attempt($("login").querySelector(".error"), start)) $("login").hidden = true;
 });
 
-function row(stream) {
+/** The rows of the list by the streams' names. They stay: a button that is replaced while it is pressed is not clicked. */
+const rows = new Map();
+
+function newRow(name) {
   const element = document.createElement("tr");
-  element.setAttribute("aria-current", String(stream.name === shown));
   const cells = Array.from({ length: 4 }, () => document.createElement("td"));
   const open = document.createElement("button");
   open.type = "button";
-  open.textContent = stream.name;
-  open.dataset.stream = stream.name;
-  open.addEventListener("click", () => attempt($("failure"), () => show(stream.name)));
+  open.textContent = name;
+  open.dataset.stream = name;
+  open.addEventListener("click", () => attempt($("failure"), () => show(name)));
   cells[0].append(open);
-  cells[1].textContent = stream.state;
-  cells[1].className = `state ${stream.state}`;
-  cells[2].textContent = (stream["frames-per-second"] ?? 0).toFixed(1);
   cells[2].className = "number";
-  cells[3].textContent = stream["last-error"] ?? "";
-  cells[3].title = cells[3].textContent;
   element.append(...cells);
   return element;
 }
 
+function updateRow(element, stream) {
+  element.setAttribute("aria-current", String(stream.name === shown));
+  const [, state, rate, error] = element.cells;
+  state.textContent = stream.state;
+  state.className = `state ${stream.state}`;
+  rate.textContent = (stream["frames-per-second"] ?? 0).toFixed(1);
+  error.textContent = error.title = stream["last-error"] ?? "";
+}
+
+function listStreams(streams) {
+  const names = new Set(streams.map((stream) => stream.name));
+  for (const [name, element] of rows) {
+    if (names.has(name)) continue;
+    element.remove();
+    rows.delete(name);
+  }
+  streams.forEach((stream, index) => {
+    if (!rows.has(stream.name)) rows.set(stream.name, newRow(stream.name));
+    const element = rows.get(stream.name);
+    updateRow(element, stream);
+    if ($("list").rows[index] !== element) $("list").insertBefore(element, $("list").rows[index] ?? null);
+  });
+}
+
 async function refreshList() {
   const { streams } = await json("GET", "v1/streams");
-  const focused = document.activeElement?.dataset?.stream;
-  $("list").replaceChildren(...streams.map(row));
-  if (focused) [...$("list").querySelectorAll("button")].find((b) => b.dataset.stream === focused)?.focus();
+  listStreams(streams);
   const playing = streams.filter((stream) => stream.state === "playing").length;
   $("summary").textContent = `${playing} of ${streams.length} streams play`;
   if (shown !== null && !streams.some((stream) => stream.name === shown)) hide();
@@ -85,6 +106,7 @@ async function refreshPicture() {
       $("snapshot").onload = $("snapshot").onerror = done;
       $("snapshot").src = url;
     });
+    $("picture").style.aspectRatio = "";
     if (pictureUrl) URL.revokeObjectURL(pictureUrl);
     pictureUrl = url;
     $("no-picture").textContent = "";
@@ -96,28 +118,45 @@ async function refreshPicture() {
 
 async function show(name) {
   if (zones.changed() && shown !== null && !confirm("Discard the zones that are not saved?")) return;
+  wanted = name;
   const [stream, read] = await Promise.all([json("GET", ofStream(name)), json("GET", ofStream(name, "/zones"))]);
+  if (wanted !== name) return;
+  const size = frameSize(stream.caps);
+  const inFraction = read.units === "pixels" ? inFractions(read.zones, size) : read.zones;
   shown = name;
   $("stream-title").textContent = name;
   $("snapshot").removeAttribute("src");
   $("snapshot").alt = `Picture of ${name}`;
   $("zone-error").textContent = "";
+  // All is in its place before the picture comes: nothing moves under a finger.
+  $("picture").style.aspectRatio = size ? (size[0] / size[1]) * pixelAspect(stream.caps) : "";
   $("stream").hidden = false;
-  await refreshPicture();
-  zones.load(read.units === "pixels" ? inFractions(read.zones, stream.caps) : read.zones);
-  await refreshList();
+  zones.load(inFraction);
   $("stream").scrollIntoView({ block: "nearest" });
+  await refreshPicture();
+  await refreshList();
+}
+
+/** Width and height in caps. */
+function frameSize(caps) {
+  const size = ["width", "height"].map((key) => Number(caps?.match(`\\b${key}=\\(int\\)(\\d+)`)?.[1]));
+  return size.every((length) => length > 0) ? size : null;
+}
+
+/** How many times as wide as high a pixel is. */
+function pixelAspect(caps) {
+  const [, width, height] = caps.match(/\bpixel-aspect-ratio=\(fraction\)(\d+)\/(\d+)/) ?? [null, 1, 1];
+  return width / height || 1;
 }
 
 /** Zones in pixels as fractions of the frame: they are saved as such. */
-function inFractions(list, caps) {
-  const [width, height] = ["width", "height"].map((key) => Number(caps?.match(`\\b${key}=\\(int\\)(\\d+)`)?.[1]));
-  if (list.length && !(width && height)) throw new Refused(0, "The zones are in pixels, and no frame has come yet that tells its size.");
-  return list.map((zone) => ({ ...zone, points: zone.points.map(([x, y]) => [x / width, y / height]) }));
+function inFractions(list, size) {
+  if (list.length && !size) throw new Refused(0, "The zones are in pixels, and no frame has come yet that tells its size.");
+  return list.map((zone) => ({ ...zone, points: zone.points.map(([x, y]) => [x / size[0], y / size[1]]) }));
 }
 
 function hide() {
-  shown = null;
+  shown = wanted = null;
   $("stream").hidden = true;
   zones.load([]);
 }

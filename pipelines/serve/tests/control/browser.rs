@@ -8,7 +8,7 @@ use cudainfer_tests::{LIMIT, scratch, until};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-/// Chromium, if it is installed. scripts/setup does not fetch it for the tests alone: it is 80 MB, and 290 MB on the disk.
+/// Chromium, if it is installed. scripts/test installs it on Debian.
 pub(crate) fn installed() -> Option<PathBuf> {
     let names = ["chromium", "chromium-headless-shell", "google-chrome"];
     let found = std::env::split_paths(&std::env::var_os("PATH")?)
@@ -57,10 +57,24 @@ impl Page {
         let (socket, _) =
             tungstenite::client(format!("ws://127.0.0.1:{port}{}", path.trim()), stream).unwrap();
         let mut page = Self { browser, socket, session: None, number: 0 };
-        let target = page.call("Target.createTarget", json!({"url": url}))["targetId"].clone();
+        let target = page.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
         let attached = page.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
         page.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
+        // An expression that meets the change of pages is an error.
+        page.call("Page.enable", json!({}));
+        page.call("Page.navigate", json!({"url": url}));
+        while page.read()["method"] != "Page.loadEventFired" {}
         page
+    }
+
+    /// The next answer or event.
+    #[track_caller]
+    fn read(&mut self) -> Value {
+        loop {
+            if let Message::Text(text) = self.socket.read().unwrap() {
+                return serde_json::from_str(&text).unwrap();
+            }
+        }
     }
 
     /// Calls a method of the protocol, and waits for its result.
@@ -73,8 +87,7 @@ impl Page {
         }
         self.socket.send(Message::text(request.to_string())).unwrap();
         loop {
-            let Message::Text(text) = self.socket.read().unwrap() else { continue };
-            let answer: Value = serde_json::from_str(&text).unwrap();
+            let answer = self.read();
             if answer["id"] == self.number {
                 assert!(answer.get("error").is_none(), "{method}: {answer}");
                 return answer["result"].clone();
@@ -115,13 +128,17 @@ impl Page {
         self.mouse("mouseReleased", x1, y1);
     }
 
-    /// Taps on an element with a finger, at a part of its width and height.
+    /// Taps on an element with a finger, at a part of its width and height, and waits for the click that becomes of it.
     #[track_caller]
     pub(crate) fn tap(&mut self, selector: &str, x: f64, y: f64) {
         let (x, y) = self.place(selector, x, y);
+        self.evaluate(
+            "window.tapped = false; addEventListener('click', () => { window.tapped = true; }, { capture: true, once: true })",
+        );
         for (kind, points) in [("touchStart", json!([{"x": x, "y": y}])), ("touchEnd", json!([]))] {
             self.call("Input.dispatchTouchEvent", json!({"type": kind, "touchPoints": points}));
         }
+        self.wait("window.tapped");
     }
 
     /// Makes it the screen of a phone, of this width, that is touched.

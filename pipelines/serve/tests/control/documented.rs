@@ -7,9 +7,11 @@ use cudainfer_serve::control::{OPENAPI, paths};
 use cudainfer_tests::model;
 use serde_json::{Value, json};
 
-use crate::service::{Answer, Service, ask, configuration};
+use crate::service::{Answer, Service, ask, configuration_of};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+/// Its model changes, and that of the other tests must not.
+const PIPELINE: &str = "documented";
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// What cannot be brought about at will: a stream that has not started yet, a picture that fails, a service that is stopping, a model while another one changes.
@@ -71,7 +73,7 @@ impl Description {
 
 /// What takes the place of `{name}`.
 fn actual(path: &str) -> String {
-    let name = if path.contains("pipelines") { "count" } else { "door" };
+    let name = if path.contains("pipelines") { PIPELINE } else { "door" };
     path.replace("{name}", name).replace("{file}", "none")
 }
 
@@ -80,7 +82,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
     let folder = cudainfer_tests::scratch("documented");
     std::fs::write(folder.join("token"), TOKEN).unwrap();
     let token = format!("token-file = '{0}/token'\nstate = '{0}'", folder.display());
-    let service = Service::start(&configuration(&token));
+    let service = Service::start(&configuration_of(PIPELINE, &token));
     service.plays("door");
     let document: Value = serde_json::from_str(OPENAPI).unwrap();
     let mut api = Description { document: document.clone(), seen: BTreeSet::new(), url: service.url.clone() };
@@ -290,7 +292,7 @@ fn files(api: &mut Description, folder: &std::path::Path) {
 }
 
 fn models(api: &mut Description) {
-    let (path, here) = ("/v1/pipelines/{name}/model", "/v1/pipelines/count/model");
+    let (path, here) = ("/v1/pipelines/{name}/model", "/v1/pipelines/documented/model");
     let other = cudainfer_tests::scratch("model").join("other.onnx");
     std::fs::copy(model("detector"), &other).unwrap();
     let sidecar = std::path::Path::new(&model("detector")).with_extension("toml");

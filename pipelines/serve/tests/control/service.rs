@@ -11,12 +11,17 @@ use serde_json::Value;
 
 /// A detector that finds one object in each frame, a tracker and zones.
 pub(crate) fn configuration(server: &str) -> String {
+    configuration_of("count", server)
+}
+
+/// The same with another name of the pipeline, which is that of its model's instance in this process.
+pub(crate) fn configuration_of(pipeline: &str, server: &str) -> String {
     format!(
         "[server]\nlisten = '127.0.0.1:0'\n{server}\n\
-         [pipeline.count]\nline = '''fusedpreproc device=cpu ! trtinfer model={{model}} device=cpu \
+         [pipeline.{pipeline}]\nline = '''fusedpreproc device=cpu ! trtinfer model={{model}} device=cpu \
          ! gpunms ! tracker ! zonecount units=fraction'''\nset = {{ model = '{}' }}\n\
          [pipeline.plain]\nline = 'identity'\n\
-         [[source]]\nname = 'door'\npipeline = 'count'\nuri = 'test://red?width=320&height=240&rate=15'\n\
+         [[source]]\nname = 'door'\npipeline = '{pipeline}'\nuri = 'test://red?width=320&height=240&rate=15'\n\
          zones = [{{ name = 'all', kind = 'polygon', points = [[0, 0], [1, 0], [1, 1], [0, 1]] }}]\nzone-units = 'fraction'\n",
         model("detector")
     )
