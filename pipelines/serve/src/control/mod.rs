@@ -7,6 +7,7 @@ mod answer;
 mod deepstream;
 mod files;
 mod health;
+mod incoming;
 mod metrics;
 mod page;
 mod picture;

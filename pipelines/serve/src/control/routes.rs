@@ -4,21 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, patch, post, put};
+use axum::routing::{MethodRouter, any, delete, get, patch, post, put};
 use tokio::sync::Semaphore;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use super::access::Access;
 use super::answer::{Refused, not_allowed, not_found};
-use super::{deepstream, files, health, metrics, page, pipelines, snapshot, streams, zones};
+use super::{deepstream, files, health, incoming, metrics, page, pipelines, snapshot, streams, zones};
 use crate::fleet::Fleet;
-
-/// The largest body of a request, in bytes.
-const LARGEST_BODY: usize = 256 * 1024;
 
 /// How long a pause within a body may be.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,32 +88,39 @@ pub fn paths() -> Vec<&'static str> {
 /// The service.
 pub fn router(control: Arc<Control>) -> Router {
     let mut router = Router::new();
-    for Route { path, open, handler, .. } in table() {
-        let checked = Arc::clone(&control);
-        let check = move |headers: HeaderMap, request: Request, next: Next| {
-            let allowed = checked.access.check(&headers, open);
-            async move {
-                match allowed {
-                    Ok(()) => next.run(request).await,
-                    Err(refused) => refused.into_response(),
-                }
-            }
-        };
-        router = router.route(path, handler.fallback(not_allowed).layer(middleware::from_fn(check)));
+    for Route { path, open, handler } in table() {
+        router = router.route(path, checked(&control, open, handler.fallback(not_allowed)));
     }
-    let checked = Arc::clone(&control);
-    let hidden = move |headers: HeaderMap| async move {
-        match checked.access.check(&headers, false) {
-            Ok(()) => not_found().await,
-            Err(refused) => refused,
-        }
-    };
+    let nothing = checked(&control, false, any(not_found)).with_state(Arc::clone(&control));
     router
-        .fallback(hidden)
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .fallback_service(nothing)
         .layer(RequestBodyTimeoutLayer::new(BODY_TIMEOUT))
         .layer(middleware::map_response(headers))
         .with_state(control)
+}
+
+/// Has requests checked, and their bodies read, before a handler gets them.
+fn checked(
+    control: &Arc<Control>,
+    open: bool,
+    handler: MethodRouter<Arc<Control>>,
+) -> MethodRouter<Arc<Control>> {
+    let control = Arc::clone(control);
+    let check = move |request: Request, next: Next| {
+        let allowed = control.access.check(request.headers(), open);
+        async move {
+            let (parts, body) = request.into_parts();
+            if let Err(refused) = allowed {
+                incoming::discard(body).await;
+                return refused.into_response();
+            }
+            match incoming::read(body).await {
+                Ok(body) => next.run(Request::from_parts(parts, body)).await,
+                Err(refused) => refused.into_response(),
+            }
+        }
+    };
+    handler.layer(middleware::from_fn(check))
 }
 
 /// Headers of every answer: nothing is kept by caches, and nothing is taken for what it is not.

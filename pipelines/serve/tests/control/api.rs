@@ -1,6 +1,9 @@
 //! What requests do: zones count at once, and the metrics have both pages.
 
-use cudainfer_tests::until;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use cudainfer_tests::{LIMIT, until};
 use serde_json::json;
 
 use crate::service::{Service, ask, configuration, get, send};
@@ -69,4 +72,30 @@ fn frames_of_a_format_that_no_network_takes_are_shown_too() {
         assert_eq!((answer.status, answer.kind.as_str()), (200, "image/jpeg"), "{answer:?}");
     }
     until("HLS has a segment", || get(&format!("{url}/hls/index.m3u8")).status == 200);
+}
+
+#[test]
+fn a_client_that_is_still_sending_gets_its_answer() {
+    let service = Service::start(&configuration(""));
+    let host = service.url.strip_prefix("http://").unwrap();
+    for (path, origin, size, status) in [
+        ("/v1/streams", host, 2_000_000, "413"),
+        ("/v1/streams", "evil.example", 1_000_000, "403"),
+        ("/nothing", host, 200_000, "404"),
+        ("/livez", host, 200_000, "405"),
+    ] {
+        let mut client = TcpStream::connect(host).unwrap();
+        client.set_read_timeout(Some(LIMIT)).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\norigin: http://{origin}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {size}\r\n\r\n"
+        );
+        client.write_all(head.as_bytes()).unwrap();
+        for _ in 0..size / 1000 {
+            client.write_all(&[b' '; 1000]).unwrap_or_else(|e| panic!("{path} {status}: {e}"));
+        }
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+    }
 }
