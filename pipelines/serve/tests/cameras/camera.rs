@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// What the relay does with what the camera sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u8)]
@@ -74,9 +76,8 @@ impl Camera {
     }
 
     /// Sends it SIGSTOP or SIGCONT.
-    pub(crate) fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.process.id().to_string()]).status().unwrap();
-        assert!(sent.success());
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 }
 

@@ -14,6 +14,7 @@ use cudainfer_serve::fleet::Fleet;
 use cudainfer_serve::stream::StreamStatus;
 use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::{model, run, scratch};
+use rustix::process::Signal;
 
 /// Frames of the files: as many seconds as the disturbances take, at 10 a second.
 const FRAMES: u32 = 400;
@@ -113,7 +114,7 @@ fn cameras_come_back_from_all_that_happens_to_them_and_no_other_stream_notices()
         camera.kill();
     }
     for camera in &cameras[4..8] {
-        camera.signal("-STOP");
+        camera.signal(Signal::STOP);
     }
     for camera in &cameras[8..12] {
         camera.set_network(Network::Cut);
@@ -128,7 +129,7 @@ fn cameras_come_back_from_all_that_happens_to_them_and_no_other_stream_notices()
         camera.start_again();
     }
     for camera in &cameras[4..8] {
-        camera.signal("-CONT");
+        camera.signal(Signal::CONT);
     }
     for camera in &cameras[8..14] {
         camera.set_network(Network::Works);

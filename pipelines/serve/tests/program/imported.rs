@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 
 use cudainfer_tests::{model, run, scratch};
+use rustix::process::Signal;
 
 use crate::service::{Service, command};
 
@@ -58,6 +59,6 @@ fn what_import_writes_is_right_and_runs() {
 
     let mut service = Service::start_with(&mut command(), &file);
     service.says(": playing", 2);
-    service.signal("-TERM");
+    service.signal(Signal::TERM);
     assert_eq!(service.ends().code(), Some(0));
 }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use cudainfer_tests::{scratch, until};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The program with the plugin that was built with this test.
 pub(crate) fn command() -> Command {
@@ -70,10 +71,8 @@ impl Service {
         self.said.lock().unwrap().iter().filter(|line| line.contains(part)).count()
     }
 
-    pub(crate) fn signal(&self, name: &str) {
-        assert!(
-            Command::new("kill").args([name, &self.process.id().to_string()]).status().unwrap().success()
-        );
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 
     /// Waits for its end.

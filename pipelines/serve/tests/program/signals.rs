@@ -3,6 +3,7 @@
 use std::os::unix::net::UnixDatagram;
 
 use cudainfer_tests::{scratch, until};
+use rustix::process::Signal;
 
 use crate::service::{Service, command};
 
@@ -19,7 +20,7 @@ fn plain(folder: &std::path::Path) -> String {
 
 #[test]
 fn sigterm_and_sigint_end_the_streams_and_the_service() {
-    for signal in ["-TERM", "-INT"] {
+    for signal in [Signal::TERM, Signal::INT] {
         let folder = scratch("out");
         let mut service = Service::start(&(HEAD.to_owned() + &plain(&folder) + &source("a") + &source("b")));
         service.says(": playing", 2);
@@ -40,7 +41,7 @@ fn sighup_touches_only_what_differs() {
     service.says(": playing", 3);
     let changed = source("changes").replace("ball", "snow");
     std::fs::write(&service.file, begin.clone() + &source("stays") + &changed + &source("comes")).unwrap();
-    service.signal("-HUP");
+    service.signal(Signal::HUP);
     service.says("1 streams added, 1 changed, 1 removed, 1 as before", 1);
     service.says("'comes': playing", 1);
     service.says("'changes': playing", 2);
@@ -48,10 +49,10 @@ fn sighup_touches_only_what_differs() {
     assert_eq!((service.count("'stays': playing"), service.count("stream 'stays': ")), (1, 1));
     // A wrong one changes nothing.
     std::fs::write(&service.file, begin + &source("stays").replace("plain", "plane")).unwrap();
-    service.signal("-HUP");
+    service.signal(Signal::HUP);
     service.says("'plain' is probably meant. The configuration stays as it is", 1);
     assert_eq!(service.count("stream 'stays': "), 1);
-    service.signal("-TERM");
+    service.signal(Signal::TERM);
     assert_eq!(service.ends().code(), Some(0));
 }
 
@@ -75,10 +76,10 @@ fn systemd_is_told_of_the_start_the_reload_the_end_and_that_it_is_alive() {
     said("READY=1");
     said("WATCHDOG=1");
     said("WATCHDOG=1");
-    service.signal("-HUP");
+    service.signal(Signal::HUP);
     said("RELOADING=1");
     said("READY=1");
-    service.signal("-TERM");
+    service.signal(Signal::TERM);
     said("STOPPING=1");
     assert_eq!(service.ends().code(), Some(0));
 }
