@@ -83,6 +83,8 @@ impl TrtInfer {
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
         let fallbacks = engine.fallbacks.join("; ");
         match (config.provider, engine.provider) {
+            // Nothing else was tried: device=cpu asks for it.
+            (Provider::Auto, Provider::Cpu) if fallbacks.is_empty() => (),
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
             (Provider::Auto, active) => gst::element_imp_info!(
                 self,
