@@ -41,6 +41,7 @@ mod regions;
 mod stats;
 mod tensors;
 mod text;
+mod thresholds;
 mod tiles;
 mod tracer;
 mod tracks;

@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use cudainfer_kernels::sanity::Suspicion;
@@ -23,6 +24,8 @@ pub struct DecodingElement {
     pub(super) side: Side,
     /// Made for the negotiated caps.
     decoder: Mutex<Option<Box<dyn Decode>>>,
+    /// Whether properties that the decoder was made from have changed since.
+    pub(super) changed: AtomicBool,
     /// Counts since READY to PAUSED.
     counts: Mutex<Counts>,
     /// How the outputs of the latest model are read, and the model's name in caps.
@@ -66,6 +69,32 @@ impl DecodingElement {
             taker.map_or_else(|| why.to_owned(), |taker| (methods.tensors_taken)(&taker))
         })?;
         (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
+    }
+
+    /// Takes over properties that have been set since the last frame; frames are decoded as before, if that cannot be.
+    fn apply_changes(&self) {
+        if !self.changed.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let caps = |pad: &str| self.obj().static_pad(pad).and_then(|pad| pad.current_caps());
+        let (Some(sink), Some(incaps), Some(outcaps)) = (self.sink(), caps("sink"), caps("src")) else {
+            return;
+        };
+        let info = ModelInfo::ask(&sink, &incaps);
+        match self.prepare(&incaps, &info, Some(&outcaps)) {
+            Ok(decoder) => {
+                *lock(&self.decoder) = Some(decoder);
+                self.tell_reading(&incaps, &info, &outcaps);
+            }
+            Err(why) => {
+                let name = self.obj().name();
+                gst::element_imp_warning!(
+                    self,
+                    gst::LibraryError::Settings,
+                    ("{name}: {why}. Frames are decoded as before")
+                );
+            }
+        }
     }
 
     /// Says how the outputs of these caps are read, once for each model.
@@ -184,6 +213,7 @@ impl BaseTransformImpl for DecodingElement {
 
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = self.sink().map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default();
+        self.changed.store(false, Ordering::Release);
         let prepared = self.prepare(incaps, &info, Some(outcaps));
         let decoder = prepared.map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
@@ -225,6 +255,7 @@ impl BaseTransformImpl for DecodingElement {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), self.side.counters());
+        self.apply_changes();
         let methods = self.methods().map_err(|_| gst::FlowError::NotSupported)?;
         let mut counts = Counts::new(methods.counts);
         // Messages run handlers, which may call us back: no lock is held where one is posted.

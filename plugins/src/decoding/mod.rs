@@ -8,6 +8,7 @@
 
 use std::any::Any;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use cudainfer_kernels::sanity::{Expected, Survey};
 use gst::glib;
@@ -163,6 +164,12 @@ pub trait DecodingElementImplExt: DecodingElementImpl {
     fn stats(&self) -> gst::Structure {
         let element = self.obj();
         element.upcast_ref::<DecodingElement>().imp().stats()
+    }
+
+    /// Has [`DecodingElementImpl::prepare`] make another decoder before the next frame, because a property has changed.
+    fn changed(&self) {
+        let element = self.obj();
+        element.upcast_ref::<DecodingElement>().imp().changed.store(true, Ordering::Release);
     }
 
     /// Calls `work` with the current decoder, which [`DecodingElementImpl::prepare`] made, if it is a `D`. No frame is decoded

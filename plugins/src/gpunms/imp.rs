@@ -53,7 +53,9 @@ impl ObjectImpl for GpuNms {
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
+        if PROPERTIES.set(&*self.obj(), &self.settings, value, pspec) {
+            self.changed();
+        }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {

@@ -51,7 +51,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             defaults.confidence,
             "Confidence threshold",
             "Minimum confidence of a box. If not set: the sidecar's, else the default, which is 0.6 for decoder=db",
-        ),
+        ).playing(),
         property!(
             Settings,
             iou?,
@@ -60,28 +60,28 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "IoU threshold",
             "Maximum overlap (intersection over union) of two boxes; above it, the weaker box is suppressed. If not set: the \
              sidecar's, else the default",
-        ),
+        ).playing(),
         property!(
             Settings,
             class_confidence,
             (),
             "Class confidence",
             "Minimum confidence for single classes, as in person=0.5,car=0.3; overrides confidence",
-        ),
+        ).playing(),
         property!(
             Settings,
             class_iou,
             (),
             "Class IoU",
             "Maximum overlap for single classes, as in person=0.5,car=0.3; overrides iou, only with nms=class-wise",
-        ),
+        ).playing(),
         property!(
             Settings,
             classes,
             (),
             "Classes",
             "Classes to keep, by name or number, as in person,car. If not set: all",
-        ),
+        ).playing(),
         property!(
             Settings,
             multi_label?,
@@ -107,7 +107,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             SIGMA,
             "Sigma",
             "Width of the Gaussian for nms=soft-gaussian",
-        ),
+        ).playing(),
         property!(
             Settings,
             top_k_before?,
@@ -124,8 +124,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Top k after NMS",
             "Maximum number of boxes that are kept in a frame, the most confident first. If not set: the default, or the \
              number of queries without softmax",
-        ),
-        property!(Settings, min_width, 0.0..=1e6, "Minimum width", "Minimum width of a box in frame pixels"),
+        ).playing(),
+        property!(Settings, min_width, 0.0..=1e6, "Minimum width", "Minimum width of a box in frame pixels").playing(),
         property!(
             Settings,
             map_threshold?,
@@ -133,7 +133,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             0.3,
             "Map threshold",
             "Minimum value of the pixels of text, for decoder=db. If not set: the sidecar's, else the default",
-        ),
+        ).playing(),
         property!(
             Settings,
             unclip_ratio?,
@@ -142,8 +142,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Unclip ratio",
             "How much a line of text is widened on all sides, times its area by its perimeter, for decoder=db. If not set: the \
              sidecar's, else the default",
-        ),
-        property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels"),
+        ).playing(),
+        property!(Settings, min_height, 0.0..=1e6, "Minimum height", "Minimum height of a box in frame pixels").playing(),
         property!(
             Settings,
             merge,
@@ -167,7 +167,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Merge threshold",
             "Behind fusedpreproc roi=tiles and list: overlap from which two boxes match. They need the same class, unless nms \
              is class-agnostic",
-        ),
+        ).playing(),
     ])
     .with([stats::param_spec(
         "; objects, candidates (above the threshold), non-finite (dropped because of NaN, infinity or a label that no class has), truncated (cut by \

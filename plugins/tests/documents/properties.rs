@@ -249,7 +249,7 @@ fn types_ranges_defaults_and_states_are_told_as_gobject_has_them() {
         let (ty, range, default) = kind(&property);
         [ty, range, default, when(&property).to_owned()].join("; ")
     };
-    assert_eq!(told("gpunms", "confidence"), "float; 0 to 1; 0.25; NULL, READY");
+    assert_eq!(told("gpunms", "confidence"), "float; 0 to 1; 0.25; any state");
     assert_eq!(told("gpunms", "stats"), "GstStructure; ; ; read only");
     assert_eq!(told("fusedpreproc", "quant-scale"), "double; above 0, to 1000000; 1; NULL, READY");
     assert_eq!(told("fusedpreproc", "mean"), "array of double; -1000000 to 1000000; not set; NULL, READY");

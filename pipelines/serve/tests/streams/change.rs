@@ -82,18 +82,21 @@ fn another_model_is_used_by_all_that_share_it_and_a_wrong_one_by_nobody() {
 }
 
 #[test]
-fn zones_and_margins_change_while_frames_flow_and_nothing_else_is_touched() {
+fn zones_margins_and_thresholds_change_while_frames_flow_and_nothing_else_is_touched() {
     let fleet = detecting("zones", &model("detector"), &model("detector-batch"));
     for name in ["a", "b"] {
         frames_come(&fleet, name, 5);
     }
     let zones = json!([{"name": "new", "kind": "line", "points": [[0, 20], [60, 20]]}]);
-    let patch = json!({"zones": zones, "override": {"zonecount.margin": 0.2}});
+    let patch = json!({"zones": zones, "override": {"zonecount.margin": 0.2, "gpunms.confidence": 0.3}});
     assert_eq!(fleet.change("a", &patch).unwrap().applied, Applied::Live);
     let counter = |name: &str| fleet.built(name).unwrap().line.element("zonecount").unwrap();
     assert!(counter("a").property::<Option<String>>("zones").unwrap().contains("new"));
     assert!(!counter("b").property::<Option<String>>("zones").unwrap().contains("new"));
     assert!((counter("a").property::<f64>("margin") - 0.2).abs() < 1e-9);
+    let threshold =
+        |name: &str| fleet.built(name).unwrap().line.element("gpunms").unwrap().property::<f32>("confidence");
+    assert_eq!((threshold("a"), threshold("b")), (0.3, 0.25));
     for name in ["a", "b"] {
         goes_on(&fleet, name);
     }
