@@ -49,7 +49,7 @@ def installed_files(package: str) -> dict[str, Path]:
     for to, folder in [(to, path) for to, path in found.items() if path.is_dir()]:
         found |= {f"{to}/{path.relative_to(folder)}": path for path in folder.rglob("*")}
     for target, link in map(str.split, read_list(f"{package}.links")):
-        found |= {path.replace(target, link, 1): file for path, file in found.items() if path.startswith(f"{target}/")}
+        found |= {path.replace(target, link, 1): file for path, file in found.items() if f"{path}/".startswith(f"{target}/")}
     return found
 
 
