@@ -113,6 +113,18 @@ fn one_line_says_once_that_it_runs_on_the_cpu_however_many_elements_could_use_a_
 }
 
 #[test]
+fn a_line_that_was_told_to_use_the_cpu_warns_of_nothing() {
+    for provider in ["auto", "cpu"] {
+        let line = format!(
+            "videotestsrc num-buffers=2 ! cudainferupload device=cpu ! fusedpreproc device=cpu ! trtinfer model={} device=cpu \
+             provider={provider} ! gpunms device=cpu ! cudainferdownload device=cpu ! fakesink",
+            model("detector")
+        );
+        assert_eq!(run(&line).succeeds().warnings, [""; 0], "provider={provider}");
+    }
+}
+
+#[test]
 fn a_model_that_fails_while_it_runs_stops_the_line_with_onnx_runtimes_reason() {
     // At this size always, whatever the picture.
     let line = format!(
