@@ -88,6 +88,31 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
 }
 
 #[test]
+fn a_stream_played_backwards_is_tracked_as_forwards() {
+    let line = Line::new(&format!(
+        "videotestsrc pattern=red num-buffers=50 ! video/x-raw,format=RGB,width=64,height=64,framerate=25/1 ! {} {NO_PREROLL}",
+        whole("detector", "")
+    ));
+    let ids = Arc::new(Mutex::new(Vec::new()));
+    let seen = ids.clone();
+    line.watch("out", move |buffer, _| {
+        let track = objects(buffer)[0].tracking.as_ref().map(|track| track.id);
+        seen.lock().unwrap().push((buffer.pts(), track));
+    });
+    line.reach(gst::State::Paused);
+    let (flags, set) = (gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE, gst::SeekType::Set);
+    let (start, stop) = (gst::ClockTime::ZERO, gst::ClockTime::from_mseconds(1000));
+    line.pipeline.seek(-1.0, flags, set, start, set, stop).unwrap();
+    ids.lock().unwrap().clear();
+    line.pipeline.set_state(gst::State::Playing).unwrap();
+    let report = line.wait().succeeds();
+    assert!(!report.warnings.iter().any(|warning| warning.contains("timestamp")), "{report:?}");
+    let seen = ids.lock().unwrap();
+    assert!(seen.len() >= 24 && seen.is_sorted_by(|a, b| a.0 > b.0), "{seen:?}");
+    assert!(seen.iter().all(|(_, id)| id.is_some() && *id == seen[0].1), "{seen:?}");
+}
+
+#[test]
 fn a_seek_while_paused_shows_the_frame_there() {
     let line = Line::new(&format!(
         "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! {}",

@@ -115,6 +115,8 @@ pub(super) struct Surroundings<'a> {
     pub gpu: &'a Gpu,
     pub counters: &'a Arc<Counters>,
     pub tally: &'a Tally,
+    /// Whether the segment's rate is negative.
+    pub reverse: bool,
 }
 
 impl State {
@@ -175,7 +177,7 @@ impl State {
             TensorSet::take(buffer);
         }
         let mut now = Warnings::default();
-        let elapsed = pace.elapsed(buffer.pts()).unwrap_or_else(|why| {
+        let elapsed = pace.elapsed(buffer.pts(), element.reverse).unwrap_or_else(|why| {
             tally.untimed.add(1);
             now.backwards = why == Unknown::Backwards;
             1.0

@@ -5,6 +5,7 @@ use cudainfer_kernels::track::{MOST_DETECTIONS, MOST_POSES};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
+use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
@@ -40,6 +41,7 @@ impl Tracker {
             gpu: &self.gpu,
             counters: &self.counters,
             tally: &self.tally,
+            reverse: self.obj().segment().rate() < 0.0,
         }
     }
 

@@ -50,15 +50,17 @@ impl Pace {
         (self.last, self.begun) = (None, false);
     }
 
-    /// The time from the frame before to this one, in frames.
-    pub fn elapsed(&mut self, pts: Option<ClockTime>) -> Result<f64, Unknown> {
+    /// The time from the frame before to this one, in frames. In `reverse`, with a negative rate, the last frame comes first.
+    pub fn elapsed(&mut self, pts: Option<ClockTime>, reverse: bool) -> Result<f64, Unknown> {
         let first = !std::mem::replace(&mut self.begun, true);
         let last = std::mem::replace(&mut self.last, pts);
         if first && pts.is_some() {
             return Ok(1.0);
         }
         let (last, now) = last.zip(pts).ok_or(Unknown::Missing)?;
-        let passed = now.checked_sub(last).filter(|passed| !passed.is_zero()).ok_or(Unknown::Backwards)?;
+        let (earlier, later) = if reverse { (now, last) } else { (last, now) };
+        let passed =
+            later.checked_sub(earlier).filter(|passed| !passed.is_zero()).ok_or(Unknown::Backwards)?;
         let frames = passed.nseconds() as f64 * 1e-9 * self.rate;
         Ok((frames * STEPS).round().max(1.0) / STEPS)
     }
@@ -86,7 +88,7 @@ mod tests {
             let mut pace = pace(&format!("video/x-raw,framerate={rate}"));
             for frame in 0..100 {
                 let pts = ClockTime::from_nseconds((f64::from(frame) * period) as u64);
-                assert_eq!(pace.elapsed(Some(pts)), Ok(1.0), "{rate}, frame {frame}");
+                assert_eq!(pace.elapsed(Some(pts), false), Ok(1.0), "{rate}, frame {frame}");
             }
         }
     }
@@ -94,7 +96,7 @@ mod tests {
     #[test]
     fn gaps_and_halves_are_what_they_are_and_the_rest_is_named() {
         let mut pace = pace("video/x-raw,framerate=10/1");
-        let mut at = |ms: Option<u64>| pace.elapsed(ms.map(ClockTime::from_mseconds));
+        let mut at = |ms: Option<u64>| pace.elapsed(ms.map(ClockTime::from_mseconds), false);
         assert_eq!(at(Some(500)), Ok(1.0));
         assert_eq!(at(Some(1000)), Ok(5.0));
         assert_eq!(at(Some(1050)), Ok(0.5));
@@ -106,6 +108,14 @@ mod tests {
         assert_eq!(at(Some(300)), Err(Unknown::Missing));
         assert_eq!(at(Some(400)), Ok(1.0));
         pace.begin();
-        assert_eq!(pace.elapsed(Some(ClockTime::ZERO)), Ok(1.0));
+        assert_eq!(pace.elapsed(Some(ClockTime::ZERO), false), Ok(1.0));
+    }
+
+    #[test]
+    fn frames_of_a_negative_rate_come_from_the_end() {
+        let mut pace = pace("video/x-raw,framerate=25/1");
+        let mut at = |ms: u64| pace.elapsed(Some(ClockTime::from_mseconds(ms)), true);
+        assert_eq!([at(400), at(360), at(280)], [Ok(1.0), Ok(1.0), Ok(2.0)]);
+        assert_eq!(at(320), Err(Unknown::Backwards));
     }
 }
