@@ -354,6 +354,31 @@ def metrics(results: Path) -> list[str]:
     ]
 
 
+def profiles(results: Path) -> list[str]:
+    found = sorted(results.glob("cpu-profiles-20*.json"))
+    if not found:
+        return []
+    told = json.loads(found[-1].read_text())
+    rows = [
+        [f"`{row['profile']}`", f"{row['fps']:.1f}", f"{row['ratio']:.0%}", f"{row['file_ms']:.0f} ms", f"{row['live_ms']:.0f} ms"]
+        for row in told["rows"]
+    ]
+    head = ["`profile`", "frames/s from a file", "of `throughput`", "in trtinfer, from a file", f"in trtinfer, live, {told['live_fps']} frames/s"]
+    return [
+        "### Profiles of trtinfer",
+        "",
+        "Detect and track with each `profile`, in turns: from a file as fast as it goes, and behind a live source that leaves the model",
+        "time. How long trtinfer has a frame is what GStreamer's latency tracer says, the median of the rounds' medians.",
+        f"{told['processor']}, {told['cores']} cores; load of the machine at the end {told['load'][0]:.1f}, so compare the rows rather than",
+        "other tables.",
+        "",
+        *table(head, rows),
+        "",
+        source(found[-1], script="scripts/bench --profiles"),
+        "",
+    ]
+
+
 def publishing(results: Path) -> list[str]:
     found = sorted(results.glob("cpu-publishing-20*.json"))
     if not found:
@@ -585,6 +610,7 @@ def page(results: Path) -> str:
         *peaks(results),
         "",
         *metrics(results),
+        *profiles(results),
         *publishing(results),
         *gpu(results),
         "",

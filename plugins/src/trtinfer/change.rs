@@ -306,7 +306,7 @@ impl TrtInfer {
             // What waits there goes at once.
             instance.batcher.leave(*client);
             let owner = Arc::clone(owner);
-            let client = next.batcher.join(self.in_flight());
+            let client = next.batcher.join(self.in_flight(next));
             self.announce(&owner.lane, next, &caps);
             *running = Some(Running { owner, instance: Arc::clone(next), client });
         }

@@ -204,6 +204,7 @@ impl ObjectSubclass for TrtInfer {
     const NAME: &'static str = "GstCudaInferTrtInfer";
     type Type = super::TrtInfer;
     type ParentType = gst::Element;
+    type Interfaces = (gst::Preset,);
 
     fn with_class(class: &Self::Class) -> Self {
         let template = |name: &str| class.pad_template(name);
@@ -315,6 +316,8 @@ impl ObjectImpl for TrtInfer {
 }
 
 impl GstObjectImpl for TrtInfer {}
+
+impl PresetImpl for TrtInfer {}
 
 impl ElementImpl for TrtInfer {
     fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {

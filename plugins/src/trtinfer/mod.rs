@@ -33,6 +33,7 @@ mod leaky;
 mod log;
 mod negotiate;
 mod owner;
+mod profile;
 mod pusher;
 mod request;
 mod running;
@@ -43,7 +44,7 @@ mod worker;
 
 glib::wrapper! {
     /// The element.
-    pub struct TrtInfer(ObjectSubclass<imp::TrtInfer>) @extends gst::Element, gst::Object;
+    pub struct TrtInfer(ObjectSubclass<imp::TrtInfer>) @extends gst::Element, gst::Object, @implements gst::Preset;
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {

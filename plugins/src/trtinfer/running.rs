@@ -68,15 +68,17 @@ impl TrtInfer {
             gst::loggable_error!(CAT, "no thread to push with: {e}")
         })?;
         *lock(&self.pusher) = Some(pusher);
-        let client = instance.batcher.join(self.in_flight());
+        let client = instance.batcher.join(self.in_flight(&instance));
         *lock(&self.running) = Some(Running { owner, instance, client });
         self.accept_changes();
         Ok(())
     }
 
-    /// Frames that this element holds at most, if the user has set it.
-    pub(super) fn in_flight(&self) -> Option<usize> {
-        usize::try_from(lock(&self.settings).max_in_flight).ok().filter(|n| *n > 0)
+    /// Frames that this element holds at most with this instance, if the user has set it or the profile.
+    pub(super) fn in_flight(&self, instance: &Instance) -> Option<usize> {
+        let settings = lock(&self.settings);
+        let set = usize::try_from(settings.max_in_flight).ok().filter(|n| *n > 0);
+        set.or_else(|| settings.profile.in_flight(instance.batcher.size()))
     }
 
     /// Ends the thread that pushes and leaves the instance.

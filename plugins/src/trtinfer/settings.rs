@@ -10,6 +10,7 @@ use gst::prelude::*;
 
 use super::cores;
 use super::leaky::Leaky;
+use super::profile::Profile;
 use super::setup::Setup;
 use crate::decoding::reading;
 use crate::inference::{Config, EngineSearch, Precision, Provider, WarmUp};
@@ -23,6 +24,7 @@ pub(super) struct Settings {
     pub labels: Option<PathBuf>,
     onnxruntime: Option<PathBuf>,
     provider: Provider,
+    pub profile: Profile,
     intra_threads: u32,
     inter_threads: u32,
     workers: u32,
@@ -51,6 +53,7 @@ impl Default for Settings {
             labels: None,
             onnxruntime: None,
             provider: Provider::default(),
+            profile: Profile::default(),
             intra_threads: 0,
             inter_threads: 1,
             workers: 0,
@@ -74,6 +77,7 @@ impl Default for Settings {
 }
 
 impl Words for Leaky {}
+impl Words for Profile {}
 
 /// Settings that cannot work.
 pub(super) struct InvalidSettings {
@@ -123,8 +127,8 @@ impl Settings {
         let size = |set: u32| usize::try_from(set).unwrap_or(0);
         let count = |set: u32, default: usize| Some(size(set)).filter(|n| *n > 0).unwrap_or(default);
         let cores = cores::count();
-        // More than four sessions cost more memory than they bring speed.
-        let sessions = count(settings.workers, (cores / count(settings.intra_threads, 1)).clamp(1, 4));
+        let sessions =
+            count(settings.workers, settings.profile.workers(cores / count(settings.intra_threads, 1)));
         Ok(Setup {
             config: Config {
                 model,
@@ -184,6 +188,13 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(Settings, provider, (), "Provider", "Execution provider that runs the model"),
         property!(
             Settings,
+            profile,
+            (),
+            "Profile",
+            "What matters most: it decides about workers, intra-threads and max-in-flight where they are 0. The element's presets have the same names",
+        ),
+        property!(
+            Settings,
             intra_threads,
             0..=1024,
             "Intra-op threads",
@@ -202,7 +213,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             0..=1024,
             "Workers",
             "Batches that are inferred in parallel on the CPU, each in a session of its own. More workers raise the throughput, \
-             fewer lower the latency; 0 uses one per core, at most 4",
+             fewer lower the latency; 0 uses as many as the profile says",
         ),
         property!(
             Settings,
@@ -210,7 +221,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             0..=1024,
             "Maximum in flight",
             "Maximum number of this element's frames in flight; 0 allows what keeps the model busy: two batches on a GPU or one \
-             per worker on the CPU, and one more that fills meanwhile",
+             per worker on the CPU, and one more that fills meanwhile; with profile=latency one batch",
         ),
         property!(
             Settings,
