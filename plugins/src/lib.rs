@@ -18,7 +18,7 @@
 //!
 //! Tensors travel on the frame as [`meta::tensor`], results as [`meta::object`], [`meta::mask`] and [`meta::zone`].
 
-use gst::prelude::StaticType;
+use gst::prelude::{PluginApiExt, StaticType};
 
 pub mod caps;
 mod class_name;
@@ -92,6 +92,7 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     meta::map::register();
     meta::mask::register();
     meta::zone::register();
+    decoding::DecodingElement::static_type().mark_as_plugin_api(gst::PluginAPIFlags::empty());
     cudaupload::register(plugin)?;
     cudadownload::register(plugin)?;
     fusedpreproc::register(plugin)?;
@@ -116,14 +117,24 @@ pub use entry::plugin_register_static;
 mod entry {
     use super::register as plugin_init;
 
-    gst::plugin_define!(
-        cudainfer,
-        env!("CARGO_PKG_DESCRIPTION"),
-        plugin_init,
-        env!("CARGO_PKG_VERSION"),
-        "MIT/X11",
-        env!("CARGO_PKG_NAME"),
-        env!("CARGO_PKG_NAME"),
-        "cudainfer"
-    );
+    macro_rules! define {
+        ($($date:expr)?) => {
+            gst::plugin_define!(
+                cudainfer,
+                env!("CARGO_PKG_DESCRIPTION"),
+                plugin_init,
+                env!("CARGO_PKG_VERSION"),
+                "MIT/X11",
+                env!("CARGO_PKG_NAME"),
+                env!("CARGO_PKG_NAME"),
+                "cudainfer"
+                $(, $date)?
+            );
+        };
+    }
+    // GStreamer knows "MIT/X11" of the two licences.
+    #[cfg(released)]
+    define!(env!("CUDAINFER_RELEASE_DATE"));
+    #[cfg(not(released))]
+    define!();
 }

@@ -77,6 +77,7 @@ impl About<'_> {
     where
         T: StaticType + FromGlib<u32> + IntoGlib<GlibType = u32>,
     {
+        T::static_type().mark_as_plugin_api(gst::PluginAPIFlags::empty());
         let builder = glib::ParamSpecFlags::builder::<T>(self.name).nick(self.nick).blurb(self.blurb);
         builder.flags(self.flags).default_value(default).build()
     }
@@ -381,6 +382,7 @@ impl<T: Words> Field for T {
     type Range = ();
 
     fn spec(about: &About<'_>, (): &(), default: &Self) -> glib::ParamSpec {
+        T::static_type().mark_as_plugin_api(gst::PluginAPIFlags::empty());
         let builder = glib::ParamSpecEnum::builder_with_default::<T>(about.name, *default);
         builder.nick(about.nick).blurb(about.blurb).flags(about.flags).build()
     }

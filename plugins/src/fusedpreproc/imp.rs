@@ -141,7 +141,7 @@ impl ElementImpl for FusedPreproc {
         static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
             gst::subclass::ElementMetadata::new(
                 "Fused preprocessing",
-                "Filter/Converter/Video",
+                "Filter/Analyzer/Video",
                 "Makes a network's input tensor from a frame in one pass: colour conversion, resize, normalisation and layout",
                 "The cudainfer authors",
             )

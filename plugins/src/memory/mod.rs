@@ -49,5 +49,5 @@ pub use session::GpuSession;
 
 /// The debug category of everything in here.
 static CAT: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
-    gst::DebugCategory::new("cudainfermemory", gst::DebugColorFlags::empty(), Some("cudainfer's GPU memory"))
+    gst::DebugCategory::new("cudainfer-memory", gst::DebugColorFlags::empty(), Some("cudainfer's GPU memory"))
 });

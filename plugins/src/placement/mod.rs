@@ -18,7 +18,7 @@ pub(crate) use seat::Seat;
 /// The debug category of the choice.
 static CAT: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
     gst::DebugCategory::new(
-        "cudainferdevice",
+        "cudainfer-device",
         gst::DebugColorFlags::empty(),
         Some("which GPU device=auto is"),
     )

@@ -3,7 +3,9 @@
 //! `UPDATE_DOCS=1 cargo test -p gst-plugin-cudainfer --test documents` writes the tables anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
+mod cache;
 mod examples;
+mod factory;
 mod links;
 mod metrics;
 mod pages;

@@ -3,7 +3,8 @@
 use crate::properties::elements;
 use crate::{page, pages, root};
 
-const SECTIONS: [&str; 6] = ["Pads", "Properties", "Metadata", "Messages", "Examples", "Performance"];
+const SECTIONS: [&str; 7] =
+    ["Pads", "Properties", "Metadata", "Messages", "Examples", "Performance", "Factory"];
 
 #[test]
 fn every_element_has_a_page_with_all_sections_and_the_index_names_it() {
