@@ -19,12 +19,14 @@ cudainfer-serve --help | --version
 
 Signals: SIGHUP reads the configuration again, SIGTERM and SIGINT end the streams and the service.
 Exit codes: 0 ended as asked, 1 cannot start, 2 wrong arguments, 69 streams did not end in time, 70 the GPU has failed for good,
-78 wrong configuration.
+71 too many pipelines do not stop, 78 wrong configuration.
 ";
 
-/// Exit codes beyond 0, 1 and 2 are those of sysexits.h.
+/// Exit codes beyond 0, 1 and 2 begin with those of sysexits.h.
+const NO_START: u8 = 1;
 const NOT_ENDED: u8 = 69;
 const GPU_FAULT: u8 = 70;
+const LEFT_BEHIND: u8 = 71;
 const WRONG_CONFIGURATION: u8 = 78;
 
 /// What the main thread waits for.
@@ -140,8 +142,7 @@ fn serve(config: Config) -> ExitCode {
         Ok(server) => server,
         Err(e) => {
             log::error(e);
-            let _ = stop(&fleet);
-            return ExitCode::FAILURE;
+            return stop(&fleet, Some(NO_START));
         }
     };
     log::info(format_args!("control and page are at {}", server.url()));
@@ -155,11 +156,9 @@ fn serve(config: Config) -> ExitCode {
                 let _ = fleet.reload();
                 systemd::ready(&fleet.status().line());
             }
-            Ok(Event::Signal(_)) => return stop(&fleet),
-            Ok(Event::Exit(Exit::GpuFault)) => {
-                let _ = stop(&fleet);
-                return ExitCode::from(GPU_FAULT);
-            }
+            Ok(Event::Signal(_)) => return stop(&fleet, None),
+            Ok(Event::Exit(Exit::GpuFault)) => return stop(&fleet, Some(GPU_FAULT)),
+            Ok(Event::Exit(Exit::LeftBehind)) => return stop(&fleet, Some(LEFT_BEHIND)),
             Err(_) => systemd::status(&fleet.status().line()),
         }
         if fleet.is_alive() {
@@ -170,16 +169,17 @@ fn serve(config: Config) -> ExitCode {
     }
 }
 
-fn stop(fleet: &Fleet) -> ExitCode {
+/// Ends all streams. `because` is the exit code of what ends the service; without, it was asked to.
+fn stop(fleet: &Fleet, because: Option<u8>) -> ExitCode {
     systemd::stopping();
     log::info("stopping");
     let late = fleet.drain();
     if late.is_empty() {
         log::info("all streams have ended");
-        return ExitCode::SUCCESS;
+        return because.map_or(ExitCode::SUCCESS, ExitCode::from);
     }
     log::error(format_args!("these streams did not end within stop-timeout: {}", late.join(", ")));
-    std::process::exit(i32::from(NOT_ENDED))
+    std::process::exit(i32::from(because.unwrap_or(NOT_ENDED)))
 }
 
 fn hear_signals(events: Sender<Event>) -> std::io::Result<()> {

@@ -30,6 +30,8 @@ pub struct Server {
     pub state: Option<PathBuf>,
     /// Seconds until the streams must have ended after SIGTERM.
     pub stop_timeout: f64,
+    /// With so many pipelines that do not stop, of all streams, the process ends.
+    pub most_left_behind: usize,
 }
 
 impl Default for Server {
@@ -44,6 +46,7 @@ impl Default for Server {
             encoder: "x264enc tune=zerolatency speed-preset=veryfast key-int-max=60".into(),
             state: None,
             stop_timeout: 10.0,
+            most_left_behind: 8,
         }
     }
 }
@@ -89,6 +92,12 @@ impl Server {
                 let file = file.as_deref().unwrap_or(std::path::Path::new("")).display();
                 return Err((key, format!("'{file}' cannot be read: {e}")));
             }
+        }
+        if self.most_left_behind == 0 {
+            return Err((
+                "most-left-behind",
+                "most-left-behind is 0, which would end the process at once: expected 1 or more".into(),
+            ));
         }
         duration("stop-timeout", self.stop_timeout).map(drop)
     }

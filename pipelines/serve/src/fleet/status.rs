@@ -27,6 +27,8 @@ pub struct FleetStatus {
     /// What is kept of recordings and snapshots, where `state` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeping: Option<Keeping>,
+    /// How many pipelines were left behind because they do not stop, also of streams that were removed since.
+    pub left_behind: usize,
     /// How many streams are in each state.
     pub states: BTreeMap<State, usize>,
     /// The streams, by name.
@@ -61,6 +63,7 @@ impl FleetStatus {
             configuration_error: lock(&fleet.0.refused).clone(),
             keeps: fleet.keeps(),
             keeping: fleet.0.retention.as_ref().map(|retention| retention.room().keeping()),
+            left_behind: fleet.left_behind(),
             states,
             streams,
         }

@@ -17,6 +17,8 @@ use crate::{log, output};
 pub enum Exit {
     /// The GPU cannot be used by this process any more.
     GpuFault,
+    /// Too many pipelines do not stop.
+    LeftBehind,
 }
 
 /// All streams of the process. Its functions may block; clones are the same fleet.
@@ -40,6 +42,8 @@ pub(super) struct Inner {
     /// Why the file was refused last.
     pub refused: Mutex<Option<String>>,
     faults: Mutex<Faults>,
+    /// The pipelines that were left behind, also those of streams that are gone.
+    left_behind: Mutex<Vec<Weak<()>>>,
     exit: Mutex<Sender<Exit>>,
     draining: AtomicBool,
 }
@@ -86,6 +90,7 @@ impl Fleet {
             retention,
             refused: Mutex::default(),
             faults: Mutex::default(),
+            left_behind: Mutex::default(),
             exit: Mutex::new(exit),
             draining: AtomicBool::new(false),
         }));
@@ -131,6 +136,11 @@ impl Fleet {
     /// The last frame of a stream, with its results as metadata.
     pub fn last_sample(&self, name: &str) -> Option<gst::Sample> {
         self.find(name)?.last_sample()
+    }
+
+    /// How many pipelines were left behind and have not stopped yet.
+    pub fn left_behind(&self) -> usize {
+        lock(&self.0.left_behind).iter().filter(|alive| alive.strong_count() > 0).count()
     }
 
     /// The pipeline of a stream, while it has one.
@@ -281,6 +291,7 @@ fn hear(fleet: &Weak<Inner>, news: News) {
     let Some(fleet) = fleet.upgrade() else { return };
     match news {
         News::Steady { started } => lock(&fleet.faults).steady(started),
+        News::LeftBehind { alive } => leave_behind(&fleet, alive),
         News::GpuFault { name, started, instances } => {
             let verdict = lock(&fleet.faults).fault(started, Instant::now());
             match verdict {
@@ -292,6 +303,23 @@ fn hear(fleet: &Weak<Inner>, news: News) {
                 }
             }
         }
+    }
+}
+
+/// Counts a pipeline that does not stop. It keeps its memory, its threads and its connection: a limit ends the process.
+fn leave_behind(fleet: &Inner, alive: Weak<()>) {
+    let most = lock(&fleet.config).server.most_left_behind;
+    let count = {
+        let mut left = lock(&fleet.left_behind);
+        left.retain(|alive| alive.strong_count() > 0);
+        left.push(alive);
+        left.len()
+    };
+    if count >= most {
+        log::error(format_args!(
+            "{count} pipelines do not stop, which is as many as most-left-behind allows: the process ends, to be started anew"
+        ));
+        let _ = lock(&fleet.exit).send(Exit::LeftBehind);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,11 @@ pub enum News {
     Steady {
         /// When the pipeline was started.
         started: Instant,
+    },
+    /// A pipeline that does not stop is not waited for any more.
+    LeftBehind {
+        /// What somebody holds until it has stopped.
+        alive: Weak<()>,
     },
 }
 
@@ -287,7 +292,9 @@ impl Thread {
                         self.spec.name()
                     ));
                     *lock(&self.shared.built) = None;
-                    self.run = None;
+                    if let Some(run) = self.run.take() {
+                        (self.tell)(News::LeftBehind { alive: run.alive() });
+                    }
                 }
                 Action::Finish => goes_on = false,
             }

@@ -1,8 +1,8 @@
 //! One run of a stream's pipeline, in a thread of its own: everything that may take long or hang.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
 
 use gst::prelude::*;
 
@@ -54,6 +54,7 @@ pub(super) struct Run {
     /// Its frames so far.
     pub frames: Arc<AtomicU64>,
     orders: Sender<Order>,
+    alive: Weak<()>,
 }
 
 impl Run {
@@ -69,8 +70,11 @@ impl Run {
         let counted = Arc::clone(&frames);
         let failed = report.clone();
         let name = format!("run:{}", spec.name());
+        let until_its_end = Arc::new(());
+        let alive = Arc::downgrade(&until_its_end);
         let run = move || {
             run(&spec, &shared, &counted, &receiver, &report);
+            drop(until_its_end);
             report(Report::Down);
         };
         if let Err(e) = std::thread::Builder::new().name(name).spawn(run) {
@@ -78,7 +82,12 @@ impl Run {
             failed(Report::Failed(Failure { reason: Reason::Error, permanent: false, text }));
             failed(Report::Down);
         }
-        Self { number, frames, orders }
+        Self { number, frames, orders, alive }
+    }
+
+    /// What somebody holds until the pipeline has stopped.
+    pub fn alive(&self) -> Weak<()> {
+        Weak::clone(&self.alive)
     }
 
     /// Tells the thread; one that has ended needs nothing more.

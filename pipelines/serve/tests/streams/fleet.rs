@@ -1,10 +1,10 @@
 //! Streams in this process, and a source that must not notice what happens to the others.
 
 use std::path::Path;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 
 use cudainfer_serve::config::Config;
-use cudainfer_serve::fleet::Fleet;
+use cudainfer_serve::fleet::{Exit, Fleet};
 use cudainfer_serve::stream::StreamStatus;
 use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::until;
@@ -14,12 +14,18 @@ const BYSTANDER: &str = "[[source]]\nname = \"bystander\"\nuri = \"test://ball?w
 
 /// A fleet of these sources and pipelines, of the pipeline `plain`, and of a stream that nothing is done to.
 pub(crate) fn fleet(text: &str) -> Fleet {
+    fleet_and_exit(text).0
+}
+
+/// The same, and why the process is to end.
+pub(crate) fn fleet_and_exit(text: &str) -> (Fleet, Receiver<Exit>) {
     cudainfer_tests::init();
     let head =
         "[restart]\nstall = 3\nfirst = 0.2\nlongest = 1\nsteady = 3\n[pipeline.plain]\nline = \"identity\"\n";
     let config = Config::read(&format!("{head}{text}{BYSTANDER}"), Path::new("serve.toml"));
-    Fleet::start(config.unwrap_or_else(|wrong| panic!("{wrong}")), channel().0)
-        .unwrap_or_else(|wrong| panic!("{wrong}"))
+    let (sender, exit) = channel();
+    let fleet = Fleet::start(config.unwrap_or_else(|wrong| panic!("{wrong}")), sender);
+    (fleet.unwrap_or_else(|wrong| panic!("{wrong}")), exit)
 }
 
 pub(crate) fn of(fleet: &Fleet, name: &str) -> StreamStatus {

@@ -1,10 +1,11 @@
 //! What happens to one stream, and that no other one notices: other sizes of frames, video that is broken, servers that go away,
-//! devices that are not there, other models and thresholds.
+//! devices that are not there, other models and thresholds, pipelines that do not stop.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
 mod change;
 mod device;
 mod fleet;
+mod hanging;
 mod http;
 mod video;

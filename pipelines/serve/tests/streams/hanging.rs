@@ -1,0 +1,60 @@
+//! Pipelines that do not stop.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, TryRecvError, channel};
+
+use cudainfer_serve::fleet::{Exit, Fleet};
+use cudainfer_tests::{LIMIT, until};
+use gst::prelude::*;
+
+use crate::fleet::{fleet_and_exit, frames_come, of};
+
+/// Has the thread that brings a stream's frames wait, so that its pipeline does not stop, until what is returned is dropped.
+fn hold(fleet: &Fleet, name: &str) -> Sender<()> {
+    let pad = fleet.built(name).unwrap().sink.static_pad("sink").unwrap();
+    let (release, released) = channel::<()>();
+    let (caught, catches) = channel();
+    let released = Mutex::new(released);
+    pad.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
+        caught.send(()).unwrap();
+        // Nothing is sent: it waits until nobody could.
+        let _ = released.lock().unwrap().recv();
+        gst::PadProbeReturn::Remove
+    });
+    catches.recv_timeout(LIMIT).unwrap();
+    release
+}
+
+#[test]
+fn too_many_pipelines_that_do_not_stop_end_the_process_and_those_that_stop_late_do_not_count() {
+    let source = |name: &str| {
+        format!(
+            "[[source]]\nname = \"{name}\"\nuri = \"test://ball?width=64&height=48&rate=20\"\npipeline = \"plain\"\n"
+        )
+    };
+    let (fleet, exit) =
+        fleet_and_exit(&("[server]\nmost-left-behind = 2\n".to_owned() + &source("a") + &source("b")));
+    let held = |name: &str| {
+        frames_come(&fleet, name, 5);
+        let release = hold(&fleet, name);
+        fleet.restart(name).unwrap();
+        until("it is left behind", || of(&fleet, name).left_behind == 1);
+        // The stream itself goes on.
+        frames_come(&fleet, name, 5);
+        release
+    };
+    let first = held("a");
+    assert_eq!(fleet.left_behind(), 1);
+    drop(first);
+    until("it has stopped", || fleet.left_behind() == 0 && of(&fleet, "a").left_behind == 0);
+
+    let second = held("a");
+    assert_eq!(exit.try_recv(), Err(TryRecvError::Empty), "the first does not count any more");
+    // A stream that is gone takes nothing with it.
+    fleet.remove("a").unwrap();
+    assert_eq!(fleet.status().left_behind, 1);
+    let third = held("b");
+    assert_eq!(exit.recv_timeout(LIMIT), Ok(Exit::LeftBehind));
+    drop((second, third));
+    assert_eq!(fleet.drain(), [""; 0]);
+}
