@@ -10,6 +10,7 @@ use cudainfer_kernels::device::Counters;
 use gst::glib;
 use gst::glib::prelude::*;
 
+use crate::meta::analytics::ignored;
 use crate::nvtx;
 use crate::time::nanoseconds;
 use crate::tracer::spans;
@@ -23,7 +24,8 @@ pub fn param_spec(more: &str) -> glib::ParamSpec {
              host-to-device-bytes, device-to-host-bytes, device-to-device-bytes, host-waits (times a thread waited for \
              the GPU), allocations (of device and pinned memory), fallbacks (times a slower path was taken), \
              peer-copies (from or to another GPU or CUDA context), gpu-ns (GPU \
-             time of gpu-samples of the frames), host-ns (wall-clock time in the element's threads); device-bytes (GPU \
+             time of gpu-samples of the frames), host-ns (wall-clock time in the element's threads), ignored-metadata (entries of \
+             analytics metadata that were not read); device-bytes (GPU \
              memory held now){more}"
         ))
         .read_only()
@@ -54,6 +56,7 @@ pub struct FrameSpan<'a> {
 /// The guard is for the element's own work: drop it before the frame is pushed on.
 pub fn frame<'a>(element: &impl IsA<gst::Element>, counters: &'a Counters) -> FrameSpan<'a> {
     counters.frames.add(1);
+    ignored::take();
     let (_range, _working) = (nvtx::range(element), spans::working(element));
     FrameSpan { counters, started: Instant::now(), _range, _working }
 }
@@ -61,5 +64,6 @@ pub fn frame<'a>(element: &impl IsA<gst::Element>, counters: &'a Counters) -> Fr
 impl Drop for FrameSpan<'_> {
     fn drop(&mut self) {
         self.counters.host_ns.add(nanoseconds(self.started.elapsed()));
+        self.counters.ignored_metadata.add_size(ignored::take());
     }
 }

@@ -6,12 +6,13 @@ height.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from cudainfer import gst
+from cudainfer import analytics, gst
 from cudainfer.arrays import Array
 
 Box = tuple[float, float, float, float]
@@ -189,9 +190,43 @@ class ZoneEvent:
 def objects(buffer: Any) -> list[Object]:
     """The objects of a frame, given as a Gst.Buffer, in the order in which they were found.
 
-    Regions of interest of other elements, which have none of the parameters described in docs/embedding.md, are left out.
+    Regions of interest of other elements, which have none of the parameters described in docs/embedding.md, are left out. What only
+    GStreamer's analytics metadata describe comes last.
     """
-    return [found for region, parameters in gst.regions(buffer) if (found := _object(region, parameters))]
+    found, keys = [], {}
+    for region, parameters in gst.regions(buffer):
+        if not (one := _object(region, parameters)):
+            continue
+        found.append(one)
+        if one.confidence is not None or one.keypoints:
+            pixels = region.x, region.y, region.w, region.h
+            turned = tuple(int(side + math.copysign(0.5, side)) for side in one.box)
+            place = analytics.key(one.label, turned if one.angle else pixels, one.angle)
+            keys.setdefault(place, []).append(one)
+    following = max((one.id for one in found), default=-1) + 1
+    for detection in analytics.detections(buffer):
+        if of_region := keys.get(detection.key):
+            _complete(of_region.pop(0), detection)
+            continue
+        box = tuple(map(float, detection.box))
+        label_id = analytics.number_of(detection.label)
+        one = Object(following, detection.label, box, detection.angle, detection.confidence, label_id)
+        _complete(one, detection)
+        found.append(one)
+        following += 1
+    return found
+
+
+def _complete(found: Object, detection: analytics.Detection) -> None:
+    """Adds what only analytics metadata say."""
+    if detection.track and not found.track:
+        number, lost = detection.track
+        box = tuple(map(float, detection.box))
+        found.track = Track(number, lost, 0, 0, box, (0.0, 0.0))
+    if not found.classifications:
+        for classes in detection.classes:
+            labels, numbers, confidences = map(list, zip(*classes))
+            found.classifications.append(Classification(labels, numbers, confidences, "", ""))
 
 
 def masks(buffer: Any) -> list[Mask]:

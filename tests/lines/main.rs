@@ -1,6 +1,7 @@
 //! What comes out of whole lines, against what must come out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
+mod analytics;
 mod attributes;
 mod brokers;
 mod cache;

@@ -1147,6 +1147,31 @@ def region_head() -> None:
     graph.save("yolov2", sidecar.replace("'", '"'))
 
 
+def others() -> None:
+    """A model for GStreamer's own onnxinference and ssdobjectdetector: whatever the picture, one box of class 1, from 8, 16 to 32, 48."""
+    graph = Graph(U8, [1, 64, 64, 3], "image")
+    graph.node("Cast", ["image"], "pixels", to=F32)
+    nothing = graph.node("Cast", [graph.nothing("pixels")], "none", to=I64)
+    group = "ssd-mobilenet-v1-variant-1-out"
+    info = f"[modelinfo]\nversion=1.0\ngroup-id={group}\n\n[image]\ndims=1,64,64,3\ndir=input\ntype=uint8\nranges=0.0,255.0\n"
+    for name, value, dims, number in [
+        ("detection_boxes", [[[0.25, 0.125, 0.75, 0.5]]], ["batch", "count", 4], f"{group}-boxes"),
+        ("detection_classes", [[1.0]], ["batch", "count"], f"{group}-classes"),
+        ("detection_scores", [[0.875]], ["batch", "count"], f"{group}-scores"),
+        ("num_detections", [1.0], ["batch"], "generic-variant-1-out-count"),
+    ]:
+        value = np.array(value, np.float32)
+        # Numbers that the decoder's caps want unknown, so they are calculated.
+        shape = graph.constant(f"{name}_shape", np.array(value.shape, np.int64))
+        shape = graph.node("Add", [shape, nothing], f"{name}_dims")
+        graph.node("Expand", [graph.constant(f"{name}_fixed", value), shape], name)
+        graph.output(name, F32, dims)
+        open_dims = ",".join("-1" if isinstance(dim, str) else str(dim) for dim in dims)
+        info += f"\n[{name}]\nid={number}\ngroup-id={group}\ndims={open_dims}\ndir=output\ntype=float32\n"
+    graph.save("ssd-mobilenet")
+    (FOLDER / "ssd-mobilenet.onnx.modelinfo").write_text(info)
+
+
 def failing() -> None:
     """Models that load and then fail."""
     # At every size but 16x24.
@@ -1185,7 +1210,7 @@ def main() -> None:
     for old in FOLDER.iterdir():
         old.unlink()
     first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, lists, queries, declared)
-    second = (heat_maps, groups, classifiers, attributes, text, class_maps, masks, maps, keypoints, region_head, failing)
+    second = (heat_maps, groups, classifiers, attributes, text, class_maps, masks, maps, keypoints, region_head, others, failing)
     makers = (*first, *second)
     for make in makers:
         make()

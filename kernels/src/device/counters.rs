@@ -62,6 +62,8 @@ counters! {
     gpu_samples = "gpu-samples",
     /// Time of the threads that worked on frames, waiting included.
     host_ns = "host-ns",
+    /// Entries of frames' metadata that were not read.
+    ignored_metadata = "ignored-metadata",
 }
 
 impl Counters {

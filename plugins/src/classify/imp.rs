@@ -17,6 +17,7 @@ use crate::decoding::reading::settle_labels;
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
+use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
 use crate::sync::lock;
 
@@ -127,6 +128,10 @@ impl DecodingElementImpl for Classify {
 
     fn category() -> gst::DebugCategory {
         *CAT
+    }
+
+    fn forms(&self) -> Result<Forms, String> {
+        lock(&self.settings).metadata.forms(Contents::Objects)
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {

@@ -8,6 +8,7 @@ use cudainfer_kernels::detect;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use crate::decoding::named::{list, named};
+use crate::meta::analytics::{self, Metadata};
 use crate::model::ModelInfo;
 use crate::model::enums::classes::{Activation, Mode};
 use crate::property::{Table, property};
@@ -21,6 +22,7 @@ pub(super) struct Settings {
     activation: Activation,
     top_k: Option<u32>,
     threshold: Option<f32>,
+    pub metadata: Metadata,
 }
 
 /// The element's own properties.
@@ -55,6 +57,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Threshold",
             "Minimum confidence of a class or of a line of text, after the activation. If not set: the sidecar's, else there is none",
         ),
+        property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec("; objects (that were given classes), non-finite (scores that are NaN or infinity)")])
 });

@@ -8,6 +8,7 @@ use gst::subclass::prelude::*;
 
 use super::doubts::Description;
 use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, imp};
+use crate::meta::analytics::Forms;
 use crate::model::ModelInfo;
 
 /// [`DecodingElementImpl::prepare`].
@@ -22,6 +23,7 @@ pub(super) struct Methods {
     pub prepare: Prepare,
     pub reading: fn(&DecodingElement, &Incoming<'_>) -> Reading,
     pub hands_on: fn(&DecodingElement, &gst::Caps, &ModelInfo) -> Result<Option<gst::Caps>, String>,
+    pub forms: fn(&DecodingElement) -> Result<Forms, String>,
     pub reads_on: fn(&DecodingElement) -> bool,
     pub tensors_taken: fn(&str) -> String,
 }
@@ -49,6 +51,7 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
             element.imp().hands_on(caps, info)
         },
+        forms: |element| element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?.imp().forms(),
         reads_on: |element| element.downcast_ref::<T::Type>().is_some_and(|element| element.imp().reads_on()),
         tensors_taken: T::tensors_taken,
     };

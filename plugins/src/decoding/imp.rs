@@ -13,6 +13,7 @@ use super::doubts::{self, Doubts};
 use super::{Counts, Decode, Incoming, Reading, Remark, Side, reading};
 use crate::caps::{self, ModelOutputs};
 use crate::memory::order;
+use crate::meta::analytics::Forms;
 use crate::meta::tensor::TensorSet;
 use crate::model::{ModelInfo, accepts};
 use crate::mutability::settable;
@@ -26,6 +27,8 @@ pub struct DecodingElement {
     decoder: Mutex<Option<Box<dyn Decode>>>,
     /// Whether properties that the decoder was made from have changed since.
     pub(super) changed: AtomicBool,
+    /// As what the results are written, since READY to PAUSED.
+    forms: Mutex<Forms>,
     /// Counts since READY to PAUSED.
     counts: Mutex<Counts>,
     /// How the outputs of the latest model are read, and the model's name in caps.
@@ -190,6 +193,12 @@ impl BaseTransformImpl for DecodingElement {
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         device::check(&self.side.device(), &*self.obj())?;
+        if let Ok(methods) = self.methods() {
+            let forms = (methods.forms)(&self.obj());
+            *lock(&self.forms) = forms.map_err(|why| {
+                gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()))
+            })?;
+        }
         *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
         self.side.counters().reset();
         self.doubts.reset();
@@ -266,8 +275,9 @@ impl BaseTransformImpl for DecodingElement {
                 "a frame came without its tensors. Put the element that removes metadata from frames before fusedpreproc"
                     .to_owned()
             });
+            let forms = *lock(&self.forms);
             let done = sets.and_then(|sets| {
-                decoder.decode(&sets, buffer, &self.side, &mut counts)?;
+                forms.write(buffer, |frame| decoder.decode(&sets, frame, &self.side, &mut counts))?;
                 Ok(self.doubts.of(&**decoder, &sets, &counts))
             });
             (done, decoder.remark())

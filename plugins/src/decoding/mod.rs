@@ -17,6 +17,7 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::prelude::*;
 
 use crate::caps::ModelOutputs;
+use crate::meta::analytics::{Contents, Forms, Metadata};
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
 use crate::property::Table;
@@ -129,6 +130,14 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// A sentence, without the element's name: an element downstream needs tensors, and there would be none.
     fn hands_on(&self, _caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
         Ok(None)
+    }
+
+    /// As what the results are written, asked when the element starts.
+    ///
+    /// # Errors
+    /// A sentence, without the element's name: what is asked for cannot be had here.
+    fn forms(&self) -> Result<Forms, String> {
+        Metadata::default().forms(Contents::Objects)
     }
 
     /// Whether the element may still be reading a frame when it pushes the frame on.

@@ -12,6 +12,7 @@ use crate::caps;
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
+use crate::meta::analytics::Forms;
 use crate::model::ModelInfo;
 use crate::sync::lock;
 
@@ -98,6 +99,11 @@ impl DecodingElementImpl for Embed {
 
     fn category() -> gst::DebugCategory {
         *CAT
+    }
+
+    /// Analytics metadata hold nothing of what this element finds.
+    fn forms(&self) -> Result<Forms, String> {
+        Ok(Forms::default())
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {

@@ -15,6 +15,7 @@ use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
+use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
 use crate::sync::lock;
 
@@ -121,11 +122,18 @@ impl DecodingElementImpl for GpuNms {
         *CAT
     }
 
+    fn forms(&self) -> Result<Forms, String> {
+        lock(&self.settings).metadata.forms(Contents::Objects)
+    }
+
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
         let (params, merging) = {
             let settings = lock(&self.settings);
+            if decoder.keypoints() > 0 {
+                settings.metadata.forms(Contents::Keypoints)?;
+            }
             let params = settings.params(&info, &decoder)?;
             let merging = settings.merging(&decoder, &params)?;
             (params, merging)

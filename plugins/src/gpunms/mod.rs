@@ -1,7 +1,7 @@
 //! SECTION:element-gpunms
 //!
 //! Decodes a detector's output tensors into objects: thresholds, top-k and non-maximum suppression. Each object is a
-//! `GstVideoRegionOfInterestMeta` on the frame, with a `detection` parameter (see [`crate::meta::object`]).
+//! `GstVideoRegionOfInterestMeta` on the frame, with a `detection` parameter (see [`crate::meta::region`]).
 //!
 //! The format of the outputs is chosen by their shapes, or set by the sidecar or by `decoder`. If the shapes fit several
 //! decoders, the error lists them.

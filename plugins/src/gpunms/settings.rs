@@ -8,6 +8,7 @@ use cudainfer_kernels::detect::{
 
 use super::enums::{MergeChoice, MergeOverlap};
 use crate::class_name;
+use crate::meta::analytics::{self, Metadata};
 use crate::model::enums::detection::{Decoder, NmsMode};
 use crate::model::{Anchors, ModelInfo, Priors};
 use crate::property::{Table, property};
@@ -35,6 +36,7 @@ pub(super) struct Settings {
     merge: MergeChoice,
     merge_overlap: MergeOverlap,
     merge_threshold: Option<f32>,
+    pub metadata: Metadata,
 }
 
 /// The element's own properties.
@@ -168,6 +170,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Behind fusedpreproc roi=tiles and list: overlap from which two boxes match. They need the same class, unless nms \
              is class-agnostic",
         ).playing(),
+        property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec(
         "; objects, candidates (above the threshold), non-finite (dropped because of NaN, infinity or a label that no class has), truncated (cut by \

@@ -19,6 +19,24 @@ impl Label {
         })
     }
 
+    /// That of a quark, whatever its number.
+    pub fn from_quark(quark: glib::ffi::GQuark) -> Self {
+        Self(quark)
+    }
+
+    /// Its quark.
+    pub fn quark(self) -> glib::ffi::GQuark {
+        self.0
+    }
+
+    /// The quark of its text, by which others know it: the same for none as for an empty one.
+    pub fn of_text(self) -> glib::ffi::GQuark {
+        match self.text() {
+            Cow::Borrowed(text) if !text.is_empty() => self.0,
+            text => glib::translate::IntoGlib::into_glib(glib::Quark::from_str(&*text)),
+        }
+    }
+
     /// As text; what is not UTF-8 in it is replaced by U+FFFD. Empty for a region without one.
     pub fn text(self) -> Cow<'static, str> {
         // SAFETY: GLib looks up any number, and answers with NULL where it has given out none such.

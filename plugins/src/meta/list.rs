@@ -32,6 +32,23 @@ pub(super) fn extend(
     s.set(field, gst::Array::from_values(all.unwrap_or_default().into_iter().chain(more)));
 }
 
+/// Removes from that list what `keep` is false for, which gets each structure and its place.
+pub(super) fn retain(
+    buffer: &mut gst::BufferRef,
+    meta: &str,
+    field: &str,
+    keep: impl Fn(usize, &gst::StructureRef) -> bool,
+) {
+    let Ok(mut meta) = CustomMeta::from_mut_buffer(buffer, meta) else { return };
+    let s = meta.mut_structure();
+    let Ok(all) = s.get::<gst::ArrayRef>(field).map(|all| all.as_slice().to_vec()) else { return };
+    let kept = all
+        .into_iter()
+        .enumerate()
+        .filter(|(place, one)| one.get::<&gst::StructureRef>().is_ok_and(|one| keep(*place, one)));
+    s.set(field, gst::Array::from_values(kept.map(|(_, one)| one)));
+}
+
 /// What the structures of that list say, in the order in which they were put there; those that `read` does not understand are
 /// left out. `None` if there is no such list.
 pub(super) fn read<T>(

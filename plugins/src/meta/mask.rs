@@ -142,6 +142,12 @@ pub fn put(buffer: &mut gst::BufferRef, masks: &[Mask]) {
     }
 }
 
+/// Removes the masks behind the first `kept`, but for those of kind `alpha`.
+pub(super) fn remove_after(kept: usize, buffer: &mut gst::BufferRef) {
+    let is_alpha = |mask: &gst::StructureRef| mask.get::<&str>("kind") == Ok("alpha");
+    list::retain(buffer, NAME, MASKS, |place, mask| place < kept || is_alpha(mask));
+}
+
 /// Whether a buffer carries masks.
 pub fn any(buffer: &gst::BufferRef) -> bool {
     list::is_there(buffer, NAME)

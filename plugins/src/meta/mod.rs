@@ -1,5 +1,6 @@
 //! Metadata on buffers: tensors between the elements; objects, maps, masks and zones for elements and applications downstream.
 
+pub mod analytics;
 pub mod batch;
 pub(crate) mod label;
 mod list;
@@ -7,6 +8,7 @@ pub mod map;
 pub mod mask;
 pub mod object;
 mod params;
+pub mod region;
 pub mod tensor;
 pub mod zone;
 

@@ -1,26 +1,13 @@
-//! Results on a video buffer: one `GstVideoRegionOfInterestMeta` for each object, readable from every language.
-//!
-//! `roi_type` is the label, `x`, `y`, `w`, `h` the box rounded to whole pixels (of a rotated box, the upright one around it,
-//! clamped to the frame), `id` counts from 0 in each frame. The results are parameters of the meta, each a `GstStructure`:
-//!
-//! | parameter | fields |
-//! |---|---|
-//! | `detection` | `x`, `y`, `w`, `h`, `confidence` (double, frame pixels), `label-id` (uint); `angle` (double, radians clockwise on the screen) if the box is rotated: then `x`, `y`, `w`, `h` are those before it is rotated about its centre, not clamped |
-//! | `tracking` | `id` (uint64), `age` (uint, frames), `hits` (uint, detections so far), `state` (string: `tracked`, or `lost` if it was not detected in this frame), `x`, `y`, `w`, `h` (double: the filter's box), `velocity-x`, `velocity-y` (double: of its centre, frame pixels per second) |
-//! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's edges) |
-//! | `classification`, one for each classifier | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the best class first; `model`, `output` (string: whose scores they are of) |
-//! | `embedding`, one for each model that makes embeddings | `data` (`GstBuffer`: float32, little-endian), `length` (uint: its numbers), `normalized` (boolean: the length of the vector is 1), `model`, `output` (string) |
-//! | `zones` | `names` (array of string), `dwell` (array of uint64, ns): see [`super::zone`] |
+//! The objects of a frame: what regions of interest ([`super::region`]) and analytics metadata ([`super::analytics`]) say of them, and
+//! what elements find out about them besides.
 
-#![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]
-
-use cudainfer_kernels::associate::Oriented;
 use cudainfer_kernels::geometry::Rect;
-use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta as Roi};
+use gst_video::video_meta::VideoRegionOfInterestMeta as Roi;
 
-use super::label::Label;
-use super::params::NAMES;
+use super::analytics;
 pub use super::params::{ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, TrackingParam};
+pub use super::region::Object;
+use super::region::{is_ours, pixels, regions};
 use super::zone::ZonesParam;
 
 /// What a second model finds in an object's region.
@@ -34,144 +21,37 @@ pub enum Finding {
     Embedding(EmbeddingParam),
 }
 
-/// Everything that is known of one object of a frame.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Object {
-    /// Counts from 0 in each frame.
-    pub id: i32,
-    /// The class's name.
-    pub label: String,
-    /// Set by gpunms.
-    pub detection: Option<DetectionParam>,
-    /// By how much the detection's box is rotated about its centre, in radians, clockwise.
-    pub angle: f32,
-    /// Set by tracker.
-    pub tracking: Option<TrackingParam>,
-    /// Set by peakfind and, for detectors that give points, by gpunms.
-    pub keypoints: Option<KeypointsParam>,
-    /// Set by classify, one by each in the pipeline.
-    pub classifications: Vec<ClassificationParam>,
-    /// Set by embed, one by each in the pipeline.
-    pub embeddings: Vec<EmbeddingParam>,
-    /// Set by zonecount, of all that are in the pipeline.
-    pub zones: Option<ZonesParam>,
-}
-
-/// A frame coordinate as the meta's unsigned integer.
-fn pixel(v: f32) -> u32 {
-    // Saturating: negative and NaN become 0.
-    v.round() as u32
-}
-
-/// The meta's x, y, width and height.
-fn pixels(rect: &Rect) -> (u32, u32, u32, u32) {
-    let (x, y) = (pixel(rect.x), pixel(rect.y));
-    (x, y, pixel(rect.right()).saturating_sub(x), pixel(rect.bottom()).saturating_sub(y))
-}
-
-impl Object {
-    /// The upright box around the detector's.
-    pub fn detected_outline(&self) -> Option<Rect> {
-        let rect = self.detection.as_ref()?.rect;
-        Some(Oriented { rect, angle: self.angle }.outline())
-    }
-
-    /// Puts the object on a buffer; `outline` is the region's box where no detector gave one, or where the detector's is
-    /// rotated.
-    pub fn put(&self, buffer: &mut gst::BufferRef, outline: &Rect) {
-        let upright = self.detection.as_ref().filter(|_| self.angle == 0.0);
-        let rect = upright.map_or(outline, |d| &d.rect);
-        let mut meta = Roi::add(buffer, &self.label, pixels(rect));
-        meta.set_id(self.id);
-        let params = [
-            self.detection.as_ref().map(|detection| {
-                let mut s = detection.to_structure();
-                if self.angle != 0.0 {
-                    s.set_by_quark(NAMES.angle, f64::from(self.angle));
-                }
-                s
-            }),
-            self.tracking.as_ref().map(TrackingParam::to_structure),
-            self.keypoints.as_ref().map(KeypointsParam::to_structure),
-            self.zones.as_ref().map(ZonesParam::to_structure),
-        ];
-        let classifications = self.classifications.iter().map(ClassificationParam::to_structure);
-        let embeddings = self.embeddings.iter().map(EmbeddingParam::to_structure);
-        let params = params.into_iter().flatten().chain(classifications).chain(embeddings);
-        params.for_each(|param| meta.add_param(param));
-    }
-
-    fn of(meta: &VideoRegionOfInterestMeta) -> Self {
-        let mut object =
-            Self { id: meta.id(), label: Label::of(meta).text().into_owned(), ..Self::default() };
-        for param in meta.params() {
-            object.take(param);
-        }
-        object
-    }
-
-    /// Takes in a parameter, unless there is one of its name already; there may be several classifications, embeddings and
-    /// zones. False if it is none of ours.
-    fn take(&mut self, param: &gst::StructureRef) -> bool {
-        fn fill<T>(slot: &mut Option<T>, read: impl FnOnce() -> Option<T>) -> bool {
-            if slot.is_none() {
-                *slot = read();
-            }
-            slot.is_some()
-        }
-        let name = param.name_quark();
-        if name == NAMES.detection.name_quark() {
-            if self.detection.is_none() {
-                self.angle = param.get_by_quark::<f64>(NAMES.angle).map_or(0.0, |angle| angle as f32);
-            }
-            fill(&mut self.detection, || DetectionParam::from_structure(param))
-        } else if name == NAMES.tracking.name_quark() {
-            fill(&mut self.tracking, || TrackingParam::from_structure(param))
-        } else if name == NAMES.keypoints {
-            fill(&mut self.keypoints, || KeypointsParam::from_structure(param))
-        } else if name == NAMES.classification {
-            let read = ClassificationParam::from_structure(param);
-            let known = read.is_some();
-            self.classifications.extend(read);
-            known
-        } else if name == NAMES.embedding {
-            let read = EmbeddingParam::from_structure(param);
-            let known = read.is_some();
-            self.embeddings.extend(read);
-            known
-        } else if name == NAMES.zones {
-            let Some(zones) = ZonesParam::from_structure(param) else { return false };
-            self.zones.get_or_insert_default().append(zones);
-            true
-        } else {
-            false
-        }
-    }
-
-    fn is_ours(&self) -> bool {
-        self.detection.is_some()
-            || self.tracking.is_some()
-            || self.keypoints.is_some()
-            || !self.classifications.is_empty()
-            || !self.embeddings.is_empty()
-            || self.zones.is_some()
-    }
-}
-
-/// Whether one of our readers understands the parameter; a region that has such a one is an object.
-fn is_ours(param: &gst::StructureRef) -> bool {
-    Object::default().take(param)
-}
-
-/// The objects on a buffer that carry one of our parameters, in the order in which they were put there.
-/// Regions of other elements (face detectors of OpenCV, for example) are left alone.
+/// The objects on a buffer: those that regions of interest with our parameters describe, in the order in which they were put there,
+/// and those that only other elements' analytics metadata describe ([`super::analytics`]).
 pub fn objects(buffer: &gst::BufferRef) -> Vec<Object> {
-    buffer.iter_meta::<Roi>().map(|meta| Object::of(&meta)).filter(Object::is_ours).collect()
+    analytics::objects(buffer, regions(buffer))
+}
+
+/// Puts a region of interest on a buffer for each object that has none yet, so that parameters can be added to it.
+fn adopt(buffer: &mut gst::BufferRef) {
+    if !analytics::any(buffer) {
+        return;
+    }
+    let own = regions(buffer);
+    let own_count = own.len();
+    let all = analytics::objects(buffer, own);
+    for object in all.iter().skip(own_count) {
+        object.put(buffer, &object.detected_outline().unwrap_or_default());
+    }
 }
 
 /// Adds what a second model found to the object of that number; false where there is none. An object's points are those of
 /// the first model that found some; classifications and embeddings are kept beside those that are there.
 pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool {
+    if add_finding(buffer, object, what) {
+        return true;
+    }
+    adopt(buffer);
+    add_finding(buffer, object, what)
+}
+
+/// Adds it to the region of that number; false where there is none.
+fn add_finding(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool {
     let metas = buffer.iter_meta_mut::<Roi>();
     let mut metas = metas.filter(|meta| meta.id() == object && Object::of(meta).is_ours());
     let Some(mut meta) = metas.next() else { return false };
@@ -219,6 +99,7 @@ pub fn add_zones(buffer: &mut gst::BufferRef, zones: impl IntoIterator<Item = Op
 }
 
 fn add(buffer: &mut gst::BufferRef, params: impl Iterator<Item = Option<gst::Structure>>) {
+    adopt(buffer);
     let metas = buffer.iter_meta_mut::<Roi>().filter(|meta| meta.params().any(is_ours));
     for (mut meta, param) in metas.zip(params) {
         if let Some(param) = param {
@@ -230,27 +111,6 @@ fn add(buffer: &mut gst::BufferRef, params: impl Iterator<Item = Option<gst::Str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_region_of_a_rotated_box_is_the_one_around_it_and_its_own_is_read_back() {
-        gst::init().unwrap();
-        let mut buffer = gst::Buffer::new();
-        let buffer = buffer.get_mut().unwrap();
-        let rect = Rect { x: 10.0, y: 30.0, w: 40.0, h: 20.0 };
-        let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
-        let object = Object { detection, angle: std::f32::consts::FRAC_PI_4, ..Object::default() };
-        // Half of (40 + 20) / sqrt 2 from the centre, 30, 40.
-        let outline = object.detected_outline().unwrap();
-        for (edge, wanted) in
-            [(outline.x, 8.787), (outline.y, 18.787), (outline.w, 42.426), (outline.h, 42.426)]
-        {
-            assert!((edge - wanted).abs() < 1e-3, "{outline:?}");
-        }
-        object.put(buffer, &outline);
-        let region = buffer.meta::<Roi>().unwrap().rect();
-        assert_eq!(region, (9, 19, 42, 42));
-        assert_eq!(objects(buffer), [object]);
-    }
 
     #[test]
     fn tracks_go_to_the_objects_they_are_of_whatever_lies_between() {

@@ -33,6 +33,8 @@ pub struct TrackingParam {
     pub rect: Rect,
     /// Its centre's velocity to the right and down, in frame pixels per second.
     pub velocity: [f64; 2],
+    /// The running times of the frames in which the identity was first and last given to a detection, in ns, where they are known.
+    pub seen: Option<[u64; 2]>,
 }
 
 /// Named points.
@@ -92,6 +94,7 @@ pub(super) struct Names {
     pub hits: Quark,
     pub state: Quark,
     pub velocity: [Quark; 2],
+    pub seen: [Quark; 2],
     pub detection: gst::Structure,
     pub tracking: gst::Structure,
     pub keypoints: Quark,
@@ -112,6 +115,7 @@ pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     age: Quark::from_str("age"),
     hits: Quark::from_str("hits"),
     velocity: [Quark::from_str("velocity-x"), Quark::from_str("velocity-y")],
+    seen: [Quark::from_str("first-seen"), Quark::from_str("last-seen")],
     state: Quark::from_str("state"),
     detection: gst::Structure::new_empty("detection"),
     tracking: gst::Structure::new_empty("tracking"),
@@ -160,6 +164,9 @@ impl TrackingParam {
         for (name, velocity) in NAMES.velocity.into_iter().zip(self.velocity) {
             s.set_by_quark(name, velocity);
         }
+        for (name, time) in NAMES.seen.into_iter().zip(self.seen.into_iter().flatten()) {
+            s.set_by_quark(name, time);
+        }
         s.set_by_quark(NAMES.state, self.state.as_str());
         s
     }
@@ -168,7 +175,9 @@ impl TrackingParam {
         let (id, age) = (s.get_by_quark(NAMES.id).ok()?, s.get_by_quark(NAMES.age).ok()?);
         let velocity = NAMES.velocity.map(|name| s.get_by_quark(name).unwrap_or_default());
         let (state, rect) = (s.get_by_quark(NAMES.state).ok()?, rect_of(s, &NAMES)?);
-        Some(Self { id, age, hits: s.get_by_quark(NAMES.hits).unwrap_or_default(), state, rect, velocity })
+        let [first, last] = NAMES.seen.map(|name| s.get_by_quark(name).ok());
+        let (hits, seen) = (s.get_by_quark(NAMES.hits).unwrap_or_default(), first.zip(last).map(Into::into));
+        Some(Self { id, age, hits, state, rect, velocity, seen })
     }
 }
 

@@ -11,6 +11,7 @@ use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
 use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading};
+use crate::meta::analytics::{Contents, Forms};
 use crate::model::{Group, origins_reading};
 use crate::sync::lock;
 
@@ -83,6 +84,10 @@ impl DecodingElementImpl for PeakFind {
 
     fn category() -> gst::DebugCategory {
         *CAT
+    }
+
+    fn forms(&self) -> Result<Forms, String> {
+        lock(&self.settings).metadata.forms(Contents::Keypoints)
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {

@@ -9,7 +9,7 @@
 //!
 //! `grouping` is how keypoints become objects:
 //!
-//! - `frame`: all are one `GstVideoRegionOfInterestMeta` with a `keypoints` parameter (see [`crate::meta::object`]).
+//! - `frame`: all are one `GstVideoRegionOfInterestMeta` with a `keypoints` parameter (see [`crate::meta::region`]).
 //! - `each`: every point is an object, whose `detection` is a box of size 0. Centroids go to `fusedpreproc roi=objects` so.
 //! - `paf` and `displacements`: further outputs of the model tell which points belong to the same person or animal, and
 //!   each of these is an object.

@@ -9,6 +9,7 @@ use cudainfer_kernels::keypoints::{CoordinateParams, SimccParams};
 use cudainfer_kernels::peaks::{self, Params};
 use gst::prelude::*;
 
+use crate::meta::analytics::{self, Metadata};
 use crate::model::ModelInfo;
 use crate::model::enums::peaks::{Activation, Encoding, Grid, Grouping, Mode, PafLayout, Refinement};
 use crate::model::enums::tensor::Layout;
@@ -36,6 +37,7 @@ pub(super) struct Settings {
     pub min_line_score: Option<f32>,
     min_points: Option<u32>,
     pub min_score: Option<f32>,
+    pub metadata: Metadata,
 }
 
 /// The element's own properties.
@@ -139,6 +141,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             ),
         )
         .shown(|settings| settings.least().1.to_value()),
+        property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec(
         "; peaks, instances (objects made by grouping=paf and displacements, and encoding=instances), non-finite (cells with NaN or infinity), \

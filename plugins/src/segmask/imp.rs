@@ -23,6 +23,7 @@ use crate::device::Gpu;
 use crate::inferoverlay::Artist;
 use crate::memory::caps::in_cuda;
 use crate::memory::order;
+use crate::meta::analytics::{Contents, Forms};
 use crate::meta::mask::Kind;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
@@ -201,6 +202,10 @@ impl DecodingElementImpl for SegMask {
 
     fn category() -> gst::DebugCategory {
         *CAT
+    }
+
+    fn forms(&self) -> Result<Forms, String> {
+        lock(&self.settings).metadata.forms(Contents::Masks)
     }
 
     fn tensors_taken(taker: &str) -> String {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use cudainfer_kernels::segment::{MOST_RADIUS, Params};
 
 use super::settings::{Settings, THRESHOLD};
+use crate::meta::analytics;
 use crate::property::{Table, property};
 use crate::stats;
 
@@ -103,6 +104,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(Settings, size, (), "Size", "Size of the mask in the metadata"),
         property!(Settings, output, (), "Output", "What is done with the mask"),
+        property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec(
         "; masks, non-finite (values that are NaN or infinity), out-of-range (class numbers below 0 or above 255, which became 0); on the \

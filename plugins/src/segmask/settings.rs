@@ -9,6 +9,7 @@ use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named};
 use crate::decoding::reading::settle_labels;
+use crate::meta::analytics::Metadata;
 use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, Kind, ROWS};
 use crate::model::enums::masks::{Activation, Mode};
 use crate::model::enums::tensor::Layout;
@@ -31,6 +32,7 @@ pub(super) struct Settings {
     pub upsample: Option<bool>,
     pub size: Size,
     pub output: Output,
+    pub metadata: Metadata,
 }
 
 /// The value from which on a channel counts as seen, unless the property or the sidecar has another one.

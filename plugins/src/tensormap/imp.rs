@@ -18,6 +18,7 @@ use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
 };
 use crate::memory::order;
+use crate::meta::analytics::Forms;
 use crate::sync::lock;
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
@@ -201,6 +202,11 @@ impl DecodingElementImpl for TensorMap {
 
     fn category() -> gst::DebugCategory {
         *CAT
+    }
+
+    /// Analytics metadata hold nothing of what this element finds.
+    fn forms(&self) -> Result<Forms, String> {
+        Ok(Forms::default())
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {

@@ -90,6 +90,7 @@ pub(super) fn remove_places(buffer: &mut gst::BufferRef) {
             break;
         }
     }
+    meta::analytics::remove(buffer);
     for name in [meta::mask::NAME, meta::map::NAME, meta::zone::NAME] {
         while let Ok(custom) = gst::meta::CustomMeta::from_mut_buffer(buffer, name) {
             if custom.remove().is_err() {

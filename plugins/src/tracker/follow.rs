@@ -11,6 +11,7 @@ use super::pace::Unknown;
 use super::settings::Settings;
 use super::stream_tracker::{CrowdDevice, StreamTracker};
 use crate::device::Gpu;
+use crate::meta::analytics::Forms;
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::Skeleton;
@@ -22,6 +23,7 @@ pub(super) struct State {
     pub streams: Streams<StreamTracker>,
     tracks: Vec<Option<Track>>,
     publish_lost: bool,
+    forms: Forms,
     warned: Warnings,
     /// The last caps, and the skeleton of the model that they are of.
     caps: Option<gst::Caps>,
@@ -121,12 +123,13 @@ pub(super) struct Surroundings<'a> {
 
 impl State {
     /// Of an element that has just started.
-    pub fn new(streams: Streams<StreamTracker>, publish_lost: bool) -> Self {
+    pub fn new(streams: Streams<StreamTracker>, publish_lost: bool, forms: Forms) -> Self {
         let warned = Warnings::default();
         Self {
             streams,
             tracks: Vec::new(),
             publish_lost,
+            forms,
             warned,
             caps: None,
             skeleton: None,
@@ -149,7 +152,7 @@ impl State {
         prepare(element, self.streams.current_mut(), caps, self.skeleton.as_ref(), embedded)
     }
 
-    /// One frame. Returns what is to be warned of.
+    /// One frame of this running time, if that is known. Returns what is to be warned of.
     ///
     /// # Errors
     /// A sentence.
@@ -157,8 +160,9 @@ impl State {
         &mut self,
         element: &Surroundings<'_>,
         buffer: &mut gst::BufferRef,
+        time: Option<gst::ClockTime>,
     ) -> Result<Warnings, String> {
-        let Self { streams, tracks, publish_lost, warned, caps, skeleton, embedded } = self;
+        let Self { streams, tracks, publish_lost, forms, warned, caps, skeleton, embedded } = self;
         let tally = element.tally;
         let tracked = streams.current_mut();
         if let Some(caps) = caps {
@@ -167,7 +171,7 @@ impl State {
         let seen = objects(buffer);
         tracked.scene.see(&seen);
         choose_crowd_device(element, tracked);
-        let StreamTracker { tracker, scene, pace, embedder, camera, late, .. } = tracked;
+        let StreamTracker { tracker, scene, pace, embedder, camera, late, seen: seen_at, .. } = tracked;
         let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
         if let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
             compare_by(tracker, kind, &lock(element.settings))?;
@@ -201,18 +205,24 @@ impl State {
         tally.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
         tally.without_points.add_size(scene.without_points());
         let rate = pace.rate();
-        let mut params = tracks.iter().map(|track| track.as_ref().map(|track| param(track, rate)));
-        add_tracking(
-            buffer,
-            scene.members().iter().map(|member| if *member { params.next().flatten() } else { None }),
+        seen_at.update(
+            time,
+            tracks.iter().flatten().map(|track| track.id),
+            tracker.lost().map(|track| track.id),
         );
-        if *publish_lost {
-            let mut id = seen.iter().map(|object| object.id).max().unwrap_or(-1);
-            for track in tracker.lost() {
-                id = id.saturating_add(1);
-                put_lost(buffer, id, scene.label(track.class), param(&track, rate));
+        let param = |track: &Track| param(track, rate, seen_at.of(track.id));
+        let mut params = tracks.iter().map(|track| track.as_ref().map(param));
+        forms.write(buffer, |buffer| {
+            let of_member = |member: &bool| if *member { params.next().flatten() } else { None };
+            add_tracking(buffer, scene.members().iter().map(of_member));
+            if *publish_lost {
+                let mut id = seen.iter().map(|object| object.id).max().unwrap_or(-1);
+                for track in tracker.lost() {
+                    id = id.saturating_add(1);
+                    put_lost(buffer, id, scene.label(track.class), param(&track));
+                }
             }
-        }
+        });
         Ok(warned.first(now))
     }
 }
@@ -278,8 +288,8 @@ fn compare_by(
     tracker.change_appearance(distance).map_err(|e| e.to_string())
 }
 
-/// A track as metadata has it, in a video of so many frames per second.
-fn param(track: &Track, rate: f64) -> TrackingParam {
+/// A track as metadata has it, in a video of so many frames per second, and when it was first and last seen.
+fn param(track: &Track, rate: f64, seen: Option<[u64; 2]>) -> TrackingParam {
     TrackingParam {
         id: track.id,
         age: track.age,
@@ -287,6 +297,7 @@ fn param(track: &Track, rate: f64) -> TrackingParam {
         state: track.state.name().to_owned(),
         rect: track.rect,
         velocity: track.velocity.map(|v| f64::from(v) * rate),
+        seen,
     }
 }
 

@@ -19,6 +19,7 @@ use super::settings::Settings;
 use super::stream_tracker::StreamTracker;
 use crate::device::{self, Gpu};
 use crate::embed::rows;
+use crate::meta::analytics::Contents;
 use crate::model::{ModelInfo, accepts};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
@@ -176,7 +177,8 @@ impl BaseTransformImpl for Tracker {
         device::check(&self.gpu.device(), &*self.obj())?;
         self.counters.reset();
         self.tally.reset();
-        *lock(&self.state) = Some(State::new(streams, settings.publish_lost));
+        let forms = settings.metadata.forms(Contents::Objects).map_err(wrong)?;
+        *lock(&self.state) = Some(State::new(streams, settings.publish_lost, forms));
         Ok(())
     }
 
@@ -256,8 +258,11 @@ impl BaseTransformImpl for Tracker {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
+        let segment = self.obj().segment();
+        let segment = segment.downcast_ref::<gst::ClockTime>();
+        let time = segment.and_then(|segment| segment.to_running_time(buffer.pts()));
         let result = match lock(&self.state).as_mut() {
-            Some(state) => state.follow(&self.surroundings(), buffer),
+            Some(state) => state.follow(&self.surroundings(), buffer, time),
             None => return Err(gst::FlowError::Flushing),
         };
         let warnings = result.map_err(|why| {

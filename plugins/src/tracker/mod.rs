@@ -1,7 +1,7 @@
 //! SECTION:element-tracker
 //!
 //! Gives detected objects identities that last from frame to frame: a `tracking` parameter on each
-//! object's `GstVideoRegionOfInterestMeta` (see [`crate::meta::object`]). The algorithms are SORT, ByteTrack, OC-SORT,
+//! object's `GstVideoRegionOfInterestMeta` (see [`crate::meta::region`]). The algorithms are SORT, ByteTrack, OC-SORT,
 //! BoT-SORT, C-BIoU, and `auto`, which combines what measured best.
 //!
 //! ```text
@@ -36,6 +36,7 @@ mod pace;
 mod pixels;
 mod properties;
 mod scene;
+mod seen_times;
 mod settings;
 mod sigmas;
 mod stream_tracker;

@@ -8,6 +8,7 @@ use gst::prelude::*;
 
 use super::Algorithm::{self, Auto, BotSort, ByteTrack, CBiou, OcSort, Sort};
 use super::settings::{HISTOGRAMS, Settings};
+use crate::meta::analytics;
 use crate::property::{Table, property};
 use crate::{device, stats};
 
@@ -209,6 +210,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Publish lost",
             "Publish tracks without a detection as well, at their predicted position, with state lost",
         ),
+        property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([
         device::param_spec(),

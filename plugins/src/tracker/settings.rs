@@ -3,6 +3,7 @@
 use cudainfer_kernels::track::Params;
 
 use super::{Algorithm, Appearance, Similarity};
+use crate::meta::analytics::Metadata;
 
 /// Half the cosine distance at which histograms are of the same appearance: that of the same person is 0.035 in the median, of two 0.14.
 pub(super) const HISTOGRAMS: f32 = 0.08;
@@ -34,6 +35,7 @@ pub(super) struct Settings {
     pub embedding_output: String,
     pub camera_motion: Option<bool>,
     pub publish_lost: bool,
+    pub metadata: Metadata,
 }
 
 impl Settings {

@@ -6,6 +6,7 @@ use super::appearance::Embedder;
 use super::camera::Camera;
 use super::pace::Pace;
 use super::scene::Scene;
+use super::seen_times::SeenTimes;
 use crate::streams::PerStream;
 
 /// Everything of one stream.
@@ -16,6 +17,7 @@ pub(super) struct StreamTracker {
     pub embedder: Embedder,
     pub camera: Camera,
     pub gpu: CrowdDevice,
+    pub seen: SeenTimes,
     /// Frames in a row that came too late for anybody to be known still.
     pub late: u32,
     /// What it was prepared for.
@@ -44,6 +46,7 @@ impl StreamTracker {
             embedder: Embedder::default(),
             camera: Camera::default(),
             gpu: CrowdDevice::Open,
+            seen: SeenTimes::default(),
             late: 0,
             caps: None,
         }
@@ -61,6 +64,7 @@ impl PerStream for StreamTracker {
         self.scene.reset();
         self.pace.begin();
         self.camera.forget();
+        self.seen = SeenTimes::default();
     }
 }
 

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use cudainfer_tests::{model, root, scratch};
+use gstcudainfer::meta::analytics::{Contents, Metadata};
 use gstcudainfer::meta::object::objects;
 
 use crate::plugin::{text, tool};
@@ -147,6 +148,33 @@ fn the_reader_in_python_gives_what_inferpublish_writes() {
         (
             format!("{few} ! trtinfer model={} ! tensormap output=gray16 range=frame", model("map-depth")),
             "maps",
+        ),
+    ] {
+        let file = scratch("readers").join("records.jsonl").display().to_string();
+        let told = python(&[&test, &line, &file]);
+        assert_eq!(told.trim(), fields, "the fields of the records of {line}");
+    }
+}
+
+#[test]
+fn the_reader_in_python_gives_what_inferpublish_writes_of_analytics_metadata() {
+    if let Err(why) = Metadata::Both.forms(Contents::Objects) {
+        eprintln!("left out: {why}");
+        return;
+    }
+    let test = root().join("tests/lines/readers/records.py").display().to_string();
+    let detector = format!("trtinfer model={} ! gpunms metadata=analytics", model("detector"));
+    let film = format!("videotestsrc num-buffers=3 pattern=red ! fusedpreproc ! {detector}");
+    let classes = format!(
+        "fusedpreproc roi=objects ! trtinfer model={} ! classify metadata=analytics",
+        model("colours")
+    );
+    for (line, fields) in [
+        (format!("{film} ! tracker metadata=analytics"), "box,confidence,label_id,track"),
+        (format!("{film} ! {classes}"), "box,classification,confidence,label_id"),
+        (
+            format!("{film} ! tracker metadata=both ! {classes}"),
+            "box,classification,confidence,label_id,track",
         ),
     ] {
         let file = scratch("readers").join("records.jsonl").display().to_string();

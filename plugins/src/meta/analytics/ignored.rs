@@ -1,0 +1,18 @@
+//! How much of a frame's analytics metadata was not read, which `stats` counts.
+
+use std::cell::Cell;
+
+thread_local! {
+    /// Of the frame that this thread works on.
+    static IGNORED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Notes that so many entries were not read. An element may read a frame more than once.
+pub(super) fn note(count: usize) {
+    IGNORED.set(IGNORED.get().max(count));
+}
+
+/// How many were not read since this was asked last, in this thread.
+pub(crate) fn take() -> usize {
+    IGNORED.take()
+}
