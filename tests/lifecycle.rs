@@ -90,7 +90,8 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
 #[test]
 fn a_stream_played_backwards_is_tracked_as_forwards() {
     let line = Line::new(&format!(
-        "videotestsrc pattern=red num-buffers=50 ! video/x-raw,format=RGB,width=64,height=64,framerate=25/1 ! {} {NO_PREROLL}",
+        "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! {}",
+        film(),
         whole("detector", "")
     ));
     let ids = Arc::new(Mutex::new(Vec::new()));
