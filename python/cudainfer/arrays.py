@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import CFUNCTYPE, POINTER, byref, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+from ctypes import POINTER, byref, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p, py_object
 from functools import cache, cached_property
 from typing import Any
 
@@ -21,7 +21,8 @@ class Array:
     `numpy()` is a view that cannot be written to; numbers on the GPU are copied to the host once for it. `torch.from_dlpack(array)`
     and `cupy.from_dlpack(array)` are views where the numbers lie; `torch.as_tensor(array, device="cuda")` and `cupy.asarray(array)`
     as well, through `__cuda_array_interface__`. Write to none of them: other elements, and other frames of a batch, read the same
-    memory. The pipeline gets the memory back when the last view is gone.
+    memory. Only NumPy, and DLPack's consumers where NumPy is 2.1 or newer, are told so. The pipeline gets the memory back when the
+    last view is gone.
     """
 
     def __init__(self, data: gst.Data, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
@@ -69,12 +70,13 @@ class Array:
         # https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html
         if not self.is_on_gpu:
             raise AttributeError("the numbers are on the host: use numpy()")
-        # Whoever asks keeps the array, not what it returns.
+        # Whoever asks keeps the array, not what it returns. torch refuses what says that it is read-only
+        # (https://github.com/pytorch/pytorch/issues/32868), CuPy does not look.
         self._mapped_for_interface = self._on_gpu(None)
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
-            "data": (self._mapped_for_interface.address, True),
+            "data": (self._mapped_for_interface.address, False),
             "strides": None,
             "version": 3,
             "stream": None,
@@ -103,13 +105,13 @@ class Array:
 class Viewed:
     """Mapped memory as NumPy takes it; its arrays keep it."""
 
-    def __init__(self, mapped: gst.Mapped, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    def __init__(self, mapped: gst.Mapped, dtype: np.dtype[Any], shape: tuple[int, ...], *, read_only: bool = True) -> None:
         self.mapped = mapped
         self.__array_interface__ = {
             "shape": shape,
             "typestr": dtype.str,
             # NumPy takes no address 0, which an array without elements may have.
-            "data": (mapped.address or 1, True),
+            "data": (mapped.address or 1, read_only),
             "version": 3,
         }
 
@@ -169,60 +171,25 @@ class TensorStruct(ctypes.Structure):
     ]
 
 
-Deleter = CFUNCTYPE(None, c_void_p)
-
-
-class ManagedStruct(ctypes.Structure):
-    """DLManagedTensor."""
-
-    _fields_ = [("tensor", TensorStruct), ("manager_ctx", c_void_p), ("deleter", Deleter)]
-
-
-class VersionedStruct(ctypes.Structure):
-    """DLManagedTensorVersioned."""
-
-    _fields_ = [
-        ("major", c_uint32),
-        ("minor", c_uint32),
-        ("manager_ctx", c_void_p),
-        ("deleter", Deleter),
-        ("flags", c_uint64),
-        ("tensor", TensorStruct),
-    ]
-    READ_ONLY = 1
-
-
-# What capsules refer to, by the address of their structure, until their deleter is called.
-_alive: dict[int, Any] = {}
+# DLManagedTensorVersioned begins with its version, the manager's context, the deleter and flags; DLManagedTensor with the tensor.
+_BEFORE_TENSOR = {b"dltensor": 0, b"dltensor_versioned": 32}
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
-
-
-@Deleter
-def _delete(managed: int) -> None:
-    _alive.pop(managed, None)
-
-
-@CFUNCTYPE(None, c_void_p)
-def _destroy(pointer: int) -> None:
-    """Nobody has taken what is in the capsule: whoever takes it renames it."""
-    api = ctypes.pythonapi
-    for name in (b"dltensor", b"dltensor_versioned"):
-        if api.PyCapsule_IsValid(c_void_p(pointer), name):
-            get = gst.declare(api.PyCapsule_GetPointer, c_void_p, c_void_p, ctypes.c_char_p)
-            _delete(get(pointer, name))
+_NUMPY_HAS_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 def capsule(mapped: gst.Mapped, device: tuple[int, int], dtype: np.dtype[Any], shape: tuple[int, ...], *, versioned: bool) -> Any:
-    """The PyCapsule of DLPack for mapped memory, which it keeps."""
-    dims = (c_int64 * len(shape))(*shape)
-    tensor = TensorStruct(
-        mapped.address, *device, len(shape), _CODES[dtype.kind], 8 * dtype.itemsize, 1, ctypes.cast(dims, POINTER(c_int64)), None, 0
-    )
-    if versioned:
-        managed: Any = VersionedStruct(1, 0, None, _delete, VersionedStruct.READ_ONLY, tensor)
-        name = b"dltensor_versioned"
-    else:
-        managed, name = ManagedStruct(tensor, None, _delete), b"dltensor"
-    _alive[ctypes.addressof(managed)] = (mapped, dims, managed)
-    make = gst.declare(ctypes.pythonapi.PyCapsule_New, py_object, c_void_p, ctypes.c_char_p, c_void_p)
-    return make(ctypes.addressof(managed), name, ctypes.cast(_destroy, c_void_p))
+    """The PyCapsule of DLPack for mapped memory, which it keeps.
+
+    NumPy makes it, as that of an array which is never read, and what NumPy cannot know is filled in. A deleter by ctypes would lose
+    the exception that is being raised when it is called, and could not be called while Python ends; NumPy's is in C.
+    """
+    versioned = versioned and _NUMPY_HAS_VERSIONS
+    # Without versions there is no word for what is read-only, and NumPy refuses to export it.
+    array = np.asarray(Viewed(mapped, np.dtype(f"u{dtype.itemsize}"), shape, read_only=versioned))
+    made = array.__dlpack__(max_version=(1, 0)) if versioned else array.__dlpack__()
+    name = b"dltensor_versioned" if versioned else b"dltensor"
+    get = gst.declare(ctypes.pythonapi.PyCapsule_GetPointer, c_void_p, py_object, ctypes.c_char_p)
+    tensor = TensorStruct.from_address(get(made, name) + _BEFORE_TENSOR[name])
+    tensor.device_type, tensor.device_id = device
+    tensor.code = _CODES[dtype.kind]
+    return made

@@ -11,8 +11,7 @@ import cudainfer
 import cupy
 import numpy as np
 import torch
-from cudainfer import arrays
-from cudainfer.gst import declare
+from cudainfer.gst import Mapped, declare
 
 core, app = (ctypes.CDLL(f"lib{name}.so.0") for name in ("gstreamer-1.0", "gstapp-1.0"))
 declare(core.gst_init, None, c_void_p, c_void_p)(None, None)
@@ -62,5 +61,5 @@ for view, host in kept:
     assert np.array_equal(view.cpu().numpy(), host)
 del kept, view
 gc.collect()
-assert not arrays._alive, arrays._alive
+assert not [kept for kept in gc.get_objects() if isinstance(kept, Mapped)]
 print("as it must be")
