@@ -1,16 +1,59 @@
 //! The label of a region of interest: the name of a quark, which other elements may have made of any bytes.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::CStr;
 
 use gst::glib;
-use gst_video::VideoRegionOfInterestMeta as Roi;
+use gst::meta::{MetaAPIExt, MetaRefMut, Standalone};
+use gst_video::video_meta::VideoRegionOfInterestMeta as Roi;
+
+/// Labels that a thread remembers; a model's classes are fewer.
+const REMEMBERED: usize = 4096;
+
+thread_local! {
+    /// GLib finds a text's number under a lock that all threads of the process share: with hundreds of objects a frame, the
+    /// streams would wait for each other most of the time.
+    static KNOWN: RefCell<HashMap<String, Label>> = RefCell::default();
+}
 
 /// A label's number in this process. Equal labels have equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Label(glib::ffi::GQuark);
 
 impl Label {
+    /// That of a text.
+    pub fn named(text: &str) -> Self {
+        KNOWN.with_borrow_mut(|known| {
+            if let Some(label) = known.get(text) {
+                return *label;
+            }
+            let label = Self(glib::translate::IntoGlib::into_glib(glib::Quark::from_str(text)));
+            if known.len() == REMEMBERED {
+                known.clear();
+            }
+            known.insert(text.to_owned(), label);
+            label
+        })
+    }
+
+    /// Puts a region with this label on a buffer; `rect` is left, top, width and height in pixels.
+    pub fn put_region(
+        self,
+        buffer: &mut gst::BufferRef,
+        rect: (u32, u32, u32, u32),
+    ) -> MetaRefMut<'_, Roi, Standalone> {
+        let (x, y, w, h) = rect;
+        let pointer = buffer.as_mut_ptr();
+        // SAFETY: the buffer is writable, and the meta is one that was just added to it; no number of a quark is refused.
+        unsafe {
+            let meta =
+                gst_video::ffi::gst_buffer_add_video_region_of_interest_meta_id(pointer, self.0, x, y, w, h);
+            Roi::from_mut_ptr(buffer, meta)
+        }
+    }
+
     /// That of a region.
     pub fn of(meta: &Roi) -> Self {
         // SAFETY: the binding's type is a transparent wrapper of this structure, and the reference keeps it alive and readable.
@@ -33,7 +76,7 @@ impl Label {
     pub fn of_text(self) -> glib::ffi::GQuark {
         match self.text() {
             Cow::Borrowed(text) if !text.is_empty() => self.0,
-            text => glib::translate::IntoGlib::into_glib(glib::Quark::from_str(&*text)),
+            text => Self::named(&text).0,
         }
     }
 
@@ -52,6 +95,22 @@ impl Label {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_that_a_thread_has_known_is_the_same_as_the_one_that_others_find() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.make_mut();
+        for n in 0..=REMEMBERED {
+            Label::named(&format!("label {n}"));
+        }
+        for text in ["person", "person", "label 0", ""] {
+            let ours = Label::of(&Label::named(text).put_region(buffer, (1, 2, 3, 4)));
+            let theirs = Roi::add(buffer, text, (1, 2, 3, 4));
+            assert_eq!((ours, theirs.rect()), (Label::of(&theirs), (1, 2, 3, 4)), "{text:?}");
+            assert_eq!(ours.text(), text);
+        }
+    }
 
     #[test]
     fn a_label_is_read_whatever_its_bytes_are() {

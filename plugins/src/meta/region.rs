@@ -71,7 +71,7 @@ impl Object {
     pub fn put(&self, buffer: &mut gst::BufferRef, outline: &Rect) {
         let upright = self.detection.as_ref().filter(|_| self.angle == 0.0);
         let rect = upright.map_or(outline, |d| &d.rect);
-        let mut meta = Roi::add(buffer, &self.label, pixels(rect));
+        let mut meta = Label::named(&self.label).put_region(buffer, pixels(rect));
         meta.set_id(self.id);
         let params = [
             self.detection.as_ref().map(|detection| {

@@ -9,7 +9,6 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::ManuallyDrop;
 use std::sync::{LazyLock, OnceLock};
 
-use gst::glib;
 use gst::glib::ffi::{GQuark, GType, gboolean};
 use libloading::Library;
 
@@ -244,12 +243,6 @@ impl Functions {
         let meta = unsafe { gst::ffi::gst_buffer_get_meta(buffer.as_mut_ptr(), self.api) };
         (!meta.is_null()).then_some(meta)
     }
-}
-
-/// The name that a quark stands for; empty for none.
-pub(super) fn quark_of(label: &str) -> GQuark {
-    use glib::translate::IntoGlib;
-    glib::Quark::from_str(label).into_glib()
 }
 
 #[cfg(test)]

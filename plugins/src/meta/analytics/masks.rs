@@ -5,8 +5,9 @@ use std::ffi::c_int;
 
 use gst_video::{VideoFormat, VideoFrameFlags, VideoMeta};
 
-use super::library::{RELATE_TO, quark_of};
+use super::library::RELATE_TO;
 use super::relations::{Writer, pixel};
+use crate::meta::label::Label;
 use crate::meta::mask::{Kind, Mask};
 
 /// `GST_SEGMENTATION_TYPE_SEMANTIC`: the values are classes.
@@ -36,7 +37,7 @@ pub(super) fn add(writer: &mut Writer<'_>, masks: &[Mask], boxes: &HashMap<i32, 
                 let mut values: Vec<u32> = (0..).take(labels.len().clamp(1, MOST_CLASSES)).collect();
                 let entry = add_mask(writer, mask, SEMANTIC, &mut values);
                 let mut labels: Vec<_> =
-                    labels.iter().take(values.len()).map(|label| quark_of(label)).collect();
+                    labels.iter().take(values.len()).map(|label| Label::named(label).quark()).collect();
                 let mut levels = vec![UNKNOWN; labels.len()];
                 let Some(entry) = entry.filter(|_| !labels.is_empty()) else { continue };
                 if let Some(classes) = writer.classes(None, &mut labels, &mut levels) {

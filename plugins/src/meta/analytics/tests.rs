@@ -106,7 +106,7 @@ fn objects_are_written_once_with_tracks_and_classes_whichever_elements_follow() 
     ];
     assert_eq!(kinds(functions, frame), all);
     let entries = RelationMeta::of(functions, frame).unwrap();
-    let label = crate::meta::analytics::library::quark_of("bus");
+    let label = crate::meta::label::Label::named("bus").quark();
     assert_eq!(
         entries.location(1),
         Some(Location { label, rect: [51, 20, 30, 40], angle: 0.0, confidence: 0.5 })

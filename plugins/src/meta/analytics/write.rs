@@ -5,10 +5,11 @@ use std::ffi::{CString, c_int};
 
 use gst::glib::ffi::GQuark;
 
-use super::library::{CONTAIN, Functions, IS_PART_OF, Keypoints, quark_of};
+use super::library::{CONTAIN, Functions, IS_PART_OF, Keypoints};
 use super::masks;
 use super::read::Reading;
 use super::relations::{Entries, Location, RelationMeta, TrackEntry, Writer, pixel};
+use crate::meta::label::Label;
 use crate::meta::mask::Mask;
 use crate::meta::params::{ClassificationParam, KeypointsParam, TrackingParam};
 use crate::meta::region::{Object, Region, regions};
@@ -140,7 +141,7 @@ fn add_classes(
     place: Option<usize>,
     known: Option<&Known>,
 ) {
-    let mut labels: Vec<_> = classification.labels.iter().map(|label| quark_of(label)).collect();
+    let mut labels: Vec<_> = classification.labels.iter().map(|label| Label::named(label).quark()).collect();
     let mut levels: Vec<_> = classification.confidence.iter().map(|level| *level as f32).collect();
     let Some(first) = labels.first().copied().zip(levels.first().copied()) else { return };
     // A box that was just added has none.

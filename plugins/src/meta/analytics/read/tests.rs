@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::meta::analytics::library::quark_of;
 use crate::meta::analytics::relations::{Kind, TrackEntry};
 
 #[derive(Clone, Debug)]
@@ -58,7 +57,7 @@ impl Entries for Listed {
 }
 
 fn car(x: i32) -> Location {
-    Location { label: quark_of("car"), rect: [x, 10, 20, 30], angle: 0.0, confidence: 0.75 }
+    Location { label: Label::named("car").quark(), rect: [x, 10, 20, 30], angle: 0.0, confidence: 0.75 }
 }
 
 fn track(id: u64) -> Entry {
@@ -78,7 +77,7 @@ fn objects(entries: &Listed, regions: &[(Object, Location)]) -> (Vec<Object>, us
 #[test]
 fn boxes_of_others_are_objects_with_the_tracks_and_classes_that_are_related_to_them() {
     let classes = [("red", 0.25), ("blue", 0.5), ("none", f32::NAN)];
-    let classes = classes.map(|(label, level)| (quark_of(label), level)).to_vec();
+    let classes = classes.map(|(label, level)| (Label::named(label).quark(), level)).to_vec();
     let entries = Listed {
         // The tracks come in another order than the boxes, and one is of no box.
         entries: vec![
@@ -127,7 +126,7 @@ fn a_box_with_the_label_and_place_of_a_region_is_the_same_object() {
         region(4, car(0)),
         region(5, cut),
         region(6, turned),
-        region(7, Location { label: quark_of(""), ..unnamed }),
+        region(7, Location { label: Label::named("").quark(), ..unnamed }),
         region(8, car(1)),
     ];
     let (found, _) = objects(&entries, &regions);
