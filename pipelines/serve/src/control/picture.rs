@@ -1,8 +1,6 @@
 //! One frame as JPEG, with or without the results drawn on it: a small pipeline that exists while somebody asks.
 
-use gst::prelude::*;
-
-use crate::output::DRAW;
+use crate::output::{DRAW, FRAMES, FedPipeline};
 
 /// How long a picture may take. Drawing and encoding take milliseconds; the first use of a GPU takes seconds.
 const LIMIT: gst::ClockTime = gst::ClockTime::from_seconds(10);
@@ -17,15 +15,7 @@ pub const WIDTHS: std::ops::RangeInclusive<u32> = 16..=4096;
 pub fn jpeg(sample: &gst::Sample, width: Option<u32>, overlay: bool) -> Result<Vec<u8>, String> {
     let (buffer, caps) =
         sample.buffer_owned().zip(sample.caps_owned()).ok_or("the stream's last frame has no caps")?;
-    let line = line(&caps, width, overlay);
-    let pipeline = gst::parse::launch(&line).map_err(|e| format!("no picture can be made: {e}"))?;
-    let pipeline = pipeline
-        .downcast::<gst::Pipeline>()
-        .map_err(|_| "no picture can be made: the line is no pipeline")?;
-    let made = make(&pipeline, &caps, buffer);
-    // Whatever came of it, nothing stays. Going to NULL is synchronous.
-    let _ = pipeline.set_state(gst::State::Null);
-    made
+    make(&line(&caps, width, overlay), &caps, buffer).map_err(|why| format!("no picture was made: {why}"))
 }
 
 /// The pipeline's line.
@@ -34,7 +24,7 @@ fn line(caps: &gst::Caps, width: Option<u32>, overlay: bool) -> String {
     let size =
         width.map(|width| format!(",width={width},height={}", height(caps, width))).unwrap_or_default();
     format!(
-        "appsrc name=in format=time ! {frames} ! videoconvertscale \
+        "{FRAMES} ! {frames} ! videoconvertscale \
          ! video/x-raw,format=I420,pixel-aspect-ratio=1/1{size} ! jpegenc ! appsink name=out sync=false"
     )
 }
@@ -48,33 +38,20 @@ fn height(caps: &gst::Caps, width: u32) -> u32 {
     u32::try_from(height.clamp(16, 16384)).unwrap_or(16)
 }
 
-fn make(pipeline: &gst::Pipeline, caps: &gst::Caps, mut buffer: gst::Buffer) -> Result<Vec<u8>, String> {
-    let source = element::<gst_app::AppSrc>(pipeline, "in")?;
-    let sink = element::<gst_app::AppSink>(pipeline, "out")?;
-    source.set_caps(Some(caps));
+fn make(line: &str, caps: &gst::Caps, mut buffer: gst::Buffer) -> Result<Vec<u8>, String> {
+    let pipeline = FedPipeline::new(line)?;
+    let sink = pipeline.element::<gst_app::AppSink>("out")?;
     // One frame: its own time would only be waited for, or lie outside the segment.
     let frame = buffer.make_mut();
     frame.set_pts(gst::ClockTime::ZERO);
     frame.set_dts(gst::ClockTime::NONE);
-    pipeline.set_state(gst::State::Playing).map_err(|_| failure(pipeline))?;
-    source.push_buffer(buffer).and_then(|_| source.end_of_stream()).map_err(|_| failure(pipeline))?;
-    let made = sink.try_pull_sample(LIMIT).ok_or_else(|| failure(pipeline))?;
-    let map = made.buffer().and_then(|b| b.map_readable().ok()).ok_or("the picture cannot be read")?;
+    pipeline.play()?;
+    let pushed = pipeline.push(buffer, caps).and_then(|_| pipeline.source.end_of_stream());
+    let made = pushed.ok().and_then(|_| sink.try_pull_sample(LIMIT));
+    let late = || format!("it was not there within {LIMIT:.0}");
+    let made = made.ok_or_else(|| pipeline.failure().unwrap_or_else(late))?;
+    let map = made.buffer().and_then(|b| b.map_readable().ok()).ok_or("it cannot be read")?;
     Ok(map.to_vec())
-}
-
-fn element<T: IsA<gst::Element>>(pipeline: &gst::Pipeline, name: &str) -> Result<T, String> {
-    let found = pipeline.by_name(name).and_then(|e| e.downcast::<T>().ok());
-    found.ok_or_else(|| "no picture can be made: GStreamer's app plugin is missing".to_owned())
-}
-
-/// Why a pipeline failed, as its first error says.
-fn failure(pipeline: &gst::Pipeline) -> String {
-    let error = pipeline.bus().and_then(|bus| bus.pop_filtered(&[gst::MessageType::Error]));
-    match error.as_ref().map(|message| message.view()) {
-        Some(gst::MessageView::Error(e)) => format!("no picture was made: {}", e.error()),
-        _ => format!("no picture was made within {LIMIT:.0}"),
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use gst::prelude::*;
-use gst_app::AppSrc;
 
+use super::fed::FedPipeline;
 use super::feed::{self, Feed};
 
 /// Name of the playlist in the stream's folder.
@@ -12,10 +12,7 @@ pub const PLAYLIST: &str = "index.m3u8";
 
 /// Writes a stream's HLS until it is dropped.
 #[derive(Debug)]
-pub struct Hls {
-    pipeline: gst::Pipeline,
-    source: AppSrc,
-}
+pub struct Hls(FedPipeline);
 
 impl Hls {
     /// Segments of two seconds, of which thirty stay on the disk and six in the playlist.
@@ -30,37 +27,23 @@ impl Hls {
             feed::SOURCE,
             feed::before_encoder(drawn)
         );
-        let pipeline = gst::parse::launch(&line)
-            .map_err(|error| format!("HLS cannot be written: {}", error.message()))?;
-        let pipeline = pipeline.downcast::<gst::Pipeline>().map_err(|_| "HLS needs a pipeline".to_owned())?;
-        let source = pipeline.by_name("frames").and_downcast::<AppSrc>().ok_or("HLS needs an appsrc")?;
-        let sink = pipeline.by_name("hls").ok_or("HLS needs hlssink2")?;
+        let said = |why| format!("HLS cannot be written into {}: {why}", folder.display());
+        let pipeline = FedPipeline::new(&line).map_err(said)?;
+        let sink = pipeline.element::<gst::Element>("hls").map_err(said)?;
         sink.set_property("location", folder.join("segment%06d.ts").to_string_lossy().as_ref());
         sink.set_property("playlist-location", folder.join(PLAYLIST).to_string_lossy().as_ref());
-        pipeline
-            .set_state(gst::State::Playing)
-            .map_err(|_| format!("HLS cannot be written into {}", folder.display()))?;
-        feed.add(source.clone());
-        Ok(Self { pipeline, source })
+        pipeline.play().map_err(said)?;
+        feed.add(pipeline.source.clone());
+        Ok(Self(pipeline))
     }
 
     /// Why nothing is written any more.
     pub fn failure(&self) -> Option<String> {
-        let message = self.pipeline.bus()?.pop_filtered(&[gst::MessageType::Error])?;
-        match message.view() {
-            gst::MessageView::Error(error) => Some(format!("HLS has ended: {}", error.error())),
-            _ => None,
-        }
+        Some(format!("HLS has ended: {}", self.0.failure()?))
     }
 
     /// No frames come any more.
     pub fn stop(&self, feed: &Feed) {
-        feed.remove(&self.source);
-    }
-}
-
-impl Drop for Hls {
-    fn drop(&mut self) {
-        let _ = self.pipeline.set_state(gst::State::Null);
+        feed.remove(&self.0.source);
     }
 }

@@ -5,6 +5,7 @@
 //! outlive restarts of the stream, and who watches stays connected.
 
 mod best;
+mod fed;
 mod feed;
 mod hls;
 mod record;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::config;
 use crate::log;
 use best::{SnapshotCounts, Snapshots};
+pub use fed::{FRAMES, FedPipeline};
 pub use feed::DRAW;
 use feed::Feed;
 use hls::Hls;

@@ -1,15 +1,14 @@
 //! One MP4 file of encoded frames.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use gst::prelude::*;
-use gst_app::AppSrc;
 
+use super::super::fed::{FRAMES, FedPipeline};
 use super::ring::Unit;
 
 /// How long a file may take to be completed when its last frame is in.
-const COMPLETION: Duration = Duration::from_secs(30);
+const COMPLETION: gst::ClockTime = gst::ClockTime::from_seconds(30);
 
 /// What a file that is not complete yet is called behind its name.
 pub const UNFINISHED: &str = ".part";
@@ -41,8 +40,8 @@ fn parser(caps: &gst::CapsRef) -> Result<&'static str, String> {
 /// second before it.
 #[derive(Debug)]
 pub struct Writer {
-    pipeline: gst::Pipeline,
-    source: AppSrc,
+    pipeline: FedPipeline,
+    caps: gst::Caps,
     file: PathBuf,
     first: Option<gst::ClockTime>,
 }
@@ -53,23 +52,15 @@ impl Writer {
     pub fn begin(file: &Path, caps: &gst::Caps) -> Result<Self, String> {
         let parser = parser(caps)?;
         let line = format!(
-            "appsrc name=frames format=time ! {parser} \
+            "{FRAMES} ! {parser} \
              ! mp4mux fragment-duration=1000 fragment-mode=first-moov-then-finalise ! filesink name=file async=false"
         );
-        let pipeline = gst::parse::launch(&line)
-            .map_err(|error| format!("recordings cannot be written: {}", error.message()))?;
-        let pipeline =
-            pipeline.downcast::<gst::Pipeline>().map_err(|_| "recordings need a pipeline".to_owned())?;
-        let source =
-            pipeline.by_name("frames").and_downcast::<AppSrc>().ok_or("recordings need an appsrc")?;
-        source.set_caps(Some(caps));
-        let sink = pipeline.by_name("file").ok_or("recordings need a filesink")?;
+        let said = |why| format!("{} cannot be written: {why}", file.display());
+        let pipeline = FedPipeline::new(&line).map_err(said)?;
+        let sink = pipeline.element::<gst::Element>("file").map_err(said)?;
         sink.set_property("location", unfinished(file).to_string_lossy().as_ref());
-        let writer = Self { pipeline, source, file: file.to_owned(), first: None };
-        if writer.pipeline.set_state(gst::State::Playing).is_err() {
-            return Err(writer.failure().unwrap_or_else(|| format!("{} cannot be written", file.display())));
-        }
-        Ok(writer)
+        pipeline.play().map_err(said)?;
+        Ok(Self { pipeline, caps: caps.clone(), file: file.to_owned(), first: None })
     }
 
     /// Appends a frame; its memory is shared, not copied.
@@ -88,10 +79,10 @@ impl Writer {
             buffer.set_pts(pts.map(|time| time.saturating_sub(first)));
             buffer.set_dts(dts.map(|time| time.saturating_sub(first)));
         }
-        if self.source.push_buffer(buffer).is_err()
-            && let Some(failure) = self.failure()
+        if self.pipeline.push(buffer, &self.caps).is_err()
+            && let Some(why) = self.pipeline.failure()
         {
-            return Err(failure);
+            return Err(self.incomplete(&why));
         }
         Ok(())
     }
@@ -101,44 +92,15 @@ impl Writer {
     /// # Errors
     /// A sentence; the incomplete file stays under its other name.
     pub fn finish(self) -> Result<PathBuf, String> {
-        let ended = self.source.end_of_stream().is_ok().then(|| {
-            let bus = self.pipeline.bus()?;
-            let wait = gst::ClockTime::try_from(COMPLETION).ok()?;
-            bus.timed_pop_filtered(wait, &[gst::MessageType::Eos, gst::MessageType::Error])
-        });
-        match ended.flatten().as_ref().map(|message| message.view()) {
-            Some(gst::MessageView::Eos(_)) => {
-                // The state change closes the file.
-                let _ = self.pipeline.set_state(gst::State::Null);
-                std::fs::rename(unfinished(&self.file), &self.file)
-                    .map_err(|error| format!("{} cannot be given its name: {error}", self.file.display()))?;
-                Ok(self.file.clone())
-            }
-            Some(gst::MessageView::Error(error)) => {
-                Err(format!("{} is incomplete: {}", self.file.display(), error.error()))
-            }
-            _ => Err(format!(
-                "{} is incomplete: it was not finished within {} seconds",
-                self.file.display(),
-                COMPLETION.as_secs()
-            )),
-        }
+        self.pipeline.end(COMPLETION).map_err(|why| self.incomplete(&why))?;
+        self.pipeline.stop();
+        std::fs::rename(unfinished(&self.file), &self.file)
+            .map_err(|error| format!("{} cannot be given its name: {error}", self.file.display()))?;
+        Ok(self.file)
     }
 
-    fn failure(&self) -> Option<String> {
-        let message = self.pipeline.bus()?.pop_filtered(&[gst::MessageType::Error])?;
-        match message.view() {
-            gst::MessageView::Error(error) => {
-                Some(format!("{} is incomplete: {}", self.file.display(), error.error()))
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        let _ = self.pipeline.set_state(gst::State::Null);
+    fn incomplete(&self, why: &str) -> String {
+        format!("{} is incomplete: {why}", self.file.display())
     }
 }
 

@@ -1,0 +1,95 @@
+//! A small pipeline beside the streams', whose frames come from here.
+
+use gst::prelude::*;
+use gst_app::AppSrc;
+
+/// What its line begins with. Times are those of the frames.
+pub const FRAMES: &str = "appsrc name=frames format=time";
+
+/// It stops when it is dropped.
+#[derive(Debug)]
+pub struct FedPipeline {
+    pipeline: gst::Pipeline,
+    /// Where frames go in.
+    pub source: AppSrc,
+}
+
+impl FedPipeline {
+    /// Builds a line whose appsrc is called `frames`.
+    ///
+    /// # Errors
+    /// What is wrong with the line, or missing, for the end of a sentence.
+    pub fn new(line: &str) -> Result<Self, String> {
+        let element = gst::parse::launch(line).map_err(|e| e.message().to_owned())?;
+        let pipeline = element.downcast::<gst::Pipeline>().map_err(|_| format!("'{line}' is no pipeline"))?;
+        let source = named(&pipeline, "frames")?;
+        Ok(Self { pipeline, source })
+    }
+
+    /// One of its elements.
+    ///
+    /// # Errors
+    /// It has none of this name and type.
+    pub fn element<T: IsA<gst::Element>>(&self, name: &str) -> Result<T, String> {
+        named(&self.pipeline, name)
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What its first element says that cannot start.
+    pub fn play(&self) -> Result<(), String> {
+        let started = self.pipeline.set_state(gst::State::Playing);
+        started.map(drop).map_err(|_| self.failure().unwrap_or_else(|| "it does not start".into()))
+    }
+
+    /// Sends a frame of these caps. What goes wrong with it is an error of the pipeline.
+    pub fn push(&self, frame: gst::Buffer, caps: &gst::Caps) -> Result<gst::FlowSuccess, gst::FlowError> {
+        if self.source.caps().as_ref() != Some(caps) {
+            self.source.set_caps(Some(caps));
+        }
+        self.source.push_buffer(frame)
+    }
+
+    /// Ends its stream, and waits until all of it has been written.
+    ///
+    /// # Errors
+    /// What an element says, or that it takes longer.
+    pub fn end(&self, limit: gst::ClockTime) -> Result<(), String> {
+        let late = || format!("it was not finished within {limit:.0}");
+        self.source.end_of_stream().map_err(|_| self.failure().unwrap_or_else(late))?;
+        let kinds = [gst::MessageType::Eos, gst::MessageType::Error];
+        let message = self.pipeline.bus().and_then(|bus| bus.timed_pop_filtered(limit, &kinds));
+        match message.as_ref().map(|message| message.view()) {
+            Some(gst::MessageView::Eos(_)) => Ok(()),
+            Some(gst::MessageView::Error(error)) => Err(error.error().to_string()),
+            _ => Err(late()),
+        }
+    }
+
+    /// Why it has stopped, as its first error says.
+    pub fn failure(&self) -> Option<String> {
+        let message = self.pipeline.bus()?.pop_filtered(&[gst::MessageType::Error])?;
+        match message.view() {
+            gst::MessageView::Error(error) => Some(error.error().to_string()),
+            _ => None,
+        }
+    }
+
+    /// Stops it: files are closed.
+    pub fn stop(&self) {
+        // Going to NULL is synchronous.
+        let _ = self.pipeline.set_state(gst::State::Null);
+    }
+}
+
+impl Drop for FedPipeline {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn named<T: IsA<gst::Element>>(pipeline: &gst::Pipeline, name: &str) -> Result<T, String> {
+    let found = pipeline.by_name(name).and_downcast::<T>();
+    found.ok_or_else(|| format!("the pipeline has no element '{name}' of the expected type"))
+}
