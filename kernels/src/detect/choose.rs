@@ -79,7 +79,7 @@ impl Decoder {
     /// Whether every class of an anchor is looked at if that is not set, as the model's own library does
     /// ([`Params::multi_label`]).
     pub fn usual_multi_label(&self) -> bool {
-        self.plan.pairs_kept().is_some()
+        self.plan.pairs_kept().is_some() || self.kind == DecoderKind::DetectnetV2
     }
 
     /// Boxes that are kept if that is not set ([`Params::top_k_after`]): as many as the model has queries, if its own library
@@ -202,7 +202,7 @@ impl Decoder {
 /// yolov5 or a yolox of 80 classes or a yolov8 of 81: labels rule out the one or the other, never both of the first two.
 /// A number of keypoints among the hints rules out all decoders without; with
 /// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. A yolo-obb
-/// is never chosen unasked, queries only by their outputs' names, and yolo-anchors only with anchors. If several remain, the caller must say which.
+/// is never chosen unasked, queries and detectnet-v2 only by their outputs' names, and yolo-anchors only with anchors. If several remain, the caller must say which.
 ///
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read; labels and
 /// numbers of boxes may be integers.

@@ -194,15 +194,15 @@ impl Hints {
     /// Refuses hints that `kind` would have to ignore.
     pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
         use DecoderKind::{
-            BoxesScores, Db, Detections, EndToEnd, Nanodet, Queries, Scrfd, YoloAnchors, YoloObb, Yolox,
-            Yunet,
+            BoxesScores, Db, Detections, DetectnetV2, EndToEnd, Nanodet, Queries, Scrfd, YoloAnchors,
+            YoloObb, Yolox, Yunet,
         };
         let has_priors = kind.has_priors();
         let useless = |hint, why: &str| {
             let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
             Err(DetectError::Hint { hint, wanted })
         };
-        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db | YoloAnchors)
+        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db | YoloAnchors | DetectnetV2)
             || has_priors
             || kind.has_centers();
         if (own_boxes || kind == YoloObb) && self.box_format.is_some() {

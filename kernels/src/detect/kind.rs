@@ -78,11 +78,15 @@ pub enum DecoderKind {
     /// `[1, A * (5 + C), h, w]`, `[1, A, h, w, 5 + C]`, `[1, h, w, A, 5 + C]` or `[1, h, w, A * (5 + C)]`; the confidence is
     /// objectness times class score. YOLOv3, v4, v5 and v7 without their last layer, with the anchors that the hints have.
     YoloAnchors,
+    /// Coverage `[1, C, h, w]` and boxes `[1, 4 * C, h, w]`: the distances of left, top, right and bottom from the cell's point, in
+    /// units of 35 tensor pixels. Every class of a cell may be an object, with a box of its own (DetectNet_v2 of NVIDIA's TAO
+    /// toolkit). Never assumed but by the outputs' names.
+    DetectnetV2,
 }
 
 impl DecoderKind {
     /// Every decoder.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Yolov5,
         Self::Yolov8,
         Self::Yolox,
@@ -102,6 +106,7 @@ impl DecoderKind {
         Self::Ssd,
         Self::Retinaface,
         Self::YoloAnchors,
+        Self::DetectnetV2,
     ];
 
     /// The name used in properties and sidecars.
@@ -126,6 +131,7 @@ impl DecoderKind {
             Self::Ssd => "ssd",
             Self::Retinaface => "retinaface",
             Self::YoloAnchors => "yolo-anchors",
+            Self::DetectnetV2 => "detectnet-v2",
         }
     }
 
@@ -143,7 +149,7 @@ impl DecoderKind {
 
     /// Whether there is a version on the GPU. Without one, the host reads the tensors.
     pub fn is_on_gpu(self) -> bool {
-        self != Self::Db
+        !matches!(self, Self::Db | Self::DetectnetV2)
     }
 
     /// What the only class is called where nobody names it.

@@ -7,6 +7,7 @@ mod by_level;
 mod centers;
 mod db;
 mod detections;
+mod detectnet;
 mod end_to_end;
 mod finals;
 mod head;
@@ -62,6 +63,7 @@ pub(super) enum Plan {
     Yunet(yunet::Plan),
     Priors(priors::Plan),
     YoloAnchors(yolo_anchors::Plan),
+    DetectnetV2(detectnet::Plan),
 }
 
 impl Plan {
@@ -85,6 +87,7 @@ impl Plan {
             Self::Yunet(plan) => plan.decode(outputs, into),
             Self::Priors(plan) => plan.decode(outputs, into),
             Self::YoloAnchors(plan) => plan.decode(outputs, into),
+            Self::DetectnetV2(plan) => plan.decode(outputs, into),
         }
     }
 
@@ -120,6 +123,7 @@ impl Plan {
             Self::Yunet(plan) => plan.layout(outputs),
             Self::Priors(plan) => plan.layout(outputs),
             Self::YoloAnchors(plan) => plan.layout(outputs),
+            Self::DetectnetV2(plan) => plan.layout(outputs),
         }
     }
 
@@ -238,6 +242,7 @@ impl Plan {
             Self::Yunet(plan) => Scores::of(plan.faces.activation),
             Self::Priors(plan) => plan.scores(),
             Self::YoloAnchors(plan) => Scores::with_objectness(plan.activation()),
+            Self::DetectnetV2(plan) => Scores::of(plan.activation()),
         }
     }
 
@@ -253,7 +258,7 @@ impl Plan {
             Self::YoloPose(plan) => plan.head.coding(),
             Self::YoloSeg(plan) => plan.head.coding(),
             Self::YoloObb(plan) => plan.head.coding(),
-            Self::Yolox(_) | Self::Nanodet(_) | Self::Centers(_) => return None,
+            Self::Yolox(_) | Self::Nanodet(_) | Self::Centers(_) | Self::DetectnetV2(_) => return None,
             Self::Db(_) | Self::Scrfd(_) | Self::Yunet(_) | Self::Priors(_) | Self::YoloAnchors(_) => {
                 return None;
             }
@@ -278,6 +283,7 @@ impl Plan {
             Self::YoloSeg(plan) => plan.head.by_columns(),
             Self::YoloObb(plan) => plan.head.by_columns(),
             Self::Centers(plan) => plan.by_columns(),
+            Self::DetectnetV2(_) => true,
             _ => false,
         }
     }
@@ -303,6 +309,7 @@ pub(super) fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         DecoderKind::Yunet => each(yunet::fits(offer), Plan::Yunet),
         DecoderKind::Ssd | DecoderKind::Retinaface => each(priors::fits(kind, offer), Plan::Priors),
         DecoderKind::YoloAnchors => each(yolo_anchors::fits(offer), Plan::YoloAnchors),
+        DecoderKind::DetectnetV2 => each(detectnet::fits(offer), Plan::DetectnetV2),
     }
 }
 
@@ -331,5 +338,6 @@ pub(super) fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
         DecoderKind::Yunet => yunet::wanted(offer),
         DecoderKind::Ssd | DecoderKind::Retinaface => priors::wanted(kind, offer),
         DecoderKind::YoloAnchors => yolo_anchors::wanted(offer),
+        DecoderKind::DetectnetV2 => detectnet::wanted(offer),
     }
 }

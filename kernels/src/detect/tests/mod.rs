@@ -3,6 +3,7 @@
 mod anchors;
 mod choice;
 mod decoders;
+mod detectnet;
 mod extras;
 mod faces;
 mod finals;

@@ -68,6 +68,11 @@ pub enum Decoder {
         nick = "yolo-anchors"
     )]
     YoloAnchors,
+    #[enum_value(
+        name = "[1,C,h,w] coverage and [1,4C,h,w] distances (PeopleNet, TrafficCamNet)",
+        nick = "detectnet-v2"
+    )]
+    DetectnetV2,
 }
 
 impl Words for Decoder {}
@@ -95,6 +100,7 @@ impl Decoder {
             Self::Ssd => Some(DecoderKind::Ssd),
             Self::Retinaface => Some(DecoderKind::Retinaface),
             Self::YoloAnchors => Some(DecoderKind::YoloAnchors),
+            Self::DetectnetV2 => Some(DecoderKind::DetectnetV2),
         }
     }
 }

@@ -30,12 +30,20 @@ pub(super) fn find(property: Section<'_>, task: Task) -> Reading {
     let key =
         if task == Task::Detection { "parse-bbox-func-name" } else { "parse-bbox-instance-mask-func-name" };
     let Some(function) = property.text(key) else {
+        if task == Task::Instances {
+            property.about(
+                NotTranslated,
+                "without parse-bbox-instance-mask-func-name, nothing says how the outputs are read: if gpunms says that no decoder \
+                 fits, set decoder in the sidecar",
+            );
+            return none;
+        }
         property.about(
-            NotTranslated,
-            "without parse-bbox-func-name, nvinfer reads DetectNet_v2's grid of coverage and boxes, which gpunms does not: use \
-             another detector, or write a decoder (docs/your-own-decoder.md)",
+            Differs,
+            "without parse-bbox-func-name, nvinfer reads DetectNet_v2's grid of coverage and boxes: decoder detectnet-v2 reads it \
+             as well. nvinfer rounds corners to whole pixels of the network's input",
         );
-        return none;
+        return Reading { decoder: Some("detectnet-v2"), activation: None };
     };
     match function {
         "NvDsInferParseYolo"
