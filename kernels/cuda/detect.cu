@@ -37,7 +37,7 @@ struct Decode {
     Row rows[MOST_ROWS];
 };
 
-static_assert(sizeof(Decode) == 3816, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Decode) == 3824, "as in src/detect/cuda/params.rs");
 
 struct Score {
     float confidence;
@@ -240,7 +240,7 @@ __device__ void collect_class(const Decode& p, const Source& s, uint32_t cell, S
     if (!bad && score.confidence >= p.lowest && score.confidence >= p.thresholds.of(score.klass) &&
         (p.layout.scoring != PEAKS || is_peak(p.layout, s, cell, score.klass))) {
         box = ROTATED ? rotated_in_frame(p, row, s, cell)
-                      : in_frame(row, corners(p.layout, s, source_of(p, 1), cell, distances));
+                      : in_frame(row, corners(p.layout, s, source_of(p, 1), cell, score.klass, distances));
         counted = is_finite(box.x) && is_finite(box.y) && is_finite(box.z - box.x) && is_finite(box.w - box.y);
         bad = !counted;
         float4 inside = {clamp(box.x, row.frame.x), clamp(box.y, row.frame.y), clamp(box.z, row.frame.x),
@@ -422,7 +422,7 @@ __device__ __forceinline__ void all_columns(const Decode& p) {
     uint32_t classes = p.layout.score_columns, from = warp * classes / WARPS, to = (warp + 1) * classes / WARPS;
     Best best = nothing_yet();
     if (!ROTATED && warp < 4 && anchor < s.anchors) {
-        // The boxes are few bytes, and are there when the candidates among them are known.
+        // The boxes, or those of the first class, are few bytes, and are there when the candidates among them are known.
         uint64_t at = anchor * p.layout.box_step + warp * p.layout.box_value_step;
         const void* box = s.box_type == FLOAT32 ? static_cast<const void*>(static_cast<const float*>(s.boxes) + at)
                                                 : static_cast<const half_t*>(s.boxes) + at;

@@ -29,7 +29,7 @@ struct Gather {
     Layout layout;
 };
 
-static_assert(sizeof(Gather) == 712, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Gather) == 720, "as in src/detect/cuda/params.rs");
 
 // One point of those that are counted from their anchor, in tensor pixels.
 __device__ float2 around_anchor(const Layout& l, const Values& v, uint32_t anchor, uint32_t index) {
@@ -62,7 +62,7 @@ __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_
         y = found.y;
     } else if (v.numbers & IN_BOX) {
         float4 box = corners(p.layout, of_row(p.layout.sources[0], blockIdx.z),
-                             of_row(p.layout.sources[1], blockIdx.z), anchor, nullptr);
+                             of_row(p.layout.sources[1], blockIdx.z), anchor, 0, nullptr);
         x = box.x + x * (box.z - box.x);
         y = box.y + y * (box.w - box.y);
     } else {

@@ -40,7 +40,8 @@ struct Layout {
     uint32_t score_columns;  // background included
     uint32_t bins;           // of DISTANCES, a side
     float point;             // where a cell's point lies in it, in cells
-    float unit[2];           // tensor pixels per unit of a box; of PRIORS the factors on offsets of centre and size
+    // Tensor pixels per unit of a box, of CENTERS only where sizes are in pixels; of PRIORS the factors on offsets of centre and size.
+    float unit[2];
     uint32_t levels;
     Source sources[MAX_LEVELS];
     uint64_t class_step;   // elements between the scores of an anchor
@@ -59,6 +60,7 @@ struct Layout {
     const float4* anchor_sizes;  // of ANCHORED, from here on: width, height and scale of the centre, per_cell of each level
     uint32_t form;
     uint32_t formula;
+    uint64_t class_box_step;  // of CENTERS: elements from the box of an anchor's class to that of its next; 0 where all have the same
 };
 
-static_assert(sizeof(Source) == 56 && sizeof(Layout) == 592, "as in src/detect/cuda/layout.rs");
+static_assert(sizeof(Source) == 56 && sizeof(Layout) == 600, "as in src/detect/cuda/layout.rs");

@@ -61,11 +61,11 @@ __device__ __forceinline__ void swap(float& a, float& b) {
 // The size of a side, in tensor pixels.
 __device__ __forceinline__ float side(const Layout& l, const Source& s, uint64_t at) {
     float v = load<ANY>(s.boxes, s.box_type, at);
-    return l.size_unit == PIXELS ? v : l.size_unit == CELLS ? v * s.stride : expf(v) * s.stride;
+    return l.size_unit == PIXELS ? v * l.unit[0] : l.size_unit == CELLS ? v * s.stride : expf(v) * s.stride;
 }
 
-// A box around the centre of a cell; `offsets` are where the centres' offsets lie, if there are any.
-__device__ float4 around_center(const Layout& l, const Source& s, const Source& offsets, uint32_t cell) {
+// A box around the centre of a cell, of this class; `offsets` are where the centres' offsets lie, if there are any.
+__device__ float4 around_center(const Layout& l, const Source& s, const Source& offsets, uint32_t cell, uint32_t klass) {
     float dx = 0.0f, dy = 0.0f;
     if (l.has_offsets) {
         uint64_t at = cell * l.offset_step;
@@ -75,7 +75,7 @@ __device__ float4 around_center(const Layout& l, const Source& s, const Source& 
     }
     float x = (static_cast<float>(cell % s.columns) + dx + l.point) * s.stride;
     float y = (static_cast<float>(cell / s.columns) + dy + l.point) * s.stride;
-    uint64_t at = cell * l.box_step;
+    uint64_t at = cell * l.box_step + klass * l.class_box_step;
     float a = side(l, s, at), b = side(l, s, at + l.box_value_step);
     if (l.y_first) swap(a, b);
     if (l.sides == 2) return {x - a * 0.5f, y - b * 0.5f, x + a * 0.5f, y + b * 0.5f};
@@ -84,10 +84,11 @@ __device__ float4 around_center(const Layout& l, const Source& s, const Source& 
     return {x - a, y - b, x + c, y + d};
 }
 
-// Left, top, right, bottom in tensor pixels, or of ANCHORED the `distances` themselves. `offsets` are what CENTERS and PRIORS have in sources[1].
-__device__ float4 corners(const Layout& l, const Source& s, const Source& offsets, uint32_t cell,
+// Left, top, right, bottom of this class's box in tensor pixels, or of ANCHORED the `distances` themselves. `offsets` are
+// what CENTERS and PRIORS have in sources[1].
+__device__ float4 corners(const Layout& l, const Source& s, const Source& offsets, uint32_t cell, uint32_t klass,
                           const float* distances) {
-    if (l.coding == CENTERS) return around_center(l, s, offsets, cell);
+    if (l.coding == CENTERS) return around_center(l, s, offsets, cell, klass);
     if (l.coding == ANCHORED) return {distances[0], distances[1], distances[2], distances[3]};
     float a, b, c, d;
     if (l.coding == DISTANCES) {

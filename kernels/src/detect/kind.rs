@@ -149,7 +149,7 @@ impl DecoderKind {
 
     /// Whether there is a version on the GPU. Without one, the host reads the tensors.
     pub fn is_on_gpu(self) -> bool {
-        !matches!(self, Self::Db | Self::DetectnetV2)
+        self != Self::Db
     }
 
     /// What the only class is called where nobody names it.

@@ -160,9 +160,10 @@ pub struct Layout {
     anchor_sizes: u64,
     form: u32,
     formula: u32,
+    class_box_step: u64,
 }
 
-const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 592);
+const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 600);
 
 /// `GRID`, `DISTANCES`, `CENTERS`, `SIDES`, `PRIORS` and `ANCHORED` in the kernel; the numbers before are those of [`BoxFormat`].
 const GRID: u32 = 4;
@@ -246,6 +247,7 @@ impl Layout {
             anchor_sizes: 0,
             form: 0,
             formula: 0,
+            class_box_step: 0,
         })
     }
 
@@ -326,6 +328,12 @@ impl Layout {
             *slot = Source { boxes, box_row, box_type: at.tensor.tensor.ty as u32, ..Source::default() };
         }
         Ok(layout)
+    }
+
+    /// Each class of an anchor has a box of its own, so many elements behind that of the class before; sizes in pixels are so many
+    /// tensor pixels a unit.
+    pub fn box_of_each_class(self, step: usize, unit: f32) -> Self {
+        Self { class_box_step: step as u64, unit: [unit; 2], ..self }
     }
 
     /// Final boxes. Follows [`Layout::with`]: labels and number take the next source, as its scores and boxes.

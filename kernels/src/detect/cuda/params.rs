@@ -259,8 +259,8 @@ impl Gathered {
     }
 }
 
-const _: () = assert!(size_of::<Decode>() == 3816 && size_of::<Suppress>() == 184);
-const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 712 && ROW_BYTES == 56);
+const _: () = assert!(size_of::<Decode>() == 3824 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 720 && ROW_BYTES == 56);
 const _: () = assert!(size_of::<SuppressRotated>() == 256 && size_of::<SuppressSmall>() == 208);
 
 /// Candidates of a frame that the small kernels take, and what it reports as their number where there are more (`MOST` and

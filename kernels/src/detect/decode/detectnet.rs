@@ -7,9 +7,9 @@
 use crate::tensor::TensorView;
 
 use super::super::candidates::Collector;
-use super::super::cuda::{Layout, Output};
+use super::super::cuda::{At, Centers, Layout, Output, Scoring, Span};
 use super::super::offer::{Evidence, Fit, Maps, Offer};
-use super::super::{Activation, DecoderKind, DetectError};
+use super::super::{Activation, DecoderKind, DetectError, SizeUnit};
 use super::matrix::{Shaped, misshapen};
 use super::scan::scan_columns;
 
@@ -111,8 +111,16 @@ impl Plan {
         Ok(())
     }
 
-    /// The GPU does not read these maps yet: their class chooses the box.
     pub fn layout(&self, outputs: &[Output<'_>]) -> Result<Layout, DetectError> {
-        Err(misshapen(KIND, &outputs[self.coverage], "tensors in system memory".into()))
+        self.check(outputs)?;
+        let at = |output: usize| At { tensor: &outputs[output], element: 0 };
+        let cells = self.cells();
+        let centers =
+            Centers { sides: SIDES, unit: SizeUnit::Pixels, y_first: false, offsets: None, offset_step: 1 };
+        Layout::new(Scoring::Classes, self.activation, self.classes)?
+            .steps([1, cells], [1, cells])
+            .with(at(self.coverage), at(self.boxes), Span::cells(cells, self.columns, self.stride))?
+            .centers(centers, self.point())
+            .map(|layout| layout.box_of_each_class(SIDES * cells, UNIT))
     }
 }

@@ -353,6 +353,18 @@ fn priors(random: &mut Random, kind: DecoderKind, activation: Activation, landma
     Case::new(&format!("{kind} {activation:?} {landmarks}"), kind, tensors, input, &hints, false)
 }
 
+/// Coverage and boxes of so many classes, each with boxes of its own, on sizes that the stride does not divide.
+pub fn detectnet(random: &mut Random, classes: usize) -> Case {
+    let (input, [columns, rows]) = ([330, 161], [21, 11]);
+    let mut maps = |name: &'static str, count: usize, low: f32, high: f32| {
+        let values: Vec<f32> = (0..count * columns * rows).map(|_| random.range(low, high)).collect();
+        Tensor::new(name, &[1, count, rows, columns], &values)
+    };
+    let tensors = vec![maps("output_cov", classes, 0.0, 1.0), maps("output_bbox", 4 * classes, 0.1, 1.5)];
+    let name = format!("detectnet-v2 {classes}");
+    Case::new(&name, DecoderKind::DetectnetV2, tensors, input, &Hints::default(), true)
+}
+
 /// Raw heads with anchors, in one of the orders of dimensions, on sizes that no stride divides. Few are sure of themselves, and
 /// boxes are not so large that their edges lose digits.
 pub fn anchors(random: &mut Random, formula: AnchorFormula, form: usize, activation: Activation) -> Case {
@@ -516,6 +528,8 @@ pub fn cases(seed: u64) -> Vec<Case> {
         cases.push(anchors(&mut random, AnchorFormula::Yolov5, form, Activation::None));
         cases.push(anchors(&mut random, AnchorFormula::NewCoords, form, Activation::None));
     }
+    cases.push(detectnet(&mut random, 1));
+    cases.push(detectnet(&mut random, 4));
     for channels_last in [false, true] {
         cases.push(centers(&mut random, DecoderKind::Centernet, [7, 2, 2, 0], channels_last));
         cases.push(centers(&mut random, DecoderKind::Centernet, [80, 4, 0, 0], channels_last));
