@@ -14,6 +14,7 @@ import statistics
 import sys
 from pathlib import Path
 
+import bench_starts
 import gpu_bench
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -379,6 +380,27 @@ def profiles(results: Path) -> list[str]:
     ]
 
 
+def starts(results: Path) -> list[str]:
+    """How long a start takes: on the CPU, and on the GPU, whose rows are among the others of its bench."""
+    parts = []
+    for pattern, script in (("cpu-starts-20*.json", "scripts/bench --starts"), ("gpu-20??-??-??.json", "scripts/bench --gpu")):
+        for file in sorted(results.glob(pattern))[-1:]:
+            told = json.loads(file.read_text())
+            if rows := bench_starts.table(told["rows"]):
+                where = told.get("gpu", told["processor"])
+                parts += ["", f"{where}, {told['cores']} cores:", *rows, "", source(file, script=script)]
+    if not parts:
+        return []
+    return [
+        "### Start-up",
+        "",
+        "From the start of gst-launch-1.0 to the first frame behind gpunms, with an empty engine cache and with what that start left in",
+        "it; medians. The parts are those of trtinfer's `stats`: searching and warming up of other sizes go on beside the frames.",
+        *parts,
+        "",
+    ]
+
+
 def publishing(results: Path) -> list[str]:
     found = sorted(results.glob("cpu-publishing-20*.json"))
     if not found:
@@ -508,8 +530,9 @@ def gpu(results: Path) -> list[str]:
         "### Pipelines of many streams",
         "",
         "One model shared by all (`instance`): frames that were decoded before, so that NVDEC is not the limit, NVDEC's own, and",
-        "live sources at 80 % of the highest frame rate, without a timeout for batches. The network has random weights: it finds 300",
-        "objects in each frame, gpunms' limit, which all become metadata and are tracked. CPU time is that of the whole process.",
+        "live sources at 80 % of the highest frame rate, without a timeout for batches. The network has random weights, so that",
+        "thousands of boxes enter the suppression: gpunms keeps as many as the column says (300, its usual limit, where it is",
+        "empty), which all become metadata and are tracked. CPU time is that of the whole process.",
         "",
         *of_streams,
         *STREAM_BOUNDS,
@@ -611,6 +634,7 @@ def page(results: Path) -> str:
         "",
         *metrics(results),
         *profiles(results),
+        *starts(results),
         *publishing(results),
         *gpu(results),
         "",

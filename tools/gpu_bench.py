@@ -39,6 +39,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import bench_starts
 import gpu_programs
 from machine import processor
 
@@ -135,6 +136,9 @@ def whole_lines(session: Path | None, load: Path | None, given: argparse.Namespa
             models += [str(NANODET)] if NANODET.is_file() else []
             command = [sys.executable, str(BENCHES / "lines.py"), "--runs", str(given.line_runs)]
             printed, ended = output_of([*command, *shared, *models])
+            found, good = found + printed, good and ended
+            command = [sys.executable, str(ROOT / "tools" / "bench_starts.py"), "--device", "cuda", "--rounds", "3", "--rows"]
+            printed, ended = output_of([*command, models[0]])
             found, good = found + printed, good and ended
         if given.pose_model and not given.only_streams:
             printed, ended = pose_line(session, given, Path(folder))
@@ -244,16 +248,17 @@ def streams(rows: list[dict]) -> list[str]:
         return []
     table = [
         "",
-        "| model | frames from | streams | batch size | frames/s | share of the session loop | latency p50, ms | p99, ms | CPU a frame, ms | frames a batch | goals |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| model | frames from | streams | batch size | objects a frame | frames/s | share of the session loop | latency p50, ms | p99, ms | CPU a frame, ms | frames a batch | goals |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         share = f"{row['of_bare']:.0%}" if "of_bare" in row else ""
         shown = (row.get(name) for name in ("p50_ms", "p99_ms", "cpu_ms_per_frame", "mean_batch"))
         numbers = ["" if value is None else f"{value:.6g}" for value in shown]
         goals = "<br>".join(goal(told["met"], told["goal"]) for told in row.get("goals", []))
-        cells = [row["row"], row.get("source", row["who"]), row.get("streams", ""), row["batch"], f"{row['fps']:g}", share]
-        table.append(f"| {' | '.join(map(str, [*cells, *numbers, goals]))} |")
+        cells = [row["row"], row.get("source", row["who"]), row.get("streams", ""), row["batch"], row.get("objects", "")]
+        cells += [f"{row['fps']:g}", share, *numbers, goals]
+        table.append(f"| {' | '.join(map(str, cells))} |")
     return table
 
 
@@ -308,7 +313,7 @@ def main() -> int:
         measured_on |= value.get("versions", {})
     rows = [value for value in found if "row" in value]
     print("\n".join([f"{name}: {value}" for name, value in measured_on.items()]), end="\n\n")
-    print("\n".join(operations(rows) + lines(rows) + streams(rows)))
+    print("\n".join(operations(rows) + lines(rows) + streams(rows) + bench_starts.table(rows)))
     given.results.mkdir(parents=True, exist_ok=True)
     file = given.results / f"gpu-{measured_on['date'][:10]}.json"
     file.write_text(json.dumps(measured_on | {"rows": rows}, indent=1) + "\n")

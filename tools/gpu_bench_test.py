@@ -83,6 +83,7 @@ class Streams(unittest.TestCase):
             "source": "decoded before",
             "streams": 64,
             "batch": 16,
+            "objects": 8,
             "fps": 2910.0,
             "of_bare": 0.97,
             "p50_ms": 20.0,
@@ -97,8 +98,8 @@ class Streams(unittest.TestCase):
         self.assertEqual(
             gpu_bench.streams(list(self.ROWS))[3:],
             [
-                "| yolo | session loop |  | 16 | 3000 |  |  |  |  |  |  |",
-                "| yolo | decoded before | 64 | 16 | 2910 | 97% | 20 | 25 | 0.4 | 15.9 | a: met<br>b: **missed** |",
+                "| yolo | session loop |  | 16 |  | 3000 |  |  |  |  |  |  |",
+                "| yolo | decoded before | 64 | 16 | 8 | 2910 | 97% | 20 | 25 | 0.4 | 15.9 | a: met<br>b: **missed** |",
             ],
         )
         self.assertEqual(gpu_bench.lines(list(self.ROWS)), [])

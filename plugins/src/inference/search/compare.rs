@@ -14,8 +14,9 @@ pub(in crate::inference) enum Tolerance {
     /// For float32 throughout: a thousandth, a tenth of that on average. Sums in another order differ by 1e-5 and less; a wrong
     /// layout or a bias left out by the whole.
     Float32,
-    /// For models that compute in float16 or TF32, which keep 10 bits of each number: 10 %, 2 % on average. On an H200 a YOLOv8n with
-    /// random weights differs by 2.1 % of its boxes' range at most as nhwc and by 3.6 % as nhwc+fused, DeepLabV3 by 0.2 %.
+    /// For models that compute in float16 or TF32, which keep 10 bits of each number: a quarter, 2 % on average. On an H200 a YOLOv8n
+    /// with random weights as nhwc+fused differs by 3.6 % of its boxes' range at most, and by 14 % of its scores', which are steep
+    /// where they are uncertain; on average by 0.4 %. DeepLabV3 differs by 0.2 %.
     Rounded,
 }
 
@@ -30,7 +31,7 @@ impl Tolerance {
     fn shares(self) -> [f64; 2] {
         match self {
             Self::Float32 => [1e-3, 1e-4],
-            Self::Rounded => [1e-1, 2e-2],
+            Self::Rounded => [0.25, 2e-2],
         }
     }
 }
@@ -142,12 +143,12 @@ mod tests {
         assert!(said.contains("scores") && said.contains("2.100e-1") && said.contains("2.000e-1"), "{said}");
         assert!(differs(off(1000, 0.03), Float32).is_some(), "on average 0.02 is allowed");
         assert_eq!(differs(off(1000, 0.01), Float32), None);
-        assert_eq!(differs(off(3, 19.0), Rounded), None);
-        assert!(differs(off(3, 21.0), Rounded).is_some());
+        assert_eq!(differs(off(3, 49.0), Rounded), None);
+        assert!(differs(off(3, 51.0), Rounded).is_some());
         assert!(differs(off(100, 19.0), Rounded).is_some(), "on average 4 is allowed");
         let halves = |[found, expected]: [Vec<f32>; 2]| one(float16(&expected), float16(&found), Rounded);
-        assert_eq!(halves(off(3, 19.0)), Ok(()));
-        assert!(halves(off(3, 21.0)).is_err());
+        assert_eq!(halves(off(3, 49.0)), Ok(()));
+        assert!(halves(off(3, 51.0)).is_err());
     }
 
     /// A detector's output for two frames: boxes of up to 640 pixels, and scores of `score(class)`; `[2, 4 + 3, 50]`, or with the
