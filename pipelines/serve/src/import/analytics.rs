@@ -81,7 +81,8 @@ fn rules_of(rules: &Document, report: &Report) -> Zones {
         }
         let list: &mut Vec<Zone> = zones.entry(stream).or_default();
         match rule {
-            "roi-filtering" | "overcrowding" => polygons(section, size, list),
+            "roi-filtering" => polygons(section, size, None, list),
+            "overcrowding" => polygons(section, size, Some(crowd(section)), list),
             "line-crossing" => lines(section, size, list),
             "direction-detection" => {
                 section.about(NotTranslated, "zonecount does not tell directions; a line across the direction counts those who go that way as in");
@@ -90,7 +91,7 @@ fn rules_of(rules: &Document, report: &Report) -> Zones {
             _ => section.about(NotTranslated, "import does not know this rule"),
         }
         section.finish(&[
-            (&["time-threshold"], NotTranslated, "an occupancy event comes as soon as the number is reached"),
+            (&["time-threshold"], NotNeeded, "nvdsanalytics reads it and does not use it"),
             (&["mode"], Differs, "zonecount counts an object that passes between the line's ends, from the side of the arrow's tail to that of its head"),
         ]);
     }
@@ -132,9 +133,13 @@ fn rounded(value: f64) -> f64 {
     (value * 1e5).round() / 1e5
 }
 
-fn polygons(section: Section<'_>, size: [f64; 2], zones: &mut Vec<Zone>) {
-    // "exceeds": one more than the threshold.
-    let occupancy = section.integer("object-threshold").map(|n| n + 1);
+/// Objects that make a region crowded: nvdsanalytics calls it so where there are as many as the threshold, which is 1 where it
+/// is not set.
+fn crowd(section: Section<'_>) -> i64 {
+    section.integer("object-threshold").unwrap_or(1).max(1)
+}
+
+fn polygons(section: Section<'_>, size: [f64; 2], occupancy: Option<i64>, zones: &mut Vec<Zone>) {
     if section.flag("inverse-roi") {
         section.note(
             "inverse-roi",

@@ -45,7 +45,7 @@ const APP: &str = "[application]\nenable-perf-measurement=1\n\
     msg-broker-proto-lib=/opt/lib/libnvds_kafka_proto.so\nmsg-broker-conn-str=broker;9092;ignored\ntopic=cams\n\
     [tests]\nfile-loop=1\n[mystery]\nkey=1\n";
 const YOLO: &str = "[property]\nonnx-file=models/y.onnx\nnet-scale-factor=0.00392156862745098\nmodel-color-format=0\nlabelfile-path=labels.txt\n\
-    batch-size=1\nnetwork-mode=0\nnum-detected-classes=3\ncluster-mode=2\nmaintain-aspect-ratio=1\nsymmetric-padding=1\n\
+    batch-size=1\nnetwork-mode=0\nnum-detected-classes=3\nscaling-filter=1\ncluster-mode=2\nmaintain-aspect-ratio=1\nsymmetric-padding=1\n\
     parse-bbox-func-name=NvDsInferParseYolo\ninterval=4\nbrand-new-key=9\n\
     [class-attrs-all]\npre-cluster-threshold=0.25\nnms-iou-threshold=0.45\ntopk=300\n\
     [class-attrs-2]\npre-cluster-threshold=0.6\n";
@@ -116,7 +116,7 @@ fn sources_have_their_connection_names_and_zones() {
               source = {{ latency = 150, protocols = 'tcp' }}, restart = {{ stall = 7 }} }},
            {{ name = 'source1', uri = '{street}', pipeline = 'deepstream-zones', loop = true, rtsp = true, zone-units = 'fraction',
               zones = [
-                {{ name = 'yard', kind = 'polygon', points = [[0.1, 0.2], [0.5, 0.2], [0.5, 0.8]], occupancy = 5 }},
+                {{ name = 'yard', kind = 'polygon', points = [[0.1, 0.2], [0.5, 0.2], [0.5, 0.8]], occupancy = 4 }},
                 {{ name = 'door', kind = 'line', points = [[0.2, 0.5], [0.8, 0.5]], classes = ['person', 'car'] }},
                 {{ name = 'back', kind = 'line', points = [[0.8, 0.5], [0.2, 0.5]], classes = ['person', 'car'] }},
               ] }},
@@ -145,6 +145,8 @@ fn sidecars_make_of_a_pixel_what_nvinfer_makes_of_it() {
     assert_eq!(sidecars[1]["input"]["resize"].as_str(), Some("stretch"));
     assert_eq!(sidecars[1]["input"]["channels"].as_str(), Some("bgr"));
     assert_eq!(sidecars[1]["output"]["labels"].as_array().unwrap().len(), 3);
+    assert_eq!(detector["input"]["interpolation"].as_str(), Some("bilinear"));
+    assert_eq!(sidecars[1]["input"]["interpolation"].as_str(), Some("nearest"), "nvinfer's default");
     // (factor, offsets) of nvinfer against (scale, mean, std) of the sidecar.
     for (sidecar, factor, offsets) in
         [(detector, 1.0 / 255.0, [0.0; 3]), (&sidecars[1], 0.5, [124.0, 117.0, 104.0])]
@@ -198,6 +200,22 @@ fn every_key_is_translated_or_named_with_its_line() {
     {
         assert!(of(file, None, group).is_some(), "{file} [{group}]\n{}", imported.report);
     }
+}
+
+#[test]
+fn a_region_is_crowded_by_as_many_objects_as_the_threshold() {
+    let occupancy = |rule: &str| {
+        let region = "roi-yard=100;100;500;100;500;400";
+        let rules = format!("[property]\nenable=1\n[overcrowding-stream-0]\nenable=1\n{region}\n{rule}\n");
+        let app = "[source0]\nenable=1\nuri=rtsp://c\n[primary-gie]\nenable=1\nconfig-file=net.txt\n\
+                   [nvds-analytics]\nenable=1\nconfig-file=rules.txt\n";
+        let net = "[property]\nonnx-file=m.onnx\nparse-bbox-func-name=x\n";
+        let project = Project::new(&[("app.txt", app), ("net.txt", net), ("rules.txt", &rules)]);
+        config(&project.import("app.txt").unwrap())["source"][0]["zones"][0]["occupancy"].as_integer()
+    };
+    assert_eq!(occupancy("object-threshold=7"), Some(7));
+    assert_eq!(occupancy("object-threshold=0"), Some(1), "an empty region is never crowded");
+    assert_eq!(occupancy("time-threshold=500"), Some(1), "nvdsanalytics' default");
 }
 
 #[test]

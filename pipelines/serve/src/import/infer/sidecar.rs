@@ -79,10 +79,11 @@ fn input(property: Section<'_>, out: &mut String) {
     size(property, out);
 }
 
+/// The numbers of NvBufSurfTransform_Inter. Where none is set, nvinfer takes NvBufSurfTransformInter_Default (6), which is nearest.
 fn interpolation(property: Section<'_>, out: &mut String) {
     match property.integer("scaling-filter") {
-        Some(0) => out.push_str("interpolation = \"nearest\"\n"),
-        Some(1) | None => out.push_str("interpolation = \"bilinear\"\n"),
+        Some(0 | 6) | None => out.push_str("interpolation = \"nearest\"\n"),
+        Some(1) => out.push_str("interpolation = \"bilinear\"\n"),
         Some(_) => {
             property.note("scaling-filter", Differs, "bilinear is used: the other filters are NVIDIA's own");
             out.push_str("interpolation = \"bilinear\"\n");
