@@ -2,16 +2,19 @@
 //!
 //! Nothing here waits, and nothing knows GStreamer or the clock.
 
-use std::collections::{BTreeMap, VecDeque};
+mod decode_errors;
+mod messages;
+mod state;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use decode_errors::DecodeErrors;
+pub use messages::{Action, Input};
+pub use state::State;
 
 use super::{Reason, backoff};
 use crate::config::Restart;
-
-/// The decoder's failures of this time are counted.
-const DECODE_WINDOW: Duration = Duration::from_secs(60);
 
 /// The first frame may take so long at least: a camera sends a key frame every few seconds only.
 const FIRST_FRAME: Duration = Duration::from_secs(10);
@@ -21,96 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// So many of them at most; then the stream waits for one to stop.
 const MOST_LEFT_BEHIND: u32 = 3;
-
-/// How a stream is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// No frame has come yet.
-    Starting,
-    /// Frames come.
-    Playing,
-    /// No frame has come for too long; the pipeline is being stopped.
-    Stalled,
-    /// The stream will be started again.
-    Waiting,
-    /// The source has come to its end.
-    Ended,
-    /// The stream is being stopped for good.
-    Stopping,
-    /// The configuration is wrong: it is not started again by itself.
-    Failed,
-}
-
-impl State {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Starting,
-        Self::Playing,
-        Self::Stalled,
-        Self::Waiting,
-        Self::Ended,
-        Self::Stopping,
-        Self::Failed,
-    ];
-
-    /// Its name in JSON and in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Playing => "playing",
-            Self::Stalled => "stalled",
-            Self::Waiting => "waiting",
-            Self::Ended => "ended",
-            Self::Stopping => "stopping",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-/// What has happened.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Input {
-    /// The stream is to begin.
-    Begin,
-    /// Time has passed; so many frames have come since the pipeline was started.
-    Tick(u64),
-    /// An element is at work on something long, such as loading a model.
-    Busy,
-    /// An error that ends the pipeline.
-    Failed(Reason, String),
-    /// The same, and starting again cannot help.
-    Wrong(String),
-    /// A decoder could not read something and goes on.
-    DecodeError,
-    /// The stream has ended; true where the source may have an end.
-    End(bool),
-    /// The pipeline has stopped.
-    Down,
-    /// One of those that were left behind has stopped.
-    LateDown,
-    /// To be started again now.
-    Restart(Reason),
-    /// To be stopped for good: within this time by EOS, so that files are complete; or at once.
-    Stop(Option<Duration>),
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Build the pipeline and start it.
-    Start,
-    /// Send EOS through it.
-    Drain,
-    /// Begin again at the source's begin.
-    Rewind,
-    /// Stop it.
-    Stop,
-    /// Do not wait for it to stop any longer.
-    LeaveBehind,
-    /// The stream is over.
-    Finish,
-}
 
 /// One stream's state.
 #[derive(Debug)]
@@ -132,8 +45,7 @@ pub struct Supervisor {
     frames: u64,
     /// The last sign of life.
     alive: Duration,
-    decode_errors: VecDeque<Duration>,
-    all_decode_errors: u64,
+    decode_errors: DecodeErrors,
     start_at: Option<Duration>,
     drained_by: Option<Duration>,
     finishing: bool,
@@ -156,8 +68,7 @@ impl Supervisor {
             left_behind: 0,
             frames: 0,
             alive: Duration::ZERO,
-            decode_errors: VecDeque::new(),
-            all_decode_errors: 0,
+            decode_errors: DecodeErrors::default(),
             start_at: None,
             drained_by: None,
             finishing: false,
@@ -206,7 +117,7 @@ impl Supervisor {
 
     /// Failures of the decoder since the stream was added.
     pub fn decode_errors(&self) -> u64 {
-        self.all_decode_errors
+        self.decode_errors.all()
     }
 
     /// Whether frames have come for as long as makes a start a success.
@@ -262,7 +173,7 @@ impl Supervisor {
     fn start(&mut self, now: Duration) -> Vec<Action> {
         (self.state, self.since, self.alive) = (State::Starting, now, now);
         (self.up, self.frames, self.start_at) = (true, 0, None);
-        self.decode_errors.clear();
+        self.decode_errors.forget();
         vec![Action::Start]
     }
 
@@ -341,16 +252,11 @@ impl Supervisor {
     }
 
     fn count_decode_error(&mut self, now: Duration, chance: f64) -> Vec<Action> {
-        self.all_decode_errors += 1;
-        self.decode_errors.push_back(now);
-        while self.decode_errors.front().is_some_and(|at| now.saturating_sub(*at) > DECODE_WINDOW) {
-            self.decode_errors.pop_front();
-        }
-        let count = self.decode_errors.len();
-        if count < usize::try_from(self.limits.decode_errors).unwrap_or(usize::MAX) {
+        let count = self.decode_errors.count(now);
+        if count < self.limits.decode_errors {
             return vec![];
         }
-        self.decode_errors.clear();
+        self.decode_errors.forget();
         self.fail(
             now,
             Reason::Decode,
