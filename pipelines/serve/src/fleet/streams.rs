@@ -317,7 +317,7 @@ fn leave_behind(fleet: &Inner, alive: Weak<()>) {
     };
     if count >= most {
         log::error(format_args!(
-            "{count} pipelines do not stop, which is as many as most-left-behind allows: the process ends, to be started anew"
+            "pipelines that do not stop: {count}. most-left-behind allows no more: the process ends, to be started anew"
         ));
         let _ = lock(&fleet.exit).send(Exit::LeftBehind);
     }

@@ -6,6 +6,7 @@
 mod certificates;
 mod commands;
 mod imported;
+mod left_behind;
 mod service;
 mod signals;
 mod wrong_input;
