@@ -7,6 +7,7 @@ mod brokers;
 mod cache;
 mod classes;
 mod contexts;
+mod coverage;
 mod declared;
 mod exit;
 mod faces;

@@ -415,9 +415,9 @@ def extents() -> None:
     graph.save("extents", sidecar + 'labels = ["red", "green", "blue"]\n')
 
 
-def constant_outputs(graph: Graph, tables: dict[str, np.ndarray]) -> None:
+def constant_outputs(graph: Graph, tables: dict[str, np.ndarray], image: str = "images") -> None:
     """Outputs that are the same for each frame of a batch."""
-    graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=0)
+    graph.node("ReduceMean", [image], "mean", axes=[1, 2, 3], keepdims=0)
     graph.node("Mul", ["mean", graph.constant("none", np.float32(0))], "zeros")
     for rank in {table.ndim for table in tables.values()}:
         rows = graph.constant(f"rows_{rank}", np.array([-1] + [1] * rank, np.int64))
@@ -497,6 +497,33 @@ def anchors() -> None:
         constant_outputs(graph, {f"head_{stride}": tables[stride] for stride in [32, 16, 8]})
         formula = "yolov3" if name == "anchors-planes" else "yolov5"
         graph.save(name, words + f'formula = "{formula}"\n' if told else RED_AND_BLUE)
+
+
+# Class, left, top, right, bottom in tensor pixels, and the strongest coverage. The face is on the first person, the second person
+# reaches beyond the frame, and the bag is in front of the first person.
+COVERED = [(0, [34.25, 12.5, 81, 86.75], 0.875), (2, [44.5, 14, 68.25, 36], 0.75), (0, [108, 30.5, 171.5, 84], 0.625), (1, [40, 50.25, 90, 83], 0.5625)]
+
+
+def coverage() -> None:
+    """DetectNet_v2 as TAO exports it, of the classes person, bag and face at 160x96. The cells in the middle of an object cover it,
+    the nearer the stronger; each has the object's box with an error of its own, so that one is left by suppression. Boxes where
+    nothing is covered would be seen: they are as large as the frame."""
+    rows, columns, stride = 6, 10, 16
+    covered = np.zeros((3, rows, columns), np.float32)
+    boxes = np.full((12, rows, columns), 1.5, np.float32)
+    for label, sides, peak in COVERED:
+        for row, column in np.ndindex(rows, columns):
+            x, y = column * stride + 0.5, row * stride + 0.5
+            across, along = [abs(2 * at - low - high) / (high - low) for at, low, high in [(x, sides[0], sides[2]), (y, sides[1], sides[3])]]
+            if max(across, along) > 0.75:
+                continue
+            covered[label, row, column] = peak * (1 - 0.25 * max(across, along))
+            distances = np.array([x - sides[0], y - sides[1], sides[2] - x, sides[3] - y])
+            error = (np.arange(4) * 5 + row * 7 + column * 3) % 11 - 5
+            boxes[4 * label : 4 * label + 4, row, column] = (distances + error * 0.125) / 35
+    graph = Graph(F32, ["batch", 3, rows * stride, columns * stride], image="input_1:0")
+    constant_outputs(graph, {"output_bbox/BiasAdd:0": boxes, "output_cov/Sigmoid:0": covered}, image="input_1:0")
+    graph.save("coverage", '[output]\nlabels = ["person", "bag", "face"]\n')
 
 
 def declared() -> None:
@@ -1209,7 +1236,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, lists, queries, declared)
+    first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, coverage, lists, queries, declared)
     second = (heat_maps, groups, classifiers, attributes, text, class_maps, masks, maps, keypoints, region_head, others, failing)
     makers = (*first, *second)
     for make in makers:
