@@ -118,6 +118,49 @@ fn an_event_is_recorded_from_the_key_frame_before_it_into_a_file_that_plays() {
 }
 
 #[test]
+fn frames_of_every_format_are_recorded_into_files_that_play() {
+    for encoder in [
+        "jpegenc ! jpegparse",
+        "avenc_mpeg4 gop-size=5 ! mpeg4videoparse",
+        "x265enc key-int-max=5 speed-preset=ultrafast ! h265parse config-interval=-1",
+        "av1enc cpu-used=8 usage-profile=realtime keyframe-max-dist=5 ! av1parse",
+    ] {
+        let kept = kept(0);
+        let outputs = Outputs::new("door", &record(&[], 1.0, 1.0), &kept.shared());
+        let frames = buffers(&format!(
+            "videotestsrc num-buffers=40 pattern=ball ! video/x-raw,format=I420,width=64,height=48,framerate=10/1 ! {encoder}"
+        ));
+        for (number, (buffer, caps)) in frames.iter().enumerate() {
+            outputs.encoded(buffer, caps);
+            if number == 20 {
+                outputs.record().unwrap();
+            }
+        }
+        drop(outputs);
+        let recordings = files(&kept.folders("door").recordings, ".mp4");
+        let [file] = &recordings[..] else { panic!("{encoder}: {recordings:?}") };
+        // Two seconds, and what lies between the key frame before them and their begin.
+        let count = decoded(file);
+        assert!((20..=26).contains(&count), "{encoder}: {count} frames");
+    }
+}
+
+#[test]
+fn frames_without_timestamps_are_refused_and_not_lost_in_silence() {
+    let kept = kept(0);
+    let outputs = Outputs::new("door", &record(&[], 1.0, 1.0), &kept.shared());
+    let (buffer, caps) = encoded().remove(0);
+    let mut untimed = buffer.copy();
+    let fields = untimed.make_mut();
+    fields.set_pts(None);
+    fields.set_dts(None);
+    outputs.encoded(&untimed, &caps);
+    assert!(outputs.record().unwrap_err().contains("no timestamps"));
+    outputs.encoded(&buffer, &caps);
+    outputs.record().unwrap();
+}
+
+#[test]
 fn a_request_is_recorded_and_counted() {
     let kept = kept(0);
     let outputs = Outputs::new("door", &record(&[], 1.0, 1.0), &kept.shared());

@@ -110,13 +110,19 @@ impl Failure {
         let settings = posted.matches(gst::ResourceError::Settings)
             || posted.matches(gst::LibraryError::Settings)
             || posted.matches(gst::ResourceError::NotFound);
+        let broken = breaks_the_connection(error, element);
         let text = text(error, element);
+        let text = if broken {
+            format!("the server does not answer, or has broken the connection: {text}")
+        } else {
+            text
+        };
         let gpu = is_gpu_fault(&text) || is_gpu_fault(&debug);
         let reason = if gpu {
             Reason::Gpu
         } else if posted.matches(gst::StreamError::Decode) {
             Reason::Decode
-        } else if !own && (posted.is::<gst::ResourceError>() || breaks_the_connection(error, element)) {
+        } else if !own && (posted.is::<gst::ResourceError>() || broken) {
             Reason::Connection
         } else {
             Reason::Error
@@ -195,7 +201,10 @@ mod tests {
                     .src(&source);
             let failure = failure("fakesrc", &message.build());
             assert_eq!((failure.reason, failure.permanent), (reason, false), "{flow}");
-            assert_eq!(failure.text, "fakesrc0: Internal data stream error. (streaming stopped)");
+            let said = "fakesrc0: Internal data stream error. (streaming stopped)";
+            let why = "the server does not answer, or has broken the connection: ";
+            let why = if reason == Reason::Connection { why } else { "" };
+            assert_eq!(failure.text, format!("{why}{said}"));
         }
         assert!(!is_gpu_fault("the GPU has no 100 bytes left (cuMemAlloc): use a smaller model"));
     }

@@ -3,6 +3,7 @@
 //! [`StreamSpec`] is all that is to be run, checked. A [`Stream`] has a thread that only decides (the pure state machine
 //! [`supervisor`]) and one for each run of the pipeline that does what may take long: building, state changes.
 
+mod arrival;
 mod backoff;
 mod caller;
 mod decoder;

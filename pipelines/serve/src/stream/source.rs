@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use gst::prelude::*;
 
 use super::status::lock;
-use super::{StreamSpec, elements, properties};
+use super::{StreamSpec, arrival, elements, properties};
 use crate::config::{Scalar, Source, TestSource};
 
 /// What of a source's elements is looked at while it runs.
@@ -93,6 +93,9 @@ fn encoded_source(
     });
     let tee = elements::make("tee", "encoded")?;
     tee.set_property("allow-not-linked", true);
+    if let (Source::Http, Some(pad)) = (&spec.source, tee.static_pad("sink")) {
+        arrival::stamp(&pad);
+    }
     let decoder = elements::make("decodebin", "decode")?;
     pipeline.add_many([&source, &tee, &decoder]).and_then(|()| tee.link(&decoder)).map_err(unlinked)?;
     link_first_video(&decoder, target);

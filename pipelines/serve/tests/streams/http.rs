@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use cudainfer_serve::stream::Reason;
 use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::{Line, run, scratch, until};
+use gst::prelude::*;
 
 use crate::fleet::{ends_undisturbed, fleet, frames_come, of};
 
@@ -18,6 +19,8 @@ enum Content {
     Files(PathBuf),
     /// A camera's: bytes without end, at about the rate of the video, as often as they are asked for.
     Endless(Vec<u8>),
+    /// A camera's: JPEG pictures one after the other, as many cameras and microcontrollers send them.
+    Pictures(Vec<Vec<u8>>),
 }
 
 /// A small server of the loopback, of HTTP/1.1 as far as it is needed.
@@ -94,6 +97,18 @@ fn answer(client: &TcpStream, content: &Content) -> Option<()> {
                     std::thread::sleep(std::time::Duration::from_millis(50));
                 }
             }
+            Content::Pictures(pictures) => {
+                let kind = "multipart/x-mixed-replace; boundary=picture";
+                write!(out, "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n").ok()?;
+                for picture in pictures.iter().cycle() {
+                    let size = picture.len();
+                    write!(out, "--picture\r\nContent-Type: image/jpeg\r\nContent-Length: {size}\r\n\r\n")
+                        .ok()?;
+                    out.write_all(picture).ok()?;
+                    write!(out, "\r\n").ok()?;
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
+            }
         }
     }
 }
@@ -144,6 +159,45 @@ fn a_camera_by_http_that_is_cut_comes_back() {
     let file = scratch("http").join("video.ts");
     transport_stream(&file);
     is_cut_and_comes_back(&Server::start(Content::Endless(std::fs::read(file).unwrap())), "camera.ts");
+}
+
+fn pictures() -> Content {
+    let folder = scratch("pictures");
+    run(&format!(
+        "videotestsrc num-buffers=20 pattern=ball ! video/x-raw,format=I420,width=64,height=48 ! jpegenc \
+         ! multifilesink location={}/%02d.jpg",
+        folder.display()
+    ))
+    .succeeds();
+    Content::Pictures((0..20).map(|n| std::fs::read(folder.join(format!("{n:02}.jpg"))).unwrap()).collect())
+}
+
+#[test]
+fn a_camera_of_pictures_that_is_cut_comes_back() {
+    is_cut_and_comes_back(&Server::start(pictures()), "video.mjpg");
+}
+
+/// multipart/x-mixed-replace says no time.
+#[test]
+fn pictures_have_the_times_at_which_they_came() {
+    let server = Server::start(pictures());
+    let text =
+        format!("[[source]]\nname = \"net\"\nuri = \"{}\"\npipeline = \"plain\"\n", server.uri("video.mjpg"));
+    let fleet = fleet(&text);
+    frames_come(&fleet, "net", 5);
+    let pad = fleet.built("net").unwrap().sink.static_pad("sink").unwrap();
+    let times = Arc::new(Mutex::new(vec![]));
+    let seen = Arc::clone(&times);
+    pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+        if let Some(gst::PadProbeData::Buffer(frame)) = &info.data {
+            seen.lock().unwrap().push(frame.pts());
+        }
+        gst::PadProbeReturn::Ok
+    });
+    frames_come(&fleet, "net", 10);
+    let times: Vec<_> = times.lock().unwrap().iter().map(|time| time.unwrap()).collect();
+    assert!(times.len() > 5 && times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+    ends_undisturbed(&fleet);
 }
 
 /// Two seconds of MPEG-TS.

@@ -8,4 +8,5 @@ mod device;
 mod fleet;
 mod hanging;
 mod http;
+mod recorded;
 mod video;

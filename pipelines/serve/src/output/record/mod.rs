@@ -58,10 +58,22 @@ pub struct Recorder {
 struct State {
     ring: Ring<gst::Buffer>,
     caps: Option<gst::Caps>,
+    /// Why frames of these caps cannot be recorded.
     unfit: Option<String>,
+    /// Whether the last frame had no timestamp.
+    untimed: bool,
     cause: String,
     jobs: Option<SyncSender<Job>>,
     last: u64,
+}
+
+impl State {
+    /// Why there is nothing to record.
+    fn refusal(&self) -> Option<String> {
+        let untimed =
+            "the source's frames have no timestamps, without which they cannot be recorded; leave out record";
+        self.unfit.clone().or_else(|| self.untimed.then(|| untimed.to_owned()))
+    }
 }
 
 #[derive(Debug)]
@@ -88,6 +100,7 @@ impl Recorder {
             ring: Ring::new(extent, RING_BYTES),
             caps: None,
             unfit: None,
+            untimed: false,
             cause: String::new(),
             jobs: thread.is_some().then_some(jobs),
             last: 0,
@@ -104,7 +117,9 @@ impl Recorder {
             state.unfit = writer::check(caps).err();
             state.caps = Some(caps.clone());
         }
-        let Some(time) = buffer.pts().or_else(|| buffer.dts()) else { return };
+        let time = buffer.pts().or_else(|| buffer.dts());
+        state.untimed = time.is_none();
+        let Some(time) = time else { return };
         // In the order of decoding, times grow by DTS.
         let time = buffer.dts().map_or(time, |dts| dts.min(time)).nseconds();
         state.last = time;
@@ -139,8 +154,8 @@ impl Recorder {
     pub fn request(&self) -> Result<(), String> {
         let at = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(unfit) = &state.unfit {
-                return Err(unfit.clone());
+            if let Some(refusal) = state.refusal() {
+                return Err(refusal);
             }
             if state.caps.is_none() {
                 return Err(
@@ -169,8 +184,8 @@ impl Recorder {
 
     fn event(&self, at: u64, cause: String) {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(unfit) = state.unfit.clone() {
-            self.refuse(unfit);
+        if let Some(refusal) = state.refusal() {
+            self.refuse(refusal);
             return;
         }
         let steps = state.ring.event(at);

@@ -13,25 +13,27 @@ const COMPLETION: gst::ClockTime = gst::ClockTime::from_seconds(30);
 /// What a file that is not complete yet is called behind its name.
 pub const UNFINISHED: &str = ".part";
 
-/// The formats that MP4 files can hold, with the element that prepares them.
-const PARSERS: [(&str, &str); 5] = [
-    ("video/x-h264", "h264parse"),
-    ("video/x-h265", "h265parse"),
-    ("video/x-av1", "av1parse"),
-    ("video/mpeg", "mpeg4videoparse"),
-    ("image/jpeg", "jpegparse"),
+/// The formats that MP4 files can hold, with the elements that prepare and write them. JPEG is in QuickTime's kind of these files only.
+const FORMATS: [(&str, &str, &str); 5] = [
+    ("video/x-h264", "h264parse", "mp4mux"),
+    ("video/x-h265", "h265parse", "mp4mux"),
+    ("video/x-av1", "av1parse", "mp4mux"),
+    ("video/mpeg", "mpeg4videoparse", "mp4mux"),
+    ("image/jpeg", "jpegparse", "qtmux"),
 ];
 
 /// # Errors
 /// A sentence, if frames of these caps do not go into MP4 files.
 pub fn check(caps: &gst::CapsRef) -> Result<(), String> {
-    parser(caps).map(|_| ())
+    elements(caps).map(|_| ())
 }
 
-fn parser(caps: &gst::CapsRef) -> Result<&'static str, String> {
+/// The parser and the muxer.
+fn elements(caps: &gst::CapsRef) -> Result<[&'static str; 2], String> {
     let name = caps.structure(0).map_or("frames without caps", |structure| structure.name().as_str());
-    PARSERS.iter().find(|(format, _)| *format == name).map(|(_, parser)| *parser).ok_or_else(|| {
-        let known = PARSERS.map(|(format, _)| format).join(", ");
+    let format = FORMATS.iter().find(|(format, ..)| *format == name);
+    format.map(|(_, parser, muxer)| [*parser, *muxer]).ok_or_else(|| {
+        let known = FORMATS.map(|(format, ..)| format).join(", ");
         format!("{name} cannot be recorded in MP4 files, which hold {known}; set the camera to one of them, or leave out record")
     })
 }
@@ -50,10 +52,10 @@ impl Writer {
     /// # Errors
     /// A sentence: caps that cannot be recorded, an element that is missing, a file that cannot be made.
     pub fn begin(file: &Path, caps: &gst::Caps) -> Result<Self, String> {
-        let parser = parser(caps)?;
+        let [parser, muxer] = elements(caps)?;
         let line = format!(
             "{FRAMES} ! {parser} \
-             ! mp4mux fragment-duration=1000 fragment-mode=first-moov-then-finalise ! filesink name=file async=false"
+             ! {muxer} fragment-duration=1000 fragment-mode=first-moov-then-finalise ! filesink name=file async=false"
         );
         let said = |why| format!("{} cannot be written: {why}", file.display());
         let pipeline = FedPipeline::new(&line).map_err(said)?;
