@@ -60,6 +60,11 @@ impl Camera {
         format!("rtsp://127.0.0.1:{}/video", self.relay)
     }
 
+    /// What its packets to the service come from.
+    pub(crate) fn relay_port(&self) -> u16 {
+        self.relay
+    }
+
     pub(crate) fn set_network(&self, network: Network) {
         self.network.store(network as u8, Ordering::Relaxed);
     }

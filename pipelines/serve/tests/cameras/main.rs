@@ -1,11 +1,13 @@
-//! Sixteen cameras that are killed, held, cut off and made to send noise: each comes back, and no other stream notices.
+//! Cameras that are killed, held, cut off, by a firewall too, and made to send noise: each comes back, and no other stream notices.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
 mod camera;
+mod firewall;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use camera::{Camera, Network};
@@ -22,6 +24,12 @@ const FILES: usize = 2;
 
 /// Sixteen streams and their cameras share two cores.
 const LIMIT: Duration = Duration::from_secs(150);
+
+/// While it is held, no other test of this process has cameras: they all count seconds without a frame.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[track_caller]
 fn until(what: &str, mut done: impl FnMut() -> bool) {
@@ -90,6 +98,7 @@ fn frames_come_again(fleet: &Fleet, name: &str) {
 
 #[test]
 fn cameras_come_back_from_all_that_happens_to_them_and_no_other_stream_notices() {
+    let _alone = alone();
     cudainfer_tests::init();
     let (alone, disturbed) = (scratch("alone"), scratch("disturbed"));
     let video = video(&alone);
