@@ -30,28 +30,38 @@ fn count(folder: &str) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
-/// Prints what the process has.
-fn report(cycles: usize, since: Instant) {
-    let (files, threads) = (count("/proc/self/fd"), count("/proc/self/task"));
-    println!("{cycles},{},{files},{threads},{}", resident_kb(), since.elapsed().as_secs());
+/// A picture of the test, without a decoder.
+const TEST: &str = "test://ball?width=64&height=48&rate=100";
+
+/// H.264 as a camera sends it, which is taken apart, parsed and decoded.
+fn video(folder: &Path) -> String {
+    let file = folder.join("video.ts");
+    cudainfer_tests::run(&format!(
+        "videotestsrc num-buffers=100 pattern=ball ! video/x-raw,format=I420,width=64,height=48,framerate=20/1 \
+         ! x264enc speed-preset=ultrafast key-int-max=10 threads=1 ! mpegtsmux ! filesink location={}",
+        file.display()
+    ))
+    .succeeds();
+    format!("file://{}", file.display())
 }
 
-fn cycle(fleet: &Fleet, number: usize) {
+/// Prints what the process has.
+fn report(kind: &str, cycles: usize, since: Instant) {
+    let (files, threads) = (count("/proc/self/fd"), count("/proc/self/task"));
+    println!("{kind},{cycles},{},{files},{threads},{}", resident_kb(), since.elapsed().as_secs());
+}
+
+fn cycle(fleet: &Fleet, uri: &str, number: usize) {
     let name = format!("test{}", number % 3);
-    let source = SourceConfig {
-        name: name.clone(),
-        uri: "test://ball?width=64&height=48&rate=100".into(),
-        ..SourceConfig::default()
-    };
+    let source = SourceConfig { name: name.clone(), uri: uri.to_owned(), ..SourceConfig::default() };
     fleet.add(source).unwrap();
     until("a frame", || fleet.stream(&name).unwrap().frames > 0);
     fleet.remove(&name).unwrap();
 }
 
-/// Runs cycles, and returns how memory has grown.
-fn run(cycles: usize) {
-    cudainfer_tests::init();
-    let folder = scratch("cycles");
+/// Runs cycles with this source, and compares what the process has then with what it had before.
+fn run(folder: &Path, cycles: usize, uri: &str) {
+    let kind = uri.split(':').next().unwrap();
     let text = format!(
         "[server]\nstate = \"{}\"\n[pipeline.detect]\n\
          line = \"fusedpreproc ! trtinfer model={} ! gpunms ! tracker\"\n\
@@ -62,15 +72,14 @@ fn run(cycles: usize) {
     let config = Config::read(&text, Path::new("serve.toml")).unwrap();
     let fleet = Fleet::start(config, channel().0).unwrap();
     until("the stream plays", || fleet.stream("stays").unwrap().frames > 0);
-    (0..WARM_UP).for_each(|number| cycle(&fleet, number));
+    (0..WARM_UP).for_each(|number| cycle(&fleet, uri, number));
     let (memory, files, threads) = (resident_kb(), count("/proc/self/fd"), count("/proc/self/task"));
-    println!("cycles,resident_kb,descriptors,threads,seconds");
     let begin = Instant::now();
-    report(0, begin);
+    report(kind, 0, begin);
     for number in 1..=cycles {
-        cycle(&fleet, number);
+        cycle(&fleet, uri, number);
         if number % REPORTED == 0 {
-            report(number, begin);
+            report(kind, number, begin);
         }
     }
     let grown = resident_kb().saturating_sub(memory);
@@ -84,11 +93,16 @@ fn run(cycles: usize) {
 
 #[test]
 fn a_thousand_streams_that_come_and_go_leave_no_memory_and_no_descriptor() {
-    run(1000);
+    cudainfer_tests::init();
+    run(&scratch("cycles"), 1000, TEST);
 }
 
 #[test]
 #[ignore = "takes a quarter of an hour: cargo test -p cudainfer-serve --test cycles -- --ignored --nocapture"]
-fn ten_thousand_do_not_either() {
-    run(10_000);
+fn ten_thousand_do_not_either_with_and_without_a_decoder() {
+    cudainfer_tests::init();
+    let folder = scratch("cycles");
+    println!("source,cycles,resident_kb,descriptors,threads,seconds");
+    run(&folder, 10_000, TEST);
+    run(&folder, 10_000, &video(&folder));
 }
