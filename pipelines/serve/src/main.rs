@@ -106,7 +106,7 @@ fn check(config: &Config) -> ExitCode {
     }
     stream::unreachable(&config.sources).iter().for_each(log::warning);
     println!(
-        "{}: {} sources, {} pipelines: right",
+        "{}: right (sources: {}, pipelines: {})",
         config.path.display(),
         config.sources.len(),
         config.pipelines.len()
@@ -137,7 +137,7 @@ fn serve(config: Config) -> ExitCode {
     };
     let forward = move || exits.iter().try_for_each(|exit| events.send(Event::Exit(exit)));
     std::thread::spawn(forward);
-    log::info(format_args!("{} streams", fleet.status().streams.len()));
+    log::info(format_args!("streams: {}", fleet.status().streams.len()));
     let server = match listener.serve(fleet.clone()) {
         Ok(server) => server,
         Err(e) => {

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Size;
 
@@ -13,6 +14,7 @@ use super::Size;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Server {
     /// Where HTTP is answered.
+    #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
     /// File with the token that requests must have.
     pub token_file: Option<PathBuf>,
@@ -23,6 +25,7 @@ pub struct Server {
     /// Authorities of the clients' certificates, PEM.
     pub client_ca: Option<PathBuf>,
     /// Where RTSP is answered; nowhere if not set.
+    #[serde(deserialize_with = "some_address")]
     pub rtsp: Option<SocketAddr>,
     /// The encoder of RTSP and HLS: elements of a launch line, from `video/x-raw` to `video/x-h264`.
     pub encoder: String,
@@ -106,6 +109,19 @@ impl Server {
     pub fn stop_timeout(&self) -> Duration {
         Duration::try_from_secs_f64(self.stop_timeout).unwrap_or(Duration::from_secs(10))
     }
+}
+
+fn address<'de, D: Deserializer<'de>>(value: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(value)?;
+    text.parse().map_err(|_| {
+        Error::custom(format!(
+            "'{text}' is no address of this machine with a port: write one such as 127.0.0.1:8080"
+        ))
+    })
+}
+
+fn some_address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
+    address(value).map(Some)
 }
 
 /// `[restart]`: when a stream is started again, and after how long. Seconds.

@@ -54,7 +54,8 @@ impl Fleet {
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(config: &Config) -> Result<(), Wrong> {
-        specs(config, &config.sources, &BTreeMap::new()).map(drop)
+        specs(config, &config.sources, &BTreeMap::new())?;
+        output::check(config).map_err(|sentence| Wrong { file: config.path.clone(), line: None, sentence })
     }
 
     /// Starts the streams of a configuration, and those that were added before.

@@ -72,19 +72,28 @@ pub struct Shared {
     pub rtsp: Option<Arc<Rtsp>>,
 }
 
+/// Whether the encoder of RTSP and HLS can be made, where a source has one of them.
+///
+/// # Errors
+/// A sentence: its line does not parse, or an element is missing.
+pub fn check(config: &config::Config) -> Result<(), String> {
+    if !config.sources.iter().any(|source| source.rtsp || source.hls) {
+        return Ok(());
+    }
+    gst::parse::bin_from_description(&config.server.encoder, true)
+        .map(drop)
+        .map_err(|error| format!("encoder in [server] cannot be used: {}", error.message()))
+}
+
 /// What a configuration has for outputs: the folder and the room in it, the RTSP server.
 ///
 /// # Errors
-/// A sentence: the folder cannot be made, the encoder does not parse, or the address cannot be listened on.
+/// A sentence: the folder cannot be made, or the address cannot be listened on.
 pub fn shared(config: &config::Config) -> Result<(Shared, Option<Retention>), String> {
     let server = &config.server;
     let retention =
         server.state.as_ref().map(|state| Retention::start(kept_folder(state), config.retention.clone()));
     let retention = retention.transpose()?;
-    if config.sources.iter().any(|source| source.rtsp || source.hls) {
-        gst::parse::bin_from_description(&server.encoder, true)
-            .map_err(|error| format!("encoder in [server] cannot be used: {}", error.message()))?;
-    }
     let state = server.state.clone().zip(retention.as_ref().map(|retention| retention.room().clone()));
     #[cfg(feature = "rtsp")]
     let rtsp = {

@@ -63,9 +63,11 @@ impl Line {
         let bin =
             parse(&spec.line).map_err(|e| ("pipeline", format!("pipeline '{}': {e}", config.pipeline)))?;
         for (pad, what) in [("sink", "begins with what takes video"), ("src", "ends with what gives video")] {
-            if bin.static_pad(pad).is_none() {
+            let open = bin.static_pad(pad);
+            if !open.as_ref().is_some_and(has_video) {
+                let found = if open.is_none() { "has no open" } else { "has no video at its" };
                 let sentence = format!(
-                    "pipeline '{}': the line has no open {pad} pad; it stands between a source and a sink, so it {what}",
+                    "pipeline '{}': the line {found} {pad} pad; it stands between a source and a sink, so it {what}",
                     config.pipeline
                 );
                 return Err(("pipeline", sentence));
@@ -198,6 +200,15 @@ fn parse(line: &str) -> Result<gst::Bin, String> {
     }
     let bin = parsed.map_err(|e| format!("the line does not parse: {}", e.message()))?;
     bin.downcast::<gst::Bin>().map_err(|_| "the line is no line of elements".into())
+}
+
+/// Whether video that is not encoded can pass a pad of a bin, as the element that it is of says it.
+fn has_video(pad: &gst::Pad) -> bool {
+    let target = pad.downcast_ref::<gst::GhostPad>().and_then(gst::GhostPad::target);
+    let video = gst::Structure::new_empty("video/x-raw");
+    let video =
+        gst::Caps::builder_full().structure_with_features(video, gst::CapsFeatures::new_any()).build();
+    target.as_ref().unwrap_or(pad).pad_template_caps().can_intersect(&video)
 }
 
 /// The elements that are called so, or are of this factory.

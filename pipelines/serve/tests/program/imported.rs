@@ -53,7 +53,7 @@ fn what_import_writes_is_right_and_runs() {
     let checked = command().arg("--check").arg(&file).output().unwrap();
     assert!(checked.status.success(), "{checked:?}\n{text}");
     assert!(
-        String::from_utf8_lossy(&checked.stdout).contains("2 sources, 2 pipelines: right"),
+        String::from_utf8_lossy(&checked.stdout).contains("right (sources: 2, pipelines: 2)"),
         "{checked:?}"
     );
 

@@ -21,7 +21,10 @@ fn good() -> String {
 fn what_is_right_is_called_so() {
     let output = check(&good());
     assert!(output.status.success(), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("1 sources, 1 pipelines: right"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("right (sources: 1, pipelines: 1)"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -32,6 +35,8 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
         ("gpunms classes", "gpunsm classes", ["serve.toml:9:", "no element gpunsm"]),
         ("! tracker !", "! tracker ! !", ["pipeline 'detect'", "does not parse"]),
         ("! zonecount", "! zonecount ! fakesink", ["pipeline 'detect'", "no open src pad"]),
+        ("fusedpreproc !", "audioconvert !", ["pipeline 'detect'", "could not link"]),
+        ("127.0.0.1:0", "localhost:8080", ["serve.toml:2:", "'localhost:8080' is no address"]),
         (model.as_str(), "/nowhere/a.onnx", ["source 'door'", "no model '/nowhere/a.onnx'"]),
         ("! zonecount", "", ["serve.toml:12:", "no zonecount"]),
         ("location", "loction", ["inferpublish has no property", "'location' is probably meant"]),
@@ -67,6 +72,30 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
 }
 
 #[test]
+fn an_encoder_that_is_not_there_is_missed_where_it_is_needed() {
+    let text = good().replace("[server]\n", "[server]\nencoder = \"x264en\"\nstate = \".\"\n");
+    assert!(check(&text).status.success(), "nobody needs it");
+    let output = check(&(text + "hls = true\n"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(78), "{said}");
+    assert!(said.contains("encoder in [server] cannot be used") && said.contains("x264en"), "{said}");
+}
+
+#[test]
+fn a_line_that_takes_or_gives_no_video_is_refused() {
+    for (line, part) in
+        [("audioconvert", "no video at its sink pad"), ("videoconvert ! x264enc", "no video at its src pad")]
+    {
+        let output = check(&format!(
+            "[pipeline.p]\nline = \"{line}\"\n[[source]]\nname = \"a\"\nuri = \"test://ball\"\n"
+        ));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{line}: {said}");
+        assert!(said.contains(part), "{line}: {said}");
+    }
+}
+
+#[test]
 fn cameras_that_do_not_answer_are_a_warning_each() {
     let answers = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -84,7 +113,10 @@ fn cameras_that_do_not_answer_are_a_warning_each() {
     let output = check(&text);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("6 sources, 1 pipelines: right"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("right (sources: 6, pipelines: 1)"),
+        "{output:?}"
+    );
     let lines: Vec<_> = said.lines().collect();
     for (line, parts) in lines.iter().zip([
         ["source 'off'", &format!("{closed} cannot be reached: Connection refused")],
