@@ -11,3 +11,4 @@ pub mod log;
 pub mod output;
 pub mod stream;
 pub mod systemd;
+mod unpoisoned;

@@ -9,7 +9,8 @@ use super::{Fleet, Refusal};
 use crate::config::{SourceConfig, read_json};
 use crate::log;
 use crate::stream::supervisor::State;
-use crate::stream::{Line, Stream, StreamSpec, StreamStatus, lock};
+use crate::stream::{Line, Stream, StreamSpec, StreamStatus};
+use crate::unpoisoned::lock;
 
 /// What a change has led to.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

@@ -11,7 +11,8 @@ use super::{Fleet, Refusal};
 use crate::config::ChangedModel;
 use crate::log;
 use crate::stream::supervisor::State;
-use crate::stream::{Stream, StreamSpec, lock};
+use crate::stream::{Stream, StreamSpec};
+use crate::unpoisoned::lock;
 
 /// A model that is not in use after so long is not waited for any more: TensorRT may build for minutes.
 const LIMIT: Duration = Duration::from_secs(1800);

@@ -7,7 +7,8 @@ use super::streams::specs;
 use super::{Fleet, Refusal};
 use crate::config::{Config, Wrong};
 use crate::log;
-use crate::stream::{StreamSpec, lock};
+use crate::stream::StreamSpec;
+use crate::unpoisoned::lock;
 
 impl Fleet {
     /// Reads the file again and runs what it says now.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::Fleet;
 use crate::output::Keeping;
 use crate::stream::supervisor::State;
-use crate::stream::{Reason, StreamStatus, lock, redacted};
+use crate::stream::{Reason, StreamStatus, redacted};
+use crate::unpoisoned::lock;
 
 /// All streams, as `/status` shows them.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

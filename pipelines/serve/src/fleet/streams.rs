@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::gpu::{Faults, Verdict};
 use super::{FleetStatus, Refusal};
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Wrong};
-use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus, lock};
+use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus};
+use crate::unpoisoned::lock;
 use crate::{log, output};
 
 /// Why the process is to end by itself.

@@ -1,8 +1,10 @@
 //! Frames of a stream for another pipeline, which encodes them: the stream never waits for it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gst_app::AppSrc;
+
+use crate::unpoisoned::lock;
 
 /// The `appsrc` that such a pipeline begins with. Frames that it has no time for are dropped, so encoding that is too slow lowers
 /// the frame rate; time stamps are those of arrival, since the stream's own begin anew whenever it is restarted.
@@ -27,22 +29,22 @@ pub struct Feed(Mutex<Vec<AppSrc>>);
 impl Feed {
     /// From now on frames go there, until its pipeline stops.
     pub fn add(&self, source: AppSrc) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(source);
+        lock(&self.0).push(source);
     }
 
     /// No frames go there any more.
     pub fn remove(&self, source: &AppSrc) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|each| each != source);
+        lock(&self.0).retain(|each| each != source);
     }
 
     /// How many they are.
     pub fn watchers(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.0).len()
     }
 
     /// A frame with its results has left the stream's line.
     pub fn push(&self, frame: &gst::Buffer, caps: &gst::Caps) {
-        let mut sources = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = lock(&self.0);
         sources.retain(|source| {
             let mut frame = frame.clone();
             {

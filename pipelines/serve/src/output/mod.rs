@@ -15,12 +15,13 @@ mod rtsp;
 mod time;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
 use crate::config;
 use crate::log;
+use crate::unpoisoned::lock;
 use best::{SnapshotCounts, Snapshots};
 pub use fed::{FRAMES, FedPipeline};
 pub use feed::DRAW;
@@ -262,7 +263,7 @@ impl Outputs {
 
     /// Counts since the stream was added.
     pub fn status(&self) -> OutputStatus {
-        let mut hls_error = self.hls_error.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hls_error = lock(&self.hls_error);
         if let Some(failure) = self.hls.as_ref().and_then(Hls::failure) {
             log::warning(format_args!("stream '{}': {failure}", self.name));
             *hls_error = Some(failure);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::record::UNFINISHED;
 use crate::config;
 use crate::log;
+use crate::unpoisoned::lock;
 
 /// How often the folder is looked through.
 const INTERVAL: Duration = Duration::from_secs(20);
@@ -88,7 +89,7 @@ impl Room {
 
     /// A file was completed: the sizes are to be looked at now.
     pub fn look_soon(&self) {
-        if let Some(look) = &*self.0.look.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(look) = &*lock(&self.0.look) {
             let _ = look.try_send(());
         }
     }
@@ -184,7 +185,7 @@ impl Retention {
 
 impl Drop for Retention {
     fn drop(&mut self) {
-        *self.room.0.look.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.room.0.look) = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 
 use gst::glib;
@@ -12,6 +12,7 @@ use gst_rtsp_server::prelude::*;
 use gst_rtsp_server::{RTSPAuth, RTSPMediaFactory, RTSPMountPoints, RTSPServer, RTSPToken};
 
 use super::feed::{self, Feed};
+use crate::unpoisoned::lock;
 
 /// The user that clients give with the token as password.
 pub const USER: &str = "cudainfer";
@@ -118,7 +119,7 @@ impl Rtsp {
     }
 
     fn feeds(&self) -> std::sync::MutexGuard<'_, HashMap<String, Weak<Feed>>> {
-        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.feeds)
     }
 }
 

@@ -5,10 +5,10 @@
 
 mod arrival;
 mod backoff;
-mod caller;
 mod decoder;
 mod elements;
 mod failure;
+mod handle;
 mod line;
 mod naming;
 mod pipeline;
@@ -19,12 +19,14 @@ mod source;
 mod spec;
 mod status;
 pub mod supervisor;
+mod thread;
 
-pub use caller::{News, Stream};
 pub use failure::{Reason, is_gpu_fault};
+pub use handle::Stream;
 pub use line::Line;
 pub use pipeline::Built;
 pub use reach::unreachable;
 pub use spec::StreamSpec;
+pub(crate) use status::redacted;
 pub use status::{Snapshot, StreamStatus};
-pub(crate) use status::{lock, redacted};
+pub use thread::News;

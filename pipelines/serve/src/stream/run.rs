@@ -7,10 +7,11 @@ use std::sync::{Arc, Weak};
 use gst::prelude::*;
 
 use super::failure::Failure;
-use super::status::{Shared, lock};
+use super::status::Shared;
 use super::{Built, Reason, StreamSpec, decoder};
 use crate::config::Source;
 use crate::output::Outputs;
+use crate::unpoisoned::lock;
 
 /// What the thread is told.
 #[derive(Debug)]

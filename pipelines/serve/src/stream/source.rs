@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use gst::prelude::*;
 
-use super::status::lock;
 use super::{StreamSpec, arrival, elements, properties};
 use crate::config::{Scalar, Source, TestSource};
+use crate::unpoisoned::lock;
 
 /// What of a source's elements is looked at while it runs.
 #[derive(Default)]

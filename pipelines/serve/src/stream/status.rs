@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::supervisor::State;
 use super::{Built, Reason};
 use crate::output::{OutputStatus, Outputs};
+use crate::unpoisoned::lock;
 
 /// A stream, as `/v1/streams` shows it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -173,11 +174,6 @@ impl Shared {
     pub fn outputs(&self) -> Option<Arc<Outputs>> {
         lock(&self.outputs).clone()
     }
-}
-
-/// A lock whose holder cannot have left anything half done.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A URI, or a text with one, without user and password.

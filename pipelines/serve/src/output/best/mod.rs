@@ -9,7 +9,7 @@ mod crop;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::retention::Room;
 use crate::config;
 use crate::log;
+use crate::unpoisoned::lock;
 use choice::{Choice, Rect, Sighting};
 use crop::Cropper;
 
@@ -102,7 +103,7 @@ impl Snapshots {
             return;
         };
         let size = [info.width(), info.height()];
-        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut choice = lock(&self.choice);
         let mut wanted = self.sightings(frame);
         wanted.retain(|each| choice.wants(each.id, choice::score(each, size.map(f64::from)), time));
         if choice.any_ended(time) {
@@ -116,7 +117,7 @@ impl Snapshots {
         let job = Job::Make { frame: frame.clone(), caps: caps.clone(), size, wanted, time };
         if self.jobs.as_ref().is_none_or(|jobs| jobs.try_send(job).is_err()) {
             tracks.into_iter().for_each(|id| choice.missed(id));
-            self.counts.lock().unwrap_or_else(PoisonError::into_inner).skipped += 1;
+            lock(&self.counts).skipped += 1;
         }
     }
 
@@ -127,7 +128,7 @@ impl Snapshots {
 
     /// Counts since the stream was added.
     pub fn counts(&self) -> SnapshotCounts {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.counts).clone()
     }
 
     fn sightings(&self, frame: &gst::BufferRef) -> Vec<Sighting> {
@@ -179,7 +180,7 @@ impl Maker {
             match job {
                 Job::End(by) => {
                     let over = {
-                        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut choice = lock(&self.choice);
                         match by {
                             Some(time) => choice.ended(time),
                             None => choice.all(),
@@ -200,7 +201,7 @@ impl Maker {
                             cropper = Some(ready);
                             Ok(jpeg)
                         });
-                        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut choice = lock(&self.choice);
                         match made {
                             Ok(jpeg) => {
                                 choice.keep(id, Picture { jpeg, sighting, time, wall: super::time::now() });
@@ -223,7 +224,7 @@ impl Maker {
             self.written.pop_front();
         }
         if self.written.len() >= self.limit {
-            self.counts.lock().unwrap_or_else(PoisonError::into_inner).dropped += 1;
+            lock(&self.counts).dropped += 1;
             return;
         }
         let written = if self.room.is_there() {
@@ -236,14 +237,14 @@ impl Maker {
         match written {
             Ok(()) => {
                 self.written.push_back(now);
-                self.counts.lock().unwrap_or_else(PoisonError::into_inner).written += 1;
+                lock(&self.counts).written += 1;
             }
             Err(why) => self.failed(why),
         }
     }
 
     fn failed(&self, why: String) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         if counts.last_error.as_ref() != Some(&why) {
             log::warning(format_args!("stream '{}': {why}", self.stream));
         }

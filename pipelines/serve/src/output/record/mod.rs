@@ -11,7 +11,7 @@ pub use writer::UNFINISHED;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::retention::Room;
 use crate::config::Record;
 use crate::log;
+use crate::unpoisoned::lock;
 use ring::{Extent, Ring, Step, Unit};
 use writer::Writer;
 
@@ -110,7 +111,7 @@ impl Recorder {
 
     /// An encoded frame has come. Never waits for the disk.
     pub fn encoded(&self, buffer: &gst::Buffer, caps: &gst::Caps) {
-        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *lock(&self.state);
         if state.caps.as_ref() != Some(caps) {
             let steps = state.ring.interrupt();
             self.carry_out(state, steps);
@@ -153,7 +154,7 @@ impl Recorder {
     /// A sentence: there is nothing to record.
     pub fn request(&self) -> Result<(), String> {
         let at = {
-            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = lock(&self.state);
             if let Some(refusal) = state.refusal() {
                 return Err(refusal);
             }
@@ -171,19 +172,19 @@ impl Recorder {
 
     /// No frame of the same stream follows.
     pub fn interrupt(&self) {
-        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *lock(&self.state);
         let steps = state.ring.interrupt();
         self.carry_out(state, steps);
     }
 
     /// Counts since the stream was added.
     pub fn counts(&self) -> RecordingCounts {
-        let cut = self.state.lock().unwrap_or_else(PoisonError::into_inner).ring.cut();
-        RecordingCounts { cut, ..self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone() }
+        let cut = lock(&self.state).ring.cut();
+        RecordingCounts { cut, ..lock(&self.counts).clone() }
     }
 
     fn event(&self, at: u64, cause: String) {
-        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *lock(&self.state);
         if let Some(refusal) = state.refusal() {
             self.refuse(refusal);
             return;
@@ -221,7 +222,7 @@ impl Recorder {
     }
 
     fn refuse(&self, why: String) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         if counts.last_error.as_ref() != Some(&why) {
             log::warning(format_args!("stream '{}': an event is not recorded: {why}", self.stream));
         }
@@ -234,7 +235,7 @@ impl Drop for Recorder {
     /// Completes the file that is open.
     fn drop(&mut self) {
         self.interrupt();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).jobs = None;
+        lock(&self.state).jobs = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -295,7 +296,7 @@ impl Files {
             None => {}
             Some(Ok(file)) => {
                 log::info(format_args!("stream '{}': recorded {}", self.stream, file.display()));
-                self.counts.lock().unwrap_or_else(PoisonError::into_inner).written += 1;
+                lock(&self.counts).written += 1;
                 self.room.look_soon();
             }
             Some(Err(why)) => self.failed(why),
@@ -303,7 +304,7 @@ impl Files {
     }
 
     fn failed(&self, why: String) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         if counts.last_error.as_ref() != Some(&why) {
             log::warning(format_args!("stream '{}': {why}", self.stream));
         }

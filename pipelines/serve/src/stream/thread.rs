@@ -1,22 +1,20 @@
-//! A stream that runs, as the fleet sees it, and the thread that decides for it.
+//! The thread that decides for a stream: it does what the supervisor says, and tells how the stream is.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use gst::prelude::*;
-
 use super::run::{Order, Report, Run};
-use super::status::{Shared, Snapshot, lock};
+use super::status::{Shared, Snapshot};
 use super::supervisor::{Action, Input, State, Supervisor};
-use super::{Built, Reason, StreamSpec, StreamStatus};
+use super::{Reason, StreamSpec};
+use crate::unpoisoned::lock;
 use crate::{log, output};
 
 /// How often a stream is looked at while nothing happens.
-const BEAT: Duration = Duration::from_secs(1);
+pub(super) const BEAT: Duration = Duration::from_secs(1);
 
 /// A warning of the same words is logged again after so long.
 const SAID_AGAIN: Duration = Duration::from_secs(3600);
@@ -49,139 +47,14 @@ pub enum News {
 }
 
 /// What the thread is sent.
-enum Event {
+pub(super) enum Event {
     Input(Input),
     Run(u64, Report),
     Spec(Box<StreamSpec>, bool),
 }
 
-/// A stream. Dropping it stops it at once, without waiting.
-#[derive(Debug)]
-pub struct Stream {
-    spec: Mutex<Arc<StreamSpec>>,
-    shared: Arc<Shared>,
-    events: Sender<Event>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl Stream {
-    /// Starts a stream. `tell` is called from its thread and does not wait.
-    ///
-    /// # Errors
-    /// A sentence: there is no thread.
-    pub fn start(
-        spec: StreamSpec,
-        outputs: output::Shared,
-        tell: impl Fn(News) + Send + 'static,
-    ) -> Result<Self, String> {
-        let (events, receiver) = channel();
-        let (shared, spec) = (Arc::new(Shared::new()), Arc::new(spec));
-        let thread = Thread {
-            supervisor: Supervisor::new(spec.restart.clone(), spec.config.loops),
-            spec: Arc::clone(&spec),
-            shared: Arc::clone(&shared),
-            events: events.clone(),
-            tell: Box::new(tell),
-            outputs,
-            wanted: None,
-            began: Instant::now(),
-            run: None,
-            runs: 0,
-            started: Instant::now(),
-            steady: false,
-            instances: Vec::new(),
-            warned: HashMap::new(),
-        };
-        let handle = std::thread::Builder::new()
-            .name(format!("stream:{}", spec.name()))
-            .spawn(move || thread.work(&receiver))
-            .map_err(|e| format!("no thread can be started for stream '{}': {e}", spec.name()))?;
-        Ok(Self { spec: Mutex::new(spec), shared, events, thread: Mutex::new(Some(handle)) })
-    }
-
-    /// What it runs.
-    pub fn spec(&self) -> Arc<StreamSpec> {
-        Arc::clone(&lock(&self.spec))
-    }
-
-    /// How it is.
-    pub fn status(&self) -> StreamStatus {
-        self.shared.status(&self.spec())
-    }
-
-    /// Its pipeline, while there is one.
-    pub fn built(&self) -> Option<Built> {
-        lock(&self.shared.built).clone()
-    }
-
-    /// The last frame at its end.
-    pub fn last_sample(&self) -> Option<gst::Sample> {
-        self.built()?.sink.property::<Option<gst::Sample>>("last-sample")
-    }
-
-    /// What it gives besides messages, once it was started.
-    pub fn outputs(&self) -> Option<Arc<output::Outputs>> {
-        self.shared.outputs()
-    }
-
-    /// What its elements warn of from now on.
-    pub fn warnings(&self) -> Receiver<String> {
-        let (sender, receiver) = channel();
-        lock(&self.shared.warned).push(sender);
-        receiver
-    }
-
-    /// Whether its thread goes around.
-    pub fn is_alive(&self) -> bool {
-        lock(&self.shared.beat).elapsed() < 20 * BEAT
-    }
-
-    /// Has it started again now.
-    pub fn restart(&self, reason: Reason) {
-        self.send(Event::Input(Input::Restart(reason)));
-    }
-
-    /// Runs something else from now on: it is started again, unless what differs was set already.
-    pub fn change(&self, spec: StreamSpec, restart: bool) {
-        *lock(&self.spec) = Arc::new(spec.clone());
-        self.send(Event::Spec(Box::new(spec), restart));
-    }
-
-    /// Begins to stop it for good, by EOS within `drain`, or at once.
-    pub fn stop(&self, drain: Option<Duration>) {
-        self.send(Event::Input(Input::Stop(drain)));
-    }
-
-    /// Whether it has stopped for good.
-    pub fn has_ended(&self) -> bool {
-        lock(&self.thread).as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
-    /// Waits for the end of a stream that stops.
-    pub fn join(&self) {
-        let thread = lock(&self.thread).take();
-        if thread.is_some_and(|thread| thread.join().is_err()) {
-            log::error(format_args!(
-                "stream '{}': its thread has panicked: this is a bug",
-                self.spec().name()
-            ));
-        }
-    }
-
-    fn send(&self, event: Event) {
-        // A thread that has ended has stopped its stream.
-        let _ = self.events.send(event);
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.stop(None);
-    }
-}
-
 /// What the thread knows.
-struct Thread {
+pub(super) struct Thread {
     supervisor: Supervisor,
     spec: Arc<StreamSpec>,
     shared: Arc<Shared>,
@@ -201,7 +74,33 @@ struct Thread {
 }
 
 impl Thread {
-    fn work(mut self, events: &Receiver<Event>) {
+    pub(super) fn new(
+        spec: Arc<StreamSpec>,
+        shared: Arc<Shared>,
+        events: Sender<Event>,
+        outputs: output::Shared,
+        tell: Box<dyn Fn(News) + Send>,
+    ) -> Self {
+        Self {
+            supervisor: Supervisor::new(spec.restart.clone(), spec.config.loops),
+            spec,
+            shared,
+            events,
+            tell,
+            outputs,
+            wanted: None,
+            began: Instant::now(),
+            run: None,
+            runs: 0,
+            started: Instant::now(),
+            steady: false,
+            instances: Vec::new(),
+            warned: HashMap::new(),
+        }
+    }
+
+    /// Decides until the stream is over.
+    pub(super) fn work(mut self, events: &Receiver<Event>) {
         let mut goes_on = self.take(Input::Begin);
         while goes_on {
             let now = self.began.elapsed();

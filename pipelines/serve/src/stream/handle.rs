@@ -1,0 +1,126 @@
+//! A stream that runs, as the fleet sees it.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use gst::prelude::*;
+
+use super::status::Shared;
+use super::supervisor::Input;
+use super::thread::{BEAT, Event, News, Thread};
+use super::{Built, Reason, StreamSpec, StreamStatus};
+use crate::unpoisoned::lock;
+use crate::{log, output};
+
+/// A stream. Dropping it stops it at once, without waiting.
+#[derive(Debug)]
+pub struct Stream {
+    spec: Mutex<Arc<StreamSpec>>,
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Stream {
+    /// Starts a stream. `tell` is called from its thread and does not wait.
+    ///
+    /// # Errors
+    /// A sentence: there is no thread.
+    pub fn start(
+        spec: StreamSpec,
+        outputs: output::Shared,
+        tell: impl Fn(News) + Send + 'static,
+    ) -> Result<Self, String> {
+        let (events, receiver) = channel();
+        let (shared, spec) = (Arc::new(Shared::new()), Arc::new(spec));
+        let thread =
+            Thread::new(Arc::clone(&spec), Arc::clone(&shared), events.clone(), outputs, Box::new(tell));
+        let handle = std::thread::Builder::new()
+            .name(format!("stream:{}", spec.name()))
+            .spawn(move || thread.work(&receiver))
+            .map_err(|e| format!("no thread can be started for stream '{}': {e}", spec.name()))?;
+        Ok(Self { spec: Mutex::new(spec), shared, events, thread: Mutex::new(Some(handle)) })
+    }
+
+    /// What it runs.
+    pub fn spec(&self) -> Arc<StreamSpec> {
+        Arc::clone(&lock(&self.spec))
+    }
+
+    /// How it is.
+    pub fn status(&self) -> StreamStatus {
+        self.shared.status(&self.spec())
+    }
+
+    /// Its pipeline, while there is one.
+    pub fn built(&self) -> Option<Built> {
+        lock(&self.shared.built).clone()
+    }
+
+    /// The last frame at its end.
+    pub fn last_sample(&self) -> Option<gst::Sample> {
+        self.built()?.sink.property::<Option<gst::Sample>>("last-sample")
+    }
+
+    /// What it gives besides messages, once it was started.
+    pub fn outputs(&self) -> Option<Arc<output::Outputs>> {
+        self.shared.outputs()
+    }
+
+    /// What its elements warn of from now on.
+    pub fn warnings(&self) -> Receiver<String> {
+        let (sender, receiver) = channel();
+        lock(&self.shared.warned).push(sender);
+        receiver
+    }
+
+    /// Whether its thread goes around.
+    pub fn is_alive(&self) -> bool {
+        lock(&self.shared.beat).elapsed() < 20 * BEAT
+    }
+
+    /// Has it started again now.
+    pub fn restart(&self, reason: Reason) {
+        self.send(Event::Input(Input::Restart(reason)));
+    }
+
+    /// Runs something else from now on: it is started again, unless what differs was set already.
+    pub fn change(&self, spec: StreamSpec, restart: bool) {
+        *lock(&self.spec) = Arc::new(spec.clone());
+        self.send(Event::Spec(Box::new(spec), restart));
+    }
+
+    /// Begins to stop it for good, by EOS within `drain`, or at once.
+    pub fn stop(&self, drain: Option<Duration>) {
+        self.send(Event::Input(Input::Stop(drain)));
+    }
+
+    /// Whether it has stopped for good.
+    pub fn has_ended(&self) -> bool {
+        lock(&self.thread).as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits for the end of a stream that stops.
+    pub fn join(&self) {
+        let thread = lock(&self.thread).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            log::error(format_args!(
+                "stream '{}': its thread has panicked: this is a bug",
+                self.spec().name()
+            ));
+        }
+    }
+
+    fn send(&self, event: Event) {
+        // A thread that has ended has stopped its stream.
+        let _ = self.events.send(event);
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.stop(None);
+    }
+}
