@@ -53,7 +53,13 @@ fn report(kind: &str, cycles: usize, since: Instant) {
 
 fn cycle(fleet: &Fleet, uri: &str, number: usize) {
     let name = format!("test{}", number % 3);
-    let source = SourceConfig { name: name.clone(), uri: uri.to_owned(), ..SourceConfig::default() };
+    let source = SourceConfig {
+        name: name.clone(),
+        uri: uri.to_owned(),
+        // Frames of a file that have been read are not waited for when it is removed.
+        live: Some(!uri.starts_with("file:")),
+        ..SourceConfig::default()
+    };
     fleet.add(source).unwrap();
     until("a frame", || fleet.stream(&name).unwrap().frames > 0);
     fleet.remove(&name).unwrap();
