@@ -17,6 +17,9 @@ const WARM_UP: usize = 200;
 /// take several hundred KB each time.
 const GROWTH_KB: u64 = 8 * 1024;
 
+/// With a decoder's threads, whose arenas of the allocator fill up over some thousand cycles; with MALLOC_ARENA_MAX=1 nothing grows.
+const GROWTH_WITH_A_DECODER_KB: u64 = 32 * 1024;
+
 /// What the process has is printed after so many.
 const REPORTED: usize = 500;
 
@@ -66,7 +69,7 @@ fn cycle(fleet: &Fleet, uri: &str, number: usize) {
 }
 
 /// Runs cycles with this source, and compares what the process has then with what it had before.
-fn run(folder: &Path, cycles: usize, uri: &str) {
+fn run(folder: &Path, cycles: usize, uri: &str, growth_kb: u64) {
     let kind = uri.split(':').next().unwrap();
     let text = format!(
         "[server]\nstate = \"{}\"\n[pipeline.detect]\n\
@@ -89,7 +92,7 @@ fn run(folder: &Path, cycles: usize, uri: &str) {
         }
     }
     let grown = resident_kb().saturating_sub(memory);
-    assert!(grown < GROWTH_KB, "the process has grown by {grown} KB in {cycles} cycles");
+    assert!(grown < growth_kb, "the process has grown by {grown} KB in {cycles} cycles");
     until("no descriptor is left", || count("/proc/self/fd") <= files);
     until("no thread is left", || count("/proc/self/task") <= threads);
     let stays = fleet.stream("stays").unwrap();
@@ -100,7 +103,7 @@ fn run(folder: &Path, cycles: usize, uri: &str) {
 #[test]
 fn a_thousand_streams_that_come_and_go_leave_no_memory_and_no_descriptor() {
     cudainfer_tests::init();
-    run(&scratch("cycles"), 1000, TEST);
+    run(&scratch("cycles"), 1000, TEST, GROWTH_KB);
 }
 
 #[test]
@@ -109,6 +112,6 @@ fn ten_thousand_do_not_either_with_and_without_a_decoder() {
     cudainfer_tests::init();
     let folder = scratch("cycles");
     println!("source,cycles,resident_kb,descriptors,threads,seconds");
-    run(&folder, 10_000, TEST);
-    run(&folder, 10_000, &video(&folder));
+    run(&folder, 10_000, TEST, GROWTH_KB);
+    run(&folder, 10_000, &video(&folder), GROWTH_WITH_A_DECODER_KB);
 }
