@@ -94,6 +94,15 @@ class Report(unittest.TestCase):
             lines = bench_report.publishing(Path(folder))
             self.assertIn("| mqtt | 99.5% | 98.0% to 101.0% | 102.0% | 300 | 299 | 0 | 1 |", lines)
 
+    def test_the_service_has_a_table_of_some_of_its_cycles(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(bench_report.service(Path(folder)), [])
+            told = "source,cycles,resident_kb,descriptors,threads,seconds\ntest,1000,51200,15,12,7\ntest,1500,51712,15,12,20\n"
+            (Path(folder) / "cpu-serve-cycles-2026-01-01.csv").write_text(told)
+            lines = bench_report.service(Path(folder))
+            self.assertIn("| test | 1000 | 50.0 MB | 15 | 12 |", lines)
+            self.assertEqual(sum("MB" in line for line in lines), 1)
+
     def test_networks_have_a_table_once_they_were_profiled(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(bench_report.networks(Path(folder)), [])
