@@ -25,7 +25,7 @@ pub fn param_spec(more: &str) -> glib::ParamSpec {
              the GPU), allocations (of device and pinned memory), fallbacks (times a slower path was taken), \
              peer-copies (from or to another GPU or CUDA context), gpu-ns (GPU \
              time of gpu-samples of the frames), host-ns (wall-clock time in the element's threads), ignored-metadata (entries of \
-             analytics metadata that were not read); device-bytes (GPU \
+             analytics metadata, and tensors of other elements, that were not read); device-bytes (GPU \
              memory held now){more}"
         ))
         .read_only()

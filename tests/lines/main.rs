@@ -14,6 +14,7 @@ mod faces;
 mod files;
 mod float16;
 mod grouping;
+mod gst_tensors;
 mod heads;
 mod inspect;
 mod inspect_model;

@@ -10,10 +10,12 @@ use gst_base::subclass::prelude::*;
 
 use super::class::{Class, Methods};
 use super::doubts::{self, Doubts};
+use super::foreign::PlainFrames;
 use super::{Counts, Decode, Incoming, Reading, Remark, Side, reading};
 use crate::caps::{self, ModelOutputs};
 use crate::memory::order;
 use crate::meta::analytics::Forms;
+use crate::meta::gst_tensor;
 use crate::meta::tensor::TensorSet;
 use crate::model::{ModelInfo, accepts};
 use crate::mutability::settable;
@@ -23,8 +25,10 @@ use crate::{device, meta, names, notice, stats, strings};
 #[derive(Default)]
 pub struct DecodingElement {
     pub(super) side: Side,
-    /// Made for the negotiated caps.
-    decoder: Mutex<Option<Box<dyn Decode>>>,
+    /// Made for the negotiated caps, or for the tensors of frames whose caps announce none.
+    pub(super) decoder: Mutex<Option<Box<dyn Decode>>>,
+    /// Frames whose caps announce no tensors of this plugin.
+    pub(super) plain: Mutex<PlainFrames>,
     /// Whether properties that the decoder was made from have changed since.
     pub(super) changed: AtomicBool,
     /// As what the results are written, since READY to PAUSED.
@@ -59,7 +63,7 @@ impl DecodingElement {
     }
 
     /// A decoder for frames of these caps; `outgoing` are the source caps.
-    fn prepare(
+    pub(super) fn prepare(
         &self,
         caps: &gst::Caps,
         info: &ModelInfo,
@@ -83,6 +87,7 @@ impl DecodingElement {
         let (Some(sink), Some(incaps), Some(outcaps)) = (self.sink(), caps("sink"), caps("src")) else {
             return;
         };
+        let incaps = lock(&self.plain).described().unwrap_or(incaps);
         let info = ModelInfo::ask(&sink, &incaps);
         match self.prepare(&incaps, &info, Some(&outcaps)) {
             Ok(decoder) => {
@@ -101,7 +106,7 @@ impl DecodingElement {
     }
 
     /// Says how the outputs of these caps are read, once for each model.
-    fn tell_reading(&self, caps: &gst::Caps, info: &ModelInfo, outgoing: &gst::Caps) {
+    pub(super) fn tell_reading(&self, caps: &gst::Caps, info: &ModelInfo, outgoing: &gst::Caps) {
         let (Ok(methods), Ok(model)) = (self.methods(), ModelOutputs::of(caps)) else { return };
         let incoming = Incoming { caps, model: &model, info, outgoing: Some(outgoing) };
         let now = (caps::loaded_model(caps), (methods.reading)(&self.obj(), &incoming));
@@ -120,6 +125,10 @@ impl DecodingElement {
 
     /// Whether this element and those downstream could work with frames of these caps.
     fn accepts(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
+        if !caps::has_tensors(caps) && gst_tensor::open().is_ok() {
+            // Frames will show whether their tensors are what this element reads.
+            return Ok(());
+        }
         let handed_on = || {
             self.prepare(caps, info, None)?;
             (self.methods()?.hands_on)(&self.obj(), caps, info)
@@ -129,6 +138,19 @@ impl DecodingElement {
             (Some(caps), Some(src)) => accepts::ask(&src, &caps, info),
             _ => Ok(()),
         }
+    }
+
+    /// Whether frames of these caps may carry tensors of another element: nobody of this plugin has taken any, and GStreamer has a
+    /// meta for them.
+    fn may_carry_others(&self, caps: &gst::Caps) -> bool {
+        let taken = || self.sink().is_some_and(|sink| ModelInfo::ask_taker(&sink).is_some());
+        !caps::has_tensors(caps) && gst_tensor::open().is_ok() && !taken()
+    }
+
+    /// Removes a frame's tensors. The same as GStreamer's, if there are any, would hold their memory.
+    fn take(frame: &mut gst::BufferRef) -> Option<Vec<TensorSet>> {
+        gst_tensor::remove(frame);
+        TensorSet::take(frame)
     }
 
     fn sink(&self) -> Option<gst::Pad> {
@@ -207,6 +229,7 @@ impl BaseTransformImpl for DecodingElement {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.decoder) = None;
+        lock(&self.plain).end();
         self.side.forget();
         Ok(())
     }
@@ -223,6 +246,12 @@ impl BaseTransformImpl for DecodingElement {
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = self.sink().map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default();
         self.changed.store(false, Ordering::Release);
+        if self.may_carry_others(incaps) {
+            *lock(&self.decoder) = None;
+            lock(&self.plain).begin(incaps, outcaps, info);
+            return Ok(());
+        }
+        lock(&self.plain).end();
         let prepared = self.prepare(incaps, &info, Some(outcaps));
         let decoder = prepared.map_err(|why| {
             notice::refused_caps(&*self.obj(), &why);
@@ -255,6 +284,15 @@ impl BaseTransformImpl for DecodingElement {
         Ok(())
     }
 
+    fn submit_input_buffer(
+        &self,
+        is_discont: bool,
+        frame: gst::Buffer,
+    ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        self.follow_frame(&frame)?;
+        self.parent_submit_input_buffer(is_discont, frame)
+    }
+
     fn prepare_output_buffer(
         &self,
         input: InputBuffer,
@@ -267,11 +305,20 @@ impl BaseTransformImpl for DecodingElement {
         self.apply_changes();
         let methods = self.methods().map_err(|_| gst::FlowError::NotSupported)?;
         let mut counts = Counts::new(methods.counts);
+        let plain = lock(&self.plain).come();
+        if plain && lock(&self.decoder).is_none() {
+            // The caps have just come again.
+            self.follow_frame(buffer)?;
+        }
+        let of_plain = if plain { self.tensors_of_plain(buffer) } else { vec![] };
+        if plain && of_plain.is_empty() {
+            return Ok(gst::FlowSuccess::Ok);
+        }
         // Messages run handlers, which may call us back: no lock is held where one is posted.
         let (done, remark) = {
             let mut decoder = lock(&self.decoder);
             let decoder = decoder.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-            let sets = TensorSet::take(buffer).ok_or_else(|| {
+            let sets = if plain { Some(of_plain) } else { Self::take(buffer) }.ok_or_else(|| {
                 "a frame came without its tensors. Put the element that removes metadata from frames before fusedpreproc"
                     .to_owned()
             });

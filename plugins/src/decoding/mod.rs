@@ -27,6 +27,8 @@ mod class;
 mod counts;
 mod detector;
 mod doubts;
+mod follow;
+mod foreign;
 pub(crate) mod hand_on;
 mod imp;
 pub(crate) mod named;

@@ -2,6 +2,7 @@
 
 pub mod analytics;
 pub mod batch;
+pub(crate) mod gst_tensor;
 pub(crate) mod label;
 mod list;
 pub mod map;

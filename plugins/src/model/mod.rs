@@ -14,6 +14,7 @@ mod reading;
 mod settle;
 mod sidecar;
 mod skeleton;
+mod tensor_ids;
 mod toml_error;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub use origin::{Group, Origin, Source};
 pub use reading::{names as names_reading, origins as origins_reading};
 pub use sidecar::{Anchors, ConstantValue, Priors, Sidecar, SizeOf};
 pub use skeleton::Skeleton;
+pub use tensor_ids::TensorIds;
 
 /// The path of a model's sidecar: the file beside it with the ending `.toml`.
 pub fn sidecar_path(model: &Path) -> PathBuf {

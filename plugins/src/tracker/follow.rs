@@ -12,6 +12,7 @@ use super::settings::Settings;
 use super::stream_tracker::{CrowdDevice, StreamTracker};
 use crate::device::Gpu;
 use crate::meta::analytics::Forms;
+use crate::meta::gst_tensor;
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::Skeleton;
@@ -179,6 +180,7 @@ impl State {
         let camera = camera.see(buffer, &boxes)?;
         if embedder.used_up_tensors() {
             TensorSet::take(buffer);
+            gst_tensor::remove(buffer);
         }
         let mut now = Warnings::default();
         let elapsed = pace.elapsed(buffer.pts(), element.reverse).unwrap_or_else(|why| {

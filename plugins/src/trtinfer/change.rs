@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
+use super::forms::OutputForms;
 use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::log::CAT;
@@ -191,7 +192,7 @@ impl TrtInfer {
         }
         // Warmed up before its first frame comes, and refused before anybody is asked for other tensors.
         let suited = self.sink.current_caps().map(|caps| self.suits(&instance, &expected(&caps, &instance)));
-        let shape = suited.transpose().map_err(Refusal::why)?.map(|(shape, _)| shape);
+        let shape = suited.transpose().map_err(Refusal::why)?.map(|(shape, ..)| shape);
         // Held, so that the element is not stopped before the model is where a stop looks for it.
         let loader = lock(&self.loader);
         if unwanted(&loader) {
@@ -290,16 +291,20 @@ impl TrtInfer {
 
     /// Whether the instance could work with frames of these caps, and so could what is behind: the shape, and the caps of what
     /// it makes.
-    fn suits(&self, next: &Instance, incoming: &gst::CapsRef) -> Result<(Arc<RunShape>, gst::Caps), Refusal> {
+    fn suits(
+        &self,
+        next: &Instance,
+        incoming: &gst::CapsRef,
+    ) -> Result<(Arc<RunShape>, OutputForms, gst::Caps), Refusal> {
         let wanted = shape::shape(incoming, &next.engine).map_err(Refusal::Input)?;
         let shape = self.warm(next, wanted).map_err(|e| Refusal::Final(e.to_string()))?;
-        let caps = self.outgoing(next, &shape, incoming);
+        let (caps, forms) = self.outgoing(next, &shape, incoming).map_err(Refusal::Final)?;
         accepts::ask(&self.src, &caps, &next.engine.info).map_err(Refusal::Final)?;
-        Ok((shape, caps))
+        Ok((shape, forms, caps))
     }
 
     fn take_over(&self, next: &Arc<Instance>, incoming: &gst::CapsRef) -> Result<(), Refusal> {
-        let (shape, caps) = self.suits(next, incoming)?;
+        let (shape, forms, caps) = self.suits(next, incoming)?;
         {
             let mut running = lock(&self.running);
             let Some(Running { owner, instance, client }) = running.as_ref() else { return Ok(()) };
@@ -310,7 +315,7 @@ impl TrtInfer {
             self.announce(&owner.lane, next, &caps);
             *running = Some(Running { owner, instance: Arc::clone(next), client });
         }
-        *lock(&self.negotiated) = Some(Negotiated { shape, frame: caps::frame_size(incoming) });
+        *lock(&self.negotiated) = Some(Negotiated { shape, forms, frame: caps::frame_size(incoming) });
         let before = lock(&self.instance).replace(Arc::clone(next));
         let done = self.taken_over(next, before);
         drop(done);

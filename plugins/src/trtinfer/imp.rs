@@ -9,6 +9,7 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::change::{Loader, Next};
+use super::forms;
 use super::gpu;
 use super::instance::{Instance, InstanceSlot};
 use super::latency::Latency;
@@ -333,9 +334,8 @@ impl ElementImpl for TrtInfer {
     }
 
     fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            caps::pad_templates(&caps::sink_template(), &caps::with_feature(&caps::any_video()))
-        });
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
+            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &forms::src_template()));
         &TEMPLATES
     }
 

@@ -24,6 +24,7 @@ mod announce;
 mod batcher;
 mod change;
 mod cores;
+mod forms;
 mod gpu;
 mod imp;
 mod instance;

@@ -7,6 +7,7 @@ use cudainfer_kernels::device::Choice;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
+use super::forms::{self, OutputForms};
 use super::imp::TrtInfer;
 use super::instance::{Instance, InstanceSlot};
 use super::lane::Lane;
@@ -14,6 +15,7 @@ use super::log::CAT;
 use super::running::Negotiated;
 use super::shape;
 use crate::inference::{InferenceError, RunShape};
+use crate::meta::gst_tensor;
 use crate::model::ModelInfo;
 use crate::sync::lock;
 use crate::{caps, notice, placement};
@@ -35,20 +37,27 @@ impl TrtInfer {
         })();
         match prepared {
             Ok(shape) => {
-                let caps = self.outgoing(&running.instance, &shape, incoming);
+                let (caps, forms) = match self.outgoing(&running.instance, &shape, incoming) {
+                    Ok(chosen) => chosen,
+                    Err(why) => return self.refuse(&why),
+                };
                 gst::info!(CAT, imp = self, "frames carry {caps}");
-                *lock(&self.negotiated) = Some(Negotiated { shape, frame: caps::frame_size(incoming) });
+                *lock(&self.negotiated) =
+                    Some(Negotiated { shape, forms, frame: caps::frame_size(incoming) });
                 self.update_latency(incoming);
                 self.check_timeout(&running.instance);
                 self.check_regions(&running.instance, incoming);
                 self.announce(&running.owner.lane, &running.instance, &caps)
             }
-            Err(why) => {
-                *lock(&self.negotiated) = None;
-                notice::refused_caps(&*self.obj(), &why);
-                false
-            }
+            Err(why) => self.refuse(&why),
         }
+    }
+
+    /// No frame of these caps is taken.
+    fn refuse(&self, why: &str) -> bool {
+        *lock(&self.negotiated) = None;
+        notice::refused_caps(&*self.obj(), why);
+        false
     }
 
     /// The instance's shape, warmed up. Says how the model runs, where that was found out for it.
@@ -126,13 +135,16 @@ impl TrtInfer {
         );
     }
 
-    /// The caps of what an instance makes of frames with these.
+    /// The caps of what an instance makes of frames with these, and as what it puts the outputs on them.
+    ///
+    /// # Errors
+    /// A sentence, without the element's name.
     pub(super) fn outgoing(
         &self,
         instance: &Instance,
         shape: &RunShape,
         incoming: &gst::CapsRef,
-    ) -> gst::Caps {
+    ) -> Result<(gst::Caps, OutputForms), String> {
         let model = instance.setup.config.model.file_stem().map(|stem| stem.to_string_lossy());
         let mut fields = gst::Structure::builder("outputs")
             .field(caps::OUTPUTS, caps::outputs_value(&shape.outputs))
@@ -151,7 +163,21 @@ impl TrtInfer {
                 fields.set_value(name, value.clone());
             }
         }
-        caps::with_fields(&caps::without_tensors(&incoming.to_owned()), &fields)
+        let ours = caps::with_fields(&caps::without_tensors(&incoming.to_owned()), &fields);
+        let form = lock(&self.settings).tensors;
+        let forms::Chosen { caps, forms, told } =
+            forms::choose(form, &self.src, &instance.engine, shape, incoming, ours)?;
+        let name = self.obj().name();
+        match told {
+            Some((true, text)) => {
+                gst::element_imp_warning!(self, gst::StreamError::Format, ("{name}: {text}"));
+            }
+            Some((false, text)) => {
+                gst::element_imp_info!(self, gst::StreamError::Format, ("{name}: {text}"));
+            }
+            None => (),
+        }
+        Ok((caps, forms))
     }
 
     /// Queues caps of what the instance makes.
@@ -179,7 +205,8 @@ impl TrtInfer {
     /// What this element accepts: what the elements downstream accept, with the model's input tensor. The model's wishes come
     /// first, then its needs; then anything, so that what does not fit is refused by a sentence in `caps_event`.
     pub(super) fn sink_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
-        let frames = caps::without_tensors(&self.src.peer_query_caps(None));
+        let behind = gst_tensor::without_announcement(&self.src.peer_query_caps(None));
+        let frames = caps::without_tensors(&behind);
         let mut accepted = gst::Caps::new_empty();
         {
             let accepted = accepted.make_mut();
@@ -200,7 +227,11 @@ impl TrtInfer {
     /// What this element makes: the frames that come in, with the model's outputs.
     pub(super) fn src_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
         let mut made = self.src.current_caps().unwrap_or_else(gst::Caps::new_empty);
-        made.merge(caps::with_feature(&caps::without_tensors(&self.sink.peer_query_caps(None))));
+        let frames = caps::without_tensors(&self.sink.peer_query_caps(None));
+        made.merge(caps::with_feature(&frames));
+        if forms::may_be_plain(lock(&self.settings).tensors) {
+            made.merge(frames);
+        }
         filtered(made, filter)
     }
 

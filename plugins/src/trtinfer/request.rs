@@ -6,6 +6,7 @@ use std::time::Instant;
 use gst::prelude::*;
 
 use super::batcher;
+use super::forms::OutputForms;
 use super::instance::Instance;
 use super::lane::Ticket;
 use super::latency::Entry;
@@ -19,6 +20,8 @@ pub(super) struct Request {
     pub ticket: Ticket,
     pub buffer: gst::Buffer,
     pub shape: Arc<RunShape>,
+    /// As what the outputs are put on it.
+    pub forms: OutputForms,
     /// Width and height of the frame.
     pub frame: [usize; 2],
     pub owner: Arc<Owner>,

@@ -8,6 +8,7 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::batcher::Client;
+use super::forms::OutputForms;
 use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
@@ -38,6 +39,7 @@ pub(super) struct Running {
 #[derive(Clone)]
 pub(super) struct Negotiated {
     pub shape: Arc<RunShape>,
+    pub forms: OutputForms,
     /// Width and height of the frames.
     pub frame: [usize; 2],
 }
@@ -200,7 +202,7 @@ impl TrtInfer {
         let negotiated = lock(&self.negotiated).clone();
         // After what was negotiated: that is taken away only when nothing runs any more.
         let running = self.running().ok_or(gst::FlowError::Flushing)?;
-        let Negotiated { shape, frame } = negotiated.ok_or_else(|| {
+        let Negotiated { shape, forms, frame } = negotiated.ok_or_else(|| {
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
@@ -234,6 +236,7 @@ impl TrtInfer {
                 ticket,
                 buffer,
                 shape,
+                forms,
                 frame,
                 owner,
                 entry,

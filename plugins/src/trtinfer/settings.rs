@@ -9,6 +9,7 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::cores;
+use super::forms::TensorForm;
 use super::leaky::Leaky;
 use super::profile::Profile;
 use super::setup::Setup;
@@ -44,6 +45,7 @@ pub(super) struct Settings {
     batch_timeout: u64,
     pub priority: i32,
     pub leaky: Leaky,
+    pub tensors: TensorForm,
 }
 
 impl Default for Settings {
@@ -72,12 +74,14 @@ impl Default for Settings {
             batch_timeout: 0,
             priority: 0,
             leaky: Leaky::default(),
+            tensors: TensorForm::default(),
         }
     }
 }
 
 impl Words for Leaky {}
 impl Words for Profile {}
+impl Words for TensorForm {}
 
 /// Settings that cannot work.
 pub(super) struct InvalidSettings {
@@ -322,6 +326,13 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Engine cache",
             "Directory for TensorRT engines, optimised models and the fastest ways to run them, which make the next start faster. If not set: cudainfer in the \
              user's cache directory; none disables the cache",
+        ),
+        property!(
+            Settings,
+            tensors,
+            (),
+            "Tensors",
+            "As what the model's outputs are put on the frames: as this plugin's tensors, which have everything, or as GStreamer's own",
         ),
         property!(Settings, device, (), "Device", device::BLURB),
     ])

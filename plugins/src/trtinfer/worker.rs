@@ -222,7 +222,8 @@ impl OnSession<'_> {
         }
         if let Some(PendingFrame { mut request, sets, failure, .. }) = slot.take_if(|frame| frame.left == 0) {
             if failure.is_none() {
-                TensorSet::put(&sets, request.buffer.make_mut());
+                let forms = request.forms.clone();
+                forms.put(&sets, request.buffer.make_mut());
             }
             request.finish(failure.map_or(Ok(()), Err));
         }

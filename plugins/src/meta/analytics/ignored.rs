@@ -1,4 +1,4 @@
-//! How much of a frame's analytics metadata was not read, which `stats` counts.
+//! How much of a frame's metadata of other elements was not read, which `stats` counts.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ thread_local! {
 }
 
 /// Notes that so many entries were not read. An element may read a frame more than once.
-pub(super) fn note(count: usize) {
+pub(crate) fn note(count: usize) {
     IGNORED.set(IGNORED.get().max(count));
 }
 

@@ -88,7 +88,7 @@ impl Sidecar {
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file both name the classes: keep one".into());
         }
-        Ok(())
+        self.tensors.check()
     }
 
     /// Whether labels and skeleton agree, when the labels have been read. Labels name classes where the model gives boxes,

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ModelError, Skeleton, sidecar_path, toml_error};
+use super::{ModelError, Skeleton, TensorIds, sidecar_path, toml_error};
 use crate::files;
 
 pub use classify::{Classify, Embed};
@@ -53,6 +53,8 @@ pub struct Sidecar {
     pub segment: Segment,
     /// How maps of numbers and pictures are read.
     pub map: Map,
+    /// What GStreamer's own elements call the outputs.
+    pub tensors: TensorIds,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
     /// What the user should know of the model's files, a sentence each: which of them are empty.

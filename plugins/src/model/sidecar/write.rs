@@ -31,6 +31,7 @@ impl Sidecar {
             "embed",
             "segment",
             "map",
+            "tensors",
             "constants",
         ] {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
