@@ -27,6 +27,7 @@ mod lists;
 mod maps;
 mod masks;
 mod metadata;
+mod modelinfo;
 mod names;
 mod numbers;
 mod oriented;

@@ -117,6 +117,7 @@ impl Engine {
         }
         let mut warnings = info.warnings.clone();
         warnings.extend(contradictions);
+        warnings.extend(info.contradictions(&inputs, &outputs));
         warnings.extend(cache.warnings());
         warnings.extend(backend.warning(provider));
         let cache = Mutex::new(cache);

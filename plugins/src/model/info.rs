@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 
+use super::declared::Claim;
 use super::onnx::{self, Ending};
 use super::origin::{Group, Origin, Origins, Source};
 use super::{ModelError, Sidecar, Skeleton, declared, sidecar, sidecar_path};
@@ -25,6 +27,10 @@ struct Known {
     unsupported: Option<(Origin, String)>,
     /// What was read inexactly or not at all, a phrase each.
     notes: Vec<String>,
+    /// What a file beside the model says of tensors that the model's file says, too, with the file's name.
+    claims: Vec<(String, Claim)>,
+    /// What the sidecar says instead of a .modelinfo, a phrase each.
+    overridden: Vec<String>,
     /// How outputs end in the model's graph.
     endings: BTreeMap<String, Ending>,
 }
@@ -164,9 +170,25 @@ impl ModelInfo {
         sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
         let (declared, notes) = declared::read(model);
         let endings = onnx::output_endings(model);
-        let mut known = Known { words: sidecar, origins, notes, unsupported: None, endings };
+        let mut known = Known { words: sidecar, origins, notes, endings, ..Known::default() };
         known.complete(declared);
         Ok(Self(Arc::new(known)))
+    }
+
+    /// What a file beside the model says otherwise than the model's inputs and outputs, a sentence each.
+    pub fn contradictions(&self, inputs: &[TensorDesc], outputs: &[TensorDesc]) -> Vec<String> {
+        let told = self.0.claims.iter().filter_map(|(file, claim)| {
+            Some(format!(
+                "'{file}' beside the model {}. The model counts",
+                claim.contradiction(inputs, outputs)?
+            ))
+        });
+        told.collect()
+    }
+
+    /// What the sidecar says instead of a .modelinfo, a phrase each.
+    pub fn overridden(&self) -> &[String] {
+        &self.0.overridden
     }
 
     /// Who says what a group of keys says; `None` if nobody does.
@@ -265,8 +287,19 @@ impl Known {
             self.words.peaks != sidecar::Peaks::default() && !self.words.output.labels.is_empty();
         for source in declared {
             let mut taken = false;
+            let is_modelinfo = !source.claims.is_empty();
+            self.words.warnings.extend(source.warnings);
+            let file = source.origin.maker.clone();
+            self.claims.extend(source.claims.into_iter().map(|claim| (file.clone(), claim)));
             for group in Group::ALL {
                 let named = self.origins.contains_key(&group) || group == Group::Keypoints && names_points;
+                if is_modelinfo
+                    && group.is_set(&source.words)
+                    && self.origins.get(&group).is_some_and(|o| o.source == Source::Sidecar)
+                {
+                    let what = if group == Group::Tensors { "[tensors]" } else { "scale, mean and std" };
+                    self.overridden.push(format!("{what} of the sidecar override '{file}'"));
+                }
                 if !named && group.is_set(&source.words) {
                     group.copy(&source.words, &mut self.words);
                     self.origins.insert(group, source.origin.clone());

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Skeleton;
 use super::sidecar::{Output, Peaks, Sidecar};
+use super::{Skeleton, TensorIds};
 
 /// Who says something about a model; the first that says anything about a group of keys counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,11 +89,13 @@ pub enum Group {
     Masks,
     /// Which values of maps and pictures become which samples.
     Maps,
+    /// What GStreamer's own elements call the outputs.
+    Tensors,
 }
 
 impl Group {
     /// All of them, in the order of the sidecar.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Size,
         Self::Channels,
         Self::Normalization,
@@ -108,6 +110,7 @@ impl Group {
         Self::Classes,
         Self::Masks,
         Self::Maps,
+        Self::Tensors,
     ];
 
     /// Those of the image input.
@@ -123,7 +126,7 @@ impl Group {
 
     /// Whether any of its keys is there.
     pub fn is_set(self, words: &Sidecar) -> bool {
-        let Sidecar { input, output, peaks, skeleton, classify, segment, map, .. } = words;
+        let Sidecar { input, output, peaks, skeleton, classify, segment, map, tensors, .. } = words;
         match self {
             Self::Size => input.width.is_some() || input.height.is_some(),
             Self::Channels => input.channels.is_some(),
@@ -166,6 +169,7 @@ impl Group {
                     || peaks.activation.is_some()
                     || peaks.grid.is_some()
             }
+            Self::Tensors => *tensors != TensorIds::default(),
             Self::Classes => classify.activation.is_some() || classify.mode.is_some(),
             Self::Masks => {
                 segment.mode.is_some() || segment.activation.is_some() || segment.background.is_some()
@@ -228,6 +232,7 @@ impl Group {
                 (into.peaks.blur_sigma, into.peaks.blur_border) = (peaks.blur_sigma, peaks.blur_border);
                 (into.peaks.activation, into.peaks.grid) = (peaks.activation, peaks.grid);
             }
+            Self::Tensors => into.tensors.clone_from(&from.tensors),
             Self::Classes => {
                 into.classify.activation = from.classify.activation;
                 into.classify.mode = from.classify.mode;

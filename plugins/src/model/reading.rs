@@ -43,6 +43,9 @@ impl ModelInfo {
         if let Some((origin, layout)) = self.unsupported() {
             text += &format!("; outputs: {layout} by {origin}, which no decoder reads");
         }
+        for phrase in self.overridden() {
+            text += &format!("; {phrase}");
+        }
         if !self.notes().is_empty() {
             let notes: Vec<_> = self.notes().iter().take(MOST_NOTES).map(String::as_str).collect();
             text += &format!("; not exact: {}", notes.join(", "));

@@ -2,11 +2,13 @@
 //! the modules that its graph's names show.
 //! One file a source; each turns the source's words into those of the sidecar.
 //!
-//! Nothing here is an error: words that make no sense are left out, and words that contradict the model's shapes lose against
+//! Nothing here is an error: what is wrong in a file that is meant for us or for GStreamer is a warning, words that make no sense are left out, and words that contradict the model's shapes lose against
 //! them where the shapes are known (`settle.rs` and the elements behind trtinfer).
 
+mod claim;
 mod huggingface;
 mod libreyolo;
+mod modelinfo;
 mod modules;
 mod paddle;
 mod ppocr;
@@ -26,6 +28,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+pub use claim::Claim;
 pub use source::Declared;
 
 use super::onnx;
@@ -38,10 +41,12 @@ pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
     if metadata.incomplete && !metadata.entries.is_empty() {
         notes.push("some of the file's metadata is damaged or too long, and was left out".into());
     }
-    let mut found: Vec<Declared> = [ultralytics::read, libreyolo::read, sleap_nn::read, ppocr::read]
+    // Written for this model by whoever uses it.
+    let mut found: Vec<Declared> = modelinfo::read(model).into_iter().collect();
+    let of_metadata = [ultralytics::read, libreyolo::read, sleap_nn::read, ppocr::read]
         .into_iter()
-        .filter_map(|read| read(&metadata))
-        .collect();
+        .filter_map(|read| read(&metadata));
+    found.extend(of_metadata);
     for folder in huggingface::folders(model) {
         let configuration = json(&folder.join("config.json"), &mut notes);
         let processor = json(&folder.join("preprocessor_config.json"), &mut notes);

@@ -1,5 +1,6 @@
 //! What one source says about a model.
 
+use super::claim::Claim;
 use crate::model::origin::{Group, Origin, Source};
 use crate::model::sidecar::Sidecar;
 
@@ -12,6 +13,10 @@ pub struct Declared {
     pub words: Sidecar,
     /// What the sidecar's words can say only approximately, a phrase each.
     pub inexact: Vec<String>,
+    /// What is wrong in it, a sentence each.
+    pub warnings: Vec<String>,
+    /// What it says of tensors that the model's file says, too.
+    pub claims: Vec<Claim>,
     /// The layout of the outputs in the source's words, if no decoder reads it.
     pub unsupported: Option<String>,
 }
@@ -25,6 +30,8 @@ impl Declared {
     pub(super) fn is_silent(&self) -> bool {
         self.unsupported.is_none()
             && self.inexact.is_empty()
+            && self.warnings.is_empty()
+            && self.claims.is_empty()
             && Group::ALL.iter().all(|group| !group.is_set(&self.words))
     }
 }
