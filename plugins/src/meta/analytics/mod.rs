@@ -24,7 +24,7 @@ use gst_video::video_meta::VideoRegionOfInterestMeta as Roi;
 
 use self::library::{CAT, Functions, Missing};
 use self::read::Reading;
-use self::relations::RelationMeta;
+use self::relations::{Entries as _, RelationMeta};
 use super::mask;
 use super::region::{Object, Region};
 use crate::property::Words;
@@ -139,6 +139,15 @@ fn remove_regions_after(kept: usize, frame: &mut gst::BufferRef) {
 /// Whether a buffer carries analytics metadata.
 pub(super) fn any(buffer: &gst::BufferRef) -> bool {
     library::open().is_ok_and(|functions| functions.meta(buffer).is_some())
+}
+
+/// How many boxes a buffer's analytics metadata have.
+pub(crate) fn boxes(buffer: &gst::BufferRef) -> usize {
+    let entries = library::open().ok().and_then(|functions| RelationMeta::of(functions, buffer));
+    entries.map_or(0, |entries| {
+        let numbers = (0..).take(entries.len().min(read::MOST_ENTRIES));
+        numbers.filter(|id| entries.kind(*id) == relations::Kind::Detection).count()
+    })
 }
 
 /// Removes a buffer's analytics metadata, whose places are none in a frame of another size.

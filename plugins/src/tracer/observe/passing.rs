@@ -9,7 +9,9 @@ use gst_video::VideoRegionOfInterestMeta;
 
 use super::series::Series;
 use super::stream::Stream;
+use crate::meta::analytics;
 use crate::meta::label::Label;
+use crate::meta::object::objects;
 
 /// For how long, in ns, a pad's stream and segment are believed to be those of the frame before. Looking them up takes half of
 /// what a call costs. Events that change them end it at once; pads also get events in ways that no hook tells of.
@@ -107,16 +109,24 @@ impl Made {
     /// Counts what is on a frame.
     pub fn count(&mut self, buffer: &gst::BufferRef) {
         let regions = || buffer.iter_meta::<VideoRegionOfInterestMeta>();
+        // Reading all of both forms costs several times as much, and is of use only where boxes have no regions.
+        let all = (analytics::boxes(buffer) > regions().count()).then(|| objects(buffer));
         match self {
             Self::Objects(series, counters) => {
-                for region in regions() {
-                    let label = Label::of(&region);
+                let mut count = |label: Label| {
                     let counter = counters.entry(label).or_insert_with(|| series.class(&label.text()));
                     counter.fetch_add(1, Ordering::Relaxed);
+                };
+                match &all {
+                    Some(all) => all.iter().for_each(|object| count(Label::named(&object.label))),
+                    None => regions().for_each(|region| count(Label::of(&region))),
                 }
             }
             Self::Tracks(series) => {
-                let tracks = regions().filter(|region| region.param("tracking").is_some()).count();
+                let tracks = match &all {
+                    Some(all) => all.iter().filter(|object| object.tracking.is_some()).count(),
+                    None => regions().filter(|region| region.param("tracking").is_some()).count(),
+                };
                 series.has_tracks(u64::try_from(tracks).unwrap_or(u64::MAX));
             }
         }
