@@ -79,8 +79,8 @@ typedef struct
 /* A tensor between fusedpreproc and trtinfer, or behind trtinfer. */
 typedef struct
 {
-  const gchar *name;            /* the model's */
-  const gchar *type;            /* "float32", "float16", "uint8", "int8", "int32", "int64" or "bool" */
+  const gchar *name;            /* the model's; of GStreamer's own tensors, the identifier */
+  const gchar *type;            /* "float32", "float16", "uint8", "int8", "int32", "int64" or "bool"; others of GStreamer's own tensors */
   guint n_dims;
   gint dims[CUDAINFER_MAX_DIMS];        /* outermost first */
   GstBuffer *data;              /* dense, row-major. On a GPU, mapping it for reading downloads it */
@@ -271,8 +271,55 @@ cudainfer_mask (GstBuffer * buffer, guint nth, CudaInferMask * mask)
   return TRUE;
 }
 
+/* GstTensor and GstTensorMeta of GStreamer 1.26, whose header is not needed. The dimensions follow the tensor. */
+typedef struct
+{
+  GQuark id;
+  gint layout, data_type;
+  GstBuffer *data;
+  gint dims_order;
+  gsize n_dims;
+} CudaInferGstTensor;
+
+typedef struct
+{
+  GstMeta meta;
+  gsize n_tensors;
+  CudaInferGstTensor **tensors;
+} CudaInferGstTensorMeta;
+
+/* The nth of GStreamer's own tensors, which trtinfer writes with tensors=gst, and onnxinference; FALSE behind the last one, and
+ * for one that is not dense. They do not say where they are in the frame. */
+static inline gboolean
+cudainfer_gst_tensor (GstBuffer * buffer, guint nth, CudaInferTensor * tensor)
+{
+  static const gchar *types[] = { "int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "bfloat16", "string", "bool"
+  };
+  /* 0 as long as nobody has used the meta: then no frame has one. */
+  GType api = g_type_from_name ("GstTensorMetaAPI");
+  CudaInferGstTensorMeta *meta = api ? (CudaInferGstTensorMeta *) gst_buffer_get_meta (buffer, api) : NULL;
+  CudaInferGstTensor *found;
+  gsize *dims;
+
+  if (!meta || nth >= meta->n_tensors || !(found = meta->tensors[nth]) || !found->data || found->layout != 0
+      || found->data_type < 0 || found->data_type >= (gint) G_N_ELEMENTS (types) || found->n_dims > CUDAINFER_MAX_DIMS)
+    return FALSE;
+  tensor->name = g_quark_to_string (found->id);
+  if (!tensor->name)
+    tensor->name = "";
+  tensor->type = types[found->data_type];
+  tensor->data = found->data;
+  dims = (gsize *) (found + 1);
+  for (tensor->n_dims = 0; tensor->n_dims < found->n_dims; tensor->n_dims++)
+    tensor->dims[tensor->n_dims] = (gint) MIN (dims[tensor->n_dims], (gsize) G_MAXINT);
+  tensor->scale_x = tensor->scale_y = 1;
+  tensor->offset_x = tensor->offset_y = 0;
+  return TRUE;
+}
+
 /* The nth tensor of a frame, or of one of its regions with `fusedpreproc roi=…`; FALSE behind the last one.
- * `region` counts from 0, and is 0 for the tensors of whole frames. */
+ * `region` counts from 0, and is 0 for the tensors of whole frames. Frames that have only GStreamer's own tensors give those. */
 static inline gboolean
 cudainfer_tensor (GstBuffer * buffer, guint region, guint nth, CudaInferTensor * tensor)
 {
@@ -283,6 +330,8 @@ cudainfer_tensor (GstBuffer * buffer, guint region, guint nth, CudaInferTensor *
     all = cudainfer_entry_structure (all, "regions", region);
   else if (region > 0)
     return FALSE;
+  if (!all)
+    return cudainfer_gst_tensor (buffer, nth, tensor);
   if (!(s = cudainfer_entry_structure (all, "tensors", nth)) || !(tensor->data = cudainfer_buffer (s, "data"))
       || !(tensor->name = gst_structure_get_string (s, "name")) || !(tensor->type = gst_structure_get_string (s, "type")))
     return FALSE;

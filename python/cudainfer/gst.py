@@ -83,6 +83,7 @@ class Functions:
         self.unref = declare(core.gst_mini_object_unref, None, c_void_p)
         self.map = declare(core.gst_buffer_map, c_int, c_void_p, POINTER(MapStruct), c_int)
         self.unmap = declare(core.gst_buffer_unmap, None, c_void_p, POINTER(MapStruct))
+        self.get_size = declare(core.gst_buffer_get_size, c_size_t, c_void_p)
         self.n_memory = declare(core.gst_buffer_n_memory, c_uint, c_void_p)
         self.peek_memory = declare(core.gst_buffer_peek_memory, c_void_p, c_void_p, c_uint)
         self.memory_is_type = declare(core.gst_memory_is_type, c_int, c_void_p, c_char_p)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cudainfer import gst
+from cudainfer import gst, gst_tensors
 from cudainfer.arrays import Array
 from cudainfer.results import Box
 
@@ -17,9 +17,9 @@ class Tensors:
     """The tensors of a frame, or of a region of it."""
 
     by_name: dict[str, Array]
-    """In the model's order."""
-    input_size: tuple[int, int]
-    """Width and height of the network's input."""
+    """In the model's order; GStreamer's own tensors by their identifiers."""
+    input_size: tuple[int, int] | None
+    """Width and height of the network's input. None for GStreamer's own tensors, which do not say it: the frame is taken for it."""
     scale: tuple[float, float]
     skew: tuple[float, float]
     offset: tuple[float, float]
@@ -40,11 +40,12 @@ class Tensors:
 def tensors(buffer: Any) -> list[Tensors]:
     """The tensors of a frame, given as a Gst.Buffer: of the whole frame, or with `fusedpreproc roi=…` of each region.
 
-    None behind the elements that decode them: gpunms, peakfind, classify, embed, segmask and tensormap.
+    Where a frame has only GStreamer's own (1.26), it is those. None behind the elements that decode them: gpunms, peakfind, classify, embed, segmask and tensormap.
     """
     meta = gst.custom_meta(buffer, "GstCudaInferTensorMeta")
     if not meta:
-        return []
+        others = gst_tensors.arrays(buffer)
+        return [] if others is None else [Tensors(others, None, (1.0, 1.0), (0.0, 0.0), (0.0, 0.0))]
     regions = meta.get("regions")
     return [_tensors(s) for s in ([meta] if regions is None else regions)]
 

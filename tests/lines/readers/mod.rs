@@ -191,6 +191,32 @@ fn numpy_sees_masks_maps_and_tensors_where_they_lie_also_when_their_frame_is_gon
     assert_eq!(said, "as it must be\n");
 }
 
+/// Whether GStreamer has tensors of its own; it says so where a test is left out.
+fn has_gst_tensors() -> bool {
+    cudainfer_tests::init();
+    let (_, minor, ..) = gst::version();
+    if minor < 26 {
+        eprintln!("left out: this is GStreamer 1.{minor}, and tensors are of 1.26");
+    }
+    minor >= 26
+}
+
+#[test]
+fn numpy_sees_gstreamers_own_tensors_where_they_lie() {
+    if has_gst_tensors() {
+        let test = root().join("tests/lines/readers/gst_tensors.py").display().to_string();
+        assert_eq!(python(&[&test, &model("detector")]), "as it must be\n");
+    }
+}
+
+#[test]
+fn the_header_reads_gstreamers_own_tensors() {
+    if has_gst_tensors() {
+        let test = std::fs::read_to_string(root().join("tests/lines/readers/gst_tensors.c")).unwrap();
+        assert_eq!(c(&["cc"], &test, &[&model("detector")]), "as it must be\n");
+    }
+}
+
 #[test]
 fn the_header_reads_masks_tensors_classes_and_embeddings_and_leaves_regions_of_others_alone() {
     let test = std::fs::read_to_string(root().join("tests/lines/readers/test.c")).unwrap();
