@@ -19,7 +19,7 @@ use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
 use crate::sync::lock;
 
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("gpunms", gst::DebugColorFlags::empty(), Some("detections from output tensors"))
 });
 

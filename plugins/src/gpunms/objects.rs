@@ -8,6 +8,9 @@ use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::TensorView;
 
+use gst::prelude::*;
+
+use super::imp::CAT;
 use super::masks;
 use super::points::Points;
 use super::regions::{Merger, Pieces};
@@ -98,6 +101,7 @@ impl Decode for Objects {
             counts.add("objects", detections.len());
             put(&detections, &attached, info, points, frame);
         }
+        gst::log!(CAT, "{} objects in the frame at {}", objects(frame).len(), frame.pts().display());
         Ok(())
     }
 

@@ -19,6 +19,10 @@ use crate::{caps, stats};
 
 /// How long the destination may accept nothing before the end of the stream, or stopping, no longer waits for it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("inferpublish", gst::DebugColorFlags::empty(), Some("records of results"))
+});
+
 pub(super) struct State {
     pub composer: Composer,
     /// Messages that could not be handed over because of a flush, or have had no turn: they go before the next.
@@ -317,7 +321,9 @@ impl BaseTransformImpl for InferPublish {
             let _frame = stats::frame(&*self.obj(), &self.counters);
             self.compose(buffer)?
         };
+        let (count, pts) = (messages.len(), buffer.pts());
         let dropped = self.send(messages)?;
+        gst::log!(CAT, imp = self, "{count} records of the frame at {}", pts.display());
         self.objects.add_size(objects);
         if let Some(state) = lock(&self.state).as_mut() {
             state.composer.passed();

@@ -270,6 +270,7 @@ impl BaseTransformImpl for Tracker {
             gst::element_error!(self.obj(), gst::StreamError::Failed, ("{name}: {why}"));
             gst::FlowError::Error
         })?;
+        gst::log!(CAT, imp = self, "followed the objects of the frame at {}", buffer.pts().display());
         if warnings.backwards {
             self.warn_of_backwards();
         }

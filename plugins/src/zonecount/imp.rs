@@ -25,6 +25,10 @@ use crate::streams::Streams;
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats};
 
+static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("zonecount", gst::DebugColorFlags::empty(), Some("objects counted by zones"))
+});
+
 struct State {
     streams: Streams<StreamCounter>,
     notices: Notices,
@@ -148,6 +152,14 @@ impl ZoneCount {
         add_zones(buffer, stays);
         zone::put(buffer, &zones, &events);
         self.events.add_size(events.len());
+        gst::log!(
+            CAT,
+            imp = self,
+            "{} objects and {} events in the frame at {}",
+            sightings.len(),
+            events.len(),
+            buffer.pts().display()
+        );
         pending.warnings.extend(notices.examine(counter, &objects, |object| identity(object).is_some()));
         let (on, most) = {
             let settings = lock(&self.settings);
