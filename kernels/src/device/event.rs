@@ -75,6 +75,18 @@ impl Event {
         }
     }
 
+    /// What a stream of somebody else's does from now on waits, on the device, until the mark is reached.
+    ///
+    /// # Safety
+    /// `other` must be a stream that lives through the call.
+    pub(super) unsafe fn let_wait(&self, other: sys::CUstream) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        // SAFETY: the event lives, the stream by the caller's promise; the driver keeps what it needs of the event.
+        unsafe { sys::cuStreamWaitEvent(other, self.raw, 0) }
+            .result()
+            .map_err(DeviceError::call("cuStreamWaitEvent"))
+    }
+
     /// The calling thread waits until the mark is reached. [`super::CudaStream::wait_on_host`] counts it, too. At first it looks again
     /// and again, because short work is over before a thread could fall asleep; then it sleeps between two looks, and leaves
     /// its core to others. (An event that wakes the thread by itself would cost 2 us on the device each time.)

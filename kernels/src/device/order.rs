@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cudarc::driver::sys;
+
 use super::{CudaStream, DeviceError, Event};
 
 /// The events of the last writer of some memory and of those that have read it since: whoever writes next waits for
@@ -93,6 +95,21 @@ impl Order {
         match &self.lock().written {
             Some(mark) if !mark.event.done()? => stream.wait_on_host(&mark.event),
             _ => Ok(()),
+        }
+    }
+
+    /// What a stream of somebody else's does from now on waits, on the device, until the memory has been written.
+    ///
+    /// # Safety
+    /// `other` must be a stream that lives through the call.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub unsafe fn let_wait(&self, other: sys::CUstream) -> Result<(), DeviceError> {
+        match &self.lock().written {
+            // SAFETY: the caller's promise.
+            Some(mark) => unsafe { mark.event.let_wait(other) },
+            None => Ok(()),
         }
     }
 

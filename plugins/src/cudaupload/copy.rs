@@ -54,8 +54,7 @@ impl Uploader {
             self.held.keep(stream, from.clone()).map_err(|error| error.to_string())?;
         }
         enqueued.map_err(|error| error.to_string())?;
-        if !self.promised {
-            order::wait_written(to, stream).map_err(|error| error.to_string())?;
+        if !self.promised && order::hand_over(to, stream).map_err(|error| error.to_string())? {
             self.held.release().map_err(|error| error.to_string())?;
         }
         Ok(())

@@ -58,15 +58,15 @@ impl Artist {
         Ok(copy)
     }
 
-    /// Waits until a frame has been written, unless the elements downstream order by events.
+    /// Sees to it that a frame has been written when others read it, unless the elements downstream order by events.
     ///
     /// # Errors
     /// What went wrong on the GPU.
-    pub fn settle(&self, frame: &gst::BufferRef) -> Result<(), String> {
+    pub fn settle(&self, frame: &mut gst::BufferRef) -> Result<(), String> {
         if self.promised {
             return Ok(());
         }
-        order::wait_written(frame, self.session.stream()).map_err(|e| e.to_string())
+        order::hand_over(frame, self.session.stream()).map(drop).map_err(|e| e.to_string())
     }
 
     /// Makes parts of a frame that nobody else holds unrecognisable. Returns how many boxes were on the frame.

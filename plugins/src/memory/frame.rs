@@ -115,7 +115,8 @@ impl<'a> MappedCudaFrame<'a> {
             Access::Write => uses.order.begin_write(self.stream)?,
         }
         let Some(owner) = Owner::of(self.memory) else { return Ok(()) };
-        order::wait_for_producer(self.memory, &owner, uses, self.stream)?;
+        let writes = self.access == Access::Write;
+        order::wait_for_others(self.memory, &owner, uses, writes, self.stream)?;
         if owner.is_of(self.stream) {
             return Ok(());
         }

@@ -59,6 +59,10 @@ pub(super) struct Functions {
     pub(super) memory_get_stream: Option<unsafe extern "C" fn(*mut gst::ffi::GstMemory) -> StreamPtr>,
     /// That stream as the driver knows it.
     pub(super) stream_get_handle: Option<unsafe extern "C" fn(StreamPtr) -> *mut c_void>,
+    /// A new stream, a mini object.
+    pub(super) stream_new: Option<unsafe extern "C" fn(ContextPtr) -> StreamPtr>,
+    /// The stream that a pool's memory carries; the configuration takes a reference.
+    pub(super) pool_config_set_stream: Option<unsafe extern "C" fn(*mut gst::ffi::GstStructure, StreamPtr)>,
 }
 
 /// The library's functions, opened by the first call and never closed: GObject types that it registers cannot be
@@ -105,6 +109,8 @@ fn load(name: &str) -> Result<Functions, MemoryError> {
         memory_sync,
         memory_get_stream: function!("gst_cuda_memory_get_stream").ok(),
         stream_get_handle: function!("gst_cuda_stream_get_handle").ok(),
+        stream_new: function!("gst_cuda_stream_new").ok(),
+        pool_config_set_stream: function!("gst_buffer_pool_config_set_cuda_stream").ok(),
     };
     // SAFETY: takes nothing; may be called any number of times, from any thread.
     if unsafe { load_library() } == gst::glib::ffi::GFALSE {

@@ -7,7 +7,9 @@
 //! - **Memory of foreign elements** has been waited for by its producer (GStreamer 1.22), or carries the stream in which it
 //!   is filled (from 1.24 on), which is then waited for on the device.
 //! - **An element that passes CUDA memory on** asks in the ALLOCATION query whether the elements downstream order by these
-//!   events. Ours [`promise`] it ([`propose`]); if it is not [`promised`], the producer calls [`wait_written`] before it pushes.
+//!   events. Ours [`promise`] it ([`propose`]); if it is not [`promised`], the producer calls [`hand_over`] before it pushes: from
+//!   GStreamer 1.24 on the memory's own stream waits for the frame, as foreign elements do for what is in that stream; in 1.22
+//!   the producer waits. What foreign elements enqueue there is waited for before the memory is written again.
 //! - **A pool must not hand out memory that is still read.** An element that reads a frame and passes it on calls
 //!   [`guard`]; one that releases it keeps it in [`super::HeldBuffers`].
 
@@ -26,6 +28,7 @@ use gst::{
 use super::{
     CAT, MemoryError,
     callback::called_from_c,
+    frame::is_cuda_memory,
     library,
     owner::{Owner, ProducerMark},
 };
@@ -92,35 +95,41 @@ pub(super) fn uses(memory: &gst::MemoryRef) -> &Uses {
     }
 }
 
-/// `stream` waits on the device for work of other elements that fills `memory`, which is CUDA memory of `owner`.
-pub(super) fn wait_for_producer(
+/// `stream` waits on the device for work of other elements that fills `memory`, which is CUDA memory of `owner`; if it `writes`,
+/// also for all else that they have enqueued in the memory's own stream.
+pub(super) fn wait_for_others(
     memory: &gst::MemoryRef,
     owner: &Owner,
     uses: &Uses,
+    writes: bool,
     stream: &CudaStream,
 ) -> Result<(), MemoryError> {
-    if !needs_sync(memory) {
+    if !writes && !needs_sync(memory) {
         return Ok(());
     }
-    let Some(functions) = library::opened() else { return Ok(()) };
-    let (Some(get_stream), Some(get_handle)) = (functions.memory_get_stream, functions.stream_get_handle)
-    else {
+    let Some(others) = own_stream(memory) else {
         wait_for_producer_on_host(memory, stream);
         return Ok(());
     };
-    // SAFETY: the caller says that it is CUDA memory, which outlives the borrowed stream.
-    let producer = unsafe { get_stream(memory.as_ptr().cast_mut()) };
-    if producer.is_null() {
-        return Ok(());
-    }
     let mut produced = uses.produced.lock().unwrap_or_else(PoisonError::into_inner);
     let mark = match &mut *produced {
         Some(mark) => mark,
         none => none.insert(ProducerMark::new(owner.clone())?),
     };
     // SAFETY: the memory holds its stream, which is of the memory's context, as the mark is.
-    unsafe { stream.wait_for(get_handle(producer).cast(), mark.mark())? };
+    unsafe { stream.wait_for(others.cast(), mark.mark())? };
     Ok(())
+}
+
+/// The stream that the memory carries, as the driver knows it; it lives as long as the memory. Never in 1.22.
+fn own_stream(memory: &gst::MemoryRef) -> Option<*mut c_void> {
+    let functions = library::opened().filter(|_| is_cuda_memory(memory))?;
+    let (get_stream, get_handle) = (functions.memory_get_stream?, functions.stream_get_handle?);
+    // SAFETY: it is CUDA memory, which outlives the borrowed stream.
+    unsafe {
+        let stream = get_stream(memory.as_ptr().cast_mut());
+        (!stream.is_null()).then(|| get_handle(stream))
+    }
 }
 
 /// The same by making the calling thread wait.
@@ -140,14 +149,27 @@ fn needs_sync(memory: &gst::MemoryRef) -> bool {
     flags & library::NEED_SYNC != 0
 }
 
-/// The calling thread waits until the frame in `buffer` has been written, counted in `stream` if that took waiting.
-/// Call it before a frame goes to an element that has not [`promised`] to order by events.
+/// Call it before the frame in `buffer` goes to an element that has not [`promised`] to order by events. Such elements wait for
+/// what is in the memory's own stream, so that stream waits for the frame; for memory without one the calling thread waits,
+/// counted in `stream` if that took waiting. Returns whether the frame has been written by now.
 ///
 /// # Errors
 /// [`MemoryError::Device`], also for faults of earlier work.
-pub fn wait_written(buffer: &gst::BufferRef, stream: &CudaStream) -> Result<(), MemoryError> {
-    let known = buffer.iter_memories().filter_map(known);
-    Ok(known.into_iter().try_for_each(|uses| uses.order.wait_written(stream))?)
+pub fn hand_over(buffer: &mut gst::BufferRef, stream: &CudaStream) -> Result<bool, MemoryError> {
+    let mut written = true;
+    for memory in buffer.iter_memories() {
+        let Some(uses) = known(memory) else { continue };
+        let Some(own) = own_stream(memory) else {
+            uses.order.wait_written(stream)?;
+            continue;
+        };
+        // SAFETY: the memory holds its stream.
+        unsafe { uses.order.let_wait(own.cast())? };
+        // SAFETY: the buffer is writable and nobody else has the frame yet; every memory begins with these flags.
+        unsafe { (*memory.as_ptr().cast_mut()).mini_object.flags |= library::NEED_SYNC };
+        written = false;
+    }
+    Ok(written)
 }
 
 /// What stands for the promise in an ALLOCATION query: the API type of a meta that no buffer ever carries.

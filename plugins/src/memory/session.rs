@@ -98,9 +98,26 @@ impl GpuSession {
         let mut config = pool.config();
         config.set_params(Some(caps), size, min, 0);
         config.add_option(gst_video::BUFFER_POOL_OPTION_VIDEO_META.as_str());
+        self.give_stream(functions, &mut config);
         // The pool allocates a frame now, to learn the driver's padding.
         pool.set_config(config).map_err(|_: glib::BoolError| no_pool())?;
         let size = pool.config().params().map_or(size, |(_, size, _, _)| size);
         Ok((pool, size))
+    }
+
+    /// Gives the pool's memory a stream, in which elements that know nothing of our order wait for it on the device
+    /// ([`super::order::hand_over`]). Nothing in GStreamer 1.22.
+    fn give_stream(&self, functions: &library::Functions, config: &mut gst::BufferPoolConfig) {
+        let (Some(new), Some(set)) = (functions.stream_new, functions.pool_config_set_stream) else { return };
+        // SAFETY: our object is a GstCudaContext; the configuration takes a reference of its own to the stream, and ours is
+        // given back once.
+        unsafe {
+            let stream = new(self.context.as_ptr());
+            if stream.is_null() {
+                return;
+            }
+            set(config.as_mut_ptr(), stream);
+            gst::ffi::gst_mini_object_unref(stream.cast());
+        }
     }
 }

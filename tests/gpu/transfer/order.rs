@@ -75,24 +75,24 @@ fn behind_a_promise_the_uploader_never_waits_and_nothing_is_allocated_after_the_
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn before_foreign_elements_the_uploader_waits() {
+fn before_foreign_elements_the_uploader_waits_unless_memory_has_a_stream() {
     init();
+    let streams = gst::version() >= (1, 24, 0, 0);
     let waits = |path: &str| {
         let pipeline = play(&format!("{} ! {path} ! fakesink", source(VideoFormat::Nv12, (1920, 1080), 100)));
         assert_eq!(count(&pipeline, "up", "frames"), 100, "{path}");
-        count(&pipeline, "up", "host-waits")
+        let waits = count(&pipeline, "up", "host-waits");
+        // Not always: a copy may be done before the question is asked.
+        if streams { waits == 0 } else { waits > 50 }
     };
-    // Not always: a copy may be done before the question is asked.
-    assert!(waits(&format!("cudainferupload name=up ! {CUDA}")) > 50);
-    assert!(waits("cudainferupload name=up ! cudadownload ! video/x-raw") > 50);
-    assert!(
-        waits(&format!(
-            "cudainferupload name=up ! tee name=t ! queue ! cudainferdownload ! fakesink  t. ! {CUDA}"
-        )) > 50
-    );
+    assert!(waits(&format!("cudainferupload name=up ! {CUDA}")));
+    assert!(waits("cudainferupload name=up ! cudadownload ! video/x-raw"));
+    assert!(waits(&format!(
+        "cudainferupload name=up ! tee name=t ! queue ! cudainferdownload ! fakesink  t. ! {CUDA}"
+    )));
     if gst::ElementFactory::find("cudaconvert").is_some() {
         let path = format!("cudainferupload name=up ! cudaconvert ! {CUDA},format=RGBA ! cudainferdownload");
-        assert!(waits(&path) > 50, "cudaconvert passed on a promise that it does not keep");
+        assert!(waits(&path), "cudaconvert passed on a promise that it does not keep");
     }
 }
 
@@ -374,7 +374,7 @@ fn what_is_written_to_a_frame_of_another_context_is_written_there() {
     let mut buffer = taken.recv_timeout(std::time::Duration::from_secs(120)).unwrap();
     let stream = bench.stream();
     bench.write(buffer.make_mut(), &stream, 77);
-    order::wait_written(&buffer, &stream).unwrap();
+    order::hand_over(buffer.make_mut(), &stream).unwrap();
     assert_eq!((stream.counters().fallbacks.get(), stream.counters().peer_copies.get()), (0, 0));
     assert!(pixels(&buffer, &bench.info).iter().flatten().all(|byte| *byte == 77));
     theirs.set_state(gst::State::Null).unwrap();
