@@ -7,7 +7,6 @@ use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::TensorView;
-
 use gst::prelude::*;
 
 use super::imp::CAT;
