@@ -37,6 +37,8 @@ const OTHER_KEYS: &[&str] = &[
     "trace",
     // Debug output.
     "flow",
+    // Of a .modelinfo file's section.
+    "version",
 ];
 
 /// Words that come before the name of a property.
