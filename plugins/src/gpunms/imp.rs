@@ -8,6 +8,7 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::contradictions::{self, Choice};
+use super::log::CAT;
 use super::masks;
 use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
@@ -18,10 +19,6 @@ use crate::decoding::{
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
 use crate::sync::lock;
-
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("gpunms", gst::DebugColorFlags::empty(), Some("detections from output tensors"))
-});
 
 #[derive(Default)]
 pub struct GpuNms {

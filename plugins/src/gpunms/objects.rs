@@ -9,7 +9,7 @@ use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::TensorView;
 use gst::prelude::*;
 
-use super::imp::CAT;
+use super::log::CAT;
 use super::masks;
 use super::points::Points;
 use super::regions::{Merger, Pieces};

@@ -9,21 +9,14 @@ use super::{
     CAT, MemoryError,
     foreign::{self, CopiedFrame, Elsewhere},
     layout::{FrameLayout, PlaneLayout},
-    library, order,
+    library::is_cuda_memory,
+    order,
     owner::Owner,
 };
 
 /// `GST_MAP_CUDA`: map the device's address instead of a copy in host memory. GL, VA and D3D use the same bit, so it
 /// may only be used on memory that [`is_cuda_memory`].
 pub(super) const MAP_CUDA: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_FLAG_LAST << 1;
-
-/// Whether this is GStreamer's CUDA memory. `false` where libgstcuda cannot be loaded, because then nobody can have
-/// made any.
-pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
-    let Some(functions) = library::opened() else { return false };
-    // SAFETY: the memory lives through the call, which only looks at its allocator.
-    unsafe { (functions.is_cuda_memory)(memory.as_ptr().cast_mut()) != gst::glib::ffi::GFALSE }
-}
 
 /// A frame in CUDA memory whose device addresses are known, mapped until this is dropped, for work in one stream.
 ///

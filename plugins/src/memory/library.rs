@@ -80,6 +80,14 @@ pub(super) fn opened() -> Option<&'static Functions> {
     open().ok()
 }
 
+/// Whether this is GStreamer's CUDA memory. `false` where libgstcuda cannot be loaded, because then nobody can have
+/// made any.
+pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
+    let Some(functions) = opened() else { return false };
+    // SAFETY: the memory lives through the call, which only looks at its allocator.
+    unsafe { (functions.is_cuda_memory)(memory.as_ptr().cast_mut()) != gst::glib::ffi::GFALSE }
+}
+
 fn load(name: &str) -> Result<Functions, MemoryError> {
     // SAFETY: libgstcuda's initialisers are those of any GStreamer library; GStreamer is initialised by now.
     let library = unsafe { Library::new(name) }

@@ -40,10 +40,11 @@ mod wrapped;
 pub use chosen_device::ChosenDevice;
 pub use error::MemoryError;
 pub use foreign::Elsewhere;
-pub use frame::{MappedCudaFrame, is_cuda_memory};
+pub use frame::MappedCudaFrame;
 pub use held::HeldBuffers;
 pub use host::{MappedHostFrame, MappedHostFrameMut};
 pub use layout::plane_extent;
+pub use library::is_cuda_memory;
 pub use pinned::PinnedAllocator;
 pub use session::GpuSession;
 

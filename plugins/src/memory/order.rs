@@ -28,8 +28,7 @@ use gst::{
 use super::{
     CAT, MemoryError,
     callback::called_from_c,
-    frame::is_cuda_memory,
-    library,
+    library::{self, is_cuda_memory},
     owner::{Owner, ProducerMark},
 };
 
