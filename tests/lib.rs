@@ -152,6 +152,15 @@ impl Line {
         line
     }
 
+    /// Starts a line that must start; panics with what its elements said where it does not.
+    #[track_caller]
+    pub fn play(&self) {
+        if self.pipeline.set_state(gst::State::Playing).is_err() {
+            let bus = self.pipeline.bus().unwrap();
+            panic!("the line does not start: {:?}", bus.pop_filtered(&[gst::MessageType::Error]));
+        }
+    }
+
     /// The element called `name`.
     #[track_caller]
     pub fn element(&self, name: &str) -> gst::Element {

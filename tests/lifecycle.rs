@@ -62,7 +62,7 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
             let found = objects(buffer);
             ids.lock().unwrap().push((buffer.pts(), found[0].tracking.as_ref().map(|t| (t.id, t.age))));
         });
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         for i in 0..20 {
             until("frames", || !seen.lock().unwrap().is_empty());
             let to = (i * 37 % 150) * 40;
@@ -105,7 +105,7 @@ fn a_stream_played_backwards_is_tracked_as_forwards() {
     let (start, stop) = (gst::ClockTime::ZERO, gst::ClockTime::from_mseconds(1000));
     line.pipeline.seek(-1.0, flags, set, start, set, stop).unwrap();
     ids.lock().unwrap().clear();
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     assert!(!report.warnings.iter().any(|warning| warning.contains("timestamp")), "{report:?}");
     let seen = ids.lock().unwrap();
@@ -136,7 +136,7 @@ fn flushes_by_hand_between_frames_lose_nothing_that_comes_after() {
         whole("detector", "workers=2")
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let source = line.element("in");
     for round in 0..10 {
         for frame in 0..10 {
@@ -182,7 +182,7 @@ fn a_line_can_be_torn_down_while_the_model_works() {
         model("slow")
     ));
     for wait in [0, 30, 200] {
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         std::thread::sleep(Duration::from_millis(wait));
         // What runs is waited for, what waits is dropped.
         line.stop();
@@ -199,7 +199,7 @@ fn elements_of_a_slow_line_can_be_seeked_and_flushed() {
         model("detector")
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for i in 0..6 {
         until("a frame", || !seen.lock().unwrap().is_empty());
         seek(&line, 1000 * i);
@@ -220,7 +220,7 @@ fn a_failed_line_can_be_started_again() {
         line.stop();
     }
     line.element("infer").set_property("model", model("detector"));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     line.stop();
     line.element("infer").set_property("model", "/nowhere/model.onnx");
@@ -228,7 +228,7 @@ fn a_failed_line_can_be_started_again() {
     line.wait().fails_with(&["/nowhere/model.onnx"]);
     line.stop();
     line.element("infer").set_property("model", model("detector"));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
 }
 
@@ -237,7 +237,7 @@ fn a_line_can_go_back_to_ready_and_play_again() {
     let line = Line::new(&format!("videotestsrc num-buffers=20 ! {}", whole("detector", "")));
     let seen = line.collect("out");
     for round in 1..=5 {
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         line.reach(gst::State::Ready);
         assert_eq!(seen.lock().unwrap().len(), 20 * round);
@@ -267,7 +267,7 @@ fn an_element_can_be_unlinked_while_it_works() {
         model("detector")
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     until("a frame", || seen.lock().unwrap().len() > 5);
     line.element("infer").unlink(&line.element("nms"));
     let report = line.wait();
@@ -300,7 +300,7 @@ fn the_end_comes_behind_the_last_frame_however_many_work() {
                 gst::PadProbeReturn::Ok
             },
         );
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         assert_eq!((frames.load(Ordering::SeqCst), at_end.load(Ordering::SeqCst)), (97, 97));
     }
@@ -327,7 +327,7 @@ fn a_live_line_is_told_how_long_a_batch_waits_and_runs() {
             gst::PadProbeReturn::Ok
         },
     );
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let bus = line.pipeline.bus().unwrap();
     until("the latency", || {
         // As gst-launch-1.0 and every application with a bus watch does.
@@ -376,7 +376,7 @@ fn whatever_is_done_to_a_line_in_whatever_order_it_plays_to_its_end_afterwards()
                 line.stop();
                 while line.pipeline.bus().unwrap().pop().is_some() {}
                 let seen = line.collect("out");
-                line.pipeline.set_state(gst::State::Playing).unwrap();
+                line.play();
                 line.wait().succeeds();
                 assert_eq!(seen.lock().unwrap().len(), 200);
             })

@@ -37,7 +37,7 @@ fn hundreds_of_cycles_leave_memory_threads_and_files_as_they_were() {
     let mut memory = Vec::new();
     let (mut threads, mut files) = (0, 0);
     for cycle in 0..CYCLES {
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         // Two of three cycles end in the middle.
         if cycle % 3 == 0 {
             line.wait().succeeds();

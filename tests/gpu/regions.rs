@@ -112,7 +112,7 @@ fn same_people_in_tiles(crop: &str) {
 #[ignore = "needs a CUDA device"]
 fn all_tiles_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
     let line = Line::new(&tiled("", "cuda", "box", 50));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let frames = count(&line, "tiles", "frames");
     // 1920 = 0, 512, 1024, 1280 + 640; 1080 = 0, 440 + 640; and the whole frame.
@@ -130,7 +130,7 @@ fn all_tiles_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
 #[ignore = "needs a CUDA device"]
 fn all_regions_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
     let line = Line::new(&top_down("", "cuda", 100));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let frames = count(&line, "crops", "frames");
     let regions = count(&line, "crops", "tensors") / frames;
@@ -165,7 +165,7 @@ fn people_grouped_by_displacements_are_those_of_the_cpu_with_one_wait_a_frame() 
         assert!(a.names == b.names && a.edges == b.edges && distance(a, b) < 0.2, "{a:?} is not {b:?}");
     }
     let line = Line::new(&line("", "cuda"));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let frames = count(&line, "peaks", "frames");
     assert_eq!(count(&line, "peaks", "host-waits"), frames);
@@ -196,7 +196,7 @@ fn a_mask_is_that_of_the_cpu_and_nothing_waits_for_it() {
         assert!(worst <= 1, "frame {frame}: {worst} of 255 apart");
     }
     let line = Line::new(&line("", "cuda"));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     assert_eq!(count(&line, "mask", "host-waits"), 0.0);
     assert_eq!(count(&line, "mask", "fallbacks"), 0.0);

@@ -1,7 +1,6 @@
 //! GStreamer's analytics metadata in whole lines, with GStreamer's own elements before and behind ours where it has them.
 
 use cudainfer_tests::{Line, buffers, model, run, scratch};
-use gst::prelude::*;
 use gst_video::VideoRegionOfInterestMeta;
 use gstcudainfer::meta::analytics::{Contents, Metadata};
 use gstcudainfer::meta::object::{Object, objects};
@@ -76,7 +75,7 @@ fn read_by_all(metadata: &str) -> (Vec<gst::Buffer>, Vec<gst::Buffer>, String) {
         records.display()
     ));
     let (detected, out) = (line.collect("detected"), line.collect("out"));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let (detected, out) = (detected.lock().unwrap().clone(), out.lock().unwrap().clone());
     (out, detected, std::fs::read_to_string(records).unwrap())
@@ -139,7 +138,7 @@ fn boxes_of_onnxinference_and_ssdobjectdetector_are_tracked_counted_and_drawn_by
         model("ssd-mobilenet")
     ));
     let (detected, out) = (line.collect("found"), line.collect("out"));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let (detected, out) = (detected.lock().unwrap().clone(), out.lock().unwrap().clone());
     assert!(detected.iter().all(|frame| regions(frame) == 0));

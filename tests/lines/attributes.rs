@@ -32,7 +32,7 @@ fn found(elements: &str) -> (Vec<Object>, Vec<String>) {
          ! {elements} ! fakesink name=out"
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     push(&line.element("in"), frame());
     end(&line.element("in"));
     let bus = line.pipeline.bus().unwrap();

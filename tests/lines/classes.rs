@@ -31,7 +31,7 @@ fn run(elements: &str, frames: &[Vec<Object>]) -> (Vec<Vec<Object>>, gst::Struct
          ! {elements} name=classify ! fakesink name=out"
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for (number, objects) in (0..).zip(frames) {
         push(&line.element("in"), frame(number, objects));
     }
@@ -126,7 +126,7 @@ fn the_regions_box_is_the_frames() {
         model("colours")
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let out = out.lock().unwrap();
     let metas: Vec<_> =

@@ -29,7 +29,7 @@ fn child() {
             "videotestsrc ! fusedpreproc ! trtinfer name=infer model={} provider=cpu engine-cache=none ! fakesink",
             model("detector")
         ));
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line
     });
     for line in &lines {

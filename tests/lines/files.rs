@@ -213,7 +213,7 @@ fn detections_are_one_array_as_the_tools_of_coco_read_it() {
             &line,
             |frame| if frame % 5 == 4 { vec![] } else { vec![tracked(1, frame as f32), tracked(2, 40.0)] },
         );
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let mut all = Vec::new();
         let files = files(&path)

@@ -80,7 +80,7 @@ fn fields_of_nan_join_nothing_and_are_counted() {
         model("bottom-up-not-finite")
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let stats = line.element("find").property::<gst::Structure>("stats");
     assert!(out.lock().unwrap().iter().all(|frame| objects(frame).is_empty()));

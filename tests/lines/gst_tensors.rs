@@ -42,7 +42,7 @@ fn results(line: &str) -> Vec<Vec<(String, [f32; 4], f32)>> {
 /// The caps of the last pad of a line, once it has run.
 fn caps_behind(line: &str, element: &str) -> gst::Caps {
     let line = Line::new(&format!("{line} ! fakesink"));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait();
     assert!(report.errors.is_empty(), "{report:?}");
     line.element(element).static_pad("src").unwrap().current_caps().unwrap()

@@ -108,7 +108,7 @@ fn prototypes_and_coefficients_go_to_who_asks_for_tensors() {
         let line = Line::new(&line(SQUARE, &format!("{} {between} ! {WITH_TENSORS}", head("masks"))));
         let seen = line.collect("out");
         let caps = line.element("out").static_pad("sink").unwrap();
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let caps = caps.current_caps().unwrap();
         let s = caps.structure(0).unwrap();

@@ -141,7 +141,7 @@ fn the_numbers_of_maps_go_to_who_asks_for_tensors() {
         let line = Line::new(&line(SQUARE, name, behind));
         let seen = line.collect("out");
         let caps = line.element("out").static_pad("sink").unwrap();
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let caps = caps.current_caps().unwrap();
         let outputs: Vec<String> = caps

@@ -85,7 +85,7 @@ fn simcc_points_of_regions_belong_to_their_objects() {
         gst::PadProbeReturn::Ok
     });
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let frames = seen.lock().unwrap();
     assert_eq!(frames.len(), 3);

@@ -30,7 +30,7 @@ fn published(
         path.display()
     ));
     play(&line, scene);
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     assert!(report.warnings.is_empty(), "{report:?}");
     line.stop();
@@ -162,7 +162,7 @@ fn messages_have_ids_that_no_other_has_also_after_a_restart() {
     ));
     let mut ids = BTreeSet::new();
     for _ in 0..2 {
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         line.stop();
         ids.extend(lines(&path).iter().map(|record| record["id"].as_str().unwrap().to_owned()));
@@ -193,7 +193,7 @@ fn the_time_is_that_of_the_frames_reference_and_the_source_the_stream_unless_it_
                 gst::PadProbeReturn::Ok
             },
         );
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let stream = line.element("camera").static_pad("src").unwrap().stream_id().unwrap();
         line.stop();
@@ -253,7 +253,7 @@ fn rows_of_the_mot_challenge_are_those_that_the_evaluation_makes_of_the_records(
         mot.display()
     ));
     play(&line, scene);
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     line.stop();
     let program = "import sys; sys.path.insert(0, 'tools'); import evaluate; \
@@ -279,7 +279,7 @@ fn a_frame_for_consumers_of_deepstream_is_one_line() {
         path.display()
     ));
     play(&line, |_| vec![tracked(1, 20.0)]);
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     line.stop();
     let [record] = &lines(&path)[..] else { panic!("one line") };

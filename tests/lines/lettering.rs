@@ -2,7 +2,6 @@
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{Line, Report, end, filled, push};
-use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object};
 
 const WIDTH: usize = 320;
@@ -16,7 +15,7 @@ fn drawn(settings: &str, labels: &[&str]) -> (Vec<Vec<u8>>, Report) {
          ! inferoverlay name=view boxes=false confidences=false {settings} ! fakesink name=out async=false sync=false"
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for (n, label) in (0..).zip(labels) {
         let rect = Rect { x: 20.0, y: 100.0, w: 80.0, h: 80.0 };
         let detection = Some(DetectionParam { rect, confidence: 1.0, label_id: 1 });

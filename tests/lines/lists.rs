@@ -21,7 +21,7 @@ fn found(pattern: &str, name: &str) -> (Vec<Vec<Listed>>, Vec<String>, gst::Stru
     let line = Line::new(&line(pattern, name));
     let seen = line.collect("out");
     let caps = line.element("find").static_pad("sink").unwrap();
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let caps = caps.current_caps().unwrap();
     let outputs = caps.structure(0).unwrap().get::<gst::ArrayRef>("tensor-outputs").unwrap();

@@ -77,7 +77,7 @@ fn video() -> String {
             let late = count.fetch_add(1, Ordering::Relaxed) >= 30;
             if late { gst::PadProbeReturn::Drop } else { gst::PadProbeReturn::Ok }
         });
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         path
     });

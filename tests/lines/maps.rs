@@ -49,7 +49,7 @@ fn run(source: &str, name: &str, properties: &str) -> Ran {
         model(name)
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let warnings = line.wait().succeeds().warnings;
     let map = line.element("map");
     let caps = map.static_pad("src").unwrap().current_caps().unwrap();
@@ -314,7 +314,7 @@ fn another_model_may_change_the_size_of_the_video_and_one_without_a_picture_is_r
         let width = caps.structure(0).unwrap().get::<i32>("width").unwrap();
         all.lock().unwrap().push((width, buffer.size()));
     });
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let (small, large) = ((24, 24 * 16 * 3), (48, 48 * 32 * 3));
     let mut number = 0;
     let mut push_until = |what: &str, done: &dyn Fn() -> bool| {

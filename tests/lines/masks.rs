@@ -108,7 +108,7 @@ fn streams_behind_a_funnel_are_smoothed_apart_and_go_on_at_each_turn() {
             caps(width)
         ));
         let out = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         for number in 0..5u64 {
             for (source, width, first) in [("a", 24, red), ("b", width, blue)] {
                 let seen = out.lock().unwrap().len();
@@ -133,7 +133,7 @@ fn the_alpha_channel_composites_and_gray_is_video_of_its_own() {
         model("mask-red")
     ));
     let [alpha, mixed] = ["alpha", "mixed-again"].map(|name| line.collect(name));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let (alpha, mixed) = (bytes(&alpha.lock().unwrap()[0]), bytes(&mixed.lock().unwrap()[0]));
     for pixel in 0..24 * 16 {
@@ -229,7 +229,7 @@ fn class_numbers_beyond_a_byte_are_counted_and_warned_about_once() {
         model("class-map-outside")
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     let stats = line.element("mask").property::<gst::Structure>("stats");
     assert_eq!(stats.get::<u64>("out-of-range"), Ok(4 * 24 * 16));

@@ -68,7 +68,7 @@ fn regions_of_other_elements_are_left_alone() {
         gst::PadProbeReturn::Ok
     });
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let frames = seen.lock().unwrap();
     let regions: Vec<_> = frames[0]
@@ -87,7 +87,7 @@ fn tensors_survive_a_tee_and_two_readers_agree() {
         model("detector")
     ));
     let [a, b, raw] = ["a", "b", "raw"].map(|name| line.collect(name));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let (a, b, raw) = (a.lock().unwrap(), b.lock().unwrap(), raw.lock().unwrap());
     assert_eq!((a.len(), b.len(), raw.len()), (8, 8, 8));

@@ -24,7 +24,7 @@ fn outcome(path: &std::path::Path) -> (f32, String, Vec<String>) {
         path.display()
     ));
     let frames = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     let frames = frames.lock().unwrap();
     let sets = TensorSet::of(&frames[0]).unwrap();

@@ -2,7 +2,6 @@
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{Line, filled, model, push, until};
-use gst::prelude::*;
 use gstcudainfer::meta::object::{Object, TrackingParam};
 
 const SIDE: usize = 256;
@@ -18,7 +17,7 @@ fn planes(format: &str, settings: &str) -> (Vec<u8>, Vec<u8>) {
         model("detector")
     ));
     let [plain, drawn] = ["plain", "drawn"].map(|name| line.collect(name));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let bytes =
         |seen: &std::sync::Mutex<Vec<gst::Buffer>>| seen.lock().unwrap()[0].map_readable().unwrap().to_vec();
@@ -95,7 +94,7 @@ fn arrows_and_the_heat_map_show_where_tracks_go_and_where_they_were() {
              trail-length=0 thickness=1 {settings} ! fakesink name=out async=false sync=false"
         ));
         let seen = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         // The frame with the object, and one 10 ms later without it.
         for n in 0..2 {
             let rect = Rect { x: 10.0, y: 10.0, w: 20.0, h: 40.0 };
@@ -146,7 +145,7 @@ fn trails_of_streams_behind_a_funnel_go_on_at_each_turn_and_do_not_mix() {
          appsrc name=b format=time caps={CAPS} ! f."
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for n in 0..8u8 {
         // Number 1 walks to the right, in a above and in b below.
         let (name, y) = if n % 2 == 0 { ("a", 10.0) } else { ("b", 40.0) };

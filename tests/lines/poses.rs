@@ -39,7 +39,7 @@ fn tracked(
         gst::PadProbeReturn::Ok
     });
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let id = |object: &Object| object.tracking.as_ref().map_or(0, |track| track.id);
     let ids = seen.lock().unwrap().iter().map(|frame| objects(frame).iter().map(id).collect()).collect();

@@ -62,7 +62,7 @@ fn overlaid(info: &VideoInfo, settings: &str, frames: &[Vec<Object>]) -> (Vec<gs
         info.to_caps().unwrap()
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for (number, objects) in frames.iter().enumerate() {
         let mut frame = noise(info, number as u64);
         let writable = frame.get_mut().unwrap();
@@ -155,7 +155,7 @@ fn behind_a_funnel_each_stream_holds_its_own() {
          ! fakesink name=out async=false sync=false appsrc name=b format=time caps=\"{caps}\" ! f."
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let rect = |n: u64| Rect { x: 4.0 + 12.0 * n as f32, y: 4.0, w: 10.0, h: 10.0 };
     for n in 0..6 {
         let mut frame = noise(&info, n);
@@ -184,7 +184,7 @@ fn a_detectors_boxes_are_hidden_in_a_whole_line_and_the_other_branch_keeps_its_p
         model("detector")
     ));
     let [other, seen] = ["plain", "out"].map(|name| line.collect(name));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     assert_eq!(line.wait().succeeds().warnings.iter().filter(|warning| warning.contains("blur")).count(), 0);
     line.stop();
     let red = Rect { x: 8.0, y: 4.0, w: 16.0, h: 24.0 };
@@ -219,7 +219,7 @@ fn a_frame_that_cannot_be_hidden_does_not_pass() {
         info.to_caps().unwrap()
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let mut frame = cudainfer_tests::filled(20, 1, 0);
     let rect = Rect { x: 0.0, y: 0.0, w: 4.0, h: 3.0 };
     detected("face", rect).put(frame.get_mut().unwrap(), &rect);

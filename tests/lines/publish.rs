@@ -55,7 +55,7 @@ fn everything_is_in_the_file_when_eos_comes_out() {
             gst::PadProbeReturn::Ok
         },
     );
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     assert_eq!(*seen.lock().unwrap(), Some(300));
     assert_eq!((count(&line, "frames"), count(&line, "written")), (300, 300));
@@ -69,7 +69,7 @@ fn stopping_in_the_middle_loses_no_record_of_a_frame_that_passed() {
         path.display()
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     until("frames", || seen.lock().unwrap().len() > 50);
     line.reach(gst::State::Ready);
     let numbers = frames(&std::fs::read_to_string(&path).unwrap());
@@ -122,7 +122,7 @@ fn a_line_whose_frames_wait_for_a_reader_can_be_stopped() {
         "videotestsrc ! inferpublish name=publish queue-size=2 location={} ! fakesink async=false",
         path.display()
     ));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     until("a frame waits", || count(&line, "frames") == 3);
     line.stop();
     // The frame that waited has not passed.
@@ -137,7 +137,7 @@ fn a_flush_frees_a_frame_that_waits_and_drops_no_record() {
          ! inferpublish name=publish queue-size=1 location={} ! fakesink async=false",
         path.display()
     ));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let source = line.element("in");
     for frame in 0..2 {
         push(&source, filled(8 * 8 * 3, 0, frame));

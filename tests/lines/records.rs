@@ -82,7 +82,7 @@ fn streams_behind_a_funnel_are_counted_apart_and_can_be_told_apart() {
         path.display()
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for n in 0..7 {
         push(&line.element(if n % 2 == 0 { "a" } else { "b" }), filled(64, 0, n));
         until("the frame", || seen.lock().unwrap().len() as u64 == n + 1);
@@ -188,14 +188,13 @@ fn every_tracker_gives_the_same_results_every_time() {
 #[test]
 fn the_location_is_written_anew_at_each_start() {
     use cudainfer_tests::Line;
-    use gst::prelude::*;
     let path = scratch("anew").join("out.jsonl");
     let line = Line::new(&format!(
         "videotestsrc num-buffers=4 ! inferpublish location={} ! fakesink",
         path.display()
     ));
     for _ in 0..2 {
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         line.stop();
         let records = lines(&path);

@@ -40,7 +40,7 @@ fn sets(elements: &str, frames: &[Vec<Object>]) -> Vec<Vec<TensorSet>> {
          ! {elements} ! fakesink name=out"
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for (number, objects) in (0..).zip(frames) {
         let mut buffer = frame(number);
         let writable = buffer.get_mut().unwrap();
@@ -139,7 +139,7 @@ fn streams_behind_a_funnel_have_their_own_turns() {
          ! fakesink name=out async=false sync=false   appsrc name=b format=time caps={caps} ! f."
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for n in 0..8 {
         // Each has its own number 1.
         let tracking = Some(TrackingParam { id: 1, state: "tracked".into(), ..TrackingParam::default() });
@@ -168,7 +168,7 @@ fn regions_outside_the_frame_are_left_out_and_counted() {
          ! fusedpreproc name=pre roi=objects width=16 height=16 ! fakesink name=out async=false"
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let mut buffer = frame(0);
     for object in [outside, empty, broken, object(3, "a", [1, 1], 0.0)] {
         object.put(buffer.get_mut().unwrap(), &Rect::default());

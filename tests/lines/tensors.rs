@@ -6,7 +6,6 @@ use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Params, Preproc, Resize};
 use cudainfer_kernels::tensor::TensorType;
 use cudainfer_tests::{Line, buffers, model};
-use gst::prelude::*;
 use gstcudainfer::meta::tensor::TensorSet;
 
 /// The bytes of a frame's tensor called `name`.
@@ -220,7 +219,7 @@ fn frames_go_through_without_a_copy_and_without_a_change() {
         line.watch(name, move |buffer, _| into.lock().unwrap().push((buffer.pts(), memory(buffer))));
         all
     });
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let [before, after] = seen.map(|all| std::mem::take(&mut *all.lock().unwrap()));
     assert_eq!(before.len(), 10);

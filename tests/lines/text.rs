@@ -49,7 +49,7 @@ fn line([width, height]: [usize; 2], elements: &str) -> Line {
 fn run(size: [usize; 2], elements: &str, frame: gst::Buffer) -> Vec<Object> {
     let line = line(size, elements);
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     push(&line.element("in"), frame);
     end(&line.element("in"));
     line.wait().succeeds();

@@ -43,7 +43,7 @@ fn line(elements: &str) -> Line {
 /// What comes out for one frame with these patches.
 fn through(line: &Line, patches: &[Patch]) -> gst::Buffer {
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     push(&line.element("in"), frame(patches));
     end(&line.element("in"));
     line.wait().succeeds();
@@ -218,7 +218,7 @@ fn tensors(pixels: Vec<u8>, [width, height]: [usize; 2], pre: &str) -> Vec<Tenso
          ! fusedpreproc {pre} ! fakesink name=out"
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let mut buffer = gst::Buffer::from_mut_slice(pixels);
     buffer.get_mut().unwrap().set_pts(gst::ClockTime::ZERO);
     push(&line.element("in"), buffer);

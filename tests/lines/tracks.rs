@@ -41,7 +41,7 @@ fn line(elements: &str) -> Line {
 fn followed(elements: &str, frames: Vec<gst::Buffer>) -> (Line, Vec<gst::Buffer>) {
     let line = line(elements);
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     frames.into_iter().for_each(|frame| push(&line.element("in"), frame));
     end(&line.element("in"));
     line.wait().succeeds();
@@ -97,7 +97,7 @@ fn who_is_lost_is_written_where_asked_with_label_and_place() {
 fn objects_survive_new_caps_and_neither_a_flush_nor_a_new_start_gives_an_identity_twice() {
     let line = line("tracker name=tracker");
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let source = line.element("in");
     let mut pushed = 0;
     let mut show = |count: u64| {
@@ -128,7 +128,7 @@ fn streams_that_share_the_tracker_are_followed_apart() {
          appsrc name=b format=time caps={CAPS} ! f."
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     for n in 0..12u16 {
         // In b there is another object besides, and nothing is where it is in a.
         let (time, x) = (10 * u64::from(n / 2), 2.0 * f32::from(n / 2));
@@ -228,7 +228,7 @@ fn a_second_model_without_one_embedding_is_not_taken_over() {
         model("colours")
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let (bus, mut frames, mut said) = (line.pipeline.bus().unwrap(), 0, String::new());
     let mut show = || {
         frames += 1;
@@ -264,7 +264,7 @@ fn streams_that_share_the_tracker_are_looked_at_alike() {
          appsrc name=b format=time caps={CAPS} ! f."
     ));
     let out = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let two = [object(0, 6.0), object(1, 14.0)];
     for n in 0..12u64 {
         let frame = picture(Some(10 * (n / 2)), n / 2 == 5, &two);
@@ -310,7 +310,7 @@ fn objects_move_with_the_camera_where_asked() {
              ! tracker {tracker} ! fakesink name=out"
         ));
         let out = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         // It stands, and then it turns by more than the object is wide a frame.
         for (number, (x, y)) in (0..).zip([(0, 0), (0, 0), (0, 0), (19, 3), (37, 15), (56, 17), (74, 29)]) {
             push(&line.element("in"), shaken(number, x, y));

@@ -24,7 +24,7 @@ fn a_file_says_the_same_as_the_property_and_its_units_count_before_the_propertys
         ));
         play(&line, walker);
         let seen = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         assert_eq!(line.wait().succeeds().warnings, [""; 0]);
         told(&seen)
     };
@@ -58,7 +58,7 @@ fn a_file_is_read_when_it_is_named_and_again_at_the_start_and_frames_do_not_wait
     };
     // It was not there yet when it was named.
     zone("door");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     feed(1);
     assert_eq!(names(), ["door"]);
     // It is gone before the next frame comes.
@@ -92,7 +92,7 @@ fn zones_change_between_two_frames_and_those_that_cannot_be_do_not() {
         until("the frame", || seen.lock().unwrap().len() as u64 == frame);
         told(&seen).pop().unwrap()
     };
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     assert_eq!(next().1.len(), 1);
     let set = |zones: &str| line.element("count").set_property("zones", zones);
     set("all=polygon:0,0,64,0,64,64,0,64;yard=polygon:20,0,44,0,44,64,20,64");
@@ -132,7 +132,7 @@ fn fractions_follow_the_frames_size() {
         vec![tracked(1, 55.0)]
     });
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let widths: Vec<_> = told(&seen).iter().map(|(zones, _)| zones[0].points[1][0]).collect();
     let grown = widths.iter().position(|w| *w == 96.0).expect("the frames have grown");
@@ -152,7 +152,7 @@ fn the_overlay_draws_the_zones_and_can_leave_them_out() {
              ! inferoverlay thickness=1 text-scale=1 {settings} ! fakesink name=out"
         ));
         let seen = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let frame = seen.lock().unwrap()[0].map_readable().unwrap().to_vec();
         let lit = frame.chunks(3).zip(0..).filter(|(p, _)| *p != [0, 0, 0]).map(|(_, i)| (i % 64, i / 64));

@@ -96,7 +96,7 @@ fn who_walks_through_is_told_in_metadata_messages_and_counts() {
     ));
     play(&line, walker);
     let (seen, posted) = (line.collect("out"), messages(&line));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let told = told(&seen);
     let events: Vec<_> = told.iter().zip(0..).flat_map(|((_, e), i)| e.iter().map(move |e| (i, e))).collect();
@@ -160,7 +160,7 @@ fn a_line_of_json_has_the_zones_and_what_happened() {
         path.display()
     ));
     play(&line, |frame| if frame < 9 { walker(frame) } else { vec![] });
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     line.stop();
     let text = std::fs::read_to_string(&path).unwrap();
@@ -184,7 +184,7 @@ fn messages_can_be_switched_off_and_are_bounded_while_metadata_has_all_events() 
         ));
         play(&line, crowd);
         let (seen, posted) = (line.collect("out"), messages(&line));
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         assert_eq!(posted.lock().unwrap().len(), wanted, "{settings}");
         // Each says how many there are after it, though all come with the same frame.
@@ -216,7 +216,7 @@ fn a_new_start_and_a_flush_begin_anew_and_counts_can_be_read_after_the_end() {
         came += usize::try_from(frames).unwrap();
         until("the frames", || seen.lock().unwrap().len() == came);
     };
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     feed(6);
     assert_eq!(entered(), 2);
     assert!(
@@ -229,7 +229,7 @@ fn a_new_start_and_a_flush_begin_anew_and_counts_can_be_read_after_the_end() {
     line.wait().succeeds();
     line.reach(gst::State::Ready);
     assert_eq!(entered(), 1);
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     assert_eq!(entered(), 0);
     feed(1);
     assert_eq!(entered(), 1);
@@ -243,7 +243,7 @@ fn the_signal_reset_clears_the_counts_and_leaves_who_is_inside() {
     ));
     play(&line, |_| vec![tracked(1, 30.0)]);
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     push(&line.element("in"), filled(64 * 64 * 3, 0, 0));
     until("the frame", || seen.lock().unwrap().len() == 1);
     let yard = || {
@@ -264,7 +264,7 @@ fn a_tee_lets_each_branch_count_by_itself() {
     ));
     play(&line, walker);
     let [one, both] = ["out", "both"].map(|name| line.collect(name));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let last = |seen| {
         let (zones, _) = told(seen).pop().unwrap();
@@ -287,7 +287,7 @@ fn without_a_tracker_polygons_count_who_is_there_if_that_is_asked_for() {
         ));
         play(&line, |_| vec![person(30.0)]);
         let seen = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         let report = line.wait().succeeds();
         let said = report.warnings.iter().filter(|text| text.contains("no object has had an identity"));
         assert_eq!(said.count(), warned, "{zones} {settings}");
@@ -304,7 +304,7 @@ fn who_is_lost_is_not_counted_as_somebody_without_an_identity() {
     ));
     play(&line, |frame| if frame < 5 { vec![person(30.0)] } else { vec![] });
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     assert_eq!(objects(&seen.lock().unwrap()[6])[0].tracking.as_ref().unwrap().state, "lost");
     assert!(told(&seen).iter().all(|(zones, _)| zones[1].counts.occupancy == 1));
@@ -319,7 +319,7 @@ fn streams_that_share_the_element_are_counted_apart() {
          appsrc name=b format=time caps=\"{FRAMES}\" ! f."
     ));
     let (seen, posted) = (line.collect("out"), messages(&line));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let mut shown = Vec::new();
     for n in 0..20u16 {
         // In a, somebody goes to the right, and in b, to the left: both are number 1 there.

@@ -148,7 +148,7 @@ fn branches_come_and_go_in_any_order_without_a_word_of_gstreamers() {
         let line = Line::new(
             "videotestsrc ! video/x-raw,width=32,height=32 ! tee name=t allow-not-linked=true ! queue ! fakesink async=false",
         );
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         let mut walk = Walk { line, dice: Dice(seed), branches: Vec::new(), count: 0 };
         for _ in 0..60 {
             match walk.dice.roll(8) {

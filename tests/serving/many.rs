@@ -129,7 +129,7 @@ fn sixteen_streams_share_a_model_through_ten_thousand_random_operations() {
             // Paused, and played on with everything that was inside.
             3 if one.plays => {
                 one.stream.line.pipeline.set_state(gst::State::Paused).unwrap();
-                one.stream.line.pipeline.set_state(gst::State::Playing).unwrap();
+                one.stream.line.play();
             }
             // Ended, with all its frames, and started again.
             4 | 5 if one.plays => {

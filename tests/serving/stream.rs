@@ -191,7 +191,7 @@ impl Stream {
 
     /// Plays, and begins the stream.
     pub fn begin(&self) {
-        self.line.pipeline.set_state(gst::State::Playing).unwrap();
+        self.line.play();
         self.announce(CAPS);
     }
 

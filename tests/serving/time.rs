@@ -19,7 +19,7 @@ fn the_latency_is_the_timeout_and_twice_a_run_and_is_announced_with_the_caps() {
         let streams = [(); 2].map(|()| Stream::new("detector-batch", &properties));
         for stream in &streams {
             stream.live.store(true, Ordering::SeqCst);
-            stream.line.pipeline.set_state(gst::State::Playing).unwrap();
+            stream.line.play();
             assert_eq!(stream.latency(), (true, ms(0)), "nothing is known before the caps");
             stream.begin();
             let bus = stream.line.pipeline.bus().unwrap();

@@ -67,7 +67,7 @@ fn a_frame_that_is_shorter_than_its_caps_is_an_error_of_the_element_that_reads_i
     for (size, what) in [(8 * 4 * 3 - 1, "a byte short"), (0, "empty"), (7, "nearly empty")] {
         let line =
             from_app(RGB8X4, &format!("fusedpreproc ! trtinfer model={} ! fakesink", model("detector")));
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         push(&line.element("in"), filled(size, 1, 0));
         let report = line.wait();
         let text = report.fails_with(&["smaller than its caps say"]);
@@ -79,7 +79,7 @@ fn a_frame_that_is_shorter_than_its_caps_is_an_error_of_the_element_that_reads_i
 fn a_short_frame_is_an_error_of_the_overlay_too() {
     use gstcudainfer::meta::object::{DetectionParam, Object};
     let line = from_app(RGB8X4, "inferoverlay ! fakesink");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let mut buffer = filled(20, 1, 0);
     let rect = cudainfer_kernels::geometry::Rect { x: 0.0, y: 0.0, w: 4.0, h: 3.0 };
     let object = Object {
@@ -144,7 +144,7 @@ fn planes_outside_of_the_memory_are_an_error_of_every_element_that_reads_or_writ
                 Object { detection, ..Object::default() }.put(buffer, &rect);
                 gst::PadProbeReturn::Ok
             });
-            line.pipeline.set_state(gst::State::Playing).unwrap();
+            line.play();
             push(&line.element("in"), filled(64 * 48 * 4, 200, 0));
             end(&line.element("in"));
             let report = line.wait();
@@ -161,7 +161,7 @@ fn a_frame_of_no_size_is_refused_and_nothing_hangs() {
             &format!("video/x-raw,format=RGB,width={width},height={height},framerate=10/1"),
             &format!("fusedpreproc ! trtinfer model={} ! gpunms ! fakesink", model("detector")),
         );
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         push(&line.element("in"), filled(0, 0, 0));
         end(&line.element("in"));
         let report = line.wait();
@@ -184,12 +184,12 @@ fn a_tensor_that_somebody_took_off_the_frame_is_missed() {
         })
     };
     let probe = remove("p").unwrap();
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().fails_with(&["a frame came without a tensor"]);
     line.stop();
     line.element("p").static_pad("src").unwrap().remove_probe(probe);
     remove("t").unwrap();
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().fails_with(&["a frame came without its tensors"]);
 }
 
@@ -245,7 +245,7 @@ fn caps_that_change_to_ones_that_do_not_fit_stop_the_line() {
     let line =
         from_app(RGB8X4, &format!("fusedpreproc ! trtinfer model={} ! gpunms ! fakesink", model("detector")));
     let source = line.element("in");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     push(&source, filled(8 * 4 * 3, 1, 0));
     source.set_property("caps", "video/x-raw,format=ARGB64,width=8,height=4".parse::<gst::Caps>().unwrap());
     push(&source, filled(8 * 4 * 8, 1, 1));
@@ -261,7 +261,7 @@ fn an_end_before_the_first_frame_is_an_end() {
         model("detector")
     );
     for line in [from_app(RGB8X4, &whole), Line::new(&format!("appsrc name=in ! {whole}"))] {
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         end(&line.element("in"));
         line.wait().succeeds();
     }

@@ -114,7 +114,7 @@ fn a_handler_may_stop_the_element_that_fails() {
             gst::PadProbeReturn::Ok
         });
         let count = on_message(&line, stop);
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         // Shorter than its caps say.
         push(&line.element("in"), filled(20, 1, 0));
         assert!(!line.wait().errors.is_empty(), "{elements}");

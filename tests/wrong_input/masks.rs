@@ -65,7 +65,7 @@ fn nan_and_infinity_are_counted_and_said_once() {
         "{SOURCE} ! trtinfer model={} ! segmask name=find ! fakesink name=out",
         model("masks-not-finite")
     ));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     let stats = line.element("find").property::<gst::Structure>("stats");
     assert_eq!((stats.get::<u64>("non-finite"), stats.get::<u64>("masks")), (Ok(6), Ok(3)));

@@ -158,7 +158,6 @@ fn a_branch_that_fails_to_open_does_not_hang_the_others() {
 #[test]
 fn a_branch_that_fails_while_it_runs_does_not_hold_up_the_others() {
     use cudainfer_tests::{Line, until};
-    use gst::prelude::*;
     let line = Line::new(&format!(
         "videotestsrc ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink name=good \
          videotestsrc num-buffers=100 pattern=black ! c. videotestsrc pattern=white ! c. concat name=c \
@@ -167,7 +166,7 @@ fn a_branch_that_fails_while_it_runs_does_not_hold_up_the_others() {
         model("fails-on-bright")
     ));
     let seen = line.collect("good");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().fails_with(&["Gather"]);
     let before = seen.lock().unwrap().len();
     until("frames of the good branch", || seen.lock().unwrap().len() > before + 10);

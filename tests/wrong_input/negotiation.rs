@@ -336,6 +336,6 @@ fn a_refusal_behind_the_last_frame_is_not_lost() {
         info.data = None;
         gst::PadProbeReturn::Handled
     });
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().fails_with(&["an element downstream refused the frames' caps"]);
 }

@@ -10,7 +10,7 @@ use gstcudainfer::meta::object::{Object, objects};
 fn run(line: &str) -> (Report, gst::Structure, Vec<Vec<Object>>) {
     let line = Line::new(line);
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     let stats = line.element("find").property::<gst::Structure>("stats");
     line.stop();
@@ -114,7 +114,7 @@ fn stats_start_anew_with_every_start() {
         model("detector")
     ));
     for _ in 0..2 {
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         for element in ["infer", "find"] {
             let stats = line.element(element).property::<gst::Structure>("stats");

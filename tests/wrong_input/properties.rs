@@ -99,7 +99,7 @@ fn in_ready_properties_are_taken() {
         line.element(name).set_property("device", "cpu");
         assert_eq!(line.element(name).property::<String>("device"), "cpu");
     }
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     assert!(!report.warnings.iter().any(|text| text.contains("cannot be set")), "{report:?}");
 }
@@ -110,7 +110,7 @@ fn a_device_that_is_set_while_frames_flow_changes_nothing() {
         let line = Line::new(&format!(
             "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 ! {name} name=e ! fakesink"
         ));
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         let frame =
             |number| cudainfer_tests::push(&line.element("in"), cudainfer_tests::filled(96, 1, number));
         frame(0);

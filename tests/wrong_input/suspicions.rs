@@ -34,7 +34,7 @@ impl Said {
 fn said(line: &str) -> Said {
     let line = Line::new(line);
     let bus = line.pipeline.bus().unwrap();
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let mut said = Said { warnings: Vec::new(), infos: Vec::new() };
     loop {
         let message = bus.timed_pop(gst::ClockTime::from_seconds(60)).expect("the line ends");
@@ -199,7 +199,7 @@ fn a_warning_comes_again_with_another_start_only() {
         model("detector-nan")
     ));
     for _ in 0..2 {
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         let report = line.wait().succeeds();
         let count = report.warnings.iter().filter(|text| text.contains("are NaN")).count();
         assert_eq!(count, 1, "{report:?}");

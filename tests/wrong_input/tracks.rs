@@ -19,7 +19,7 @@ fn timestamps_that_go_backwards_are_said_once_and_counted() {
         }
         gst::PadProbeReturn::Ok
     });
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     let said: Vec<_> =
         report.warnings.iter().filter(|text| text.contains("not after the one before")).collect();
@@ -35,7 +35,7 @@ fn caps_whose_frame_rate_is_far_from_the_timestamps_are_said_once() {
         "videotestsrc num-buffers=30 ! video/x-raw,framerate=1/1 ! capssetter join=true caps=video/x-raw,framerate=90/1 \
          ! tracker name=tracker ! fakesink",
     );
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     let said: Vec<_> = report
         .warnings
@@ -60,7 +60,7 @@ fn more_detections_than_can_be_followed_are_said_once_and_counted() {
         }
         gst::PadProbeReturn::Ok
     });
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     let report = line.wait().succeeds();
     let said: Vec<_> =
         report.warnings.iter().filter(|text| text.contains("200 detections more than the 10000")).collect();

@@ -10,11 +10,11 @@ fn found_in_two_pipelines(source: &str, line: &str, name: &str) -> (Vec<Vec<Obje
     let sink = theirs.element("theirs");
     let pull = || sink.emit_by_name::<Option<gst::Sample>>("pull-sample", &[]);
     let frames = ours.collect("out");
-    theirs.pipeline.set_state(gst::State::Playing).unwrap();
+    theirs.play();
     let input = ours.element("in");
     let mut sample = pull();
     input.set_property("caps", sample.as_ref().unwrap().caps_owned().unwrap());
-    ours.pipeline.set_state(gst::State::Playing).unwrap();
+    ours.play();
     while let Some(frame) = sample {
         let _ = input.emit_by_name::<gst::FlowReturn>("push-buffer", &[&frame.buffer_owned().unwrap()]);
         sample = pull();

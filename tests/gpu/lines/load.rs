@@ -25,7 +25,7 @@ fn streams_that_share_a_model_find_in_batches_what_each_finds_alone() {
                 gst::PadProbeReturn::Ok
             });
         }
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let stats = (0..4).map(|n| line.element(&format!("t{n}")).property::<gst::Structure>("stats"));
         let count = |stats: &gst::Structure, name: &str| stats.get::<u64>(name).unwrap();

@@ -99,7 +99,7 @@ fn masks_are_those_of_the_cpu_and_nothing_waits_until_they_are_read() {
             model("masks-smooth")
         ));
         let seen = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let waits = || {
             let stats = line.element("m").property::<gst::Structure>("stats");
@@ -193,7 +193,7 @@ fn maps_and_pictures_are_those_of_the_cpu() {
          ! trtinfer model={} provider=cuda ! tensormap name=m ! fakesink",
         model("map-depth")
     ));
-    pipeline.pipeline.set_state(gst::State::Playing).unwrap();
+    pipeline.play();
     pipeline.wait().succeeds();
     let stats = pipeline.element("m").property::<gst::Structure>("stats");
     assert_eq!((stats.get::<u64>("host-waits"), stats.get::<u64>("launches")), (Ok(20), Ok(40)), "{stats}");
@@ -212,7 +212,7 @@ fn looks_and_the_camera_on_the_gpu_give_the_cpus_tracks() {
         fetched("models/nanodet.onnx")
     ));
     let seen = ["a", "b"].map(|name| line.collect(name));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let tracks = seen.map(|frames| -> Vec<_> {
         let frames = frames.lock().unwrap();
@@ -240,7 +240,7 @@ fn decoders_of_ones_own_read_tensors_on_the_gpu_with_and_without_a_download() {
             model("yolov2")
         ));
         let frames = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         assert_eq!(frames.lock().unwrap().len(), 20, "{decoder}");
         for frame in frames.lock().unwrap().iter() {

@@ -25,7 +25,7 @@ fn frames_and_tensors_of_another_gpu_give_the_same_without_the_host() {
             fetched("models/nanodet.onnx")
         ));
         let frames = line.collect("out");
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let found: Vec<_> = frames.lock().unwrap().iter().map(|buffer| objects(buffer)).collect();
         let count = |element, name| {
@@ -70,7 +70,7 @@ fn where_the_device_is_left_open_instances_spread_over_the_gpus_and_their_stream
         };
         let line = Line::new(&format!("{}   {}", stream(0, first), stream(1, second)));
         let frames = [line.collect("out0"), line.collect("out1")];
-        line.pipeline.set_state(gst::State::Playing).unwrap();
+        line.play();
         line.wait().succeeds();
         let copies = |name: &str| {
             line.element(name).property::<gst::Structure>("stats").get::<u64>("peer-copies").unwrap()
@@ -105,7 +105,7 @@ fn elements_behind_the_model_leave_the_choice_of_the_gpu_to_it() {
     };
     let line = Line::new(&format!("{}   {}", stream(0), stream(1)));
     let frames = ["g0", "g1"].map(|name| line.collect(name));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let mut spread = frames.map(|frames| gpu_of(&frames.lock().unwrap()[0]));
     spread.sort();

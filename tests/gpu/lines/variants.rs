@@ -19,7 +19,7 @@ fn run_as(options: &str) -> (Vec<Vec<Object>>, Vec<String>, String) {
         gst::BusSyncReply::Pass
     });
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     line.wait().succeeds();
     let variant = line.element("t").property::<Option<String>>("active-variant").unwrap();
     line.stop();
@@ -70,7 +70,7 @@ fn the_default_serves_until_the_fastest_variant_is_warm_and_going_to_null_does_n
         fetched("models/nanodet.onnx")
     ));
     let seen = line.collect("out");
-    line.pipeline.set_state(gst::State::Playing).unwrap();
+    line.play();
     until("frames come through", || seen.lock().unwrap().len() > 3);
     let variant = || line.element("t").property::<Option<String>>("active-variant").unwrap();
     until("the fastest variant serves", || variant() == fastest);

@@ -6,7 +6,6 @@ mod python;
 use std::sync::Once;
 
 use cudainfer_tests::{Line, init, model, scratch};
-use gst::prelude::*;
 use gst_video::VideoRegionOfInterestMeta;
 use gstcudainfer::meta::object::{Object, objects};
 use gstcudainfer::meta::tensor::TensorSet;
@@ -81,7 +80,7 @@ fn decoders_in_rust_and_in_c_find_what_the_paper_says_and_the_elements_behind_th
                 file.display()
             ));
             let frames = line.collect("out");
-            line.pipeline.set_state(gst::State::Playing).unwrap();
+            line.play();
             line.wait().succeeds();
             let frames = std::mem::take(&mut *frames.lock().unwrap());
             assert_eq!(frames.len(), 2);
