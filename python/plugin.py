@@ -1,5 +1,5 @@
-"""Puts the plugin into the wheel: that in the folder CUDAINFER_BUILT, with the licences of the crates that are linked into it, or
-what cargo builds of this repository."""
+"""Puts the plugin and its presets into the wheel: the plugin in the folder CUDAINFER_BUILT, with the licences of the crates that are
+linked into it, or what cargo builds of this repository."""
 
 import os
 import platform
@@ -17,6 +17,7 @@ class Plugin(BuildHookInterface):
         for name in ("libgstcudainfer.so", "THIRD-PARTY-LICENSES"):
             if (built / name).is_file():
                 build_data["force_include"][str(built / name)] = f"cudainfer/plugin/{name}"
+        build_data["force_include"][str(Path(self.root).parent / "plugins/presets")] = "cudainfer/plugin/presets"
         build_data["pure_python"] = False
         # Not bound to one Python. scripts/release writes the C library that is needed into the tag.
         build_data["tag"] = f"py3-none-linux_{platform.machine()}"

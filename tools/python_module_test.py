@@ -25,14 +25,17 @@ class Environment(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
         os.environ.pop("ORT_DYLIB_PATH", None)
+        os.environ.pop("GST_PRESET_PATH", None)
 
     def test_the_plugins_folder_goes_before_those_that_are_set(self):
         self.plugin.touch()
         wanted = install.environment()
         self.assertEqual(wanted["GST_PLUGIN_PATH"], f"{self.plugin.parent}:/mine:/other")
+        self.assertEqual(wanted["GST_PRESET_PATH"], f"{self.plugin.parent}/presets")
         self.assertEqual(wanted["ORT_DYLIB_PATH"], "/x/libonnxruntime.so.1.31.1")
         os.environ.update(wanted)
-        self.assertEqual(install.environment(), {"GST_PLUGIN_PATH": wanted["GST_PLUGIN_PATH"]})
+        del wanted["ORT_DYLIB_PATH"]
+        self.assertEqual(install.environment(), wanted)
 
     def test_an_installed_plugin_needs_no_path_and_a_library_that_is_named_stays(self):
         os.environ["ORT_DYLIB_PATH"] = "/named.so"

@@ -81,13 +81,14 @@ def check() -> None:
 def environment() -> dict[str, str]:
     """What a program needs in its environment to find the elements, besides what is there already.
 
-    GST_PLUGIN_PATH keeps the folders that it has. ORT_DYLIB_PATH is left out if it is set, or if this Python has no package
+    GST_PLUGIN_PATH and GST_PRESET_PATH keep the folders that they have. ORT_DYLIB_PATH is left out if it is set, or if this Python has no package
     onnxruntime: trtinfer then searches for the library itself.
     """
     wanted = {}
     if PLUGIN.is_file():
-        folders = [str(PLUGIN.parent), *filter(None, os.environ.get("GST_PLUGIN_PATH", "").split(os.pathsep))]
-        wanted["GST_PLUGIN_PATH"] = os.pathsep.join(dict.fromkeys(folders))
+        for name, folder in (("GST_PLUGIN_PATH", PLUGIN.parent), ("GST_PRESET_PATH", PLUGIN.with_name("presets"))):
+            folders = [str(folder), *filter(None, os.environ.get(name, "").split(os.pathsep))]
+            wanted[name] = os.pathsep.join(dict.fromkeys(folders))
     if not os.environ.get("ORT_DYLIB_PATH") and (library := onnxruntime()):
         wanted["ORT_DYLIB_PATH"] = str(library)
     return wanted
