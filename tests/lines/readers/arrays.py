@@ -45,8 +45,9 @@ def address_of(buffer, meta, field):
     data, info = array.get_nth(0).get_value("data"), gst.MapStruct()
     core, pointer = ctypes.CDLL("libgstreamer-1.0.so.0"), ctypes.c_void_p(hash(data))
     assert core.gst_buffer_map(pointer, ctypes.byref(info), 1)
+    found = info.data  # GStreamer 1.28 clears it when it unmaps.
     core.gst_buffer_unmap(pointer, ctypes.byref(info))
-    return info.data
+    return found
 
 
 def refused(kind, part, call):
