@@ -121,6 +121,7 @@ fn all_our_decoders_read_gstreamers_tensors_as_ours() {
         ("class-map-uint8", [24, 16], "segmask"),
         ("class-map-int64", [24, 16], "segmask output=gray"),
         ("map-depth", [24, 16], "tensormap"),
+        ("colours", [64, 64], "embed"),
     ] {
         let line = |form: &str| {
             let [width, height] = size;
@@ -134,18 +135,7 @@ fn all_our_decoders_read_gstreamers_tensors_as_ours() {
             let facts = |frame: &gst::Buffer| {
                 let objects: Vec<_> = objects(frame)
                     .into_iter()
-                    // The model's name is not in these caps.
-                    .map(|o| {
-                        (
-                            o.label,
-                            o.detection,
-                            o.keypoints,
-                            o.classifications
-                                .into_iter()
-                                .map(|c| (c.labels, c.confidence))
-                                .collect::<Vec<_>>(),
-                        )
-                    })
+                    .map(|o| (o.label, o.detection, o.keypoints, o.classifications, o.embeddings))
                     .collect();
                 (objects, others(frame), frame.size())
             };
@@ -195,6 +185,87 @@ fn ours_reads_what_onnxinference_wrote() {
     // Without labels for classes, by the names of the tensors alone; the tracker works on what was found.
     let frames = buffers(&format!("{line} ! gpunms ! tracker ! fakesink name=out"));
     assert_eq!(objects(&frames[2])[0].tracking.as_ref().map(|track| track.id), Some(1));
+}
+
+#[test]
+fn our_decoders_refuse_what_onnxinference_wrote_and_name_what_they_found_and_what_they_need() {
+    if !has(26, &["onnxinference"]) {
+        return;
+    }
+    let outputs =
+        "detection_boxes:float32:1x1x4, detection_classes:float32:1x1, detection_scores:float32:1x1";
+    for (decoder, wanted) in [
+        ("gpunms decoder=yolov8", "it needs one float output [1, 4 + C, N] or [1, N, 4 + C]"),
+        ("peakfind", "look like a detector's boxes. Put gpunms in place of peakfind"),
+        ("classify", "Set output to the one with the class scores"),
+        ("segmask", "Set tensor to the one with the masks"),
+        ("embed", "set output to the one with the embeddings"),
+    ] {
+        let line = format!("{SOURCE} ! onnxinference model-file={}", model("ssd-mobilenet"));
+        run(&format!("{line} ! {decoder} name=decode ! fakesink")).fails_with(&["decode: ", outputs, wanted]);
+    }
+}
+
+/// The beginning of `GstTensor`.
+#[repr(C)]
+struct TensorHead {
+    id: u32,
+    layout: i32,
+    data_type: i32,
+}
+
+/// `GstTensorMeta`.
+#[repr(C)]
+struct TensorMeta {
+    meta: gst::ffi::GstMeta,
+    count: usize,
+    tensors: *mut *mut TensorHead,
+}
+
+#[test]
+fn a_tensor_that_is_not_read_is_told_once_and_counted_and_the_next_frames_are_decoded() {
+    if !has(26, &[]) {
+        return;
+    }
+    type Spoil = fn(&mut TensorHead);
+    let cases: [(Spoil, &str); 2] = [
+        (|tensor| tensor.data_type = 12, "is of type float64, but only float32"),
+        (|tensor| tensor.layout = 1, "has the layout 1, but only dense tensors (0) are read"),
+    ];
+    for (spoil, phrase) in cases {
+        let line =
+            Line::new(&format!("{} tensors=gst ! gpunms name=nms ! fakesink name=out sync=false", yolo()));
+        let mut frames = 0;
+        line.watch("nms", move |frame, _| {
+            frames += 1;
+            let metas = frame.iter_meta::<gst::Meta>();
+            let found = metas.into_iter().find(|meta| meta.api().name() == "GstTensorMetaAPI").unwrap();
+            if frames > 2 {
+                return;
+            }
+            // SAFETY: the meta is of this type, has at least one tensor, and nobody else reads it now.
+            unsafe {
+                let meta = found.as_ptr().cast::<TensorMeta>();
+                assert!((*meta).count > 0);
+                spoil(&mut **(*meta).tensors);
+            }
+        });
+        let out = line.collect("out");
+        line.play();
+        let warnings = line.wait().succeeds().warnings;
+        let told: Vec<_> =
+            warnings.iter().filter(|text| text.contains("a tensor of a frame is not read")).collect();
+        assert!(
+            matches!(&told[..], [text] if text.starts_with("nms: ") && text.contains(phrase)),
+            "{warnings:?}"
+        );
+        let stats = line.element("nms").property::<gst::Structure>("stats");
+        assert_eq!(stats.get::<u64>("ignored-metadata"), Ok(2), "{stats}");
+        assert_eq!(
+            out.lock().unwrap().iter().map(|frame| objects(frame).len()).collect::<Vec<_>>(),
+            [0, 0, 1]
+        );
+    }
 }
 
 #[test]

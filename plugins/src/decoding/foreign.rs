@@ -102,6 +102,8 @@ impl PlainFrames {
             .field("tensor-width", side(set.input[0]))
             .field("tensor-height", side(set.input[1]))
             .field(caps::RESIZE, "stretch")
+            // How often it was loaded is not known.
+            .field_if_some(caps::MODEL, self.info.name().map(|name| format!("{name}#")))
             .build();
         self.outputs = outputs;
         self.described = Some(caps::with_fields(&caps::without_tensors(incoming), &fields));

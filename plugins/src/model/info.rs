@@ -21,6 +21,8 @@ pub struct ModelInfo(Arc<Known>);
 
 #[derive(Clone, Debug, Default)]
 struct Known {
+    /// The model's name: that of its file.
+    name: Option<String>,
     words: Sidecar,
     origins: Origins,
     /// The layout of the outputs in the words of the model's maker, if no decoder reads it and the sidecar names none.
@@ -170,9 +172,15 @@ impl ModelInfo {
         sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
         let (declared, notes) = declared::read(model);
         let endings = onnx::output_endings(model);
-        let mut known = Known { words: sidecar, origins, notes, endings, ..Known::default() };
+        let name = model.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let mut known = Known { name, words: sidecar, origins, notes, endings, ..Known::default() };
         known.complete(declared);
         Ok(Self(Arc::new(known)))
+    }
+
+    /// The model's name; `None` if no element of this plugin has answered.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
     }
 
     /// What a file beside the model says otherwise than the model's inputs and outputs, a sentence each.
