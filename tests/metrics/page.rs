@@ -5,6 +5,8 @@ use std::process::Stdio;
 
 use cudainfer_tests::{Line, model};
 use gst::prelude::*;
+use gst_video::VideoRegionOfInterestMeta;
+use gstcudainfer::meta::analytics::{Contents, Metadata};
 use serde_json::Value;
 
 use crate::client::{ask, page, sample, samples};
@@ -26,6 +28,31 @@ fn ended(name: &str) -> Line {
     let _ = line.pipeline.set_state(gst::State::Playing);
     line.wait().succeeds();
     line
+}
+
+#[test]
+fn objects_and_tracks_that_only_analytics_metadata_describe_are_counted() {
+    server();
+    if let Err(why) = Metadata::Analytics.forms(Contents::Objects) {
+        eprintln!("left out: {why}");
+        return;
+    }
+    let line = Line::new(&format!(
+        "videotestsrc name=camera num-buffers={FRAMES} pattern=red ! fusedpreproc device=cpu ! trtinfer model={} device=cpu \
+         ! gpunms name=nms metadata=analytics ! tracker name=track metadata=analytics ! fakesink name=out",
+        model("detector")
+    ));
+    line.pipeline.set_property("name", "analytics");
+    let frames = line.collect("out");
+    line.play();
+    line.wait().succeeds();
+    assert!(frames.lock().unwrap().iter().all(|frame| frame.meta::<VideoRegionOfInterestMeta>().is_none()));
+    let page = page(server());
+    let own = "pipeline=\"analytics\"";
+    let counted = sample(&page, "cudainfer_objects_total", &[own, "element=\"nms\"", "class=\"red\""]);
+    assert_eq!(counted, f64::from(FRAMES));
+    assert_eq!(sample(&page, "cudainfer_tracks", &[own, "element=\"track\""]), 1.0);
+    line.stop();
 }
 
 #[test]
