@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <dlfcn.h>
+#include <math.h>
 #include <string.h>
 
 #include <gst/gst.h>
@@ -17,6 +19,10 @@ G_BEGIN_DECLS
 
 /* Dimensions of a tensor that are read. */
 #define CUDAINFER_MAX_DIMS 8
+
+/* Entries of a frame's analytics metadata that are read, and classes of an entry. */
+#define CUDAINFER_MAX_ENTRIES 4096
+#define CUDAINFER_MAX_CLASSES 100
 
 /* An object in a frame. */
 typedef struct
@@ -36,7 +42,9 @@ typedef struct
   guint age, hits;              /* frames since it was first seen; detections so far */
   gdouble velocity_x, velocity_y;       /* of its centre, pixels per second */
 
-  GstVideoRegionOfInterestMeta *region; /* its parameters have the rest */
+  GstVideoRegionOfInterestMeta *region; /* its parameters have the rest; NULL if only analytics metadata describe the object */
+  GstMeta *analytics;           /* if region is NULL: the frame's GstAnalyticsRelationMeta, and the number of the box in it */
+  guint entry;
 } CudaInferObject;
 
 /* A point of an object. */
@@ -154,7 +162,7 @@ cudainfer_parameter (const CudaInferObject * object, const gchar * name, guint n
 {
   GList *entry;
 
-  for (entry = object->region->params; entry; entry = entry->next) {
+  for (entry = object->region ? object->region->params : NULL; entry; entry = entry->next) {
     const GstStructure *s = (const GstStructure *) entry->data;
 
     if (gst_structure_has_name (s, name) && nth-- == 0)
@@ -163,10 +171,9 @@ cudainfer_parameter (const CudaInferObject * object, const gchar * name, guint n
   return NULL;
 }
 
-/* Goes on to the next object of a frame; FALSE behind the last one. `*state` is NULL in the beginning.
- * Regions of interest of other elements are left out. */
+/* Goes on to the next object of a frame that has a region of interest. */
 static inline gboolean
-cudainfer_next_object (GstBuffer * buffer, gpointer * state, CudaInferObject * object)
+cudainfer_next_region (GstBuffer * buffer, gpointer * state, CudaInferObject * object)
 {
   static const gchar *const rest[] = { "keypoints", "classification", "embedding", "zones" };
   GstMeta *meta;
@@ -213,6 +220,203 @@ cudainfer_next_object (GstBuffer * buffer, gpointer * state, CudaInferObject * o
   return FALSE;
 }
 
+/* GstAnalyticsMtd of GStreamer 1.24, whose header is not needed: an entry of a GstAnalyticsRelationMeta. */
+typedef struct
+{
+  guint id;
+  GstMeta *meta;
+} CudaInferEntry;
+
+/* What is called of libgstanalytics. The last function is of 1.26. */
+typedef struct
+{
+  GType api;
+  gsize detection, tracking, classification;
+  gsize (*length) (GstMeta * meta);
+  gsize (*type_of) (const CudaInferEntry * entry);
+  gint (*relation) (GstMeta * meta, guint from, guint to);
+  GQuark (*label) (const CudaInferEntry * entry);
+  gboolean (*location) (const CudaInferEntry * entry, gint * x, gint * y, gint * w, gint * h, gfloat * confidence);
+  gboolean (*track) (const CudaInferEntry * entry, guint64 * id, guint64 * first, guint64 * last, gboolean * is_lost);
+  gsize (*classes) (const CudaInferEntry * entry);
+  gfloat (*level) (const CudaInferEntry * entry, gsize nth);
+  GQuark (*class_label) (const CudaInferEntry * entry, gsize nth);
+  gboolean (*oriented) (const CudaInferEntry * entry, gint * x, gint * y, gint * w, gint * h, gfloat * angle, gfloat * confidence);
+} CudaInferAnalytics;
+
+static inline gboolean
+cudainfer_symbol (void *library, const gchar * name, gpointer to)
+{
+  gchar symbol[64];
+  void *found;
+
+  g_snprintf (symbol, sizeof symbol, "gst_analytics_%s", name);
+  found = dlsym (library, symbol);
+  memcpy (to, &found, sizeof found);
+  return found != NULL;
+}
+
+/* The library, if somebody in the process has used the metadata: else no frame has any. NULL where it lacks a function. */
+static inline const CudaInferAnalytics *
+cudainfer_analytics (void)
+{
+  static CudaInferAnalytics functions;
+  static gsize state = 0;       /* 0: not looked up; 1: incomplete; 2: there */
+
+  if (!g_atomic_pointer_get (&state) && g_type_from_name ("GstAnalyticsRelationMetaAPI")) {
+    void *library = dlopen ("libgstanalytics-1.0.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    CudaInferAnalytics f;
+    gsize (*types[3]) (void);
+    GType (*api) (void);
+
+    if (!library)
+      return NULL;
+    memset (&f, 0, sizeof f);
+    if (cudainfer_symbol (library, "relation_meta_api_get_type", &api) && cudainfer_symbol (library, "od_mtd_get_mtd_type", &types[0])
+        && cudainfer_symbol (library, "tracking_mtd_get_mtd_type", &types[1])
+        && cudainfer_symbol (library, "cls_mtd_get_mtd_type", &types[2])
+        && cudainfer_symbol (library, "relation_get_length", &f.length)
+        && cudainfer_symbol (library, "mtd_get_mtd_type", &f.type_of)
+        && cudainfer_symbol (library, "relation_meta_get_relation", &f.relation)
+        && cudainfer_symbol (library, "od_mtd_get_obj_type", &f.label)
+        && cudainfer_symbol (library, "od_mtd_get_location", &f.location)
+        && cudainfer_symbol (library, "tracking_mtd_get_info", &f.track)
+        && cudainfer_symbol (library, "cls_mtd_get_length", &f.classes)
+        && cudainfer_symbol (library, "cls_mtd_get_level", &f.level)
+        && cudainfer_symbol (library, "cls_mtd_get_quark", &f.class_label)) {
+      cudainfer_symbol (library, "od_mtd_get_oriented_location", &f.oriented);
+      f.api = api ();
+      f.detection = types[0] ();
+      f.tracking = types[1] ();
+      f.classification = types[2] ();
+    }
+    if (g_once_init_enter (&state)) {
+      functions = f;
+      g_once_init_leave (&state, f.api ? 2 : 1);
+    }
+  }
+  return functions.api ? &functions : NULL;
+}
+
+/* A box of analytics metadata; FALSE for other entries, and for boxes that cannot be. */
+static inline gboolean
+cudainfer_box (const CudaInferAnalytics * of, GstMeta * meta, guint number, CudaInferObject * object)
+{
+  CudaInferEntry entry = { number, meta };
+  gint x, y, w, h;
+  gfloat angle = 0, confidence;
+  GQuark label;
+
+  if (of->type_of (&entry) != of->detection
+      || !(of->oriented ? of->oriented (&entry, &x, &y, &w, &h, &angle, &confidence)
+          : of->location (&entry, &x, &y, &w, &h, &confidence)) || w < 0 || h < 0 || !isfinite (angle) || !isfinite (confidence))
+    return FALSE;
+  memset (object, 0, sizeof *object);
+  label = of->label (&entry);
+  object->label = label ? g_quark_to_string (label) : "";
+  object->x = x;
+  object->y = y;
+  object->w = w;
+  object->h = h;
+  object->angle = angle;
+  object->is_detected = TRUE;
+  object->confidence = CLAMP (confidence, 0, 1);
+  object->analytics = meta;
+  object->entry = number;
+  return TRUE;
+}
+
+/* Whether a box with analytics metadata is the same as another object's: regions have no negative coordinates, so one that is not
+ * rotated is cut off there. */
+static inline gboolean
+cudainfer_is_same_box (const CudaInferObject * box, const CudaInferObject * other)
+{
+  const GstVideoRegionOfInterestMeta *r = other->region;
+  gdouble left = MAX (box->x, 0), top = MAX (box->y, 0);
+
+  if (strcmp (box->label, other->label) != 0 || (box->angle != 0) != (other->angle != 0))
+    return FALSE;
+  if (!r || box->angle != 0)
+    return fabs (box->x - other->x) < 1 && fabs (box->y - other->y) < 1 && fabs (box->w - other->w) < 1 && fabs (box->h - other->h) < 1;
+  return r->x == left && r->y == top && r->w == MAX (box->x + box->w - left, 0) && r->h == MAX (box->y + box->h - top, 0);
+}
+
+/* Whether a box is described by a region as well: of equal boxes, as many are as there are such regions. */
+static inline gboolean
+cudainfer_has_region (const CudaInferAnalytics * of, GstBuffer * buffer, const CudaInferObject * box)
+{
+  CudaInferObject other;
+  gpointer state = NULL;
+  guint equal = 0, i;
+
+  while (cudainfer_next_region (buffer, &state, &other))
+    equal += cudainfer_is_same_box (box, &other);
+  for (i = 0; equal > 0 && i < box->entry; i++)
+    equal -= cudainfer_box (of, box->analytics, i, &other) && cudainfer_is_same_box (box, &other);
+  return equal > 0;
+}
+
+/* The next entry from `number` on that is of this type and related to the box; the number of entries where there is none. */
+static inline guint
+cudainfer_related (const CudaInferAnalytics * of, const CudaInferObject * box, gsize type, guint number)
+{
+  guint n = (guint) MIN (of->length (box->analytics), CUDAINFER_MAX_ENTRIES);
+
+  for (; number < n; number++) {
+    CudaInferEntry entry = { number, box->analytics };
+
+    if (of->type_of (&entry) == type && (of->relation (entry.meta, box->entry, number) || of->relation (entry.meta, number, box->entry)))
+      break;
+  }
+  return number;
+}
+
+/* Goes on to the next object that only analytics metadata describe. `*state` is odd, so no address: it holds the next entry, and how
+ * many such objects there were. */
+static inline gboolean
+cudainfer_next_box (GstBuffer * buffer, gpointer * state, CudaInferObject * object)
+{
+  const CudaInferAnalytics *of = cudainfer_analytics ();
+  GstMeta *meta = of ? gst_buffer_get_meta (buffer, of->api) : NULL;
+  gsize n = meta ? MIN (of->length (meta), CUDAINFER_MAX_ENTRIES) : 0, i = GPOINTER_TO_SIZE (*state) >> 1 & 0x1fff;
+  gint before = (gint) (GPOINTER_TO_SIZE (*state) >> 14);
+  CudaInferObject region;
+  gpointer regions = NULL;
+
+  for (; i < n; i++) {
+    CudaInferEntry track = { 0, meta };
+    guint64 first, last;
+    const gchar *c;
+
+    if (!cudainfer_box (of, meta, (guint) i, object) || cudainfer_has_region (of, buffer, object))
+      continue;
+    /* Behind those of the regions, and none is there twice. */
+    object->id = before;
+    while (cudainfer_next_region (buffer, &regions, &region))
+      object->id = MAX (object->id, region.id + 1 + before);
+    object->label_id = 0x811c9dc5;
+    for (c = object->label; *c; c++)
+      object->label_id = (object->label_id ^ (guint8) *c) * 0x01000193;
+    object->label_id |= 1u << 31;
+    track.id = cudainfer_related (of, object, of->tracking, 0);
+    object->is_tracked = track.id < n && of->track (&track, &object->track_id, &first, &last, &object->is_lost);
+    *state = GSIZE_TO_POINTER ((gsize) (before + 1) << 14 | (i + 1) << 1 | 1);
+    return TRUE;
+  }
+  *state = NULL;
+  return FALSE;
+}
+
+/* Goes on to the next object of a frame; FALSE behind the last one. `*state` is NULL in the beginning.
+ * Regions of interest of other elements are left out. Boxes that only analytics metadata describe come last. */
+static inline gboolean
+cudainfer_next_object (GstBuffer * buffer, gpointer * state, CudaInferObject * object)
+{
+  if (!(GPOINTER_TO_SIZE (*state) & 1) && cudainfer_next_region (buffer, state, object))
+    return TRUE;
+  return cudainfer_next_box (buffer, state, object);
+}
+
 /* The nth point of an object; FALSE behind the last one. */
 static inline gboolean
 cudainfer_keypoint (const CudaInferObject * object, guint nth, CudaInferKeypoint * point)
@@ -223,6 +427,45 @@ cudainfer_keypoint (const CudaInferObject * object, guint nth, CudaInferKeypoint
       && cudainfer_entry_double (s, "y", nth, &point->y) && cudainfer_entry_double (s, "score", nth, &point->score);
 }
 
+/* The same of an object that only analytics metadata describe, of whose classes the first CUDAINFER_MAX_CLASSES are read. */
+static inline gboolean
+cudainfer_box_class (const CudaInferObject * object, guint classifier, guint nth, CudaInferClass * found)
+{
+  const CudaInferAnalytics *of = cudainfer_analytics ();
+  gfloat levels[CUDAINFER_MAX_CLASSES];
+  guint number = 0, best = 0, i, n;
+  CudaInferEntry entry = { 0, object->analytics };
+  GQuark label;
+
+  if (!of || !object->analytics)
+    return FALSE;
+  for (number = cudainfer_related (of, object, of->classification, 0); classifier > 0; classifier--)
+    number = cudainfer_related (of, object, of->classification, number + 1);
+  if (number >= MIN (of->length (object->analytics), CUDAINFER_MAX_ENTRIES))
+    return FALSE;
+  entry.id = number;
+  n = (guint) MIN (of->classes (&entry), CUDAINFER_MAX_CLASSES);
+  for (i = 0; i < n; i++)
+    levels[i] = of->level (&entry, i);
+  /* The best one is taken out `nth` times. */
+  for (;; nth--) {
+    for (best = n, i = 0; i < n; i++)
+      if (isfinite (levels[i]) && (best == n || levels[i] > levels[best]))
+        best = i;
+    if (best == n)
+      return FALSE;
+    if (nth == 0)
+      break;
+    levels[best] = NAN;
+  }
+  label = of->class_label (&entry, best);
+  found->label = label ? g_quark_to_string (label) : "";
+  found->label_id = best;
+  found->confidence = levels[best];
+  found->model = found->output = NULL;
+  return TRUE;
+}
+
 /* The nth class that a classifier gives an object, the best first; FALSE behind the last one. */
 static inline gboolean
 cudainfer_class (const CudaInferObject * object, guint classifier, guint nth, CudaInferClass * found)
@@ -230,6 +473,8 @@ cudainfer_class (const CudaInferObject * object, guint classifier, guint nth, Cu
   const GstStructure *s = cudainfer_parameter (object, "classification", classifier);
   const GValue *id = cudainfer_entry (s, "label-ids", nth);
 
+  if (!object->region)
+    return cudainfer_box_class (object, classifier, nth, found);
   if (!id || !G_VALUE_HOLDS_UINT (id) || !cudainfer_entry_string (s, "labels", nth, &found->label)
       || !cudainfer_entry_double (s, "confidence", nth, &found->confidence))
     return FALSE;

@@ -191,6 +191,75 @@ fn numpy_sees_masks_maps_and_tensors_where_they_lie_also_when_their_frame_is_gon
     assert_eq!(said, "as it must be\n");
 }
 
+/// What readers/analytics.c prints of a frame.
+fn described(buffer: &gst::BufferRef) -> String {
+    let mut text = String::new();
+    for object in objects(buffer) {
+        let found = object.detection.unwrap();
+        let rect = found.rect;
+        text += &format!(
+            "{} {} {} at {:.0},{:.0} {:.0}x{:.0} {:.2} conf {:.3}",
+            object.id,
+            object.label,
+            found.label_id,
+            rect.x,
+            rect.y,
+            rect.w,
+            rect.h,
+            object.angle,
+            found.confidence
+        );
+        if let Some(track) = object.tracking {
+            text += &format!(" track {}{}", track.id, if track.state == "lost" { " lost" } else { "" });
+        }
+        for classes in object.classifications {
+            for ((label, id), confidence) in
+                classes.labels.iter().zip(&classes.label_ids).zip(&classes.confidence)
+            {
+                text += &format!(" {label} {id} {confidence:.3}");
+            }
+        }
+        text += "\n";
+    }
+    text + "frame\n"
+}
+
+#[test]
+fn the_header_reads_objects_that_only_analytics_metadata_describe_and_none_twice() {
+    let test = std::fs::read_to_string(root().join("tests/lines/readers/analytics.c")).unwrap();
+    let has_analytics = Metadata::Both.forms(Contents::Objects).is_ok();
+    let classes = format!("fusedpreproc roi=objects ! trtinfer model={} ! classify", model("colours"));
+    let blue = "videotestsrc num-buffers=3 pattern=solid-color foreground-color=0xffff00ff \
+                ! video/x-raw,format=RGB,width=128,height=64 ! fusedpreproc";
+    for metadata in ["roi", "both", "analytics"] {
+        if metadata != "roi" && !has_analytics {
+            eprintln!("left out: this GStreamer has no analytics metadata");
+            continue;
+        }
+        let written = format!("metadata={metadata}");
+        for line in [
+            format!(
+                "videotestsrc num-buffers=3 pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms {written} ! tracker {written} \
+                 ! {classes} {written} ! fakesink name=out",
+                model("detector")
+            ),
+            format!("{blue} ! trtinfer model={} ! gpunms {written} ! fakesink name=out", model("rotated")),
+            // Boxes of a second detector, behind those with regions.
+            format!(
+                "videotestsrc num-buffers=3 pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms metadata=roi ! fusedpreproc \
+                 ! trtinfer model={} ! gpunms {written} ! fakesink name=out",
+                model("detector"),
+                model("detector-fractions")
+            ),
+        ] {
+            let frames = cudainfer_tests::buffers(&line);
+            let wanted: String = frames.iter().map(|frame| described(frame)).collect();
+            assert!(frames.len() == 3 && wanted.lines().count() >= 6, "{wanted}");
+            assert_eq!(c(&["c++", "cc"], &test, &[&line]), wanted, "{line}");
+        }
+    }
+}
+
 /// Whether GStreamer has tensors of its own; it says so where a test is left out.
 fn has_gst_tensors() -> bool {
     cudainfer_tests::init();
