@@ -125,7 +125,7 @@ impl DecodingElement {
 
     /// Whether this element and those downstream could work with frames of these caps.
     fn accepts(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
-        if !caps::has_tensors(caps) && gst_tensor::open().is_ok() {
+        if self.may_carry_others(caps) {
             // Frames will show whether their tensors are what this element reads.
             return Ok(());
         }
