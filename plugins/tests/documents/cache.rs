@@ -14,8 +14,21 @@ const FILE: &str = "docs/gst_plugins_cache.json";
 /// The plugin's types besides its elements: enums, flags and base classes that are marked as its API.
 pub(crate) type OtherTypes = BTreeMap<String, Value>;
 
+/// Whether the pad templates are those that the documents have: newer GStreamers know more formats of video.
+pub(crate) fn has_documented_formats() -> bool {
+    init();
+    let (_, minor, ..) = gst::version();
+    if minor > 22 {
+        eprintln!("left out: this is GStreamer 1.{minor}, and the documents have the formats of 1.22");
+    }
+    minor <= 22
+}
+
 #[test]
 fn the_cache_of_the_documentation_is_what_the_plugin_has() {
+    if !has_documented_formats() {
+        return;
+    }
     let mut made = Vec::new();
     let form = serde_json::ser::PrettyFormatter::with_indent(b"    ");
     let mut writer = serde_json::Serializer::with_formatter(&mut made, form);

@@ -15,6 +15,9 @@ const KEYWORDS: [&str; 6] = ["Filter", "Effect", "Analyzer", "Video", "Metadata"
 
 #[test]
 fn each_elements_page_has_the_details_of_its_factory() {
+    if !cache::has_documented_formats() {
+        return;
+    }
     for (name, element) in elements() {
         let factory = element.factory().unwrap();
         let said = cache::element(&factory, &mut cache::OtherTypes::new());
