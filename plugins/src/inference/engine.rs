@@ -198,12 +198,14 @@ fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceErr
     }
     match (config.batch, input.batch) {
         (Some(wanted), Some(fixed)) if wanted > fixed => {
-            let takes = if fixed == 1 { "one frame".to_owned() } else { format!("{fixed} frames") };
+            let (takes, set) = match fixed {
+                1 => ("one frame".to_owned(), "batch-size=1".to_owned()),
+                _ => (format!("{fixed} frames"), format!("batch-size={fixed} or less")),
+            };
             Err(ModelError::Unfit(
                 config.model.clone(),
                 format!(
-                    "batch-size={wanted}, but it takes {takes} a run. Export it with an open batch dimension, or set \
-                     batch-size={fixed} or less"
+                    "batch-size={wanted}, but it takes {takes} a run. Export it with an open batch dimension, or set {set}"
                 ),
             )
             .into())

@@ -31,7 +31,7 @@ fn run_as(options: &str) -> (Vec<Vec<Object>>, Vec<String>, String) {
 #[ignore = "needs a CUDA device"]
 fn ways_to_run_a_model_are_timed_at_the_first_start_only_and_give_the_defaults_results() {
     let cache = scratch("engine-search");
-    let options = format!("batch-size=4 warm-up=complete engine-cache={}", cache.display());
+    let options = format!("warm-up=complete engine-cache={}", cache.display());
     let timed =
         |infos: &[String]| infos.iter().filter(|info| info.starts_with("t: the model runs as ")).count();
     let (default, infos, variant) = run_as(&format!("{options} engine-search=off"));
@@ -60,7 +60,7 @@ fn ways_to_run_a_model_are_timed_at_the_first_start_only_and_give_the_defaults_r
 #[ignore = "needs a CUDA device"]
 fn the_default_serves_until_the_fastest_variant_is_warm_and_going_to_null_does_not_wait_for_that() {
     let cache = scratch("upgrade");
-    let options = format!("batch-size=4 engine-cache={}", cache.display());
+    let options = format!("engine-cache={}", cache.display());
     // The first start measures; what it finds does not matter here.
     let (first, _, fastest) = run_as(&options);
     let line = Line::new(&format!(
