@@ -87,7 +87,8 @@ class Launching(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             log, ended = Path(folder, "log.txt"), threading.Event()
             log.write_text("Setting pipeline to PAUSED ...\n")
-            with subprocess.Popen(["sleep", "60"]) as process:
+            # What a shell starts in the background ignores SIGINT, and so would its sleep.
+            with subprocess.Popen(["env", "--default-signal=INT", "sleep", "60"]) as process:
                 ender = threading.Thread(target=launch.end_after, args=(process, 0.0, log, ended))
                 ender.start()
                 with self.assertRaises(subprocess.TimeoutExpired):
