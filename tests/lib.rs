@@ -266,6 +266,20 @@ pub fn buffers(line: &str) -> Vec<gst::Buffer> {
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
+/// What a program wrote to its standard error, without the notes on schemas of Debian's ONNX Runtime, which GStreamer's onnxinference
+/// has loaded beside this plugin's.
+pub fn complaints(output: &std::process::Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let mut noted = false;
+    let own = text.lines().filter(|line| {
+        let is_note = line.starts_with("Schema error: ");
+        let is_end_of_note = noted && line.is_empty();
+        noted = is_note;
+        !is_note && !is_end_of_note
+    });
+    own.map(|line| format!("{line}\n")).collect()
+}
+
 /// Does something in a thread of its own; panics where it takes longer than the limit or panics itself.
 #[track_caller]
 pub fn within<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -52,7 +52,7 @@ impl Traced {
 
     /// What was printed: the cells of each line.
     fn printed(&self) -> Vec<Vec<String>> {
-        let printed = text(&self.output.stderr);
+        let printed = cudainfer_tests::complaints(&self.output);
         printed.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
     }
 }
