@@ -32,6 +32,15 @@ def template(name, direction, *features):
     return Gst.PadTemplate.new(name, direction, Gst.PadPresence.ALWAYS, caps)
 
 
+def structure_of(caps, index):
+    """A copy of one of the caps' structures. gst-python of GStreamer 1.24 and 1.26 gives it in a `with` only."""
+    found = caps.get_structure(index)
+    if not hasattr(found, "__enter__"):
+        return found.copy()
+    with found as structure:
+        return structure.copy()
+
+
 class Yolov2(GstBase.BaseTransform):
     """The element: frames with tensors come in, frames with regions of interest go out."""
 
@@ -45,7 +54,7 @@ class Yolov2(GstBase.BaseTransform):
         """Behind this element, the same frames have no tensors any more."""
         other = Gst.Caps.new_empty()
         for i in range(caps.get_size()):
-            structure, features = caps.get_structure(i).copy(), caps.get_features(i).copy()
+            structure, features = structure_of(caps, i), caps.get_features(i).copy()
             for name in [structure.nth_field_name(n) for n in range(structure.n_fields())]:
                 if name.startswith("tensor-"):
                     structure.remove_field(name)
@@ -57,7 +66,7 @@ class Yolov2(GstBase.BaseTransform):
 
     def do_set_caps(self, incaps, outcaps):
         """A model that this decoder cannot read is refused here, before its first frame."""
-        caps = incaps.get_structure(0)
+        caps = structure_of(incaps, 0)
         self.frame = [caps["width"], caps["height"]]
         if caps.has_field("tensor-roi"):
             return self.fail("the tensors are those of regions, and this decoder reads those of frames")
