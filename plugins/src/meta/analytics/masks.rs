@@ -7,6 +7,7 @@ use gst_video::{VideoFormat, VideoFrameFlags, VideoMeta};
 
 use super::library::RELATE_TO;
 use super::relations::{Writer, pixel};
+use crate::memory::tensor::part;
 use crate::meta::label::Label;
 use crate::meta::mask::{Kind, Mask};
 
@@ -53,9 +54,11 @@ fn add_mask(writer: &mut Writer<'_>, mask: &Mask, segmentation: c_int, values: &
     let add = writer.functions.segmentation?;
     let [width, height] = [mask.width, mask.height].map(u32::try_from);
     let (width, height) = (width.ok()?, height.ok()?);
-    let mut picture = mask.data.copy();
+    // A buffer's own copy would bring what lies on the device to the host.
+    let mut picture = part(&mask.data, 0, mask.data.size()).ok()?;
     let stride = [i32::try_from(mask.width).ok()?];
     let buffer = picture.get_mut()?;
+    gst::ParentBufferMeta::add(buffer, &mask.data);
     let flags = VideoFrameFlags::empty();
     VideoMeta::add_full(buffer, flags, VideoFormat::Gray8, width, height, &[0], &stride).ok()?;
     let [x, y] = [mask.rect.x, mask.rect.y].map(pixel);
