@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cudainfer_serve::config::Config;
 use cudainfer_serve::fleet::{Exit, Fleet};
-use cudainfer_serve::{control, gstreamer, import, log, stream, systemd};
+use cudainfer_serve::{control, gstreamer, import, log, output, stream, systemd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const USAGE: &str = "\
@@ -104,6 +104,11 @@ fn check(config: &Config) -> ExitCode {
         log::error(e);
         return ExitCode::FAILURE;
     }
+    if let Err(e) = output::check_address(&config.server) {
+        log::error(e);
+        return ExitCode::FAILURE;
+    }
+    output::unwritable(&config.server).iter().for_each(log::warning);
     stream::unreachable(&config.sources).iter().for_each(log::warning);
     println!(
         "{}: right (sources: {}, pipelines: {})",
@@ -127,6 +132,10 @@ fn serve(config: Config) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if let Err(e) = output::check_address(&config.server) {
+        log::error(e);
+        return ExitCode::FAILURE;
+    }
     let (exit, exits) = channel();
     let fleet = match Fleet::start(config, exit) {
         Ok(fleet) => fleet,

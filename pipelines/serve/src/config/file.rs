@@ -101,11 +101,20 @@ impl Config {
         Ok(config)
     }
 
-    /// Where something of a source is in the file.
-    pub fn line_of_source(&self, name: &str, key: &str) -> Option<usize> {
+    /// Where a key is in the file that concerns a source: one of its own, or `line` of its pipeline.
+    pub fn line_of_key(&self, source: &SourceConfig, key: &str) -> Option<usize> {
         let text = std::fs::read_to_string(&self.path).ok()?;
-        let index = self.sources.iter().position(|source| source.name == name)?;
+        if key == "line" {
+            return self.line_of_pipeline(&source.pipeline);
+        }
+        let index = self.sources.iter().position(|other| other.name == source.name)?;
         line_of(&text, &[Step::Key("source"), Step::Index(index), Step::Key(key)])
+    }
+
+    /// Where the launch line of a pipeline is in the file.
+    pub fn line_of_pipeline(&self, name: &str) -> Option<usize> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        line_of(&text, &[Step::Key("pipeline"), Step::Key(name), Step::Key("line")])
     }
 
     /// Fills in what a source leaves open, and checks it against the rest.
@@ -172,6 +181,7 @@ impl Config {
         use Step::{Index, Key};
         self.server.check().map_err(|(key, sentence)| (vec![Key("server"), Key(key)], sentence))?;
         self.restart.check().map_err(|(key, sentence)| (vec![Key("restart"), Key(key)], sentence))?;
+        self.retention.check().map_err(|(key, sentence)| (vec![Key("retention"), Key(key)], sentence))?;
         let mut sources = std::mem::take(&mut self.sources);
         let mut names = HashSet::new();
         for (index, source) in sources.iter_mut().enumerate() {
@@ -279,6 +289,8 @@ override = { "identity.sync" = true }
             ("stop-timeout", "stop-timout", 3, "'stop-timeout' is probably meant"),
             ("stall = 4", "stall = -4", 5, "stall = -4"),
             ("stall = 4", "stall = ", 5, ""),
+            ("stall = 4", "stall = \"4\"", 5, "expected a number"),
+            ("[restart]", "[retention]\nmax-age = -1\n[restart]", 5, "max-age = -1"),
             ("set = { silent = true }", "", 12, "what {silent}"),
             ("name = \"b\"", "name = \"a\"", 17, "two sources called 'a'"),
             ("name = \"b\"", "name = \"b/c\"", 17, "'b/c' cannot be"),
@@ -291,6 +303,7 @@ override = { "identity.sync" = true }
             ("[server]", "[server]\nlisten = \"0.0.0.0:80\"", 3, "Set token-file or client-ca"),
             ("[server]", "[server]\ntls-cert = \"x\"", 3, "belong together"),
             ("[server]", "[server]\ntoken-file = \"/nowhere/t\"", 3, "'/nowhere/t' cannot be read"),
+            ("[server]", "[server]\nrtsp = \"127.0.0.1:8080\"", 3, "a port of its own"),
             ("\"identity.sync\"", "sync", 21, "ELEMENT.PROPERTY"),
         ] {
             assert!(GOOD.contains(from), "{from}");

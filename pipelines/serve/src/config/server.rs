@@ -85,15 +85,24 @@ impl Server {
                 ),
             ));
         }
-        for (key, file) in [
-            ("token-file", &self.token_file),
-            ("tls-cert", &self.tls_cert),
-            ("tls-key", &self.tls_key),
-            ("client-ca", &self.client_ca),
-        ] {
+        if self.rtsp.is_some_and(|rtsp| rtsp.port() != 0 && rtsp == self.listen) {
+            return Err((
+                "rtsp",
+                format!("rtsp and listen are both {}: give each a port of its own", self.listen),
+            ));
+        }
+        if let Some(Err(sentence)) = self.token_file.as_deref().map(super::read_token) {
+            return Err(("token-file", sentence));
+        }
+        for (key, file) in
+            [("tls-cert", &self.tls_cert), ("tls-key", &self.tls_key), ("client-ca", &self.client_ca)]
+        {
             if let Some(Err(e)) = file.as_ref().map(std::fs::File::open) {
                 let file = file.as_deref().unwrap_or(std::path::Path::new("")).display();
-                return Err((key, format!("'{file}' cannot be read: {e}")));
+                let sentence = format!(
+                    "{key} '{file}' cannot be read: {e}. Set {key} to a file that the service's user may read"
+                );
+                return Err((key, sentence));
             }
         }
         if self.most_left_behind == 0 {
@@ -227,6 +236,12 @@ pub struct Retention {
 impl Default for Retention {
     fn default() -> Self {
         Self { max_size: Size(20_000_000_000), max_age: 604_800.0, min_free: Size(1_000_000_000) }
+    }
+}
+
+impl Retention {
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        duration("max-age", self.max_age).map(drop)
     }
 }
 

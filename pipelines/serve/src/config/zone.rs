@@ -30,6 +30,32 @@ pub struct Zone {
     pub occupancy: Option<u32>,
 }
 
+impl Zone {
+    /// Whether its points can be meant in these units.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self, units: ZoneUnits) -> Result<(), String> {
+        let mut numbers = self.points.iter().flatten();
+        match units {
+            // A zone may reach beyond the frame, but not by far.
+            ZoneUnits::Fraction => match numbers.find(|number| !(-1.0..=2.0).contains(*number)) {
+                Some(number) => Err(format!(
+                    "zone '{}' has the coordinate {number}, expected parts of the frame's size, 0 to 1: set zone-units = \"pixels\" \
+                     if pixels are meant",
+                    self.name
+                )),
+                None => Ok(()),
+            },
+            ZoneUnits::Pixels if numbers.all(|number| number.abs() <= 1.0) => Err(format!(
+                "zone '{}' is not larger than a pixel: set zone-units = \"fraction\" if its points are parts of the frame's size",
+                self.name
+            )),
+            ZoneUnits::Pixels => Ok(()),
+        }
+    }
+}
+
 /// The kind of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -113,6 +139,11 @@ mod tests {
         let text =
             "door=line:0.1,0.7,0.4,0.7:classes=person,2;yard=polygon:0,0,1,0,1,1:anchor=center:dwell=30";
         assert_eq!(zones_text(&zones).unwrap(), text);
+        assert_eq!(zones[0].check(ZoneUnits::Fraction), Ok(()));
+        assert!(zones[0].check(ZoneUnits::Pixels).unwrap_err().contains("not larger than a pixel"));
+        let wide = Zone { points: vec![[0.1, 0.7], [40.0, 70.0]], ..zones[0].clone() };
+        assert_eq!(wide.check(ZoneUnits::Pixels), Ok(()));
+        assert!(wide.check(ZoneUnits::Fraction).unwrap_err().contains("the coordinate 40,"));
         let odd = Zone { name: "a;b".into(), ..zones[0].clone() };
         assert!(zones_text(&[odd]).unwrap_err().contains("a;b"));
     }

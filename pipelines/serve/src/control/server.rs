@@ -59,12 +59,8 @@ impl Listener {
     /// # Errors
     /// See [`ControlError`].
     pub fn open(settings: &config::Server) -> Result<Self, ControlError> {
-        let token = settings
-            .token_file
-            .as_deref()
-            .map(Token::read)
-            .transpose()
-            .map_err(ControlError::Configuration)?;
+        let token = settings.token_file.as_deref().map(config::read_token).transpose();
+        let token = token.map_err(ControlError::Configuration)?.map(|token| Token::new(&token));
         let access = Access { token, certificates: settings.client_ca.is_some() };
         let tls = match (&settings.tls_cert, &settings.tls_key) {
             (Some(cert), Some(key)) => Some(

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::gpu::{Faults, Verdict};
 use super::{FleetStatus, Refusal};
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Wrong};
-use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus};
+use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus, check_line};
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -56,6 +56,7 @@ impl Fleet {
     /// The first thing that is wrong.
     pub fn check(config: &Config) -> Result<(), Wrong> {
         specs(config, &config.sources, &BTreeMap::new())?;
+        check_unused(config)?;
         output::check(config).map_err(|sentence| Wrong { file: config.path.clone(), line: None, sentence })
     }
 
@@ -277,11 +278,26 @@ pub(super) fn specs(
     let spec = |source: &SourceConfig| {
         StreamSpec::new(config, source.clone(), models).map_err(|(key, sentence)| Wrong {
             file: config.path.clone(),
-            line: config.line_of_source(&source.name, key),
+            line: config.line_of_key(source, key),
             sentence,
         })
     };
     sources.iter().map(spec).collect()
+}
+
+/// Parses the lines that no source of the file has: streams that are added later may have them.
+fn check_unused(config: &Config) -> Result<(), Wrong> {
+    let used = |name: &String| config.sources.iter().any(|source| source.pipeline == *name);
+    for (name, pipeline) in config.pipelines.iter().filter(|(name, _)| !used(name)) {
+        // A key that each stream is to fill in is no mistake.
+        let Ok(line) = pipeline.line_for(&SourceConfig::default()) else { continue };
+        check_line(&line).map_err(|sentence| Wrong {
+            file: config.path.clone(),
+            line: config.line_of_pipeline(name),
+            sentence: format!("pipeline '{name}': {sentence}"),
+        })?;
+    }
+    Ok(())
 }
 
 pub(super) fn unknown(name: &str) -> Refusal {

@@ -86,6 +86,31 @@ pub fn check(config: &config::Config) -> Result<(), String> {
         .map_err(|error| format!("encoder in [server] cannot be used: {}", error.message()))
 }
 
+/// Whether RTSP can be served at its address.
+///
+/// # Errors
+/// A sentence: the address is not one of this machine, or another process listens there.
+pub fn check_address(server: &config::Server) -> Result<(), String> {
+    #[cfg(feature = "rtsp")]
+    server.rtsp.map(rtsp::check_address).transpose()?;
+    Ok(())
+}
+
+/// A sentence if `state` is a folder in which the user of this process cannot write. The service may run as another one.
+pub fn unwritable(server: &config::Server) -> Option<String> {
+    let state = std::path::absolute(server.state.as_ref()?).ok()?;
+    let there = state.ancestors().find(|folder| folder.exists())?;
+    let writable = there.is_dir() && rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_ok();
+    (!writable).then(|| {
+        format!(
+            "[server] state = \"{}\": this user cannot write in {}. The service ends at its start if its user cannot either; set \
+             state to another folder then",
+            state.display(),
+            there.display()
+        )
+    })
+}
+
 /// What a configuration has for outputs: the folder and the room in it, the RTSP server.
 ///
 /// # Errors
@@ -98,9 +123,8 @@ pub fn shared(config: &config::Config) -> Result<(Shared, Option<Retention>), St
     let state = server.state.clone().zip(retention.as_ref().map(|retention| retention.room().clone()));
     #[cfg(feature = "rtsp")]
     let rtsp = {
-        let token = server.token_file.as_ref().map(std::fs::read_to_string).transpose();
-        let token = token.map_err(|error| format!("token-file in [server] cannot be read: {error}"))?;
-        let serve = |address| Rtsp::start(address, token.as_deref().map(str::trim)).map(Arc::new);
+        let token = server.token_file.as_deref().map(config::read_token).transpose()?;
+        let serve = |address| Rtsp::start(address, token.as_deref()).map(Arc::new);
         server.rtsp.map(serve).transpose()?
     };
     let shared = Shared {

@@ -17,6 +17,20 @@ use crate::unpoisoned::lock;
 /// The user that clients give with the token as password.
 pub const USER: &str = "cudainfer";
 
+/// Whether an address can be listened on. gst-rtsp-server reports every failure as the same one.
+///
+/// # Errors
+/// A sentence.
+pub fn check_address(address: SocketAddr) -> Result<(), String> {
+    std::net::TcpListener::bind(address).map(drop).map_err(|error| refused(address, &error.to_string()))
+}
+
+fn refused(address: SocketAddr, why: &str) -> String {
+    format!(
+        "RTSP cannot be served at {address}: {why}. Set rtsp in [server] to an address of this machine and a port that is free"
+    )
+}
+
 /// Serves until it is dropped.
 #[derive(Debug)]
 pub struct Rtsp {
@@ -35,10 +49,8 @@ impl Rtsp {
     /// # Errors
     /// A sentence: the address cannot be listened on.
     pub fn start(address: SocketAddr, token: Option<&str>) -> Result<Self, String> {
-        let refused =
-            |why: &str| format!("RTSP cannot be served at {address}: {why}; set rtsp to another address");
-        // gst-rtsp-server reports every failure as the same one: this says which it is.
-        drop(std::net::TcpListener::bind(address).map_err(|error| refused(&error.to_string()))?);
+        check_address(address)?;
+        let refused = |why: &str| refused(address, why);
         let server = RTSPServer::new();
         server.set_address(&address.ip().to_string());
         server.set_service(&address.port().to_string());

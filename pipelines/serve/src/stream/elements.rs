@@ -25,3 +25,16 @@ pub(super) fn make(factory: &str, name: &str) -> Result<gst::Element, String> {
         .build()
         .map_err(|_| format!("GStreamer has no element {factory}: install the package of its plugin"))
 }
+
+/// A sentence about elements that GStreamer does not have, with the one that may be meant.
+pub(super) fn missing(names: &[String]) -> String {
+    let known = gst::Registry::get().features(gst::ElementFactory::static_type());
+    let near = known.iter().map(|factory| factory.name()).find(|known| {
+        matches!(names, [only] if strsim::osa_distance(only, known) <= usize::from(only.len() > 4) + 1)
+    });
+    let near = near.map_or_else(String::new, |near| format!(" ('{near}' exists)"));
+    format!(
+        "GStreamer has no element {}: correct the name{near}, or install the package of its plugin",
+        names.join(", ")
+    )
+}

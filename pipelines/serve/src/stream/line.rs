@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gst::prelude::*;
 
 use super::{StreamSpec, elements, naming, properties};
-use crate::config::{Scalar, SourceConfig, nearest, zones_text};
+use crate::config::{Scalar, SourceConfig, Zone, ZoneUnits, nearest, zones_text};
 
 /// Properties that elements of one instance need not have in common.
 const NOT_OF_THE_INSTANCE: [&str; 5] = ["instance", "model", "priority", "leaky", "max-in-flight"];
@@ -60,8 +60,7 @@ impl Line {
     /// The source's key that is wrong, and a sentence.
     pub fn new(spec: &StreamSpec) -> Result<Self, (&'static str, String)> {
         let config = &spec.config;
-        let bin =
-            parse(&spec.line).map_err(|e| ("pipeline", format!("pipeline '{}': {e}", config.pipeline)))?;
+        let bin = parse(&spec.line).map_err(|e| ("line", format!("pipeline '{}': {e}", config.pipeline)))?;
         for (pad, what) in [("sink", "begins with what takes video"), ("src", "ends with what gives video")] {
             let open = bin.static_pad(pad);
             if !open.as_ref().is_some_and(has_video) {
@@ -70,7 +69,7 @@ impl Line {
                     "pipeline '{}': the line {found} {pad} pad; it stands between a source and a sink, so it {what}",
                     config.pipeline
                 );
-                return Err(("pipeline", sentence));
+                return Err(("line", sentence));
             }
         }
         for (key, value) in &config.overrides {
@@ -109,8 +108,8 @@ impl Line {
         Ok(())
     }
 
-    /// Whether zonecount takes the zones, and has some, which it says itself.
-    pub(super) fn check_zones(&self) -> Result<(), String> {
+    /// Whether zonecount takes the zones, and has some, which it says itself; and whether they can be in the units that it has.
+    pub(super) fn check_zones(&self, zones: &[Zone]) -> Result<(), String> {
         for counter in
             elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "zonecount"))
         {
@@ -131,6 +130,9 @@ impl Line {
                 });
                 return Err(sentence.unwrap_or_else(|| "zonecount does not take the zones".into()));
             }
+            let fraction = alone.property_value("units").serialize().is_ok_and(|units| units == "fraction");
+            let units = if fraction { ZoneUnits::Fraction } else { ZoneUnits::Pixels };
+            zones.iter().try_for_each(|zone| zone.check(units))?;
         }
         Ok(())
     }
@@ -184,6 +186,14 @@ pub struct Difference {
     pub while_playing: bool,
 }
 
+/// Whether a line parses.
+///
+/// # Errors
+/// A sentence.
+pub fn check_line(line: &str) -> Result<(), String> {
+    parse(line).map(drop)
+}
+
 /// Parses a line; its open pads become those of the bin.
 fn parse(line: &str) -> Result<gst::Bin, String> {
     let line = naming::named(line, |word| gst::ElementFactory::find(word).is_some());
@@ -193,12 +203,13 @@ fn parse(line: &str) -> Result<gst::Bin, String> {
         gst::parse::bin_from_description_with_name_full(&line, true, "line", Some(&mut context), flags);
     let missing = context.missing_elements();
     if !missing.is_empty() {
-        return Err(format!(
-            "GStreamer has no element {}: correct the name, or install the package of its plugin",
-            missing.join(", ")
-        ));
+        return Err(elements::missing(&missing));
     }
-    let bin = parsed.map_err(|e| format!("the line does not parse: {}", e.message()))?;
+    let bin = parsed.map_err(|e| {
+        let syntax = e.matches(gst::ParseError::Syntax);
+        let form = ". Write elements as NAME PROPERTY=VALUE, with ! between them, as for gst-launch-1.0";
+        format!("the line does not parse: {}{}", e.message(), if syntax { form } else { "" })
+    })?;
     bin.downcast::<gst::Bin>().map_err(|_| "the line is no line of elements".into())
 }
 

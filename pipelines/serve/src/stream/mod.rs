@@ -23,7 +23,7 @@ mod thread;
 
 pub use failure::{Reason, is_gpu_fault};
 pub use handle::Stream;
-pub use line::Line;
+pub use line::{Line, check_line};
 pub use pipeline::Built;
 pub use reach::unreachable;
 pub use spec::StreamSpec;

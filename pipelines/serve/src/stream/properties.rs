@@ -36,26 +36,72 @@ pub(super) fn checked(element: &gst::Element, name: &str, value: &Scalar) -> Res
     } else {
         glib::Value::deserialize_with_pspec(&text, &spec)
     };
-    let fits = |value: &glib::Value| within(&spec, value);
+    let range = Range::of(&spec);
+    let fits = |value: &glib::Value| range.as_ref().is_none_or(|range| range.contains(&text, value));
     read.ok().filter(fits).ok_or_else(|| {
-        format!("'{text}' is no value of {factory}'s property '{name}': gst-inspect-1.0 {factory} shows those that are")
+        let expected = expected(&spec, range.as_ref())
+            .unwrap_or_else(|| format!("gst-inspect-1.0 {factory} shows those that are"));
+        format!("'{text}' is no value of {factory}'s property '{name}': {expected}")
     })
 }
 
-/// Whether a number is in its property's range, which GObject would only complain about on the standard error.
-fn within(spec: &glib::ParamSpec, value: &glib::Value) -> bool {
-    macro_rules! range {
-        ($($kind:ty: $number:ty),*) => {
-            $(if let Some(spec) = spec.downcast_ref::<$kind>() {
-                return value.get::<$number>().is_ok_and(|number| (spec.minimum()..=spec.maximum()).contains(&number));
-            })*
-        };
+/// The numbers that a property takes.
+enum Range {
+    Whole(i128, i128),
+    Any(f64, f64),
+}
+
+impl Range {
+    fn of(spec: &glib::ParamSpec) -> Option<Self> {
+        macro_rules! range {
+            ($($kind:ident: $range:ident),*) => {
+                $(if let Some(spec) = spec.downcast_ref::<glib::$kind>() {
+                    return Some(Self::$range(spec.minimum().into(), spec.maximum().into()));
+                })*
+            };
+        }
+        range!(
+            ParamSpecInt: Whole, ParamSpecUInt: Whole, ParamSpecInt64: Whole, ParamSpecUInt64: Whole,
+            ParamSpecFloat: Any, ParamSpecDouble: Any
+        );
+        None
     }
-    range!(
-        glib::ParamSpecInt: i32, glib::ParamSpecUInt: u32, glib::ParamSpecInt64: i64, glib::ParamSpecUInt64: u64,
-        glib::ParamSpecFloat: f32, glib::ParamSpecDouble: f64
-    );
-    true
+
+    /// Whether a number is in it, as it was written and as GStreamer has read it: GStreamer reads -1 and 5000000000 as
+    /// another number of 32 bits, and about one that is out of range GObject would only complain on the standard error.
+    fn contains(&self, text: &str, value: &glib::Value) -> bool {
+        let read = |kind| value.transform_with_type(kind).ok();
+        match self {
+            Self::Whole(least, most) => {
+                let read = read(glib::Type::I64).and_then(|value| value.get::<i64>().ok()).map(i128::from);
+                text.parse().ok().or(read).is_some_and(|number| (least..=most).contains(&&number))
+            }
+            Self::Any(least, most) => {
+                let read = read(glib::Type::F64).and_then(|value| value.get::<f64>().ok());
+                read.is_some_and(|number| (least..=most).contains(&&number))
+            }
+        }
+    }
+}
+
+/// What a property takes, where that can be said in a few words.
+fn expected(spec: &glib::ParamSpec, range: Option<&Range>) -> Option<String> {
+    match range {
+        Some(Range::Whole(least, most)) => {
+            return Some(format!("expected a whole number from {least} to {most}"));
+        }
+        Some(Range::Any(least, most)) if most.abs() < 1e9 => {
+            return Some(format!("expected a number from {least} to {most}"));
+        }
+        Some(Range::Any(least, _)) => return Some(format!("expected a number, {least} or more")),
+        None => (),
+    }
+    if spec.downcast_ref::<glib::ParamSpecBoolean>().is_some() {
+        return Some("expected true or false".into());
+    }
+    let spec = spec.downcast_ref::<glib::ParamSpecEnum>()?;
+    let nicks: Vec<&str> = spec.enum_class().values().iter().map(glib::EnumValue::nick).collect();
+    Some(format!("expected one of {}", nicks.join(", ")))
 }
 
 /// Properties that are set at the beginning, as text, by name; without those that are objects.

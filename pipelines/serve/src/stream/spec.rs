@@ -94,8 +94,9 @@ impl StreamSpec {
     /// Checks what needs GStreamer.
     fn check(&self) -> Result<(), (&'static str, String)> {
         let line = Line::new(self)?;
-        line.check_models().map_err(|sentence| ("pipeline", sentence))?;
-        line.check_zones().map_err(|sentence| ("zones", sentence))?;
+        let key = if self.config.set.is_empty() { "line" } else { "set" };
+        line.check_models().map_err(|sentence| (key, sentence))?;
+        line.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
         self.publishers().map_err(|sentence| ("name", sentence))?;
         if let Source::File = self.source {
             let path = gst::glib::filename_from_uri(&self.config.uri);

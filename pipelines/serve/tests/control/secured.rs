@@ -56,8 +56,12 @@ fn what_cannot_be_used_is_told_before_anything_starts() {
     certificates(&folder);
     std::fs::write(folder.join("short"), "abc").unwrap();
     let file = |name: &str| folder.join(name).display().to_string();
+    let read = |server: &str| {
+        Config::read(&format!("[server]\nlisten = '127.0.0.1:0'\n{server}\n"), Path::new("serve.toml"))
+    };
+    let error = read(&format!("token-file = '{}'", file("short"))).err().unwrap().to_string();
+    assert!(error.contains("its first line has 3 characters"), "{error}");
     for (server, part) in [
-        (format!("token-file = '{}'", file("short")), "its first line has 3 characters"),
         (
             format!("tls-cert = '{}'\ntls-key = '{}'", file("short"), file("server.key")),
             "it has no certificate in PEM",
@@ -68,9 +72,7 @@ fn what_cannot_be_used_is_told_before_anything_starts() {
         ),
         (format!("tls-cert = '{}'\ntls-key = '{}'", file("server.pem"), file("client.key")), "do not fit"),
     ] {
-        let config =
-            Config::read(&format!("[server]\nlisten = '127.0.0.1:0'\n{server}\n"), Path::new("serve.toml"))
-                .unwrap();
+        let config = read(&server).unwrap();
         let error = Listener::open(&config.server).err().unwrap().to_string();
         assert!(error.contains(part), "{error}");
     }

@@ -32,8 +32,16 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
     let model = model("detector");
     for (from, to, parts) in [
         ("listen", "lisen", ["serve.toml:2:", "'listen' is probably meant"]),
-        ("gpunms classes", "gpunsm classes", ["serve.toml:9:", "no element gpunsm"]),
-        ("! tracker !", "! tracker ! !", ["pipeline 'detect'", "does not parse"]),
+        (
+            "gpunms classes",
+            "gpunsm classes",
+            ["serve.toml:4:", "no element gpunsm: correct the name ('gpunms' exists)"],
+        ),
+        (
+            "! tracker !",
+            "! tracker ! !",
+            ["serve.toml:4:", "does not parse: syntax error. Write elements as"],
+        ),
         ("! zonecount", "! zonecount ! fakesink", ["pipeline 'detect'", "no open src pad"]),
         ("fusedpreproc !", "audioconvert !", ["pipeline 'detect'", "could not link"]),
         ("127.0.0.1:0", "localhost:8080", ["serve.toml:2:", "'localhost:8080' is no address"]),
@@ -49,7 +57,34 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
             "override = { \"gpunms.confidnce\" = 0.4 }\nuri = ",
             ["serve.toml:11:", "'confidence' is probably meant"],
         ),
-        ("uri = ", "override = { \"gpunms.confidence\" = 4 }\nuri = ", ["serve.toml:11:", "'4' is no value"]),
+        (
+            "uri = ",
+            "override = { \"gpunms.confidence\" = 4 }\nuri = ",
+            [
+                "serve.toml:11:",
+                "'4' is no value of gpunms's property 'confidence': expected a number from 0 to 1",
+            ],
+        ),
+        (
+            "uri = ",
+            "override = { \"trtinfer.batch-size\" = -1 }\nuri = ",
+            [
+                "serve.toml:11:",
+                "'-1' is no value of trtinfer's property 'batch-size': expected a whole number from",
+            ],
+        ),
+        (
+            "uri = ",
+            "override = { \"trtinfer.provider\" = \"cudaa\" }\nuri = ",
+            ["serve.toml:11:", "expected one of auto, tensorrt"],
+        ),
+        ("uri = ", "zone-units = \"fraction\"\nuri = ", ["serve.toml:13:", "set zone-units = \"pixels\""]),
+        ("[1, 1], [9, 9]", "[0.1, 0.1], [0.9, 0.9]", ["serve.toml:12:", "set zone-units = \"fraction\""]),
+        (
+            "[[source]]",
+            "[pipeline.spare]\nline = \"gpunsm\"\n[[source]]\npipeline = \"detect\"",
+            ["serve.toml:10:", "pipeline 'spare': GStreamer has no element gpunsm"],
+        ),
         (
             "uri = ",
             "override = { \"gpumns.confidence\" = 0.4 }\nuri = ",
@@ -138,6 +173,17 @@ fn a_port_in_use_is_told_before_anything_starts() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     let parts = [address.as_str(), "Address already in use", "Set an address"];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+}
+
+#[test]
+fn an_rtsp_port_in_use_is_told_before_anything_starts() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = check(&good().replace("[server]", &format!("[server]\nrtsp = \"{address}\"")));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let parts = [address.as_str(), "Address already in use", "Set rtsp in [server]"];
     assert!(parts.iter().all(|part| said.contains(part)), "{said}");
 }
 

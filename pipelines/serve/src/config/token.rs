@@ -1,0 +1,48 @@
+//! The file of `token-file`.
+
+use std::path::Path;
+
+/// The fewest and most characters of a token.
+const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
+
+/// Reads the token, which is the first line of a file.
+///
+/// # Errors
+/// A sentence: it cannot be read, or the token is too short, too long or has characters that a header cannot have.
+pub fn read_token(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        format!("token-file '{shown}' cannot be read: {e}. Set token-file to a file that the service's user may read")
+    })?;
+    let token = text.lines().next().unwrap_or_default().trim();
+    if !LENGTH.contains(&token.len()) || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(format!(
+            "token-file '{shown}': its first line has {} characters. Expected {} to {} of ASCII without spaces: make one with \
+             openssl rand -hex 32",
+            token.len(),
+            LENGTH.start(),
+            LENGTH.end()
+        ));
+    }
+    Ok(token.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_that_are_short_or_missing_are_refused_in_a_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        for text in ["", "short\n", "has spaces in its sixteen\n", "0123456789abcdé0\n"] {
+            std::fs::write(&path, text).unwrap();
+            assert!(read_token(&path).unwrap_err().contains("openssl rand"), "{text:?}");
+        }
+        std::fs::write(&path, "0123456789abcdef\nsecond line\n").unwrap();
+        assert_eq!(read_token(&path).unwrap(), "0123456789abcdef");
+        for path in [folder.path().join("none"), folder.path().to_owned()] {
+            assert!(read_token(&path).unwrap_err().contains("cannot be read"));
+        }
+    }
+}
