@@ -39,12 +39,12 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
     match words.iter().map(AsRef::as_ref).collect::<Vec<&str>>().as_slice() {
-        ["--help" | "-h"] => print(USAGE),
+        words if words.iter().any(|word| matches!(*word, "--help" | "-h")) => print(USAGE),
         ["--version" | "-V"] => print(concat!("cudainfer-serve ", env!("CARGO_PKG_VERSION"), "\n")),
         ["import", _] => imported(&arguments[1], Path::new("cudainfer.toml")),
         ["import", _, _] => imported(&arguments[1], Path::new(&arguments[2])),
         ["--check", _] => prepared(&arguments[1], |config| check(&config)),
-        [word] if !word.starts_with('-') => prepared(&arguments[0], serve),
+        [word] if *word != "import" && !word.starts_with('-') => prepared(&arguments[0], serve),
         _ => {
             eprint!("{USAGE}");
             ExitCode::from(2)

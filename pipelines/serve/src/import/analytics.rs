@@ -73,7 +73,7 @@ fn rules_of(rules: &Document, report: &Report) -> Zones {
             group.name.split_once("-stream-").and_then(|(r, s)| Some((r, s.parse().ok()?)))
         else {
             section.about(NotTranslated, "import does not know this group");
-            section.group.entries.iter().for_each(|e| e.read.set(true));
+            section.group.pass_over();
             continue;
         };
         if !section.enabled() {
@@ -86,7 +86,7 @@ fn rules_of(rules: &Document, report: &Report) -> Zones {
             "line-crossing" => lines(section, size, list),
             "direction-detection" => {
                 section.about(NotTranslated, "zonecount does not tell directions; a line across the direction counts those who go that way as in");
-                section.group.entries.iter().for_each(|e| e.read.set(true));
+                section.group.pass_over();
             }
             _ => section.about(NotTranslated, "import does not know this rule"),
         }

@@ -32,6 +32,13 @@ pub(super) struct Group {
     pub(super) entries: Vec<Entry>,
 }
 
+impl Group {
+    /// Marks all keys as looked at: one finding stands for them.
+    pub(super) fn pass_over(&self) {
+        self.entries.iter().for_each(|entry| entry.read.set(true));
+    }
+}
+
 /// A key that a later line of the same group repeats, so that it does not count.
 pub(super) struct Repeated {
     pub(super) group: String,

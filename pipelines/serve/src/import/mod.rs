@@ -235,7 +235,7 @@ fn rest(document: &Document, report: &Report) {
         let about = |sentence: &str| {
             if section.enabled() {
                 section.about(NotTranslated, sentence);
-                group.entries.iter().for_each(|e| e.read.set(true));
+                group.pass_over();
             }
         };
         let name = group.name.as_str();
@@ -248,7 +248,7 @@ fn rest(document: &Document, report: &Report) {
                     NotNeeded,
                     "streams are not tiled: the page lists them, and each has its own picture",
                 );
-                group.entries.iter().for_each(|e| e.read.set(true));
+                group.pass_over();
             }
             "message-converter" => {
                 section.flag("enable");
@@ -271,7 +271,7 @@ fn rest(document: &Document, report: &Report) {
                 .any(|p| name.strip_prefix(p).is_some_and(|n| n.parse::<u32>().is_ok() || n.is_empty())) => {}
             _ => {
                 section.about(NotTranslated, "import does not know this group");
-                group.entries.iter().for_each(|e| e.read.set(true));
+                group.pass_over();
             }
         }
     }

@@ -102,9 +102,7 @@ impl<'a> Section<'a> {
     pub(super) fn enabled(&self) -> bool {
         let on = self.flag("enable");
         if !on {
-            for entry in &self.group.entries {
-                entry.read.set(true);
-            }
+            self.group.pass_over();
             self.about(Verdict::NotNeeded, "the group is switched off (enable=0)");
         }
         on

@@ -130,7 +130,7 @@ pub(super) fn overlay(document: &Document, report: &Report, shown: bool) -> Opti
             NotNeeded,
             "the page's pictures are drawn when somebody asks for them, and nothing else shows the frames",
         );
-        section.group.entries.iter().for_each(|e| e.read.set(true));
+        section.group.pass_over();
         return None;
     }
     let element = Element::new("inferoverlay")

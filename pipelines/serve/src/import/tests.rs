@@ -219,6 +219,15 @@ fn a_region_is_crowded_by_as_many_objects_as_the_threshold() {
 }
 
 #[test]
+fn one_finding_stands_for_all_keys_of_a_network_that_is_left_out() {
+    let app = "[source0]\nenable=1\nuri=rtsp://c\n[primary-gie]\nenable=1\nbatch-size=4\nlabelfile-path=l.txt\nconfig-file=gone.txt\n";
+    let report = Project::new(&[("app.txt", app)]).import("app.txt").unwrap().report;
+    let of_network: Vec<_> = report.findings().into_iter().filter(|f| f.group == "primary-gie").collect();
+    assert_eq!(of_network.len(), 1, "{report}");
+    assert!(of_network[0].sentence.starts_with("this network is left out: "), "{report}");
+}
+
+#[test]
 fn boxes_are_suppressed_as_the_cluster_mode_says() {
     let nms = |property: &str, all: &str| {
         let file = format!(

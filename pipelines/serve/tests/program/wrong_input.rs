@@ -211,11 +211,16 @@ fn without_the_plugin_one_sentence_says_what_to_set() {
 
 #[test]
 fn wrong_arguments_show_the_usage() {
-    for arguments in [&[][..], &["--chek", "a"], &["a", "b"]] {
+    for arguments in [&[][..], &["--chek", "a"], &["a", "b"], &["import"]] {
         let output = command().args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("--check CONFIG.toml"), "{output:?}");
     }
+    let output = command().args(["import", "--help"]).output().unwrap();
+    assert!(
+        output.status.success() && output.stdout.starts_with(b"cudainfer-serve CONFIG.toml"),
+        "{output:?}"
+    );
     let output = command().arg("/nowhere/serve.toml").output().unwrap();
     assert_eq!(output.status.code(), Some(78), "{output:?}");
 }

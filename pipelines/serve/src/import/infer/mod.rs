@@ -87,36 +87,24 @@ pub(super) fn translate(document: &Document, report: &Report) -> Vec<Network> {
 
 /// One group of the application with its file.
 fn network(gie: Section<'_>, primary: bool) -> Option<Network> {
+    let left_out = |key, reason: String| {
+        gie.note(key, NotTranslated, format!("this network is left out: {reason}"));
+        gie.group.pass_over();
+        None
+    };
     if gie.integer("plugin-type") == Some(1) {
-        gie.note(
-            "plugin-type",
-            NotTranslated,
-            "it is nvinferserver's, whose file is Triton's; only nvinfer's is translated",
-        );
-        gie.group.entries.iter().for_each(|e| e.read.set(true));
-        return None;
+        let reason = "it is nvinferserver's, whose file is Triton's; only nvinfer's is translated";
+        return left_out("plugin-type", reason.into());
     }
     let Some(path) = gie.path("config-file") else {
-        gie.about(NotTranslated, "it names no config-file");
-        gie.finish(GIE);
-        return None;
+        return left_out("config-file", "it names no config-file".into());
     };
     let document = match Document::open(&path) {
         Ok(document) => document,
-        Err(e) => {
-            gie.note("config-file", NotTranslated, format!("this network is left out: {e}"));
-            gie.finish(GIE);
-            return None;
-        }
+        Err(e) => return left_out("config-file", e.to_string()),
     };
     let Some(property) = Section::find(&document, "property", gie.report) else {
-        gie.note(
-            "config-file",
-            NotTranslated,
-            "this network is left out: the file has no group [property], so it is not nvinfer's",
-        );
-        gie.finish(GIE);
-        return None;
+        return left_out("config-file", "the file has no group [property], so it is not nvinfer's".into());
     };
     let network = of_file(gie, property, primary);
     for repeated in &document.repeated {
