@@ -5,6 +5,7 @@
 mod appearance;
 mod associate;
 mod blur;
+mod channels_last;
 mod detect;
 mod draw;
 mod floor;
@@ -28,7 +29,7 @@ fn main() {
     let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Run = fn(&CudaStream);
-    let operations: [(&str, Run); 11] = [
+    let operations: [(&str, Run); 12] = [
         ("floor", floor::run),
         ("preproc", preproc::run),
         ("detect", detect::run),
@@ -39,6 +40,7 @@ fn main() {
         ("appearance", appearance::run),
         ("draw", draw::run),
         ("blur", blur::run),
+        ("channels_last", channels_last::run),
         ("upload", upload::run),
     ];
     for (name, run) in operations {

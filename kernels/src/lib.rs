@@ -21,11 +21,13 @@
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |
 //! | [`sanity`] | statistics of a model's first outputs | what cannot be right about them |
 //! | [`convert`] | a tensor | the same values in the other float type |
+//! | [`channels_last`](mod@channels_last) | images with their channels first | the same with their channels last |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
 
 pub mod appearance;
 pub mod associate;
 pub mod camera;
+pub mod channels_last;
 pub mod classify;
 pub mod convert;
 pub mod detect;

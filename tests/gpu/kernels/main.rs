@@ -6,6 +6,7 @@ mod appearance;
 mod associate;
 mod blur;
 mod camera;
+mod channels_last;
 mod classify;
 mod convert;
 mod detect;
