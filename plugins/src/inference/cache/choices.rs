@@ -53,9 +53,10 @@ impl fmt::Display for Choices {
 }
 
 impl Cache {
-    /// Says which libraries, in which versions, the provider's sessions work with: what is found is only for these.
-    pub fn works_with(&mut self, libraries: String) {
-        self.libraries = libraries;
+    /// Says which libraries, in which versions, the provider's sessions work with, and which variants there are to choose from:
+    /// what is found is only for these.
+    pub fn works_with(&mut self, libraries: &str, variants: &[&str]) {
+        self.depends = format!("{libraries}, variants {}", variants.join(" "));
     }
 
     /// What was found for the model on this provider; nothing where that is not kept.
@@ -124,7 +125,7 @@ impl Cache {
         device: Option<&Device>,
     ) -> Option<Entry> {
         let runtime = match provider {
-            Provider::Cuda => format!("{}, {}", self.runtime, self.libraries),
+            Provider::Cuda => format!("{}, {}", self.runtime, self.depends),
             _ => self.runtime.clone(),
         };
         match Key::new(root, config, provider, device, &self.shapes, &runtime) {
@@ -218,7 +219,7 @@ mod tests {
         let (root, config) = model("cudnn");
         let with = |version: &str| {
             let mut cache = cache(&config);
-            cache.works_with(format!("cuDNN {version}"));
+            cache.works_with(&format!("cuDNN {version}"), &["plain", "nhwc"]);
             cache
         };
         let mut found = Choices::default();
@@ -228,6 +229,26 @@ mod tests {
         assert_eq!(with("91200").choices(&config, Provider::Cuda, Some(&gpu())), found);
         let on_cpu = |version: &str| with(version).place(&config, Provider::Cpu, None).unwrap();
         assert_eq!(on_cpu("91200").folder(), on_cpu("91300").folder());
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn the_fastest_of_fewer_variants_is_not_taken_for_that_of_all() {
+        let (root, config) = model("variants");
+        let among = |variants: &[&str]| {
+            let mut cache = cache(&config);
+            cache.works_with("cuDNN 91200", variants);
+            cache
+        };
+        let (fewer, all) = (["plain", "nhwc+fused"], ["plain", "nhwc+fused", "nhwc+fused+input"]);
+        let mut found = Choices::default();
+        found.add("images", "nhwc+fused");
+        among(&fewer).remember(&config, Provider::Cuda, Some(&gpu()), &found);
+        assert_eq!(among(&all).choices(&config, Provider::Cuda, Some(&gpu())), Choices::default());
+        assert_eq!(among(&fewer).choices(&config, Provider::Cuda, Some(&gpu())), found);
+        // Engines do not depend on that.
+        let engines = |variants| among(variants).place(&config, Provider::TensorRt, Some(&gpu())).unwrap();
+        assert_eq!(engines(&fewer).folder(), engines(&all).folder());
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -58,8 +58,8 @@ pub(in crate::inference) struct Cache {
     shapes: String,
     /// The runtime that sessions are made by.
     runtime: String,
-    /// Libraries that how fast a variant is depends on, with their versions.
-    libraries: String,
+    /// What the fastest variant depends on besides: libraries with their versions, and the variants to choose from.
+    depends: String,
     /// The entry that was looked for last, and whether it is known to be as it was written.
     found: Option<(Provider, Entry, bool)>,
     hit: bool,
@@ -113,7 +113,7 @@ impl Cache {
             root,
             shapes: shapes.to_owned(),
             runtime: runtime.to_owned(),
-            libraries: String::new(),
+            depends: String::new(),
             found: None,
             hit: false,
             warnings: Vec::new(),

@@ -10,6 +10,7 @@ mod cudnn;
 mod exit;
 mod failure;
 mod gpu;
+mod image;
 mod libraries;
 mod library;
 mod profile;

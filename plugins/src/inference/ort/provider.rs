@@ -231,13 +231,14 @@ pub(super) fn open(
         let choices = device(config).ok().filter(|_| variants.len() > 1).map(|device| {
             // Only CUDA has several.
             load_cuda(environment);
-            cache.works_with(cudnn::version());
+            cache.works_with(&cudnn::version(), &variants);
             cache.choices(config, *provider, Some(&device))
         });
         let choices = choices.unwrap_or_default();
         let open = |name| {
             let variant = variant::named(name).unwrap_or(&PLAIN);
-            let gpu = device(config).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
+            let gpu = device(config).and_then(|device| Gpu::open(&device, counters, variant.image));
+            let gpu = gpu.map_err(refuse)?;
             watched(&loading(config, *provider), progress, || {
                 OrtSession::open(environment, config, *provider, Some(gpu), variant, cache)
             })
@@ -277,7 +278,8 @@ pub(super) fn open_variant(
 ) -> Result<Box<dyn Session>, InferenceError> {
     let refuse = |reason| InferenceError::Provider { provider: nick(Provider::Cuda), reason };
     let variant = variant::named(variant).ok_or_else(|| refuse(format!("there is no variant {variant}")))?;
-    let gpu = device(config).and_then(|device| Gpu::open(&device, counters)).map_err(refuse)?;
+    let gpu =
+        device(config).and_then(|device| Gpu::open(&device, counters, variant.image)).map_err(refuse)?;
     // CUDA's sessions are not kept.
     let mut cache = Cache::off();
     let session = OrtSession::open(environment, config, Provider::Cuda, Some(gpu), variant, &mut cache)?;

@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudainfer_kernels::convert::convert;
 use cudainfer_kernels::device::{CudaStream, Device};
-use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 use ort::environment::Environment;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
@@ -18,6 +17,7 @@ use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 use super::exit;
 use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
+use super::image::ImageOrder;
 use super::source::Source;
 use super::variant::Variant;
 use crate::inference::cache::{Cache, Graph};
@@ -35,8 +35,11 @@ pub(super) struct OrtSession {
     /// Where it runs on a GPU. What it has bound keeps ONNX Runtime's session, so it goes first.
     pub(super) gpu: Option<Gpu>,
     session: ManuallyDrop<ort::session::Session>,
+    /// As the model has them.
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
+    /// How the image comes.
+    image: ImageOrder,
     /// Whether the outputs' sizes have turned out to depend on the picture.
     varies: bool,
     /// Where a batch's tensors are put together on the host; 16 bytes each, so that every type is aligned.
@@ -59,13 +62,13 @@ impl OrtSession {
         variant: &Variant,
         cache: &mut Cache,
     ) -> Result<Self, InferenceError> {
-        let source = Source::new(config, provider)?;
+        let source = Source::new(config, provider, variant.image)?;
         let Some(mut gpu) = gpu else {
             let refused = |e: &ort::Error| ModelError::Unfit(config.model.clone(), load_failure(e)).into();
             let [intra, inter] = [config.intra_threads, config.inter_threads];
             let prepare = |_: Option<&Path>| builder(environment, intra, inter);
             let session = load_with(cache, &source, provider, None, prepare, refused)?;
-            return Ok(Self::of(session, None));
+            return Ok(Self::of(session, None, variant.image));
         };
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
         let mut refused = String::new();
@@ -74,7 +77,7 @@ impl OrtSession {
                 match provider.session(|| builder(environment, 1, 1), &source, &gpu, variant, graphs, cache) {
                     Ok(session) => {
                         gpu.allow_graphs(graphs);
-                        return Ok(Self::of(session, Some(gpu)));
+                        return Ok(Self::of(session, Some(gpu), variant.image));
                     }
                     Err(reason) => refused = reason,
                 }
@@ -87,18 +90,20 @@ impl OrtSession {
         Err(InferenceError::Provider { provider: nick(provider), reason: refused })
     }
 
-    fn of(session: ort::session::Session, gpu: Option<Gpu>) -> Self {
+    fn of(session: ort::session::Session, gpu: Option<Gpu>, image: ImageOrder) -> Self {
         exit::register();
-        let (inputs, outputs) = (
+        let (mut inputs, outputs) = (
             describe(session.inputs().iter().map(|i| (i.name(), i.dtype()))),
             describe(session.outputs().iter().map(|o| (o.name(), o.dtype()))),
         );
+        inputs.iter_mut().for_each(|input| image.describe(input));
         let stream = gpu.as_ref().map(|gpu| Arc::clone(gpu.stream()));
         Self {
             gpu,
             session: ManuallyDrop::new(session),
             inputs,
             outputs,
+            image,
             varies: false,
             gathered: Vec::new(),
             _stream: stream,
@@ -202,15 +207,11 @@ impl Session for OrtSession {
             .map(|image| image.map_readable().map_err(|e| InferenceError::Run(e.to_string())))
             .collect::<Result<Vec<_>, _>>()?;
         let bytes = match maps.as_slice() {
-            [one] if rows == 1 && shape.is_given() => one.as_slice(),
-            many => gather(&mut self.gathered, many, shape, rows)?,
+            [one] if rows == 1 && self.image.is_given(shape) => one.as_slice(),
+            many => self.image.gather(&mut self.gathered, many, shape, rows)?,
         };
-        let image = Input {
-            name: &shape.image.name,
-            ty: shape.image.ty,
-            dims: shape.image_dims(rows),
-            data: Cow::Borrowed(bytes),
-        };
+        let (name, dims) = self.image.bound(shape, rows);
+        let image = Input { name: &name, ty: shape.image.ty, dims, data: Cow::Borrowed(bytes) };
         let mut inputs = shape.constants(rows)?;
         inputs.insert(0, image);
         let values = inputs
@@ -297,32 +298,6 @@ pub(super) fn load_with<E>(
         };
         session.map_err(|e| refused(&e))
     })
-}
-
-/// The images one behind the other, in the model's type, and zeros for the rows that are left.
-fn gather<'a>(
-    gathered: &'a mut Vec<u128>,
-    images: &[gst::BufferMap<'_, gst::buffer::Readable>],
-    shape: &RunShape,
-    rows: usize,
-) -> Result<&'a [u8], InferenceError> {
-    let bytes = shape.image_bytes();
-    let blocks = (rows * bytes).div_ceil(size_of::<u128>());
-    gathered.try_reserve(blocks.saturating_sub(gathered.len())).map_err(|_| {
-        InferenceError::Memory(format!("{} bytes for an input are not to be had", rows * bytes))
-    })?;
-    gathered.resize(blocks, 0);
-    let (used, left) = bytemuck::cast_slice_mut::<u128, u8>(gathered).split_at_mut(images.len() * bytes);
-    for (row, image) in used.chunks_exact_mut(bytes.max(1)).zip(images) {
-        let dims = shape.image_dims(1);
-        TensorView::new(&shape.image.name, shape.given, &dims, image)
-            .map_err(|e| InferenceError::Run(e.to_string()))
-            .and_then(|image| {
-                convert(&image, shape.image.ty, row).map_err(|e| InferenceError::Run(e.to_string()))
-            })?;
-    }
-    left.fill(0);
-    Ok(&bytemuck::cast_slice(gathered)[..rows * bytes])
 }
 
 /// What sessions are made with, in so many threads.

@@ -1,44 +1,65 @@
-//! What a session is made of: the model's file, or with `precision=float16` its float16 form.
+//! What a session is made of: the model's file, its float16 form (`precision=float16`), the channels-last form of either, for variants
+//! that take the image so.
 
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 
+use super::image::ImageOrder;
 use crate::inference::log::CAT;
 use crate::inference::{Config, InferenceError, Precision, Provider};
 use crate::model::ModelError;
-use crate::model::onnx::float16_form;
+use crate::model::onnx::{channels_last_form, float16_form};
 
 /// A model, as it is given to ONNX Runtime.
 pub(super) struct Source<'a> {
     pub config: &'a Config,
     /// An ONNX file's bytes, in place of the model's.
-    float16: Option<Vec<u8>>,
+    form: Option<Vec<u8>>,
 }
 
 impl<'a> Source<'a> {
-    /// For this provider: TensorRT converts by itself.
+    /// For this provider, of which TensorRT converts by itself, and for an image that comes so.
     ///
     /// # Errors
-    /// [`ModelError::Unfit`]: the model has no float16 form, though it is wanted.
-    pub fn new(config: &'a Config, provider: Provider) -> Result<Self, InferenceError> {
+    /// [`ModelError::Unfit`]: the model has not the form that is wanted.
+    pub fn new(config: &'a Config, provider: Provider, image: ImageOrder) -> Result<Self, InferenceError> {
         let wanted =
             config.precision == Precision::Float16 && matches!(provider, Provider::Cuda | Provider::Cpu);
-        let float16 = if wanted { convert(config)? } else { None };
-        Ok(Self { config, float16 })
+        let mut form = if wanted { convert(config)? } else { None };
+        if image == ImageOrder::ChannelsLast {
+            form = Some(with_channels_last(config, form)?);
+        }
+        Ok(Self { config, form })
     }
 
     /// Makes a session of it.
     pub fn commit(&self, builder: &mut SessionBuilder) -> Result<Session, ort::Error> {
-        match &self.float16 {
+        match &self.form {
             Some(bytes) => builder.commit_from_memory(bytes),
             None => builder.commit_from_file(&self.config.model),
         }
     }
 }
 
+fn read(config: &Config) -> Result<Vec<u8>, ModelError> {
+    let path = &config.model;
+    std::fs::read(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))
+}
+
+/// The model, or its form that there is, with the channels of its image last.
+fn with_channels_last(config: &Config, form: Option<Vec<u8>>) -> Result<Vec<u8>, ModelError> {
+    let bytes = form.map_or_else(|| read(config), Ok)?;
+    channels_last_form(&bytes).map_err(|why| {
+        ModelError::Unfit(
+            config.model.clone(),
+            format!("its image cannot come with its channels last: {why}"),
+        )
+    })
+}
+
 fn convert(config: &Config) -> Result<Option<Vec<u8>>, InferenceError> {
     let path = &config.model;
-    let bytes = std::fs::read(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))?;
+    let bytes = read(config)?;
     let form = float16_form(&bytes).map_err(|why| {
         let why = format!(
             "precision=float16 cannot convert it: {why}. Remove precision, or export the model in float16"

@@ -1,4 +1,5 @@
-//! The variants of a session on CUDA: options of ONNX Runtime that are faster for some models, slower for others, and fail for a few.
+//! The variants of a session on CUDA: options of ONNX Runtime, and the order in which it is given the image, that are faster for
+//! some models, slower for others, and fail for a few.
 //!
 //! Frames per second of CUDA graphs on an H200 (ONNX Runtime 1.31), by the size of the batch:
 //!
@@ -15,9 +16,10 @@
 use ort::ep::CUDA;
 use ort::ep::cuda::ConvAlgorithmSearch;
 
+use super::image::ImageOrder;
 use crate::inference::{Config, EngineSearch, Provider};
 
-/// Options of the CUDA provider.
+/// Options of the CUDA provider, and the form of the model that it runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Variant {
     /// As users, the log and the cache know it.
@@ -28,6 +30,8 @@ pub(super) struct Variant {
     /// A convolution adds its bias, and what is added behind it, itself. Without `nhwc` cuDNN fails for some models when they run
     /// (HEURISTIC_QUERY_FAILED), so it is not offered alone.
     fused: bool,
+    /// How the image comes: with its channels last, the graph begins without the transposition that `nhwc` has there.
+    pub image: ImageOrder,
     /// cuDNN times every algorithm for each convolution, instead of taking the one that should be the fastest.
     exhaustive: bool,
     /// cuDNN leaves out algorithms that want more than 32 MiB to work in.
@@ -35,21 +39,30 @@ pub(super) struct Variant {
 }
 
 /// As ONNX Runtime runs a model by default.
-pub(super) const PLAIN: Variant =
-    Variant { name: "plain", nhwc: false, fused: false, exhaustive: false, small_workspace: false };
+pub(super) const PLAIN: Variant = Variant {
+    name: "plain",
+    nhwc: false,
+    fused: false,
+    image: ImageOrder::AsModel,
+    exhaustive: false,
+    small_workspace: false,
+};
 const NHWC: Variant = Variant { name: "nhwc", nhwc: true, ..PLAIN };
 const FUSED: Variant = Variant { name: "nhwc+fused", fused: true, ..NHWC };
+pub(super) const INPUT: Variant =
+    Variant { name: "nhwc+fused+input", image: ImageOrder::ChannelsLast, ..FUSED };
 /// What costs little to time comes first; the last two are for `full`.
-static ALL: [Variant; 6] = [
+static ALL: [Variant; 7] = [
     PLAIN,
     NHWC,
     FUSED,
+    INPUT,
     Variant { name: "exhaustive", exhaustive: true, ..PLAIN },
     Variant { name: "nhwc+fused+exhaustive", exhaustive: true, ..FUSED },
     Variant { name: "nhwc+fused+small-workspace", small_workspace: true, ..FUSED },
 ];
 /// How many of them `quick` times.
-const QUICK: usize = 3;
+const QUICK: usize = 4;
 
 /// The names of the variants to time. With a limit of its memory there is one only: two sessions at a time would exceed it.
 pub(super) fn worth_timing(config: &Config, provider: Provider) -> Vec<&'static str> {
@@ -98,7 +111,7 @@ mod tests {
     fn the_default_comes_first_and_is_all_that_is_left_without_a_search() {
         use EngineSearch::{Full, Off, Quick};
         assert_eq!(names(Off, Provider::Cuda, 0), ["plain"]);
-        assert_eq!(names(Quick, Provider::Cuda, 0), ["plain", "nhwc", "nhwc+fused"]);
+        assert_eq!(names(Quick, Provider::Cuda, 0), ["plain", "nhwc", "nhwc+fused", "nhwc+fused+input"]);
         let full = names(Full, Provider::Cuda, 0);
         assert!(full.len() == ALL.len() && full[0] == "plain");
         for (provider, limit) in [(Provider::Cpu, 0), (Provider::TensorRt, 0), (Provider::Cuda, 1 << 30)] {

@@ -1,14 +1,17 @@
 //! Reads from an ONNX file the type of its weights, which of them are in other files, how its outputs are made, the
-//! modules that it is made of, and what its exporter wrote about it. Weights are skipped, however large they are. `float16` reads
-//! and writes a whole file, in another type.
+//! modules that it is made of, and what its exporter wrote about it. Weights are skipped, however large they are. `float16` and
+//! `channels_last` read and write whole files (`proto`), in another type and with another layout of the image.
 
+mod channels_last;
 mod endings;
 mod float16;
 mod message;
 mod metadata;
+mod proto;
 mod scopes;
 mod weights;
 
+pub(crate) use channels_last::{channels_last_form, channels_last_name, name_before};
 pub(crate) use endings::{Ending, output_endings};
 pub(crate) use float16::float16_form;
 pub(crate) use metadata::{Metadata, metadata};
@@ -22,20 +25,4 @@ const MODEL_GRAPH: u64 = 7;
 const LONGEST_ENTRY: u64 = 4096;
 
 #[cfg(test)]
-mod samples {
-    //! Files as the tests write them.
-
-    use std::path::PathBuf;
-
-    /// A field of less than 128 bytes.
-    pub fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-        [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
-    }
-
-    /// A file with these bytes.
-    pub fn written(name: &str, bytes: &[u8]) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("cudainfer-onnx-{}-{name}", std::process::id()));
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-}
+pub(crate) mod samples;

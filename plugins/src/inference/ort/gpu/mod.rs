@@ -1,14 +1,15 @@
 //! A session on the GPU: runs are enqueued in a stream, on memory of its own at fixed addresses.
 //!
-//! A run gathers the frames' tensors, which may be on the GPU or on the host and of another float type, runs the model, and
-//! copies its outputs to pooled memory, which belongs to the frames from then on. The copies take some microseconds. Because
-//! of them, the model always runs at the same addresses, so that its run is recorded as a CUDA graph once for each number of
-//! rows, if the model permits it, and is launched as a whole from then on and not waited for.
+//! A run gathers the frames' tensors, which may be on the GPU or on the host, of another float type and with their channels in
+//! another place, runs the model, and copies its outputs to pooled memory, which belongs to the frames from then on. The copies
+//! take some microseconds. Because of them, the model always runs at the same addresses, so that its run is recorded as a CUDA
+//! graph once for each number of rows, if the model permits it, and is launched as a whole from then on and not waited for.
 //!
 //! After a run of another number of rows ONNX Runtime prepares every convolution anew, which takes a second for a small
 //! detector. So only powers of two are run (and the largest batch), all of them recorded during warm-up; a batch in between is
 //! padded. Without recording, every run has the largest batch's rows.
 
+mod arrange;
 mod options;
 mod shape_runs;
 mod staging;
@@ -18,14 +19,15 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::convert::CudaConvert;
-use cudainfer_kernels::device::{Context, Counters, CudaStream, Device, DeviceSlice, Event, Graph, Memory};
+use cudainfer_kernels::device::{Context, Counters, CudaStream, Device, Event, Graph, Memory};
 use cudainfer_kernels::tensor::TensorDesc;
 
+use self::arrange::Arrange;
 use self::options::Options;
 use self::shape_runs::{BoundRun, ShapeRuns};
 use self::staging::{Staging, near};
 use super::failure::failed;
+use super::image::ImageOrder;
 use crate::inference::log::CAT;
 use crate::inference::pace::Pace;
 use crate::inference::shape::{batch_dims, bytes};
@@ -55,9 +57,11 @@ pub struct Gpu {
     /// Whether ONNX Runtime can be recorded.
     graphs: bool,
     staging: Staging,
-    /// For tensors from the host that are converted.
+    /// For tensors from the host that are not copied as they are.
     scratch: Option<Memory>,
-    convert: CudaConvert,
+    /// How the image comes, and what brings it into that order.
+    image: ImageOrder,
+    arrange: Arrange,
     options: Arc<Options>,
     /// How long recording took.
     recording: Duration,
@@ -68,11 +72,11 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// A stream on `device`, whose work is counted in `counters`.
+    /// A stream on `device`, whose work is counted in `counters`, for a session that takes the image so.
     ///
     /// # Errors
     /// The driver's words.
-    pub fn open(device: &Device, counters: &Arc<Counters>) -> Result<Self, String> {
+    pub(super) fn open(device: &Device, counters: &Arc<Counters>, image: ImageOrder) -> Result<Self, String> {
         let context = Context::new(device).map_err(|e| e.to_string())?;
         let stream = Arc::new(CudaStream::for_network(&context, counters).map_err(|e| e.to_string())?);
         Ok(Self {
@@ -82,7 +86,8 @@ impl Gpu {
             graphs: false,
             staging: Staging::default(),
             scratch: None,
-            convert: CudaConvert::new(&stream).map_err(|e| e.to_string())?,
+            image,
+            arrange: Arrange::new(&stream, image).map_err(|e| e.to_string())?,
             options: Arc::new(Options::new().map_err(|e| e.to_string())?),
             recording: Duration::ZERO,
             running: VecDeque::new(),
@@ -203,7 +208,9 @@ impl Gpu {
         // It stays where it is, whatever fails: to record it anew would hold the stream up.
         let run = match bound.entry(rows) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => free.insert(BoundRun::new(&stream, session, shape, input, outputs, rows)?),
+            Entry::Vacant(free) => {
+                free.insert(BoundRun::new(&stream, session, self.image, shape, input, outputs, rows)?)
+            }
         };
         let steady = run.runs > WARM_UP;
         let enqueued = Instant::now();
@@ -263,7 +270,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Enqueues the copies of the images to where the model reads them, converted if need be.
+    /// Enqueues the copies of the images to where the model reads them, converted and with their channels last if need be.
     fn gather(
         &mut self,
         shape: &RunShape,
@@ -272,10 +279,6 @@ impl Gpu {
     ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
         let size = shape.image_bytes();
-        let convert = |from: DeviceSlice<'_>, to| {
-            let done = self.convert.start(&stream, from, shape.given, to, shape.image.ty);
-            done.map_err(|e| InferenceError::Run(e.to_string()))
-        };
         let mut row = 0;
         while let Some(image) = images.get(row) {
             let place = input.slice().after(row * size);
@@ -288,14 +291,14 @@ impl Gpu {
                 }
                 let rows = near.slice().bytes() / shape.given_bytes().max(1);
                 near.begin_read(&stream)?;
-                let converted = convert(near.slice(), place.first(rows * size));
+                let arranged = self.arrange.start(&stream, shape, near.slice(), place.first(rows * size));
                 near.end_read(&stream)?;
-                converted?;
+                arranged?;
                 continue;
             }
             let place = place.first(size);
             stream.counters().fallbacks.add(1);
-            if shape.is_given() {
+            if self.image.is_given(shape) {
                 self.staging.bring(&stream, image, place)?;
             } else {
                 let bytes = shape.given_bytes();
@@ -304,7 +307,7 @@ impl Gpu {
                     None => stream.allocate(bytes)?,
                 };
                 self.staging.bring(&stream, image, scratch.slice())?;
-                convert(scratch.slice(), place)?;
+                self.arrange.start(&stream, shape, scratch.slice(), place)?;
                 self.scratch = Some(scratch);
             }
         }

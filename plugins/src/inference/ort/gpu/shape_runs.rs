@@ -7,6 +7,7 @@ use cudainfer_kernels::device::{CudaStream, Graph, Memory, SharedMemory};
 
 use crate::inference::ort::binding::Binding;
 use crate::inference::ort::failure::failed;
+use crate::inference::ort::image::ImageOrder;
 use crate::inference::shape::{batch_dims, bytes};
 use crate::inference::{InferenceError, RunShape};
 
@@ -59,20 +60,22 @@ impl ShapeRuns {
 }
 
 impl BoundRun {
-    /// Binds a shape's memory for so many rows.
+    /// Binds a shape's memory for so many rows of images that come in this order.
     pub fn new(
         stream: &CudaStream,
         session: &ort::session::Session,
+        order: ImageOrder,
         shape: &RunShape,
         input: &Memory,
         outputs: &[Output],
         rows: usize,
     ) -> Result<Self, InferenceError> {
         let mut binding = Binding::new(session, stream.context().device().ordinal).map_err(failed)?;
-        let image = &shape.image;
+        let (name, dims) = order.bound(shape, rows);
         let memory = input.slice().first(shape.image_bytes() * rows);
-        // SAFETY: the memory is as large as `image_dims` says and stays as long as the `ShapeRuns` that keeps the binding.
-        unsafe { binding.input(&image.name, image.ty, &shape.image_dims(rows), memory) }.map_err(failed)?;
+        // SAFETY: the memory is as large as `dims` say, in whatever order, and stays as long as the `ShapeRuns` that keeps the
+        // binding.
+        unsafe { binding.input(&name, shape.image.ty, &dims, memory) }.map_err(failed)?;
         let mut constants = Vec::new();
         for input in shape.constants(rows)? {
             let memory = upload(stream, &input.data)?;

@@ -6,7 +6,6 @@
 //! float16 rounds to others (6 * float16(11/6) is less than 11, 640 * 640 is infinite). Casts stand around them.
 
 mod error;
-mod proto;
 mod tensor;
 mod types;
 
@@ -15,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use prost::Message;
 
 pub(crate) use self::error::NoFloat16Form;
-use self::proto::{FLOAT, FLOAT16, Graph, Model, Node, Tensor, Value};
+use super::proto::{FLOAT, FLOAT16, Graph, Model, Node, Tensor, Value};
 
 /// Operators of ONNX that have no float16, or not in every version and provider.
 const WIDE: [&str; 14] = [

@@ -2,10 +2,7 @@
 
 use half::f16;
 
-use super::proto::{FLOAT16, Tensor};
-
-/// `TensorProto.DataLocation.EXTERNAL`.
-const EXTERNAL: i32 = 1;
+use super::super::proto::{FLOAT16, Tensor};
 
 /// The nearest float16; of what is not 0 one that is not 0 either, as it may be what keeps a divisor from that.
 fn nearest(value: f32) -> f16 {
@@ -14,11 +11,6 @@ fn nearest(value: f32) -> f16 {
 }
 
 impl Tensor {
-    /// Whether its elements are in another file.
-    pub fn is_external(&self) -> bool {
-        self.data_location == Some(EXTERNAL) || !self.external_data.is_empty()
-    }
-
     /// The elements of a float32 tensor: raw ones are little-endian.
     fn floats(&self) -> impl Iterator<Item = f32> + '_ {
         let (raw, _) = self.raw_data.as_deref().unwrap_or_default().as_chunks();

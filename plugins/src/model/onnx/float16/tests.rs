@@ -1,12 +1,8 @@
 //! What becomes of graphs, by their nodes.
 
-use super::proto::{Attribute, INT64};
+use super::super::proto::{Attribute, INT64};
+use super::super::samples::node;
 use super::*;
-
-fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> Node {
-    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Node { operator: operator.into(), inputs: owned(inputs), outputs: owned(outputs), ..Node::default() }
-}
 
 /// A value of a tensor's type: `TypeProto { tensor_type { elem_type } }`.
 fn value(name: &str, element: u8) -> Value {

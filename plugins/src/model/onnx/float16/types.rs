@@ -1,7 +1,7 @@
 //! The types of what operators give, as far as they are not those of their first input.
 
+use super::super::proto::{Attribute, BOOL, FLOAT, FLOAT16, INT64, Node, Tensor};
 use super::error::NoFloat16Form;
-use super::proto::{BOOL, FLOAT, FLOAT16, INT64, Node, Tensor};
 
 /// The types of a node's outputs, in the model as it is; `known` has those of its inputs.
 ///
@@ -111,11 +111,11 @@ pub(super) fn to_float16(node: &mut Node) {
     }
     if operator == "ConstantOfShape" && node.attribute("value").is_none() {
         let zero = Tensor { dims: vec![1], float_data: vec![0.0], ..Tensor::default() };
-        let value = super::proto::Attribute {
+        let value = Attribute {
             name: "value".into(),
             kind: Some(4),
             t: Some(zero.float16("")),
-            ..super::proto::Attribute::default()
+            ..Attribute::default()
         };
         node.attributes.push(value);
     }

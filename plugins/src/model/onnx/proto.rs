@@ -7,6 +7,8 @@ pub const FLOAT: i32 = 1;
 pub const INT64: i32 = 7;
 pub const BOOL: i32 = 9;
 pub const FLOAT16: i32 = 10;
+/// `TensorProto.DataLocation`.
+const EXTERNAL: i32 = 1;
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Model {
@@ -164,7 +166,7 @@ pub struct Tensor {
 pub struct Value {
     #[prost(string, tag = "1")]
     pub name: String,
-    /// A `TypeProto`; see [`Value::element`].
+    /// A [`Type`].
     #[prost(bytes = "vec", optional, tag = "2")]
     pub kind: Option<Vec<u8>>,
     #[prost(string, optional, tag = "3")]
@@ -173,23 +175,56 @@ pub struct Value {
     pub metadata: Vec<Vec<u8>>,
 }
 
-/// `TypeProto`, of which only the element type of a tensor is read.
+/// `TypeProto`, if it is a tensor's.
 #[derive(Clone, PartialEq, Message)]
-struct Type {
+pub struct Type {
     #[prost(message, optional, tag = "1")]
-    tensor: Option<TensorType>,
+    pub tensor: Option<TensorType>,
+    #[prost(string, optional, tag = "6")]
+    pub denotation: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct TensorType {
+pub struct TensorType {
     #[prost(int32, optional, tag = "1")]
-    element: Option<i32>,
+    pub element: Option<i32>,
+    #[prost(message, optional, tag = "2")]
+    pub shape: Option<Shape>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Shape {
+    #[prost(message, repeated, tag = "1")]
+    pub dims: Vec<Dimension>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Dimension {
+    #[prost(int64, optional, tag = "1")]
+    pub size: Option<i64>,
+    /// Of one that is open.
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+    #[prost(string, optional, tag = "3")]
+    pub denotation: Option<String>,
 }
 
 impl Value {
+    /// Its type, if that is known.
+    pub fn value_type(&self) -> Option<Type> {
+        Type::decode(self.kind.as_deref()?).ok()
+    }
+
     /// The type of its elements, if it is a tensor.
     pub fn element(&self) -> Option<i32> {
-        Type::decode(self.kind.as_deref()?).ok()?.tensor?.element
+        self.value_type()?.tensor?.element
+    }
+}
+
+impl Tensor {
+    /// Whether its elements are in another file.
+    pub fn is_external(&self) -> bool {
+        self.data_location == Some(EXTERNAL) || !self.external_data.is_empty()
     }
 }
 
