@@ -1,9 +1,9 @@
 //! The bare session loop: the model alone, on a tensor that lies on the GPU, as often as it runs. What a pipeline reaches
 //! is measured against this (lines.py).
 //!
-//! `session [--batch N] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and `binding`,
-//! ONNX Runtime with IO binding and nothing else, both in the variant that is the fastest. N is how many frames a run takes where
-//! the model leaves that open (default: 1), and with `--batch` the rows say it.
+//! `session [--batch N] [--variant NAME] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and
+//! `binding`, ONNX Runtime with IO binding and nothing else, both in the variant of this name (default: the one that is the fastest).
+//! N is how many frames a run takes where the model leaves that open (default: 1), and with `--batch` the rows say it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -14,7 +14,7 @@ use std::time::Instant;
 use cudainfer_kernels::device::{Choice, Counters};
 use cudainfer_kernels::tensor::TensorType;
 use gst::prelude::*;
-use gstcudainfer::inference::{Config, Engine, FrameTensors, Provider, RunShape, WarmUp};
+use gstcudainfer::inference::{Config, Engine, EngineSearch, FrameTensors, Provider, RunShape, WarmUp};
 use gstcudainfer::memory::tensor::{TensorAllocator, device_memory, part};
 
 /// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
@@ -23,21 +23,24 @@ const AHEAD: usize = 4;
 fn main() {
     gst::init().unwrap();
     let mut words = std::env::args().skip(1);
-    let mut batch = None;
+    let (mut batch, mut variant) = (None, None);
     while let Some(word) = words.next() {
         if word == "--batch" {
             batch = words.next().map(|n| n.parse().unwrap());
+        } else if word == "--variant" {
+            variant = words.next();
         } else if !word.starts_with('-') {
             for graphs in [true, false] {
-                measure(&word, graphs, batch);
+                measure(&word, graphs, batch, variant.as_deref());
             }
         }
     }
 }
 
-fn measure(model: &str, graphs: bool, batch: Option<usize>) {
+fn measure(model: &str, graphs: bool, batch: Option<usize>, variant: Option<&str>) {
     let (provider, device, warm_up) = (Provider::Cuda, Choice::Cuda(0), WarmUp::Complete);
-    let config = Config { provider, device, graphs, warm_up, batch, ..Config::new(model) };
+    let search = variant.map_or_else(EngineSearch::default, |_| EngineSearch::Off);
+    let config = Config { provider, device, graphs, search, warm_up, batch, ..Config::new(model) };
     let counters = Arc::new(Counters::default());
     let engine = Engine::open(&config, &counters, &|_| ()).unwrap();
     let input = &engine.input;
@@ -45,8 +48,11 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>) {
     let size =
         [input.width, input.height].map(|size| size.expect("the model leaves the size of its input open"));
     let tensors = FrameTensors::of(&engine.input, &engine.outputs, input.ty, size, Vec::new()).unwrap();
-    // In the variant that is the fastest, as trtinfer runs it.
+    // In the variant that is the fastest, as trtinfer runs it, if none is named.
     let (shape, _) = engine.warm_up(RunShape::new(tensors, frames).unwrap(), &|_| ()).unwrap();
+    if let Some(variant) = variant {
+        engine.run_as(variant).unwrap().expect("device memory for two sessions");
+    }
     let mut session = engine.sessions[0].lock().unwrap();
     let stream = Arc::clone(session.stream().unwrap());
     let bytes = shape.given_bytes();

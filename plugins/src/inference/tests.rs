@@ -276,6 +276,22 @@ fn the_default_variant_serves_until_the_fastest_is_warm_in_every_size() {
 }
 
 #[test]
+fn a_variant_that_is_named_serves_whichever_is_the_fastest_and_no_other_name_does() {
+    let (log, library) = library(Some("plain"));
+    let (root, engine) = engine("named", library);
+    let shape = warm_up(&engine, 4);
+    assert_eq!(engine.variants(), VARIANTS);
+    for name in ["quick", "plain"] {
+        assert!(engine.run_as(name).unwrap().is_some());
+        assert_eq!((engine.variant(), serving(&engine, &log, &shape)), (name, name));
+    }
+    let refused = engine.run_as("slow").unwrap_err().to_string();
+    assert!(refused.contains("'slow'") && refused.contains("plain, quick"), "{refused}");
+    assert_eq!(engine.variant(), "plain");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
 fn a_shape_that_comes_meanwhile_is_warm_too_before_the_variant_serves() {
     let (log, library) = library(Some("quick"));
     let ((begun, wait_for_begin), (go_on, wait)) = (channel(), channel());

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::InferenceError;
 use super::device_bytes::Before;
 use super::engine::Engine;
 use super::log::CAT;
@@ -13,12 +12,34 @@ use super::search::free_memory;
 use super::start::Part;
 use super::stop::Stop;
 use super::warm_up::run_all_sizes;
+use super::{Config, EngineSearch, InferenceError};
 use crate::sync::lock;
 
 impl Engine {
     /// Whether there is a variant to make ready, in a thread beside those that serve.
     pub fn has_upgrade(&self) -> bool {
         lock(&self.variant.wanted).is_some()
+    }
+
+    /// The names of all variants that the provider has, the default first.
+    pub fn variants(&self) -> Vec<&'static str> {
+        let config = Config { search: EngineSearch::Full, ..self.config.clone() };
+        self.backend.variants(&config, self.provider)
+    }
+
+    /// Has the model run as this variant from now on, whichever is the fastest: for measurements, and to compare results. Returns
+    /// what [`Engine::upgrade`] returns.
+    ///
+    /// # Errors
+    /// The provider has no such variant, or it does not run. What has served goes on.
+    pub fn run_as(&self, variant: &str) -> Result<Option<Duration>, InferenceError> {
+        let variants = self.variants();
+        let Some(known) = variants.iter().find(|known| **known == variant) else {
+            let why = format!("there is no variant '{variant}'. Take one of {}", variants.join(", "));
+            return Err(InferenceError::Run(why));
+        };
+        *lock(&self.variant.wanted) = Some(known);
+        self.upgrade(&Stop::default())
     }
 
     /// Opens the faster variant, warms it up for all shapes in use, and has it serve from then on. Returns how long a run of a
