@@ -77,17 +77,26 @@ fn fail(element: &glib::WeakRef<super::InferPublish>, location: &str, error: &io
     );
 }
 
+/// Whether a location that is a URI can be one of a broker, as far as that is known without opening anything.
+///
+/// # Errors
+/// What is wrong with it, or with the topic there.
+pub(super) fn check(settings: &Settings) -> Result<(), UriError> {
+    let Some(uri) = settings.location.uri() else { return Ok(()) };
+    if settings.location.had_login() {
+        return Err(UriError::Login);
+    }
+    // What takes the place of a placeholder is not known yet; a topic that it spoils is counted as refused.
+    Destination::parse(uri)?.check_topic(&settings.topic.replace(['{', '}'], ""))
+}
+
 fn deliver(
     element: &super::InferPublish,
     settings: &Settings,
     uri: &str,
     counts: &Arc<Counts>,
 ) -> Result<Delivery, SetupError> {
-    if settings.location.had_login() {
-        return Err(UriError::Login.into());
-    }
-    // What takes the place of a placeholder is not known yet; a topic that it spoils is counted as refused.
-    Destination::parse(uri)?.check_topic(&settings.topic.replace(['{', '}'], ""))?;
+    check(settings)?;
     let options = Options {
         location: uri.to_owned(),
         tls: TlsFiles {

@@ -13,7 +13,7 @@ use super::destination;
 use super::settings::{self, Settings};
 use crate::model::ModelInfo;
 use crate::publish::sink::FileCounts;
-use crate::publish::{Composer, Details, Drained, End, Messages, Queue, Tally};
+use crate::publish::{Composer, Details, Drained, End, Messages, Plan, Queue, Tally};
 use crate::sync::lock;
 use crate::{caps, stats};
 
@@ -82,6 +82,16 @@ impl InferPublish {
             stats.set(name, count.get());
         }
         stats
+    }
+
+    /// The settings, and what messages they make.
+    fn plan(&self) -> Result<(Settings, Plan), gst::ErrorMessage> {
+        let settings = lock(&self.settings).clone();
+        let checked = destination::check(&settings).map_err(|e| e.to_string());
+        let plan = checked.and_then(|()| settings.plan());
+        let plan =
+            plan.map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", self.obj().name())))?;
+        Ok((settings, plan))
     }
 
     fn queue(&self) -> Option<Arc<Queue>> {
@@ -224,9 +234,16 @@ impl ElementImpl for InferPublish {
         &self,
         transition: gst::StateChange,
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-        if transition == gst::StateChange::PausedToReady {
+        match transition {
+            gst::StateChange::NullToReady => {
+                if let Err(message) = self.plan() {
+                    self.post_error_message(message);
+                    return Err(gst::StateChangeError);
+                }
+            }
             // The parent waits for the streaming thread, which may be waiting for room.
-            self.set_flushing(true);
+            gst::StateChange::PausedToReady => self.set_flushing(true),
+            _ => (),
         }
         self.parent_change_state(transition)
     }
@@ -238,10 +255,7 @@ impl BaseTransformImpl for InferPublish {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = true;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let settings = lock(&self.settings).clone();
-        let plan = settings
-            .plan()
-            .map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", self.obj().name())))?;
+        let (settings, plan) = self.plan()?;
         self.counters.reset();
         self.records.reset();
         self.objects.reset();

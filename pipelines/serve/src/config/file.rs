@@ -92,12 +92,13 @@ impl Config {
             sentence: keys::sentence(e.message()),
         })?;
         config.path = path.to_owned();
-        let checked = config.check();
-        checked.map_err(|(steps, sentence)| Wrong {
+        let wrong = |(steps, sentence): (Vec<Step<'_>>, String)| Wrong {
             file: path.to_owned(),
             line: line_of(text, &steps),
             sentence,
-        })?;
+        };
+        config.check().map_err(wrong)?;
+        config.check_sets().map_err(wrong)?;
         Ok(config)
     }
 
@@ -115,6 +116,12 @@ impl Config {
     pub fn line_of_pipeline(&self, name: &str) -> Option<usize> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         line_of(&text, &[Step::Key("pipeline"), Step::Key(name), Step::Key("line")])
+    }
+
+    /// Where a `[[publish]]` begins in the file.
+    pub fn line_of_publish(&self, index: usize) -> Option<usize> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        line_of(&text, &[Step::Key("publish"), Step::Index(index), Step::Key("location")])
     }
 
     /// Fills in what a source leaves open, and checks it against the rest.
@@ -209,6 +216,19 @@ impl Config {
             }
         }
         self.sources = sources;
+        Ok(())
+    }
+
+    /// Whether each pipeline's line has the keys of its set.
+    fn check_sets(&self) -> Result<(), (Vec<Step<'_>>, String)> {
+        use Step::Key;
+        for (name, pipeline) in &self.pipelines {
+            if let Some(key) = pipeline.unused(&pipeline.set) {
+                let sentence =
+                    format!("the line of pipeline '{name}' has no {{{key}}} that set could fill in");
+                return Err((vec![Key("pipeline"), Key(name), Key("set"), Key(key)], sentence));
+            }
+        }
         Ok(())
     }
 }

@@ -18,13 +18,17 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// A value for which the line has no key.
+    pub(super) fn unused<'a>(&self, set: &'a BTreeMap<String, Scalar>) -> Option<&'a str> {
+        set.keys().map(String::as_str).find(|key| !self.line.contains(&format!("{{{key}}}")))
+    }
+
     /// The line for a source. `{name}` is the source's name; `{source}`, `{kind}` and `{stream}` are inferpublish's own.
     ///
     /// # Errors
     /// A sentence: a key has no value, or a value no key.
     pub fn line_for(&self, source: &SourceConfig) -> Result<String, String> {
-        let unused = source.set.keys().find(|key| !self.line.contains(&format!("{{{key}}}")));
-        if let Some(key) = unused {
+        if let Some(key) = self.unused(&source.set) {
             return Err(format!(
                 "the line of pipeline '{}' has no {{{key}}} that set could fill in",
                 source.pipeline

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::gpu::{Faults, Verdict};
 use super::{FleetStatus, Refusal};
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Wrong};
-use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus, check_line};
+use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus, check_line, check_publish};
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -57,6 +57,7 @@ impl Fleet {
     pub fn check(config: &Config) -> Result<(), Wrong> {
         specs(config, &config.sources, &BTreeMap::new())?;
         check_unused(config)?;
+        check_publishers(config)?;
         output::check(config).map_err(|sentence| Wrong { file: config.path.clone(), line: None, sentence })
     }
 
@@ -295,6 +296,20 @@ fn check_unused(config: &Config) -> Result<(), Wrong> {
             file: config.path.clone(),
             line: config.line_of_pipeline(name),
             sentence: format!("pipeline '{name}': {sentence}"),
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks what is published, each for one of its streams.
+fn check_publishers(config: &Config) -> Result<(), Wrong> {
+    let any = config.sources.first().map_or("any", |source| source.name.as_str());
+    for (index, publish) in config.publish.iter().enumerate() {
+        let stream = publish.streams.iter().flatten().next().map_or(any, String::as_str);
+        check_publish(publish, stream).map_err(|sentence| Wrong {
+            file: config.path.clone(),
+            line: config.line_of_publish(index),
+            sentence,
         })?;
     }
     Ok(())

@@ -26,6 +26,21 @@ pub(super) fn make(factory: &str, name: &str) -> Result<gst::Element, String> {
         .map_err(|_| format!("GStreamer has no element {factory}: install the package of its plugin"))
 }
 
+/// What an element says when it refuses to go to `state`; `None` where it goes there. It is in NULL again afterwards.
+pub(super) fn refusal(element: &gst::Element, state: gst::State) -> Option<String> {
+    let bus = gst::Bus::new();
+    element.set_bus(Some(&bus));
+    let refused = element.set_state(state).is_err();
+    let _ = element.set_state(gst::State::Null);
+    element.set_bus(None);
+    let message = bus.pop_filtered(&[gst::MessageType::Error]);
+    let sentence = message.as_ref().and_then(|message| match message.view() {
+        gst::MessageView::Error(error) => Some(error.error().message().to_owned()),
+        _ => None,
+    });
+    refused.then(|| sentence.unwrap_or_else(|| format!("{} does not start", element.name())))
+}
+
 /// A sentence about elements that GStreamer does not have, with the one that may be meant.
 pub(super) fn missing(names: &[String]) -> String {
     let known = gst::Registry::get().features(gst::ElementFactory::static_type());

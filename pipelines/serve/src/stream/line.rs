@@ -117,18 +117,8 @@ impl Line {
             for name in ["zones", "zones-file", "units", "anchor"] {
                 alone.set_property_from_value(name, &counter.property_value(name));
             }
-            let bus = gst::Bus::new();
-            alone.set_bus(Some(&bus));
-            let started = alone.set_state(gst::State::Paused);
-            let _ = alone.set_state(gst::State::Null);
-            alone.set_bus(None);
-            if started.is_err() {
-                let message = bus.pop_filtered(&[gst::MessageType::Error]);
-                let sentence = message.as_ref().and_then(|message| match message.view() {
-                    gst::MessageView::Error(error) => Some(error.error().message().to_owned()),
-                    _ => None,
-                });
-                return Err(sentence.unwrap_or_else(|| "zonecount does not take the zones".into()));
+            if let Some(sentence) = elements::refusal(&alone, gst::State::Paused) {
+                return Err(sentence);
             }
             let fraction = alone.property_value("units").serialize().is_ok_and(|units| units == "fraction");
             let units = if fraction { ZoneUnits::Fraction } else { ZoneUnits::Pixels };

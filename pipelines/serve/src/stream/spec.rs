@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gst::prelude::*;
 
 use super::line::{Defaults, Line};
+use super::publish::publisher;
 use super::{elements, properties};
 use crate::config::{ChangedModel, Config, Restart, Scalar, Source, SourceConfig};
 
@@ -58,7 +58,7 @@ impl StreamSpec {
         let concerns =
             |streams: &Option<Vec<String>>| streams.as_ref().is_none_or(|all| all.contains(&source.name));
         let publish = config.publish.iter().filter(|publish| concerns(&publish.streams));
-        let publish = publish.map(|publish| named(&publish.properties, &source.name)).collect();
+        let publish = publish.map(|publish| publish.properties.clone()).collect();
         let prefix = format!("{}/", source.pipeline);
         let models = models
             .iter()
@@ -97,7 +97,6 @@ impl StreamSpec {
         let key = if self.config.set.is_empty() { "line" } else { "set" };
         line.check_models().map_err(|sentence| (key, sentence))?;
         line.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
-        self.publishers().map_err(|sentence| ("name", sentence))?;
         if let Source::File = self.source {
             let path = gst::glib::filename_from_uri(&self.config.uri);
             let path =
@@ -131,37 +130,10 @@ impl StreamSpec {
 
     /// The elements of `[[publish]]`.
     pub(super) fn publishers(&self) -> Result<Vec<gst::Element>, String> {
-        let make = |(index, keys): (usize, &BTreeMap<String, Scalar>)| {
+        let make = |(index, properties)| {
             let name = if index == 0 { "publish".to_owned() } else { format!("publish-{}", index + 1) };
-            let element = elements::make("inferpublish", &name)?;
-            for (key, value) in keys {
-                properties::set(&element, key, value)
-                    .map_err(|sentence| format!("[[publish]]: {sentence}"))?;
-            }
-            properties::set(&element, "source", &Scalar::Text(self.config.name.clone()))?;
-            if appends(keys) {
-                element.set_property("append", true);
-            }
-            Ok(element)
+            publisher(&name, properties, &self.config.name)
         };
         self.publish.iter().enumerate().map(make).collect()
     }
-}
-
-/// Whether records go behind those of earlier starts, which each start would remove otherwise: in a file of JSON lines.
-fn appends(keys: &BTreeMap<String, Scalar>) -> bool {
-    let Some(Scalar::Text(location)) = keys.get("location") else { return false };
-    let json = keys.get("format").is_none_or(|format| *format == Scalar::Text("json".into()));
-    let path = Path::new(location);
-    let file = location != "-" && !location.contains(':') && (path.is_file() || !path.exists());
-    json && file && !keys.contains_key("append")
-}
-
-/// The properties with the stream's name in place of `{name}`.
-fn named(properties: &BTreeMap<String, Scalar>, name: &str) -> BTreeMap<String, Scalar> {
-    let value = |value: &Scalar| match value {
-        Scalar::Text(text) => Scalar::Text(text.replace("{name}", name)),
-        other => other.clone(),
-    };
-    properties.iter().map(|(key, scalar)| (key.clone(), value(scalar))).collect()
 }

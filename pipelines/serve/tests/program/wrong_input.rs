@@ -48,6 +48,12 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
         (model.as_str(), "/nowhere/a.onnx", ["source 'door'", "no model '/nowhere/a.onnx'"]),
         ("! zonecount", "", ["serve.toml:12:", "no zonecount"]),
         ("location", "loction", ["inferpublish has no property", "'location' is probably meant"]),
+        ("/dev/null", "mqqt://broker/a", ["serve.toml:8:", "mqqt"]),
+        (
+            "classes = \"red\" }",
+            "classes = \"red\", batch = 4 }",
+            ["serve.toml:6:", "no {batch} that set could fill in"],
+        ),
         ("[9, 9]", "[1, 1]", ["source 'door'", "zone"]),
         ("\nzones", "\n# zones", ["source 'door'", "no zones are set"]),
         ("test://ball", "test://bal", ["serve.toml:11:", "no value of videotestsrc's property 'pattern'"]),

@@ -1,0 +1,53 @@
+//! The elements of `[[publish]]`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use gst::prelude::*;
+
+use super::{elements, properties};
+use crate::config::{Publish, Scalar};
+
+/// Makes an inferpublish with these properties, in which `{name}` is the stream's name.
+pub(super) fn publisher(
+    name: &str,
+    keys: &BTreeMap<String, Scalar>,
+    stream: &str,
+) -> Result<gst::Element, String> {
+    let element = elements::make("inferpublish", name)?;
+    let keys: BTreeMap<_, _> = keys.iter().map(|(key, value)| (key.as_str(), named(value, stream))).collect();
+    for (key, value) in &keys {
+        properties::set(&element, key, value).map_err(|sentence| format!("[[publish]]: {sentence}"))?;
+    }
+    properties::set(&element, "source", &Scalar::Text(stream.to_owned()))?;
+    if appends(&keys) {
+        element.set_property("append", true);
+    }
+    Ok(element)
+}
+
+/// Checks what is to be published of a stream of this name. Nothing is opened, and no broker is asked.
+///
+/// # Errors
+/// A sentence.
+pub fn check_publish(publish: &Publish, stream: &str) -> Result<(), String> {
+    let element = publisher("publish", &publish.properties, stream)?;
+    elements::refusal(&element, gst::State::Ready)
+        .map_or(Ok(()), |sentence| Err(format!("[[publish]]: {sentence}")))
+}
+
+/// Whether records go behind those of earlier starts, which each start would remove otherwise: in a file of JSON lines.
+fn appends(keys: &BTreeMap<&str, Scalar>) -> bool {
+    let Some(Scalar::Text(location)) = keys.get("location") else { return false };
+    let json = keys.get("format").is_none_or(|format| *format == Scalar::Text("json".into()));
+    let path = Path::new(location);
+    let file = location != "-" && !location.contains(':') && (path.is_file() || !path.exists());
+    json && file && !keys.contains_key("append")
+}
+
+fn named(value: &Scalar, stream: &str) -> Scalar {
+    match value {
+        Scalar::Text(text) => Scalar::Text(text.replace("{name}", stream)),
+        other => other.clone(),
+    }
+}
