@@ -266,8 +266,7 @@ pub fn buffers(line: &str) -> Vec<gst::Buffer> {
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
-/// What a program wrote to its standard error, without the notes on schemas of Debian's ONNX Runtime, which GStreamer's onnxinference
-/// has loaded beside this plugin's.
+/// What a program wrote to its standard error, without the notes on schemas of Debian's ONNX Runtime (docs/install.md).
 pub fn complaints(output: &std::process::Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let mut noted = false;

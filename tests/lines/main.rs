@@ -42,6 +42,7 @@ mod raw_heads;
 mod readers;
 mod records;
 mod regions;
+mod shared_runtime;
 mod stats;
 mod tensors;
 mod text;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-
 use super::line::{Defaults, Line};
 use super::publish::publisher;
 use super::{elements, properties};

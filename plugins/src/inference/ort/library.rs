@@ -1,24 +1,16 @@
 //! Finding and opening ONNX Runtime's shared library, once a process.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 use libloading::os::unix::Library;
 use ort::environment::Environment;
-use ort::logging::LogLevel;
 
+use super::messages::{CAT, EnvironmentLogger};
 use super::{exit, search, unwinder};
 use crate::files;
 use crate::inference::InferenceError;
 use crate::loader;
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "cudainfer-ort",
-        gst::DebugColorFlags::empty(),
-        Some("ONNX Runtime's own messages"),
-    )
-});
 
 const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above the working directory or, for the Debian \
                     package, with 'sudo cudainfer-setup-onnxruntime', or name its library with the property onnxruntime or \
@@ -54,7 +46,8 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
         return Ok(environment);
     }
     // `ort` gets the same library, as long as this one is open.
-    let Found { path, version, opened } = find(library)?;
+    let Found { path, version, opened, shared } = find(library)?;
+    let logger = EnvironmentLogger::default();
     let environment = ort::init_from(&path)
         .map_err(|e| {
             InferenceError::Library(format!(
@@ -64,20 +57,12 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
         })?
         .with_name("cudainfer")
         .with_telemetry(false)
-        .with_logger(Arc::new(|level, category, _, _, message| {
-            let level = match level {
-                LogLevel::Verbose => gst::DebugLevel::Debug,
-                LogLevel::Info => gst::DebugLevel::Info,
-                LogLevel::Warning => gst::DebugLevel::Warning,
-                LogLevel::Error | LogLevel::Fatal => gst::DebugLevel::Error,
-            };
-            gst::log_with_level!(CAT, level, "{category}: {message}");
-        }))
+        .with_logger(logger.function())
         .build()
         .map_err(|e| {
             InferenceError::Library(format!("ONNX Runtime at '{}' does not start: {e}", path.display()))
         })?;
-    environment.set_log_level(LogLevel::Warning);
+    logger.set_level(&environment, shared);
     gst::info!(CAT, "ONNX Runtime from '{}': {}", path.display(), ort::info());
     std::mem::forget(opened);
     exit::register();
@@ -105,6 +90,8 @@ struct Found {
     path: PathBuf,
     version: String,
     opened: Library,
+    /// Whether others in the process had opened it before.
+    shared: bool,
 }
 
 /// The library to use. One that is named must serve; the others are tried in turn.
@@ -140,15 +127,12 @@ fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
 
 /// This ONNX Runtime, if it is one and new enough; otherwise the path again, and why not.
 fn check(path: PathBuf) -> Result<Found, (PathBuf, String)> {
-    match open(&path) {
-        Ok((opened, version)) => Ok(Found { path, version, opened }),
-        Err(why) => Err((path, why)),
-    }
+    open(&path).map_err(|why| (path, why))
 }
 
 /// Opens an ONNX Runtime and asks for its version. The `ort` crate would panic at one that answers its entry point with nothing,
 /// so this looks before it is handed over.
-fn open(path: &Path) -> Result<(Library, String), String> {
+fn open(path: &Path) -> Result<Found, String> {
     // A bare name is looked up by the loader. What is not there, it says itself; but it would wait for ever at a FIFO.
     if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty())
         && let Err(e) = files::open(path)
@@ -156,12 +140,13 @@ fn open(path: &Path) -> Result<(Library, String), String> {
     {
         return Err(e.to_string());
     }
+    let shared = loader::has(path);
     // SAFETY: opening a library runs its initialisers; this is the library that the user named or installed as
     // ONNX Runtime, whose initialisers are meant for this.
-    let library = unsafe { unwinder::open(path) }.map_err(|e| loader::reason(&e))?;
+    let opened = unsafe { unwinder::open(path) }.map_err(|e| loader::reason(&e))?;
     // SAFETY: the type is the one that every release of ONNX Runtime exports under this name.
     let base =
-        unsafe { library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase") };
+        unsafe { opened.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase") };
     let base = base.map_err(|_| "it does not export OrtGetApiBase".to_owned())?;
     // SAFETY: the function takes nothing and returns a pointer to a static table, or null.
     let base = unsafe { base().as_ref() }.ok_or("its OrtGetApiBase returns nothing")?;
@@ -173,5 +158,5 @@ fn open(path: &Path) -> Result<(Library, String), String> {
     if api.is_null() {
         return Err(format!("it is version {version}, and at least 1.{} is needed", ort::MINOR_VERSION));
     }
-    Ok((library, version))
+    Ok(Found { path: path.to_owned(), version, opened, shared })
 }

@@ -13,6 +13,7 @@ mod gpu;
 mod image;
 mod libraries;
 mod library;
+mod messages;
 mod profile;
 mod provider;
 mod search;

@@ -14,12 +14,12 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
-use super::exit;
 use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
 use super::image::ImageOrder;
 use super::source::Source;
 use super::variant::Variant;
+use super::{exit, messages};
 use crate::inference::cache::{Cache, Graph};
 use crate::inference::log::CAT;
 use crate::inference::shape::{Input, batch_dims};
@@ -307,7 +307,7 @@ pub(super) fn builder(
     inter: usize,
 ) -> Result<SessionBuilder, InferenceError> {
     let builder = || -> Result<SessionBuilder, ort::Error> {
-        Ok(ort::session::Session::builder(environment)?
+        Ok(messages::attach(ort::session::Session::builder(environment)?)?
             .with_optimization_level(GraphOptimizationLevel::All)?
             .with_intra_threads(intra)?
             .with_parallel_execution(inter > 1)?
