@@ -91,6 +91,9 @@ fn encoded_source(
         }
         None
     });
+    if gst::version() < (1, 24, 0, 0) {
+        warn_of_hls(&source);
+    }
     let tee = elements::make("tee", "encoded")?;
     tee.set_property("allow-not-linked", true);
     if let (Source::Http, Some(pad)) = (&spec.source, tee.static_pad("sink")) {
@@ -110,6 +113,27 @@ fn encoded_source(
         }
     });
     Ok(Added { encoded: Some(tee), decoder: Some(decoder) })
+}
+
+/// Says that hlsdemux2 may crash. In 1.22.0 it completes downloads that have been freed, when connections break; urisourcebin
+/// takes no other element for HLS.
+fn warn_of_hls(source: &gst::Element) {
+    source.connect("deep-element-added", false, |values| {
+        let source = values.first()?.get::<gst::Element>().ok()?;
+        let added = values.get(2)?.get::<gst::Element>().ok()?;
+        if elements::is(&added, "hlsdemux2") {
+            gst::element_warning!(
+                source,
+                gst::LibraryError::Failed,
+                (
+                    "{} reads HLS with an element that may crash this process when connections break. Use GStreamer 1.24 or \
+                     newer, or run such sources in a service of their own",
+                    gst::version_string()
+                )
+            );
+        }
+        None
+    });
 }
 
 /// Has a camera send its video alone.
