@@ -1,7 +1,7 @@
 """Runs every benchmark that needs a GPU and what users would call instead (benches/gpu/peers.py), in one go, and prints
 what came of it as tables. Started by scripts/bench --gpu.
 
-    gpu_bench.py [--no-peers] [--line-runs N] [--no-lines] [--no-streams | --only-streams] [--rows FILE]...
+    gpu_bench.py [--no-peers] [--line-runs N] [--no-operations | --no-lines] [--no-streams | --only-streams] [--rows FILE]...
                  [--pose-model FILE --pose-video FILE] [--results FOLDER]
 
 Whole pipelines (benches/gpu/lines.py) and many streams into one model (benches/gpu/streams.py) are measured if there are
@@ -273,6 +273,7 @@ def main() -> int:
         prog="scripts/bench --gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--no-peers", action="store_true", help="only ours")
+    parser.add_argument("--no-operations", action="store_true", help="only whole pipelines")
     parser.add_argument("--no-lines", action="store_true", help="only operations")
     parser.add_argument("--no-streams", action="store_true", help="only one stream")
     parser.add_argument("--only-streams", action="store_true", help="only many streams")
@@ -295,13 +296,14 @@ def main() -> int:
     found, good = [], True
     programs = gpu_programs.programs("bench")
     session, load = programs.pop(SESSION, None), programs.pop(LOAD, None)
-    for path in [] if given.only_streams else programs.values():
-        printed, ended = output_of([str(path), "--bench"])
-        found, good = found + printed, good and ended
-    if not given.no_peers and not given.only_streams:
-        python, env = host_python()
-        printed, ended = output_of([python, str(BENCHES / "peers.py")], env)
-        found, good = found + printed, good and ended
+    if not given.no_operations and not given.only_streams:
+        for path in programs.values():
+            printed, ended = output_of([str(path), "--bench"])
+            found, good = found + printed, good and ended
+        if not given.no_peers:
+            python, env = host_python()
+            printed, ended = output_of([python, str(BENCHES / "peers.py")], env)
+            found, good = found + printed, good and ended
     if not given.no_lines:
         printed, ended = whole_lines(session, load, given)
         found, good = found + printed, good and ended
