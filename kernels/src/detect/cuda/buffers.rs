@@ -90,6 +90,10 @@ impl Buffers {
         let report_bytes = (extra_at(found) + found * extra).next_multiple_of(64);
         let report = stream.pin(rows * report_bytes)?;
         let memory = stream.allocate(rows * row_bytes)?;
+        // The small kernels read up to three candidates beyond the last, and ignore them: so that it is nobody's leftovers.
+        for row in 0..rows {
+            stream.fill(memory.slice().after(row * row_bytes + keys).first(boxes - keys), 0)?;
+        }
         let at = |offset: usize| memory.pointer() + offset as u64;
         Ok(Self {
             capacity,
