@@ -76,7 +76,9 @@ proptest! {
     #[test]
     fn a_star_does_not_meet_itself_and_does_when_two_of_its_points_change_places(polygon in star()) {
         prop_assert_eq!(crossing_edges(&polygon), None);
-        prop_assume!(polygon.len() > 4);
+        if polygon.len() <= 4 {
+            return Ok(());
+        }
         let mut twisted = polygon.clone();
         twisted.swap(1, 2);
         // Around the centre the way now goes to and fro; whether edges meet is asked of all pairs, one by one.
