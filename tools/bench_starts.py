@@ -37,6 +37,7 @@ PAUSE_S = 0.02
 def start(model: Path, device: str, cache: Path, log: Path) -> dict:
     """One start: milliseconds to the first result, and to the parts of the model's start."""
     line = f"videotestsrc is-live=true num-buffers={FRAMES} ! video/x-raw,width=640,height=480,framerate=30/1 ! videoconvert"
+    line += " ! cudainferupload" if device == "cuda" else ""
     line += f" ! fusedpreproc device={device} ! trtinfer device={device} model={model} engine-cache={cache} ! gpunms ! fdsink sync=false"
     environment = {**pipeline.environment(), "GST_DEBUG": "cudainfer-engine:4", "GST_DEBUG_NO_COLOR": "1", "GST_DEBUG_FILE": str(log)}
     # A driver keeps what it has compiled.
