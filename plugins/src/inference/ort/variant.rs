@@ -3,11 +3,13 @@
 //!
 //! Frames per second of CUDA graphs on an H200 (ONNX Runtime 1.31), by the size of the batch:
 //!
-//! | model | plain | nhwc | nhwc+fused |
-//! |---|---|---|---|
-//! | YOLOv8n float16, 1 / 4 / 16 | 1081 / 2705 / 4220 | 1320 / – / 4653 | 1480 / 3872 / 5980 |
-//! | DeepLabV3 float16, 1 / 8 | 458 / 657 | 531 / 707 | 636 / 910 |
-//! | NanoDet float32, 1 | 809 to 850 | 758 | 774 |
+//! | model | plain | nhwc | nhwc+fused | nhwc+fused+input |
+//! |---|---|---|---|---|
+//! | YOLOv8n float16, 1 / 4 / 16 | 1081 / 2705 / 4220 | 1320 / – / 4653 | 1480 / 3872 / 5980 | – / 3880 / 6510 |
+//! | DeepLabV3 float16, 1 / 8 | 458 / 657 | 531 / 707 | 636 / 910 | – |
+//! | NanoDet float32, 1 | 809 to 850 | 758 | 774 | – |
+//!
+//! A dash was not measured, or was not the fastest when it was.
 //!
 //! What that costs is the first run of each size: 0.2 s as plain and nhwc, 2.2 to 3 s as nhwc+fused, for which cuDNN compiles
 //! kernels (6 to 8 s once a process). An exhaustive search is no faster than nhwc+fused alone, nor is a small workspace. ONNX
