@@ -10,7 +10,7 @@ use super::*;
 #[ignore = "needs a CUDA device"]
 fn torch_and_cupy_read_tensors_on_the_gpu_without_a_copy() {
     if std::env::var_os("CUDAINFER_NEWER").is_some() {
-        eprintln!("skipped: the other GStreamer needs its own C library, which this machine's Python is not for");
+        eprintln!("skipped: this machine's Python cannot load the other GStreamer");
         return;
     }
     let test = std::env::current_exe().unwrap();
