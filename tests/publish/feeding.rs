@@ -37,6 +37,18 @@ pub fn first_of_each(ids: impl IntoIterator<Item = String>) -> Vec<usize> {
     ids.into_iter().map(number).filter(|number| seen.insert(*number)).collect()
 }
 
+/// Fails unless these ids are those of the first `count` messages, in order; one may come again.
+#[track_caller]
+pub fn assert_all_in_order(ids: impl IntoIterator<Item = String>, count: usize, which: &str) {
+    let numbers = first_of_each(ids);
+    let wrong = (0..).zip(&numbers).find(|(place, number)| place != *number);
+    assert!(
+        wrong.is_none() && numbers.len() == count,
+        "{which}: {} of {count}, first (expected, found) {wrong:?}",
+        numbers.len()
+    );
+}
+
 /// The id in a message's JSON.
 pub fn id_of(payload: &[u8]) -> String {
     serde_json::from_slice::<serde_json::Value>(payload).unwrap()["id"].as_str().unwrap().to_owned()

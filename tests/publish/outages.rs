@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::brokers::{Broker, Kind, subscribe};
-use crate::feeding::{Feed, first_of_each, message, options, spooled, until};
+use crate::feeding::{Feed, assert_all_in_order, first_of_each, message, options, spooled, until};
 use crate::relay::Relay;
 
 const THIRD: usize = 400;
@@ -47,11 +47,7 @@ fn every_message_reaches_redis_and_nats_in_order_though_they_stop_and_are_killed
             let how = if on_disk { spooled(&location, folder.path(), 1 << 20) } else { options(&location) };
             let mut feed = Feed::start(&how);
             through_an_outage(&mut feed, &mut broker, Broker::start);
-            assert_eq!(
-                first_of_each(broker.stored()),
-                (0..3 * THIRD).collect::<Vec<_>>(),
-                "{kind:?}, {on_disk}"
-            );
+            assert_all_in_order(broker.stored(), 3 * THIRD, &format!("{kind:?}, {on_disk}"));
             assert_eq!(feed.counts.spooled.get() > 0, on_disk);
         }
     }
@@ -75,9 +71,9 @@ fn every_message_reaches_an_mqtt_broker_in_order_though_it_stops_and_is_killed()
             subscribe(broker.port, &arrived);
             relay.lead_to(Some(broker.port));
         });
-        let all: Vec<usize> = (0..3 * THIRD).collect();
-        until("the last", || first_of_each(arrived.lock().unwrap().clone()).len() == all.len());
-        assert_eq!(first_of_each(arrived.lock().unwrap().clone()), all);
+        let ids = || arrived.lock().unwrap().clone();
+        until("the last", || first_of_each(ids()).len() == 3 * THIRD);
+        assert_all_in_order(ids(), 3 * THIRD, &format!("{on_disk}"));
     }
 }
 
@@ -102,7 +98,7 @@ fn a_slow_broker_is_offered_no_more_than_is_kept_for_it() {
         assert!(feed.counts.waiting.get() <= 64, "what waits in memory is what is offered");
     }
     feed.settle();
-    assert_eq!(first_of_each(broker.stored()), (0..500).collect::<Vec<_>>());
+    assert_all_in_order(broker.stored(), 500, "slow");
 }
 
 #[test]
@@ -115,7 +111,7 @@ fn a_broker_that_comes_later_gets_everything() {
     assert_eq!((feed.counts.waiting.get(), feed.counts.acknowledged.get()), (300, 0));
     broker.start();
     feed.settle();
-    assert_eq!(first_of_each(broker.stored()), (0..300).collect::<Vec<_>>());
+    assert_all_in_order(broker.stored(), 300, "late");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::brokers::{Broker, Kind};
-use crate::feeding::{Feed, first_of_each, spooled, until};
+use crate::feeding::{Feed, assert_all_in_order, first_of_each, spooled, until};
 
 const FOLDER: &str = "CUDAINFER_TEST_SPOOL";
 const LOCATION: &str = "CUDAINFER_TEST_LOCATION";
@@ -50,9 +50,10 @@ fn what_a_killed_process_has_spooled_the_next_one_sends() {
     broker.start();
     let feed = Feed::start(&spooled(&broker.location(), folder.path(), 64 << 20));
     feed.settle();
-    let stored = first_of_each(broker.stored());
-    assert!(stored.len() >= written, "{} of {written}", stored.len());
-    assert_eq!(stored, (0..stored.len()).collect::<Vec<_>>());
+    let stored = broker.stored();
+    let count = first_of_each(stored.clone()).len();
+    assert!(count >= written, "{count} of {written}");
+    assert_all_in_order(stored, count, "spooled");
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn a_full_spool_takes_no_more_and_sends_what_it_has() {
     broker.start();
     feed.feed(full + 300);
     feed.settle();
-    assert_eq!(first_of_each(broker.stored()), (0..full + 300).collect::<Vec<_>>());
+    assert_all_in_order(broker.stored(), full + 300, "full");
 }
 
 #[test]
@@ -82,6 +83,6 @@ fn an_end_lets_the_broker_take_what_is_in_the_spool_and_frees_it() {
     feed.settle();
     feed.feed(1000);
     drop(feed);
-    assert_eq!(first_of_each(broker.stored()), (0..1000).collect::<Vec<_>>());
+    assert_all_in_order(broker.stored(), 1000, "at the end");
     assert_eq!(Feed::start(&how).counts.waiting.get(), 0);
 }
