@@ -101,9 +101,11 @@ fn a_handler_may_stop_the_element_that_fails() {
         "tracker name=it embedding-output=none",
         "inferpublish name=it disk-full=stop location=/dev/full",
     ] {
+        // No preroll: an error keeps a bin from going on to PLAYING, and a sink that waits for that holds the frame, for which every
+        // element above waits that is stopped by itself.
         let line = Line::new(&format!(
             "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 \
-             ! identity name=made ! {elements} ! fakesink"
+             ! identity name=made ! {elements} ! fakesink async=false"
         ));
         line.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, |_, info| {
             if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
