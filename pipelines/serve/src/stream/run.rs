@@ -122,7 +122,10 @@ fn run(
     }
     loop {
         match orders.recv() {
-            Ok(Order::Drain) => drop(pipeline.send_event(gst::event::Eos::new())),
+            // The source takes the event once it has pushed its frame, which may wait downstream: whoever sends it waits as well.
+            Ok(Order::Drain) => pipeline.call_async(|pipeline| {
+                let _ = pipeline.send_event(gst::event::Eos::new());
+            }),
             Ok(Order::Rewind) => {
                 let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::KEY_UNIT;
                 if let Err(e) = pipeline.seek_simple(flags, gst::ClockTime::ZERO) {
@@ -144,6 +147,12 @@ fn run(
         if current.as_ref().is_some_and(|current| current.pipeline == built.pipeline) {
             *current = None;
         }
+    }
+    // The sinks first, each by itself: what still sends the EOS event holds the pipeline's state, and the source's, until a frame that
+    // waits in a sink is let go. Locked, as the pipeline would take them back to PAUSED on its own way down.
+    for element in pipeline.iterate_sorted().into_iter().flatten() {
+        element.set_locked_state(true);
+        let _ = element.set_state(gst::State::Null);
     }
     let _ = pipeline.set_state(gst::State::Null);
     if let Some(outputs) = shared.outputs() {

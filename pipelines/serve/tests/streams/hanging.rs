@@ -58,3 +58,21 @@ fn too_many_pipelines_that_do_not_stop_end_the_process_and_those_that_stop_late_
     drop((second, third));
     assert_eq!(fleet.drain(), [""; 0]);
 }
+
+#[test]
+fn a_stream_whose_frame_waits_downstream_stops_when_it_is_removed() {
+    let (fleet, _exit) = fleet_and_exit(
+        "[[source]]\nname = \"a\"\nuri = \"test://ball?width=64&height=48&rate=20\"\npipeline = \"plain\"\n",
+    );
+    frames_come(&fleet, "a", 5);
+    let pad = fleet.built("a").unwrap().sink.static_pad("sink").unwrap();
+    let (caught, catches) = channel();
+    // What is blocked is let go when the pad is deactivated, and not before.
+    pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, move |_, _| {
+        let _ = caught.send(());
+        gst::PadProbeReturn::Ok
+    });
+    catches.recv_timeout(LIMIT).unwrap();
+    fleet.remove("a").unwrap();
+    assert_eq!(fleet.left_behind(), 0);
+}
