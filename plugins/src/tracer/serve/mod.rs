@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_user_timeout};
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::log::CAT;
@@ -33,8 +33,10 @@ const INDEX: &str = "cudainfer\n/metrics  for Prometheus\n/healthz  200 while fr
 pub(super) fn start(address: &str, stall: Duration, observer: Arc<Observer>) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let bound = listener.local_addr()?;
-    // The connections have it from the listener.
+    // The connections have both from the listener. The second breaks a connection whose reader is deaf: one that asks again and again
+    // would use up the first for each of its questions.
     set_socket_timeout(&listener, Timeout::Send, Some(PATIENCE))?;
+    set_tcp_user_timeout(&listener, u32::try_from(PATIENCE.as_millis()).unwrap_or(u32::MAX))?;
     let serve = move || {
         loop {
             let served =
