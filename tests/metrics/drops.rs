@@ -1,5 +1,8 @@
 //! Frames that are dropped.
 
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
 use cudainfer_tests::{Line, end, model, push, until};
 use gst::prelude::*;
 
@@ -31,19 +34,26 @@ fn a_frame_that_comes_too_late_counts_in_the_sink_that_drops_it() {
 fn a_frame_that_a_leaky_trtinfer_drops_counts_there_and_in_its_stream() {
     server();
     let caps = "video/x-raw,format=RGB,width=64,height=64,framerate=100/1";
-    // The frames wait for a batch that gets full at the end only.
     let line = Line::new(&format!(
         "appsrc name=camera format=time caps={caps} ! fusedpreproc device=cpu ! trtinfer name=infer model={} device=cpu \
-         batch-size=8 batch-timeout=3600000000000 max-in-flight=2 leaky=upstream ! gpunms ! fakesink async=false",
+         max-in-flight=2 leaky=upstream ! identity name=held ! gpunms ! fakesink async=false",
         model("detector-batch")
     ));
     line.pipeline.set_property("name", "leaky");
+    // Two frames are in flight as long as neither passes.
+    let (release, released) = channel::<()>();
+    let released = Mutex::new(released);
+    line.element("held").static_pad("sink").unwrap().add_probe(gst::PadProbeType::BUFFER, move |_, _| {
+        let _ = released.lock().unwrap().recv();
+        gst::PadProbeReturn::Ok
+    });
     let _ = line.pipeline.set_state(gst::State::Playing);
     (0..10).for_each(|frame| push(&line.element("camera"), cudainfer_tests::filled(64 * 64 * 3, 0, frame)));
     end(&line.element("camera"));
+    let dropped = || line.element("infer").property::<gst::Structure>("stats").get::<u64>("dropped").unwrap();
+    until("eight frames are dropped", || dropped() == 8);
+    drop(release);
     line.wait().succeeds();
-    let dropped = line.element("infer").property::<gst::Structure>("stats").get::<u64>("dropped").unwrap();
-    assert!(dropped > 0);
     let labels = ["pipeline=\"leaky\"", "element=\"infer\"", "stream=\"camera\"", "reason=\"leaky\""];
-    assert_eq!(sample(&page(server()), "cudainfer_frames_dropped_total", &labels), dropped as f64);
+    assert_eq!(sample(&page(server()), "cudainfer_frames_dropped_total", &labels), 8.0);
 }
