@@ -38,11 +38,11 @@ impl Built {
         let frames = elements::make("tee", "frames")?;
         let sink = elements::make("fakesink", "sink")?;
         sink.set_property("enable-last-sample", true);
-        // Nobody waits for its first frame: it need not hold it until the pipeline plays.
-        sink.set_property("async", false);
         // What comes live comes when it is due; what is read from a file would be read as fast as possible.
         let paced = matches!(spec.source, Source::File | Source::Http) && spec.config.live.unwrap_or(true);
         sink.set_property("sync", paced);
+        // Then the time begins with the first frame, which the sink holds until the pipeline plays; others pass at once.
+        sink.set_property("async", paced);
         let mut chain = vec![convert.clone(), line.bin.clone().upcast()];
         chain.extend(spec.publishers()?);
         chain.extend([frames.clone(), sink.clone()]);
