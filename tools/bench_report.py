@@ -381,6 +381,31 @@ def profiles(results: Path) -> list[str]:
     ]
 
 
+def metadata(results: Path) -> list[str]:
+    found = sorted(results.glob("cpu-metadata-20*.json"))
+    if not found:
+        return []
+    told = json.loads(found[-1].read_text())
+    alike = [[turn["roi"] for turn in rounds] for rounds in told["turns"].values()]
+    scatter = 1e6 * max(max(rounds) - min(rounds) for rounds in alike)
+    rows = [
+        [str(row["objects"]), f"{row['roi']:.0f} us", f"{row['analytics_more']:+.0f} us", f"{row['both_more']:+.0f} us"] for row in told["rows"]
+    ]
+    return [
+        "### Forms of metadata",
+        "",
+        "CPU time a frame of a whole pipeline whose model always finds the same objects, with what gpunms and tracker write by `metadata`:",
+        "regions of interest, GStreamer's analytics metadata, or both, which is the default where GStreamer has them. Without what starting",
+        f"takes; medians of {len(alike[0])} rounds in turns, in which the same differed by up to {scatter:.0f} us. GStreamer {told['gstreamer']},",
+        f"{told['processor']}, {told['cores']} cores.",
+        "",
+        *table(["objects a frame", "`roi`", "`analytics`, more", "`both`, more"], rows),
+        "",
+        source(found[-1], script="scripts/bench --metadata"),
+        "",
+    ]
+
+
 def starts(results: Path) -> list[str]:
     """How long a start takes: on the CPU, and on the GPU, whose rows are among the others of its bench."""
     parts = []
@@ -677,6 +702,7 @@ def page(results: Path) -> str:
         "",
         *metrics(results),
         *profiles(results),
+        *metadata(results),
         *starts(results),
         *publishing(results),
         *service(results),

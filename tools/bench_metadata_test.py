@@ -1,0 +1,28 @@
+"""The model and the summary of the bench of metadata."""
+
+import unittest
+
+import bench_metadata
+
+
+class Metadata(unittest.TestCase):
+    def test_boxes_lie_in_the_frame_and_do_not_overlap(self):
+        for count in bench_metadata.OBJECTS:
+            found = bench_metadata.boxes(count)[0]
+            self.assertEqual(found.shape, (count, 6))
+            self.assertTrue((found[:, :4] >= 0).all() and (found[:, :4] <= bench_metadata.SIDE).all())
+            for i, a in enumerate(found):
+                apart = (a[2] <= found[:, 0]) | (found[:, 2] <= a[0]) | (a[3] <= found[:, 1]) | (found[:, 3] <= a[1])
+                self.assertEqual(apart.sum(), count - 1, i)
+
+    def test_what_a_kind_costs_is_told_against_roi_of_the_same_round(self):
+        rounds = [{"roi": a * 1e-6, "analytics": (a + 2) * 1e-6, "both": (a + 5) * 1e-6} for a in (10, 50, 20)]
+        (row,) = bench_metadata.summary({8: rounds})
+        told = {name: round(value, 6) for name, value in row.items()}
+        self.assertEqual(told, {
+            "objects": 8, "roi": 20, "roi_more": 0, "analytics": 22, "analytics_more": 2, "both": 25, "both_more": 5,
+        })
+
+
+if __name__ == "__main__":
+    unittest.main()
