@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 mod record;
 
@@ -22,6 +23,11 @@ const SEGMENT: u64 = 8 << 20;
 /// Segments that a full spool has at least.
 const SEGMENTS: u64 = 4;
 const EXTENSION: &str = "spool";
+/// How long a spool that another has is waited for. One that is just being given back may be held a little longer by a process that
+/// the other has begun to start: it has all open files until it runs its program.
+const LOCKED: Duration = Duration::from_secs(1);
+/// After so long it is tried again.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// Why a spool cannot be used; each a sentence or two.
 #[derive(Debug, thiserror::Error)]
@@ -87,10 +93,16 @@ impl Spool {
         };
         std::fs::create_dir_all(folder).map_err(failed)?;
         let lock = file("lock")?;
-        match lock.try_lock() {
-            Ok(()) => (),
-            Err(TryLockError::WouldBlock) => return Err(SpoolError::Locked(folder.display().to_string())),
-            Err(TryLockError::Error(e)) => return Err(failed(e)),
+        let until = Instant::now() + LOCKED;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(AGAIN),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(SpoolError::Locked(folder.display().to_string()));
+                }
+                Err(TryLockError::Error(e)) => return Err(failed(e)),
+            }
         }
         let acknowledged = file("acknowledged")?;
         let mut spool = Self {

@@ -90,6 +90,10 @@ impl Fleet {
                 Err((_, sentence)) => log::error(sentence),
             }
         }
+        // What is just starting has the one before.
+        for network in sharers.iter().filter(|stream| !playing(stream)).filter_map(uses) {
+            network.set_property("model", model);
+        }
         log::info(format_args!("pipeline '{name}': {element} uses '{model}' instead of '{before}'"));
         let streams = sharers.iter().filter(|stream| uses(stream).is_some());
         let streams = streams.map(|stream| stream.spec().name().to_owned()).collect();

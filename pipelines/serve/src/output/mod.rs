@@ -13,6 +13,7 @@ mod retention;
 #[cfg(feature = "rtsp")]
 mod rtsp;
 mod time;
+mod unfinished;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::record::UNFINISHED;
+use super::unfinished::UNFINISHED;
 use crate::config;
 use crate::log;
 use crate::unpoisoned::lock;

@@ -18,7 +18,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 const LOST: Duration = Duration::from_secs(30);
 
 /// How long a pipeline that stops waits for its spans to be sent.
-const AT_STOP: Duration = Duration::from_secs(1);
+const AT_STOP: Duration = Duration::from_secs(3);
 
 /// The sampler.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
 use serde::{Deserialize, Serialize};
 
 use super::retention::Room;
+use super::unfinished::unfinished;
 use crate::config;
 use crate::log;
 use crate::unpoisoned::lock;
@@ -264,6 +265,12 @@ fn write(folder: &Path, id: u64, picture: &Picture) -> std::io::Result<()> {
         "id": id, "class": picture.sighting.label, "confidence": picture.sighting.confidence,
         "box": [x, y, width, height], "pts": picture.time, "time": picture.wall,
     });
-    std::fs::write(folder.join(format!("{name}.jpg")), &picture.jpeg)?;
-    std::fs::write(folder.join(format!("{name}.json")), format!("{about}\n"))
+    put(&folder.join(format!("{name}.jpg")), &picture.jpeg)?;
+    put(&folder.join(format!("{name}.json")), format!("{about}\n").as_bytes())
+}
+
+/// Writes a file that has its name once it is complete.
+fn put(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    std::fs::write(unfinished(file), bytes)?;
+    std::fs::rename(unfinished(file), file)
 }

@@ -7,8 +7,6 @@ mod ring;
 mod trigger;
 mod writer;
 
-pub use writer::UNFINISHED;
-
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};

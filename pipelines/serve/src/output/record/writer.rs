@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use gst::prelude::*;
 
 use super::super::fed::{FRAMES, FedPipeline};
+use super::super::unfinished::unfinished;
 use super::ring::Unit;
 
 /// How long a file may take to be completed when its last frame is in.
 const COMPLETION: gst::ClockTime = gst::ClockTime::from_seconds(30);
-
-/// What a file that is not complete yet is called behind its name.
-pub const UNFINISHED: &str = ".part";
 
 /// The formats that MP4 files can hold, with the elements that prepare and write them. JPEG is in QuickTime's kind of these files only.
 const FORMATS: [(&str, &str, &str); 5] = [
@@ -104,10 +102,4 @@ impl Writer {
     fn incomplete(&self, why: &str) -> String {
         format!("{} is incomplete: {why}", self.file.display())
     }
-}
-
-fn unfinished(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(UNFINISHED);
-    name.into()
 }
