@@ -1,6 +1,8 @@
 //! What the tests share: starting launch lines, waiting for their end with a time limit, and seeing what comes out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
 
+mod free_port;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,6 +10,8 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 use gst::prelude::*;
+
+pub use free_port::free_port;
 
 /// No test waits longer for anything; a line that needs more hangs. A machine that has just been set up reads everything from
 /// its disk first.

@@ -63,8 +63,8 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
             ids.lock().unwrap().push((buffer.pts(), found[0].tracking.as_ref().map(|t| (t.id, t.age))));
         });
         line.play();
+        until("frames", || !seen.lock().unwrap().is_empty());
         for i in 0..20 {
-            until("frames", || !seen.lock().unwrap().is_empty());
             let to = (i * 37 % 150) * 40;
             seek(&line, to);
             // Whatever was in flight has been flushed when the seek returns; the first frame is the one asked for.
@@ -74,11 +74,15 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
             seen.lock().unwrap().clear();
         }
         seek(&line, 4000);
+        let behind = || {
+            let seen = seen.lock().unwrap();
+            let from = seen.iter().rposition(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(4000)));
+            from.map_or(vec![], |from| seen[from..].iter().map(|(_, track)| track.unwrap()).collect())
+        };
+        // An earlier seek may have come to the end, too.
+        until("the frames behind the last seek", || behind().len() == 100);
         line.wait().succeeds();
-        let seen = seen.lock().unwrap();
-        let from =
-            seen.iter().rposition(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(4000))).unwrap();
-        let last: Vec<_> = seen[from..].iter().map(|(_, track)| track.unwrap()).collect();
+        let last = behind();
         assert_eq!(last.len(), 100, "frames behind the last seek");
         // One object, seen since the seek, counted from 0, with an identity that none before has had: one a seek.
         let id = last[0].0;

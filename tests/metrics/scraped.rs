@@ -1,10 +1,10 @@
 //! A real Prometheus that scrapes the server, asked by its own HTTP API.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use cudainfer_tests::{Line, root, scratch, until};
+use cudainfer_tests::{Line, free_port, root, scratch, until};
 use gst::prelude::*;
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ impl Prometheus {
             server()
         );
         std::fs::write(&config, text).unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let process = Command::new(program)
             .arg(format!("--config.file={}", config.display()))
             .arg(format!("--storage.tsdb.path={}", folder.join("data").display()))

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cudainfer_tests::{model, scratch};
+use cudainfer_tests::{free_port, model, scratch};
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
@@ -274,7 +274,7 @@ fn a_frame_that_two_branches_get_has_the_calls_of_both() {
 
 #[test]
 fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_told_of() {
-    let absent = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let absent = SocketAddr::from(([127, 0, 0, 1], free_port()));
     for (answers, why) in [
         (None, "Connection refused"),
         (Some(Answers::Status(500)), "HTTP status 500"),

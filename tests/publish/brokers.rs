@@ -1,6 +1,6 @@
 //! Debian's brokers, as processes.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::feeding::{id_of, until};
+use crate::free_port::free_port;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -36,10 +37,6 @@ pub struct Broker {
     guard: Guard,
     folder: TempDir,
     child: Option<Child>,
-}
-
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The program, also where a user's PATH has no sbin.

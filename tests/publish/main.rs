@@ -4,6 +4,8 @@
 mod access;
 mod brokers;
 mod feeding;
+#[path = "../free_port.rs"]
+mod free_port;
 mod kafka;
 mod outages;
 mod relay;

@@ -83,11 +83,10 @@ fn filled(streams: &[Stream]) -> f64 {
 #[test]
 fn one_stream_fills_batches_by_itself_and_counts_them() {
     let _together = together();
-    for (model_name, properties) in [
-        ("detector-batch", "batch-size=4 batch-timeout=2000000000 max-in-flight=16"),
-        ("detector-fixed-batch", "batch-timeout=2000000000 max-in-flight=16"),
-    ] {
-        let stream = Stream::new(model_name, properties);
+    for (model_name, properties) in
+        [("detector-batch", "batch-size=4 max-in-flight=16"), ("detector-fixed-batch", "max-in-flight=16")]
+    {
+        let stream = Stream::new(model_name, &format!("{properties} batch-timeout={NEVER}"));
         stream.begin();
         (0..42).for_each(|number| stream.push(number));
         stream.end();

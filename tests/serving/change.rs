@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
 
-use crate::stream::{Frame, Stream, alone, together};
+use crate::stream::{Frame, Stream, alone, threads, together};
 
 /// Pushes frames from `next` on until a frame with this label comes out; returns the number of the next frame.
 #[track_caller]
@@ -38,7 +38,7 @@ fn other_labels_take_over_between_two_frames() {
         "",
         "batch-size=4 batch-timeout=20000000 max-in-flight=8",
         "batch-size=3 workers=3 max-in-flight=16",
-        "leaky=downstream max-in-flight=32",
+        "leaky=downstream max-in-flight=1000",
     ] {
         let stream = Stream::new("detector-batch", properties);
         stream.begin();
@@ -133,11 +133,7 @@ fn a_file_that_is_no_model_leaves_the_old_one_running_with_a_sentence() {
 
 /// Threads that load a model in this process.
 fn loaders() -> usize {
-    let name = |entry: std::io::Result<std::fs::DirEntry>| {
-        std::fs::read_to_string(entry.ok()?.path().join("comm")).ok()
-    };
-    let names = std::fs::read_dir("/proc/self/task").unwrap().filter_map(name);
-    names.filter(|name| name.trim() == "trtinfer:model").count()
+    threads().iter().filter(|name| *name == "trtinfer:model").count()
 }
 
 #[test]

@@ -97,6 +97,7 @@ fn a_model_that_fails_in_batches_only_costs_no_frame() {
     white.get_mut().unwrap().set_pts(gst::ClockTime::from_mseconds(20));
     let _ = stream.pad.push(white);
     let _ = stream.try_push(3);
+    stream.wait_for(2);
     stream.line.wait().fails_with(&["Gather"]);
     assert_eq!(stream.numbers(), [0, 1]);
 }

@@ -21,7 +21,8 @@ fn pipelines_in_several_threads_share_one_model_and_it_leaves_with_the_last() {
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(open)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(workers(), 2);
+    // Each has its name once it has run.
+    until("two workers", || workers() == 2);
     for (left, stream) in streams.iter().enumerate() {
         assert_eq!(stream.numbers(), (0..20).collect::<Vec<_>>());
         assert_eq!(workers(), 2, "{left} have left");

@@ -31,12 +31,23 @@ pub const NEVER: &str = "3600000000000";
 
 /// Worker threads of all models in this process.
 pub fn workers() -> usize {
-    let name = |entry: std::io::Result<std::fs::DirEntry>| {
-        std::fs::read_to_string(entry.ok()?.path().join("comm")).ok()
-    };
     let is_worker =
-        |name: &String| name.strip_prefix("trtinfer:").is_some_and(|rest| rest.trim().parse::<u32>().is_ok());
-    std::fs::read_dir("/proc/self/task").unwrap().filter_map(name).filter(is_worker).count()
+        |name: &String| name.strip_prefix("trtinfer:").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    threads().iter().filter(|name| is_worker(name)).count()
+}
+
+/// The names of this process's threads, without those that have ended and are still listed.
+pub fn threads() -> Vec<String> {
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        let folder = entry.ok()?.path();
+        let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
+        let flags: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(6)?.parse().ok()?;
+        // PF_EXITING of the kernel's sched.h.
+        let ended = flags & 4 != 0;
+        (!ended).then(|| std::fs::read_to_string(folder.join("comm")).ok()).flatten()
+    };
+    let names = std::fs::read_dir("/proc/self/task").unwrap().filter_map(name);
+    names.map(|name| name.trim_end().to_owned()).collect()
 }
 
 /// Keeps the only worker of an instance busy until it is let go, by a frame that fails: the worker posts that, and whoever looks at

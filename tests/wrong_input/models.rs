@@ -159,9 +159,9 @@ fn a_branch_that_fails_to_open_does_not_hang_the_others() {
 fn a_branch_that_fails_while_it_runs_does_not_hold_up_the_others() {
     use cudainfer_tests::{Line, until};
     let line = Line::new(&format!(
-        "videotestsrc ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink name=good \
+        "videotestsrc ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink name=good async=false \
          videotestsrc num-buffers=100 pattern=black ! c. videotestsrc pattern=white ! c. concat name=c \
-         ! fusedpreproc ! trtinfer model={} ! fakesink",
+         ! fusedpreproc ! trtinfer model={} ! fakesink async=false",
         model("detector"),
         model("fails-on-bright")
     ));

@@ -171,7 +171,8 @@ fn a_request_is_recorded_and_counted() {
             outputs.record().unwrap();
         }
     }
-    wait("the recording is complete", || outputs.recordings().len() == 1);
+    wait("the recording is complete", || outputs.status().recordings.unwrap().written == 1);
+    assert_eq!(outputs.recordings().len(), 1);
     let counts = outputs.status().recordings.unwrap();
     assert_eq!((counts.written, counts.failed, counts.refused), (1, 0, 0), "{counts:?}");
     assert_eq!(
@@ -251,7 +252,7 @@ fn the_best_picture_of_a_track_is_kept_when_it_ends() {
     let folder = kept.folders("door").snapshots;
     wait("the picture is written", || {
         outputs.results(&empty, &caps);
-        !files(&folder, ".json").is_empty()
+        outputs.status().snapshots.unwrap().written == 1
     });
     let about: serde_json::Value =
         serde_json::from_slice(&std::fs::read(&files(&folder, ".json")[0]).unwrap()).unwrap();

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cudainfer_tests::free_port;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What the relay does with what the camera sends.
@@ -33,8 +34,7 @@ pub(crate) struct Camera {
 
 impl Camera {
     pub(crate) fn start() -> Self {
-        // The system's choice: free a moment ago.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let relay = listener.local_addr().unwrap().port();
         let network = Arc::new(AtomicU8::new(Network::Works as u8));

@@ -50,9 +50,10 @@ fn in_a_network_of_its_own() {
     let mut text =
         "[restart]\nstall = 3\nfirst = 0.5\nlongest = 2\nsteady = 3\n[pipeline.plain]\nline = \"identity\"\n"
             .to_owned();
-    for (name, camera) in ["cut", "stays"].iter().zip(&cameras) {
+    for ((name, stall), camera) in [("cut", 3), ("stays", 60)].iter().zip(&cameras) {
         text += &format!(
-            "[[source]]\nname = \"{name}\"\nuri = \"{}\"\nsource = {{ protocols = \"tcp\", latency = 50 }}\n",
+            "[[source]]\nname = \"{name}\"\nuri = \"{}\"\nsource = {{ protocols = \"tcp\", latency = 50 }}\n\
+             restart = {{ stall = {stall} }}\n",
             camera.uri()
         );
     }

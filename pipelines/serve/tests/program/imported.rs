@@ -1,8 +1,6 @@
 //! What `import` writes, in the service.
 
-use std::net::TcpListener;
-
-use cudainfer_tests::{model, run, scratch};
+use cudainfer_tests::{free_port, model, run, scratch};
 use rustix::process::Signal;
 
 use crate::service::{Service, command};
@@ -28,8 +26,7 @@ const RULES: &str = "[property]\nenable=1\nconfig-width=160\nconfig-height=120\n
 #[test]
 fn what_import_writes_is_right_and_runs() {
     let folder = scratch("import");
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let app = APP.replace("PORT", &port.to_string());
+    let app = APP.replace("PORT", &free_port().to_string());
     for (name, text) in
         [("app.txt", app.as_str()), ("net.txt", NET), ("sort.yml", SORT), ("rules.txt", RULES)]
     {

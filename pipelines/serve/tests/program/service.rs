@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use cudainfer_tests::{scratch, until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -33,6 +34,7 @@ pub(crate) fn check(text: &str) -> Output {
 pub(crate) struct Service {
     process: Child,
     said: Arc<Mutex<Vec<String>>>,
+    reader: Option<JoinHandle<()>>,
     pub(crate) file: PathBuf,
 }
 
@@ -47,10 +49,10 @@ impl Service {
         let mut process = command.arg(file).stderr(Stdio::piped()).spawn().unwrap();
         let said = Arc::<Mutex<Vec<String>>>::default();
         let (lines, all) = (BufReader::new(process.stderr.take().unwrap()).lines(), Arc::clone(&said));
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             lines.map_while(Result::ok).for_each(|line| all.lock().unwrap().push(line))
         });
-        Self { process, said, file: file.to_owned() }
+        Self { process, said, reader: Some(reader), file: file.to_owned() }
     }
 
     /// Waits until it has said this so often. Returns the last line with it.
@@ -75,7 +77,7 @@ impl Service {
         kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and for all that it has said.
     #[track_caller]
     pub(crate) fn ends(&mut self) -> ExitStatus {
         let mut status = None;
@@ -83,6 +85,9 @@ impl Service {
             status = self.process.try_wait().unwrap();
             status.is_some()
         });
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
         status.unwrap()
     }
 }

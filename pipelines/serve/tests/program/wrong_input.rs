@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use cudainfer_tests::{model, scratch};
+use cudainfer_tests::{free_port, model, scratch};
 
 use crate::service::{check, command};
 
@@ -139,7 +139,7 @@ fn a_line_that_takes_or_gives_no_video_is_refused() {
 #[test]
 fn cameras_that_do_not_answer_are_a_warning_each() {
     let answers = TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = std::net::SocketAddr::from(([127, 0, 0, 1], free_port()));
     let source = |name: &str, uri: &str| format!("[[source]]\nname = \"{name}\"\nuri = \"{uri}\"\n");
     let zones = "zones = [ { name = \"a\", kind = \"line\", points = [[1, 1], [9, 9]] } ]\n";
     let text = [

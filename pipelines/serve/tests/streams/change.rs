@@ -2,7 +2,7 @@
 
 use cudainfer_serve::fleet::{Applied, Fleet, Refusal};
 use cudainfer_serve::stream::supervisor::State;
-use cudainfer_tests::{model, scratch};
+use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
 use serde_json::json;
 
@@ -31,12 +31,18 @@ fn model_of(fleet: &Fleet, name: &str) -> String {
     network.property::<Option<String>>("model").unwrap()
 }
 
+/// Waits for frames, and until the stream knows that it plays.
+#[track_caller]
+fn plays(fleet: &Fleet, name: &str) {
+    frames_come(fleet, name, 5);
+    until("it plays", || of(fleet, name).state == State::Playing);
+}
+
 /// Nothing of it was started again.
 #[track_caller]
 fn goes_on(fleet: &Fleet, name: &str) {
-    frames_come(fleet, name, 5);
+    plays(fleet, name);
     let status = of(fleet, name);
-    assert_eq!(status.state, State::Playing, "{status:?}");
     assert!(status.restarts.is_empty() && status.last_error.is_none(), "{status:?}");
 }
 
@@ -53,7 +59,7 @@ fn another_model_is_used_by_all_that_share_it_and_a_wrong_one_by_nobody() {
     let (old, new, own) = (copy("old.onnx"), copy("new.onnx"), copy("own.onnx"));
     let fleet = detecting("models", &old, &own);
     for name in ["a", "b", "own"] {
-        frames_come(&fleet, name, 5);
+        plays(&fleet, name);
     }
     let change = fleet.set_model("models", &new).unwrap();
     assert_eq!((change.before.as_str(), change.model.as_str()), (old.as_str(), new.as_str()));
@@ -85,7 +91,7 @@ fn another_model_is_used_by_all_that_share_it_and_a_wrong_one_by_nobody() {
 fn zones_margins_and_thresholds_change_while_frames_flow_and_nothing_else_is_touched() {
     let fleet = detecting("zones", &model("detector"), &model("detector-batch"));
     for name in ["a", "b"] {
-        frames_come(&fleet, name, 5);
+        plays(&fleet, name);
     }
     let zones = json!([{"name": "new", "kind": "line", "points": [[0, 20], [60, 20]]}]);
     let patch = json!({"zones": zones, "override": {"zonecount.margin": 0.2, "gpunms.confidence": 0.3}});

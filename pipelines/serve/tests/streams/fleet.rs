@@ -10,7 +10,8 @@ use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::until;
 
 /// A stream that nothing is done to.
-const BYSTANDER: &str = "[[source]]\nname = \"bystander\"\nuri = \"test://ball?width=64&height=48&rate=20\"\npipeline = \"plain\"\n";
+const BYSTANDER: &str = "[[source]]\nname = \"bystander\"\nuri = \"test://ball?width=64&height=48&rate=20\"\npipeline = \"plain\"\n\
+    restart = { stall = 60 }\n";
 
 /// A fleet of these sources and pipelines, of the pipeline `plain`, and of a stream that nothing is done to.
 pub(crate) fn fleet(text: &str) -> Fleet {

@@ -1,0 +1,18 @@
+//! Ports for servers that choose none themselves.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A port that nobody has. It is below those that the system gives to whoever asks for any (`ip_local_port_range`, from 32768), so that
+/// nobody gets it before it is used, nor while a server is started again.
+pub fn free_port() -> u16 {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        // Processes that run at the same time have about a hundred each.
+        let number = std::process::id().wrapping_mul(97).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let port = 20_000 + (number % 12_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
