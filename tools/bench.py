@@ -169,8 +169,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.chdir(pipeline.ROOT)
-    try:
-        main()
-    except pipeline.PipelineError as error:
-        sys.exit(f"bench: {error}")
+    pipeline.start("bench", main)

@@ -104,8 +104,7 @@ def main() -> None:
             write_model(model, count)
             turns[count] = []
             for number in range(given.rounds):
-                # Who goes first changes.
-                order = KINDS[number % len(KINDS) :] + KINDS[: number % len(KINDS)]
+                order = results.turn(KINDS, number)
                 turn = {kind: (run(model, kind, given.frames + 1) - run(model, kind, 1)) / given.frames for kind in order}
                 turns[count].append(turn)
                 print(f"{count} objects, round {number + 1}: " + ", ".join(f"{kind} {1e6 * turn[kind]:.0f} us" for kind in KINDS), flush=True)
@@ -116,8 +115,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.chdir(pipeline.ROOT)
-    try:
-        main()
-    except pipeline.PipelineError as error:
-        sys.exit(f"bench: {error}")
+    pipeline.start("bench", main)

@@ -3,6 +3,7 @@
 import unittest
 
 import bench_metadata
+import results
 
 
 class Metadata(unittest.TestCase):
@@ -14,6 +15,10 @@ class Metadata(unittest.TestCase):
             for i, a in enumerate(found):
                 apart = (a[2] <= found[:, 0]) | (found[:, 2] <= a[0]) | (a[3] <= found[:, 1]) | (found[:, 3] <= a[1])
                 self.assertEqual(apart.sum(), count - 1, i)
+
+    def test_each_kind_goes_first_in_its_turn(self):
+        turns = [results.turn("abc", number) for number in range(4)]
+        self.assertEqual(turns, [list("abc"), list("bca"), list("cab"), list("abc")])
 
     def test_what_a_kind_costs_is_told_against_roi_of_the_same_round(self):
         rounds = [{"roi": a * 1e-6, "analytics": (a + 2) * 1e-6, "both": (a + 5) * 1e-6} for a in (10, 50, 20)]

@@ -150,9 +150,7 @@ def main() -> None:
         print(pipeline.printable(command), flush=True)
         runs[name] = []
         for number in range(given.rounds):
-            # Who goes first changes.
-            order = list(sides)[number % len(sides) :] + list(sides)[: number % len(sides)]
-            turn = {side: run(command, sides[side]) for side in order}
+            turn = {side: run(command, sides[side]) for side in results.turn(sides, number)}
             runs[name].append(turn)
             print(f"round {number + 1}: " + ", ".join(f"{side} {turn[side]['seconds']:.2f} s" for side in turn), flush=True)
     if not Collector.requests:
@@ -189,8 +187,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.chdir(pipeline.ROOT)
-    try:
-        main()
-    except pipeline.PipelineError as error:
-        sys.exit(f"bench: {error}")
+    pipeline.start("bench", main)

@@ -69,8 +69,7 @@ def main() -> None:
     }
     rounds = []
     for number in range(given.rounds):
-        # Who goes first changes.
-        order = PROFILES[number % len(PROFILES) :] + PROFILES[: number % len(PROFILES)]
+        order = results.turn(PROFILES, number)
         rounds.append({profile: {name: run(source, profile, given.model) for name, source in sources.items()} for profile in order})
         print(f"round {number + 1} of {given.rounds}", flush=True)
     rows = summary(rounds)
@@ -84,8 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.chdir(pipeline.ROOT)
-    try:
-        main()
-    except pipeline.PipelineError as error:
-        sys.exit(f"bench: {error}")
+    pipeline.start("bench", main)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -141,8 +140,4 @@ def main(what: str, video: str | None = None) -> int:
 
 
 if __name__ == "__main__":
-    os.chdir(pipeline.ROOT)
-    try:
-        sys.exit(main(*sys.argv[1:]))
-    except pipeline.PipelineError as error:
-        sys.exit(f"demo: {error}")
+    pipeline.start("demo", lambda: main(*sys.argv[1:]))

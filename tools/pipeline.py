@@ -17,8 +17,11 @@ import os
 import re
 import shlex
 import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 # In the Debian package, pipelines lie in /usr/share/cudainfer; there is nothing else of the repository.
@@ -148,3 +151,12 @@ def run(arguments: list[str]) -> None:
         raise PipelineError(
             error[3] if error[1] and error[3].startswith(error[1]) else f"{error[1] or error[2]}: {error[3]}"
         )
+
+
+def start(tool: str, main: Callable[[], int | None]) -> NoReturn:
+    """Runs a tool in the repository's folder and ends with its exit code; what is wrong with a pipeline is the sentence it ends with."""
+    os.chdir(ROOT)
+    try:
+        sys.exit(main())
+    except PipelineError as error:
+        sys.exit(f"{tool}: {error}")

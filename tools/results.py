@@ -1,15 +1,23 @@
-"""Raw figures that were measured on this machine's CPU: benches/results/KIND-DATE.json."""
+"""What benches on this machine's CPU share: whose turn it is, and where raw figures go (benches/results/KIND-DATE.json)."""
 
 from __future__ import annotations
 
 import datetime
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from machine import processor
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def turn(names: Iterable[str], number: int) -> list[str]:
+    """The order of what is compared in this round: who goes first changes."""
+    names = list(names)
+    first = number % len(names)
+    return names[first:] + names[:first]
 
 
 def write(kind: str, figures: dict) -> None:
