@@ -91,15 +91,21 @@ impl Fleet {
             }
         }
         // What is just starting has the one before.
-        for network in sharers.iter().filter(|stream| !playing(stream)).filter_map(uses) {
-            network.set_property("model", model);
-        }
+        let starting = sharers.iter().filter(|stream| !playing(stream)).filter_map(uses);
+        starting
+            .filter(|network| !has(network, model))
+            .for_each(|network| network.set_property("model", model));
         log::info(format_args!("pipeline '{name}': {element} uses '{model}' instead of '{before}'"));
         let streams = sharers.iter().filter(|stream| uses(stream).is_some());
         let streams = streams.map(|stream| stream.spec().name().to_owned()).collect();
         let took = began.elapsed().as_secs_f64();
         Ok(ModelChange { pipeline: name.into(), element, before, model: model.into(), streams, took })
     }
+}
+
+/// Whether it has been told to use the model: told again, it would load it again.
+fn has(network: &gst::Element, model: &str) -> bool {
+    network.property::<Option<String>>("model").as_deref() == Some(model)
 }
 
 /// Sets the model and waits until frames come out of it.
@@ -110,7 +116,7 @@ fn swap(stream: &Stream, network: &gst::Element, model: &str) -> Result<(), Refu
         let caps = pad.as_ref()?.current_caps()?;
         caps.structure(0)?.get::<String>("tensor-model").ok()
     };
-    if network.property::<Option<String>>("model").as_deref() == Some(model) {
+    if has(network, model) {
         return Ok(());
     }
     let (before, warnings) = (loaded(), stream.warnings());
