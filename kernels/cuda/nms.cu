@@ -5,7 +5,8 @@
 // suppress  compares each pair of a window of ranked candidates, and each with what earlier windows found: a bit for
 //           each stronger box that would suppress a weaker one. matrix[stronger / 32][weaker], bits by stronger % 32.
 // select    goes through the window by rank: what no selected box suppresses is selected. The last window's launch
-//           writes counts and detections to the host's memory and clears the counts.
+//           writes counts and detections to the host's memory and clears the counts. Where more candidates should have been
+//           ranked than there is room for, and those have not given top_k_after detections, it reports that instead.
 //
 // Bytes that must move: 28 a candidate in, 24 a detection out (to the host). For n candidates n * n / 64 words of bits.
 // Launch: rank 128 threads, 4 candidates a warp; suppress 256 threads, a warp compares 32 with 32, grid.x = the window's
@@ -188,6 +189,11 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_cons
     __syncthreads();
     uint32_t found = chunks > 0 ? static_cast<uint32_t>(decided[chunks - 1] >> 32) - 1 : p.counts->found;
     if (threadIdx.x < chunks) p.gone[threadIdx.x] = 0;
-    if (p.last) deliver(p, found, SELECTORS);
-    else if (threadIdx.x == 0) p.counts->found = found;
+    if (!p.last) {
+        if (threadIdx.x == 0) p.counts->found = found;
+    } else if (found < p.top_k_after && lacks_room(p)) {
+        if (threadIdx.x == 0) refuse(p);
+    } else {
+        deliver(p, found, SELECTORS);
+    }
 }

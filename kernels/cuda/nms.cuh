@@ -3,6 +3,8 @@
 #include "detect.cuh"
 
 constexpr uint32_t ALL = 0xffffffffu;
+// Reported instead of the number of detections.
+constexpr uint32_t TOO_MANY = 0xffffffffu;
 
 // Which boxes may suppress one another.
 enum Among : uint32_t { SAME_CLASS, ANY_CLASS, NOTHING };
@@ -49,9 +51,11 @@ struct Nms {
     uint32_t last;      // whether this window is the last
     uint32_t capacity;  // of candidates
     uint32_t* delivered;  // how many detections there are, for a kernel that follows
+    uint32_t wanted;      // candidates that would be ranked if top_k_before were not what there is room for
+    uint32_t unused;
 };
 
-static_assert(sizeof(Nms) == 184 && sizeof(Counts) == 16 && sizeof(Detection) == 24, "as in src/detect/cuda");
+static_assert(sizeof(Nms) == 192 && sizeof(Counts) == 16 && sizeof(Detection) == 24, "as in src/detect/cuda");
 
 __device__ __forceinline__ Nms of_row(const Nms& batch) {
     Nms p = batch;
@@ -80,6 +84,15 @@ __device__ __forceinline__ float intersection(float4 a, float4 b) {
 }
 
 __device__ __forceinline__ uint32_t ranked_count(const Nms& p) { return min(min(p.counts->kept, p.capacity), p.top_k_before); }
+
+// Whether more candidates are to be ranked than there is room for.
+__device__ __forceinline__ bool lacks_room(const Nms& p) { return min(min(p.counts->kept, p.capacity), p.wanted) > p.top_k_before; }
+
+// Reports that, and nothing else: the batch is started again.
+__device__ __forceinline__ void refuse(const Nms& p) {
+    p.report->counts = {p.counts->kept, 0, 0, TOO_MANY};
+    *p.delivered = 0;
+}
 
 // Candidates of this window; none where enough has been found before it.
 __device__ __forceinline__ uint32_t window_count(const Nms& p) {

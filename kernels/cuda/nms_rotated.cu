@@ -19,7 +19,7 @@ struct RotatedNms {
     uint32_t padding;
 };
 
-static_assert(sizeof(RotatedNms) == 256, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(RotatedNms) == 264, "as in src/detect/cuda/params.rs");
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress_rotated(const __grid_constant__ RotatedNms batch) {
     const Nms p = of_row(batch.nms);

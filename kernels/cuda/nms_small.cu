@@ -1,5 +1,5 @@
 // Greedy NMS of a batch of frames in two launches, of frames with at most MOST candidates, in any order, to at most top_k_after
-// detections, strongest first. A frame with more reports that, and is left to nms.cu.
+// detections, strongest first. A frame with more reports that, and its batch is started again with nms.cu.
 //
 // compare_small  compares each pair of candidates once: which is the stronger, counted for its rank, and whether it suppresses the
 //                other, a bit of matrix[stronger / 32][weaker] that marks show to be there.
@@ -19,7 +19,6 @@ constexpr uint32_t COMPARERS = 256, DECIDERS = 1024, WARPS = DECIDERS / 32, PART
 constexpr uint32_t MOST = 2048, CHUNKS = MOST / 32, WORDS = CHUNKS / 32, OWN = CHUNKS / WARPS;
 // Detections that are put in order in shared memory.
 constexpr uint32_t STAGED = 512;
-constexpr uint32_t TOO_MANY = 0xffffffffu;
 
 struct Small {
     Nms nms;
@@ -28,7 +27,7 @@ struct Small {
     uint32_t room;    // in a row of the matrix
     uint32_t unused;
 };
-static_assert(sizeof(Small) == 208, "as in src/detect/cuda/params.rs");
+static_assert(sizeof(Small) == 216, "as in src/detect/cuda/params.rs");
 
 // What other warps have put there, or what was there before.
 __device__ __forceinline__ uint64_t look(const unsigned long long* word) {

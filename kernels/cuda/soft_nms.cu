@@ -31,6 +31,10 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_cons
     __shared__ uint64_t by_warp[SELECTORS / 32];
     __shared__ float4 chosen;
     __shared__ uint32_t chosen_class;
+    if (lacks_room(p)) {
+        if (threadIdx.x == 0) refuse(p);
+        return;
+    }
     uint32_t n = ranked_count(p), own = threadIdx.x, found = 0;
     // Warps without candidates leave, so that the others need not wait for them.
     uint32_t warps = max(1u, (min(n, SELECTORS) + 31) / 32);

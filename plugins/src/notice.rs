@@ -7,6 +7,21 @@ use crate::memory::Elsewhere;
 use crate::refused;
 use crate::streams;
 
+/// A limit that has left results of a frame out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The property that sets it, or the sidecar's key.
+    pub name: &'static str,
+    /// Its value.
+    pub value: usize,
+    /// Of what there may be so many, in the plural.
+    pub what: &'static str,
+    /// How many were left out; `None` where there are as many as may be, and more may have been left out.
+    pub cut: Option<usize>,
+    /// Whether the user has set it.
+    pub is_set: bool,
+}
+
 /// Posts one WARNING on the bus of the pipeline that `element` is in, unless one of our elements has done so already.
 pub fn running_on_cpu(element: &gst::Element, reason: &str) {
     if first_in_pipeline(element, "cudainfer.cpu") {
@@ -117,4 +132,26 @@ pub fn non_finite(element: &impl glib::object::IsA<gst::Element>, count: usize, 
             element.name()
         )
     );
+}
+
+/// Reports a limit that has left results of a frame out, which `stats` counts in `count`: a WARNING, or an INFO where the number of
+/// results is one that the user has set.
+pub fn limited(element: &impl glib::object::IsA<gst::Element>, count: &str, limit: &Limit) {
+    let element = element.upcast_ref::<gst::Element>();
+    let (own, Limit { name, value, what, cut, is_set }) = (element.name(), *limit);
+    let text = match cut {
+        Some(cut) => format!(
+            "{own}: {cut} {what} of a frame were left out, because {name} is {value}. Raise {name} if objects are missing. The \
+             property stats counts them in {count}"
+        ),
+        None => format!(
+            "{own}: a frame has as many {what} as {name}={value} allows, and others may have been left out. Raise {name} if \
+             objects are missing. The property stats counts such frames in {count}"
+        ),
+    };
+    if cut.is_none() && is_set {
+        gst::element_info!(element, gst::StreamError::Decode, ("{text}"));
+    } else {
+        gst::element_warning!(element, gst::StreamError::Decode, ("{text}"));
+    }
 }

@@ -75,14 +75,19 @@ fn nan_among_a_classifiers_scores_is_never_chosen_counted_and_said_once() {
 }
 
 #[test]
-fn of_more_than_a_hundred_thousand_candidates_the_strongest_are_kept() {
-    let (_, stats, frames) = run(&format!(
+fn of_more_than_a_hundred_thousand_candidates_the_strongest_are_kept_and_what_was_cut_is_reported_once() {
+    let (report, stats, frames) = run(&format!(
         "videotestsrc num-buffers=2 ! video/x-raw,width=640,height=640 ! fusedpreproc ! trtinfer model={} \
          ! gpunms name=find top-k-before=1000 top-k-after=50 ! fakesink name=out",
         model("many-candidates")
     ));
     assert_eq!(stats.get::<u64>("candidates").unwrap(), 300_000);
     assert!(stats.get::<u64>("truncated").unwrap() >= 2 * 140_000, "{stats}");
+    assert_eq!(stats.get::<u64>("limited").unwrap(), 2, "{stats}");
+    let cuts: Vec<_> =
+        report.warnings.iter().filter(|warning| warning.contains("top-k-before is 1000")).collect();
+    assert!(cuts.len() == 1 && cuts[0].contains("candidates of a frame were left out"), "{report:?}");
+    assert!(!report.warnings.iter().any(|warning| warning.contains("top-k-after")), "it was set: {report:?}");
     for objects in &frames {
         assert_eq!(objects.len(), 50);
         let detection = objects[0].detection.as_ref().unwrap();

@@ -22,4 +22,6 @@ pub struct Outcome {
     pub non_finite: usize,
     /// Candidates cut by [`super::Params::top_k_before`].
     pub truncated: usize,
+    /// Whether there are as many detections as [`super::Params::top_k_after`] allows, and more may have been left out.
+    pub limited: bool,
 }

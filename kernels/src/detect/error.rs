@@ -187,6 +187,9 @@ pub enum DetectError {
         /// What they should be.
         wanted: String,
     },
+    /// Many more candidates than in any frame before. There is room for them when the batch is started again.
+    #[error("a frame has more candidates than there was room for; start the batch again, with room for all")]
+    NoRoom,
     /// The GPU failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

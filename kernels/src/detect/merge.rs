@@ -87,6 +87,8 @@ pub struct Merged {
     pub merged: usize,
     /// Boxes cut by [`MergeParams::top_k_before`].
     pub truncated: usize,
+    /// Whether there are as many as [`MergeParams::top_k_after`] allows, and more were left out.
+    pub limited: bool,
 }
 
 impl MergeParams {
@@ -126,6 +128,7 @@ impl MergeParams {
                 continue;
             }
             if result.kept.len() == self.top_k_after {
+                result.limited = true;
                 break;
             }
             let own = boxes[one].shape();
@@ -230,6 +233,7 @@ mod tests {
         let boxes: Vec<_> = (0..10u8).map(|i| found(f32::from(i) * 20.0, 10.0, f32::from(i), 0)).collect();
         let two = MergeParams { top_k_after: 2, ..PARAMS };
         assert_eq!(run(&two, &boxes), [(9, 180.0, 190.0), (8, 160.0, 170.0)]);
+        assert!(two.run(&boxes).limited && !two.run(&boxes[..2]).limited);
         let three = MergeParams { top_k_before: 3, ..PARAMS };
         let merged = three.run(&boxes);
         assert_eq!((merged.kept.len(), merged.truncated, merged.merged), (3, 7, 0));

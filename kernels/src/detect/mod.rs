@@ -132,6 +132,7 @@ impl Detector {
         let mut outcome = collector.outcome();
 
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
+        let compared = self.candidates.len();
         if lines.is_some() {
             self.candidates.sort_unstable_by(Candidate::by_rank);
         } else if let Some(extra) = extra.filter(|_| self.decoder.is_rotated()) {
@@ -140,6 +141,8 @@ impl Detector {
         } else {
             self.suppressor.run(&mut self.candidates, &self.params, &self.gate);
         }
+        outcome.limited =
+            compared > self.params.top_k_after && self.candidates.len() >= self.params.top_k_after;
         self.candidates.truncate(self.params.top_k_after);
         found.extend(self.candidates.iter().map(|c| {
             let [x1, y1, x2, y2] = c.clamped(size);

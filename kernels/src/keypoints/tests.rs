@@ -96,7 +96,7 @@ fn simcc_scores_that_are_not_finite_count_and_hide_nothing() {
     let y = vectors(8, &[&[(4, 0.5)], &[(4, 0.5)]]);
     let (peaks, outcome) = simcc([&x, &y], 2, [4, 4], SimccParams::default(), &Affine::IDENTITY);
     assert_eq!(peaks, [Peak { channel: 0, x: 3.0, y: 2.5, score: 0.5 }]);
-    assert_eq!(outcome, Outcome { non_finite: 10, truncated: 0 });
+    assert_eq!(outcome, Outcome { non_finite: 10, ..Outcome::default() });
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn movenets_people_have_points_a_box_and_a_score() {
     let mut instances = Vec::new();
     let to_frame = Affine::upright([2.0, 2.0], [10.0, 0.0]);
     let outcome = reader.run(&view, &to_frame, &mut instances).unwrap();
-    assert_eq!(outcome, Outcome { non_finite: 1, truncated: 0 });
+    assert_eq!(outcome, Outcome { non_finite: 1, ..Outcome::default() });
     // The best first; 0.2 is below the least score.
     let [first, second] = &instances[..] else { panic!("{instances:?}") };
     assert_eq!((first.pose.score, second.pose.score), (0.75, 0.5));

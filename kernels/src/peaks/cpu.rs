@@ -43,7 +43,7 @@ pub(super) fn find(
     };
     let emit = |peak, place, _: &Candidate| emit(peak, place);
     let truncated = choose(candidates, params, shape, to_frame, offset, emit);
-    Outcome { non_finite, truncated }
+    Outcome { non_finite, truncated, limited: false }
 }
 
 /// Whether any element reaches `gate`, and whether any is NaN or infinite. The flags are as wide as the elements: bools

@@ -20,4 +20,6 @@ pub struct Outcome {
     pub non_finite: usize,
     /// Peaks that [`super::Params::top_k`] cut off.
     pub truncated: usize,
+    /// Whether there are as many instances as may be, and more were left out.
+    pub limited: bool,
 }

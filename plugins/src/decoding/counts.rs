@@ -2,8 +2,13 @@
 
 use cudainfer_kernels::sanity::Glance;
 
+use crate::notice::Limit;
+
 /// Maximum number of counts of an element.
-const MOST: usize = 5;
+const MOST: usize = 6;
+
+/// Limits of an element that may leave results out.
+const MOST_LIMITS: usize = 2;
 
 /// The count of NaN and infinity.
 const NON_FINITE: &str = "non-finite";
@@ -15,6 +20,8 @@ pub struct Counts {
     values: [u64; MOST],
     /// Of one frame: what its results look like.
     glance: Glance,
+    /// Of one frame: the limits that have left results out, with the counts that they are counted in.
+    limits: [Option<(&'static str, Limit)>; MOST_LIMITS],
 }
 
 /// Counts of results.
@@ -24,7 +31,7 @@ impl Counts {
     /// All 0.
     pub(crate) fn new(names: &'static [&'static str]) -> Self {
         debug_assert!(names.len() <= MOST, "{names:?}");
-        Self { names, values: [0; MOST], glance: Glance::default() }
+        Self { names, values: [0; MOST], glance: Glance::default(), limits: [None; MOST_LIMITS] }
     }
 
     /// Adds to the count `name`, which must be one of the element's.
@@ -34,6 +41,21 @@ impl Counts {
         if let Some(value) = value {
             *value += u64::try_from(count).unwrap_or(u64::MAX);
         }
+    }
+
+    /// Adds what a limit has left out to the count `name`: how many, or one frame where that is not known. The frame's greatest cut
+    /// by each limit is reported.
+    pub fn limit(&mut self, name: &'static str, limit: Limit) {
+        self.add(name, limit.cut.unwrap_or(1));
+        let slot = self.limits.iter_mut().find(|slot| slot.is_none_or(|(_, known)| known.name == limit.name));
+        if let Some(slot) = slot.filter(|slot| slot.is_none_or(|(_, known)| known.cut < limit.cut)) {
+            *slot = Some((name, limit));
+        }
+    }
+
+    /// The limits that have left results of the frame out, with the names of the counts.
+    pub(super) fn limits(&self) -> impl Iterator<Item = (&'static str, Limit)> {
+        self.limits.into_iter().flatten()
     }
 
     /// Notes the confidence of a result.
@@ -77,6 +99,18 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_limits_leave_out_is_counted_and_each_limits_greatest_cut_of_the_frame_is_reported() {
+        let mut frame = Counts::new(&["truncated", "limited"]);
+        let before =
+            |cut| Limit { name: "top-k-before", value: 9, what: "boxes", cut: Some(cut), is_set: false };
+        let after = Limit { name: "top-k-after", cut: None, ..before(0) };
+        [2, 7, 3].into_iter().for_each(|cut| frame.limit("truncated", before(cut)));
+        frame.limit("limited", after);
+        assert_eq!(frame.iter().collect::<Vec<_>>(), [("truncated", 12), ("limited", 1)]);
+        assert_eq!(frame.limits().collect::<Vec<_>>(), [("truncated", before(7)), ("limited", after)]);
+    }
 
     #[test]
     fn values_that_are_no_numbers_are_told_of_once() {

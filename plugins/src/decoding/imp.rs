@@ -39,6 +39,8 @@ pub struct DecodingElement {
     reading: Mutex<(Option<String>, Reading)>,
     /// What is suspected of the latest model's outputs.
     doubts: Doubts,
+    /// Limits that were reported since READY to PAUSED.
+    reported_limits: Mutex<Vec<&'static str>>,
 }
 
 impl DecodingElement {
@@ -147,6 +149,17 @@ impl DecodingElement {
         !caps::has_tensors(caps) && gst_tensor::open().is_ok() && !taken()
     }
 
+    /// Reports limits that have left results of a frame out, each once.
+    fn report_limits(&self, counts: &Counts) {
+        for (count, limit) in counts.limits() {
+            let is_new = !lock(&self.reported_limits).contains(&limit.name);
+            if is_new {
+                lock(&self.reported_limits).push(limit.name);
+                notice::limited(&*self.obj(), count, &limit);
+            }
+        }
+    }
+
     /// Removes a frame's tensors. The same as GStreamer's, if there are any, would hold their memory.
     fn take(frame: &mut gst::BufferRef) -> Option<Vec<TensorSet>> {
         gst_tensor::remove(frame);
@@ -224,6 +237,7 @@ impl BaseTransformImpl for DecodingElement {
         *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
         self.side.counters().reset();
         self.doubts.reset();
+        lock(&self.reported_limits).clear();
         Ok(())
     }
 
@@ -342,6 +356,7 @@ impl BaseTransformImpl for DecodingElement {
         if non_finite > 0 && !all_non_finite {
             notice::non_finite(&*self.obj(), non_finite, methods.non_finite);
         }
+        self.report_limits(&counts);
         let name = self.obj().name();
         match remark {
             Some(Remark::Info(told)) => {

@@ -36,6 +36,7 @@ pub(crate) mod reading;
 mod rows;
 mod side;
 
+pub use crate::notice::Limit;
 pub use counts::Counts;
 pub use reading::Reading;
 pub use rows::{RowDecoder, Rows};

@@ -111,7 +111,8 @@ impl BaseTransformImpl for GpuNms {
 }
 
 impl DecodingElementImpl for GpuNms {
-    const COUNTS: &'static [&'static str] = &["objects", "candidates", "non-finite", "truncated", "merged"];
+    const COUNTS: &'static [&'static str] =
+        &["objects", "candidates", "non-finite", "truncated", "limited", "merged"];
     const NON_FINITE: &'static str =
         "candidates of this frame (with such a value, or with a label or number of boxes that cannot be)";
 
@@ -126,14 +127,15 @@ impl DecodingElementImpl for GpuNms {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let (params, merging) = {
+        let (params, merging, limits) = {
             let settings = lock(&self.settings);
             if decoder.keypoints() > 0 {
                 settings.metadata.forms(Contents::Keypoints)?;
             }
             let params = settings.params(&info, &decoder)?;
             let merging = settings.merging(&decoder, &params)?;
-            (params, merging)
+            let limits = settings.limits(&params);
+            (params, merging, limits)
         };
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
@@ -142,7 +144,7 @@ impl DecodingElementImpl for GpuNms {
         let frame = caps::frame_size(incoming.caps);
         let expected = decoder.expected(&params, info.output.labels.len());
         let detections = Detections { decoder, params, expected, input: incoming.model.input };
-        Ok(Box::new(Objects::new(detections, info, frame, with_masks, merging)?))
+        Ok(Box::new(Objects::new(detections, info, frame, with_masks, merging, limits)?))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

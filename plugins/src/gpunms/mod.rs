@@ -25,6 +25,7 @@ use gst::prelude::*;
 mod contradictions;
 mod enums;
 mod imp;
+mod limits;
 mod log;
 mod masks;
 mod objects;

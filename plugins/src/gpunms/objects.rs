@@ -1,7 +1,7 @@
 //! From the outputs to objects on the frame.
 
 use cudainfer_kernels::detect::{
-    Attached, CudaDetector, Decoder, Detection, Detector, MergeParams, Outcome, Params,
+    Attached, CudaDetector, Decoder, DetectError, Detection, Detector, MergeParams, Outcome, Params,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
@@ -9,6 +9,7 @@ use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::TensorView;
 use gst::prelude::*;
 
+use super::limits::Limits;
 use super::log::CAT;
 use super::masks;
 use super::points::Points;
@@ -27,6 +28,7 @@ pub(super) struct Objects {
     /// Whether the masks' tensors are handed on.
     with_masks: bool,
     merger: Merger,
+    limits: Limits,
 }
 
 /// What a row of the outputs holds.
@@ -49,16 +51,17 @@ impl Objects {
         frame: [usize; 2],
         with_masks: bool,
         merging: Option<MergeParams>,
+        limits: Limits,
     ) -> Result<Self, String> {
         let Detections { decoder, params, .. } = &detections;
         let key = format!("{decoder:?} {params:?}");
         let points = Points::new(&info, decoder.keypoints());
-        let merger =
-            Merger { params: merging, min_size: params.min_size, frame, keypoints: decoder.keypoints() };
+        let keypoints = decoder.keypoints();
+        let merger = Merger { params: merging, min_size: params.min_size, frame, keypoints, limits };
         let decoder = decoder.clone();
         // The decoder was chosen for all outputs.
         let rows = Rows::new(detections, key, Vec::new(), frame)?;
-        Ok(Self { rows, decoder, info, points, with_masks, merger })
+        Ok(Self { rows, decoder, info, points, with_masks, merger, limits })
     }
 }
 
@@ -70,7 +73,7 @@ impl Decode for Objects {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let Self { rows, decoder, info, points, with_masks, merger } = self;
+        let Self { rows, decoder, info, points, with_masks, merger, limits } = self;
         let mut pieces = Pieces::default();
         rows.find_each(sets, side, |set, found| {
             for detection in &found.detections {
@@ -82,7 +85,7 @@ impl Decode for Objects {
             }
             counts.add("candidates", found.outcome.candidates);
             counts.add("non-finite", found.outcome.non_finite);
-            counts.add("truncated", found.outcome.truncated);
+            limits.report(&found.outcome, counts);
             if let Some(region) = set.region {
                 merger.add(&mut pieces, set, region, &found.detections, &found.attached);
                 return Ok(());
@@ -189,6 +192,10 @@ impl RowDecoder for Detections {
         rows: &[Row],
     ) -> Result<(), Failure> {
         Ok(detector.start(stream, tensors, rows)?)
+    }
+
+    fn has_room_now(failure: &Failure) -> bool {
+        failure.downcast_ref() == Some(&DetectError::NoRoom)
     }
 
     fn finish(detector: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Found>, Failure> {

@@ -3,6 +3,7 @@
 use cudainfer_kernels::detect::{Attached, Detection, MergeParams, RegionBox};
 use cudainfer_kernels::geometry::Rect;
 
+use super::limits::Limits;
 use crate::decoding::Counts;
 use crate::meta::tensor::{Region, TensorSet};
 
@@ -16,6 +17,7 @@ pub(super) struct Merger {
     pub frame: [usize; 2],
     /// Keypoints of each detection.
     pub keypoints: usize,
+    pub limits: Limits,
 }
 
 /// The detections of the regions so far, in the order of the regions.
@@ -70,7 +72,7 @@ impl Merger {
             Some(params) => {
                 let result = params.run(boxes);
                 counts.add("merged", result.merged);
-                counts.add("truncated", result.truncated);
+                self.limits.report_merged(&result, counts);
                 result.kept
             }
         };
@@ -111,7 +113,8 @@ mod tests {
     }
 
     fn merger(params: Option<MergeParams>) -> Merger {
-        Merger { params, min_size: [0.0; 2], frame: FRAME, keypoints: 1 }
+        let limits = Limits { top_k_before: 1000, top_k_after: 300, is_after_set: false };
+        Merger { params, min_size: [0.0; 2], frame: FRAME, keypoints: 1, limits }
     }
 
     fn merging(mode: MergeMode) -> MergeParams {

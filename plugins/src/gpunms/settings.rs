@@ -7,6 +7,7 @@ use cudainfer_kernels::detect::{
 };
 
 use super::enums::{MergeChoice, MergeOverlap};
+use super::limits::Limits;
 use crate::class_name;
 use crate::meta::analytics::{self, Metadata};
 use crate::model::enums::detection::{Decoder, NmsMode};
@@ -116,7 +117,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             1..=1_000_000,
             count(defaults.top_k_before),
             "Top k before NMS",
-            "Maximum number of candidates that enter the suppression, the most confident first",
+            "Maximum number of candidates that enter the suppression, the most confident first. A WARNING reports a frame with more",
         ),
         property!(
             Settings,
@@ -173,8 +174,9 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec(
-        "; objects, candidates (above the threshold), non-finite (dropped because of NaN, infinity or a label that no class has), truncated (cut by \
-         top-k-before), merged (boxes of regions that were merged into others)",
+        "; objects, candidates (above the threshold), non-finite (dropped because of NaN, infinity or a label that no class has), truncated (candidates \
+         cut by top-k-before), limited (frames and regions with as many boxes as top-k-after allows, where others may have been left \
+         out), merged (boxes of regions that were merged into others)",
     )])
 });
 
@@ -265,6 +267,12 @@ impl Settings {
                 .unwrap_or(defaults.clip_before_nms),
             min_size: [self.min_width, self.min_height],
         })
+    }
+
+    /// The limits on a frame's boxes.
+    pub fn limits(&self, params: &Params) -> Limits {
+        let Params { top_k_before, top_k_after, .. } = *params;
+        Limits { top_k_before, top_k_after, is_after_set: self.top_k_after.is_some() }
     }
 
     /// How boxes of several regions are merged, if they are; `params` are those of each region.

@@ -78,7 +78,7 @@ impl BaseTransformImpl for PeakFind {
 }
 
 impl DecodingElementImpl for PeakFind {
-    const COUNTS: &'static [&'static str] = &["peaks", "instances", "non-finite", "truncated"];
+    const COUNTS: &'static [&'static str] = &["peaks", "instances", "non-finite", "truncated", "limited"];
     const NON_FINITE: &'static str = "values of this frame's keypoint outputs";
     const SECTION: &'static str = "[peaks]";
 

@@ -1,14 +1,15 @@
 //! What was found, as objects on a buffer.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::group::{Keypoint, Pose};
+use cudainfer_kernels::group::{Keypoint, MOST_PEAKS, Pose};
 use cudainfer_kernels::keypoints::Instance;
 use cudainfer_kernels::peaks::Peak;
 use cudainfer_kernels::sanity::{Expected, Survey};
 
+use super::encoding::Coding;
 use super::grouping::Plan;
 use super::search::{Found, Search};
-use crate::decoding::{Counts, Decode, Rows, Side};
+use crate::decoding::{Counts, Decode, Limit, Rows, Side};
 use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
@@ -18,6 +19,15 @@ pub(super) struct Points {
     rows: Rows<Search>,
     plan: Plan,
     info: ModelInfo,
+    limits: Limits,
+}
+
+/// How many there may be in a frame.
+struct Limits {
+    /// Peaks of a channel.
+    peaks: usize,
+    /// Instances made by displacements.
+    poses: usize,
 }
 
 impl Points {
@@ -27,7 +37,13 @@ impl Points {
     /// A sentence: outputs or parameters that do not fit.
     pub fn new(search: Search, info: ModelInfo, frame: [usize; 2]) -> Result<Self, String> {
         let (plan, key, reads) = (search.plan.clone(), search.key(), search.outputs.clone());
-        Ok(Self { rows: Rows::new(search, key, reads, frame)?, plan, info })
+        let peaks = if let Coding::Maps(params) = search.coding { params.top_k } else { usize::MAX };
+        let limits = match &plan {
+            Plan::Paf(_) => Limits { peaks: peaks.min(MOST_PEAKS), poses: usize::MAX },
+            Plan::Displacements(params) => Limits { peaks, poses: params.max_poses },
+            _ => Limits { peaks, poses: usize::MAX },
+        };
+        Ok(Self { rows: Rows::new(search, key, reads, frame)?, plan, info, limits })
     }
 }
 
@@ -39,7 +55,7 @@ impl Decode for Points {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let Self { rows, plan, info } = self;
+        let Self { rows, plan, info, limits } = self;
         rows.find_each(sets, side, |set, (found, outcome)| {
             put(frame, &found, plan, info, set);
             match &found {
@@ -59,7 +75,17 @@ impl Decode for Points {
                 }
             }
             counts.add("non-finite", outcome.non_finite);
-            counts.add("truncated", outcome.truncated);
+            if outcome.truncated > 0 {
+                let (name, what) = ("max-peaks", "peaks of the same channel");
+                let limit =
+                    Limit { name, value: limits.peaks, what, cut: Some(outcome.truncated), is_set: false };
+                counts.limit("truncated", limit);
+            }
+            if outcome.limited {
+                let (name, what) = ("max-poses", "instances");
+                let limit = Limit { name, value: limits.poses, what, cut: None, is_set: false };
+                counts.limit("limited", limit);
+            }
             Ok(())
         })
     }

@@ -145,7 +145,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     ])
     .with([stats::param_spec(
         "; peaks, instances (objects made by grouping=paf and displacements, and encoding=instances), non-finite (cells with NaN or infinity), \
-         truncated (cut by max-peaks)",
+         truncated (cut by max-peaks), limited (frames with as many \
+         instances as max-poses allows, where others were left out)",
     )])
 });
 

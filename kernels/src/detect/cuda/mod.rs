@@ -3,8 +3,9 @@
 //! rotated boxes take one more. A batch of frames takes as many as one frame does. `cuda/detect.cu`, `cuda/nms_small.cu`,
 //! `cuda/nms.cu`, `cuda/nms_rotated.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
 //!
-//! How many candidates a frame has only the device knows. Where a frame had too many for these two, the host sees that in its
-//! report, launches the others and waits once more; until no frame of a batch has as many, it launches those at once.
+//! How many candidates a frame has only the device knows. Where a frame had too many for these two, or more than there was room
+//! for, its report says so, and the batch is started once more with the other kernels and room for all; until no frame of a batch
+//! has as many, those are launched at once.
 
 mod buffers;
 mod clear;
@@ -36,6 +37,8 @@ const ANCHORS: u32 = 32;
 const DECODERS: u32 = 256;
 /// Anchors, and threads, of a block that looks at objectness first.
 const OBJECTS: u32 = 128;
+/// The least candidates of a frame that there is room for behind `rank`.
+const LEAST_REACH: usize = 1024;
 /// Threads of a block of `gather`, and the most blocks of a row.
 const GATHERERS: u32 = 128;
 const MAX_GATHER_BLOCKS: usize = 64;
@@ -50,8 +53,8 @@ const MAX_GATHER_BLOCKS: usize = 64;
 /// detections may change places where their confidences are that close. The same tensors always give the same bits, in
 /// whatever batch and row they are.
 ///
-/// What it keeps on the device it allocates with the first batch, and again only for one of more rows, or of more
-/// candidates a frame, than any before.
+/// What it keeps on the device it allocates with the first batch, and again only for one of more rows, of more anchors a
+/// frame, or with many more candidates, than any before.
 #[derive(Debug)]
 pub struct CudaDetector {
     decoder: Decoder,
@@ -72,6 +75,9 @@ pub struct CudaDetector {
     clear: Clear,
     /// Whether the last batch had a frame with too many candidates for the small kernels.
     crowded: bool,
+    /// Candidates of a frame that the others rank: as many as the last batches had, so that the launches of a crowd are not
+    /// those of every frame.
+    reach: usize,
     done: Event,
     /// Rows that are under way, and what is gathered of their detections.
     pending: usize,
@@ -125,6 +131,7 @@ impl CudaDetector {
             buffers: None,
             clear: Clear::default(),
             crowded: false,
+            reach: LEAST_REACH,
             done: Event::new(context)?,
             pending: 0,
             small: false,
@@ -136,7 +143,7 @@ impl CudaDetector {
         })
     }
 
-    /// [`CudaDetector::start`] and [`CudaDetector::finish`].
+    /// [`CudaDetector::start`] and [`CudaDetector::finish`], once more where that lacked room.
     ///
     /// # Errors
     /// Theirs; there are then no detections.
@@ -149,7 +156,13 @@ impl CudaDetector {
     ) -> Result<Vec<Outcome>, DetectError> {
         found.clear();
         self.start(stream, outputs, rows)?;
-        self.finish(stream, found)
+        match self.finish(stream, found) {
+            Err(DetectError::NoRoom) => {
+                self.start(stream, outputs, rows)?;
+                self.finish(stream, found)
+            }
+            done => done,
+        }
     }
 
     /// Enqueues all work on a batch and returns at once. Batches follow one another: [`CudaDetector::finish`] one
@@ -222,7 +235,7 @@ impl CudaDetector {
         if small {
             self.suppressor.start_small(stream, buffers, rows.len(), candidates)?;
         } else {
-            self.suppressor.start(stream, buffers, rows.len(), candidates, rotated)?;
+            self.suppressor.start(stream, buffers, rows.len(), candidates, self.reach, rotated)?;
         }
         if let (Some(values), Some(gather)) = (gathered, &self.gather) {
             let params = Gather {
@@ -253,10 +266,11 @@ impl CudaDetector {
 
     /// Waits for the batch that was started, the only time that the host waits, and replaces `found` by the detections
     /// of its rows, each by descending confidence; by none where no batch was started. What became of each row's anchors
-    /// is returned. It waits twice where a frame has more than 2048 candidates and none of the batch before had.
+    /// is returned.
     ///
     /// # Errors
-    /// [`DetectError::Device`] if the GPU failed; there are then no detections.
+    /// [`DetectError::NoRoom`] where a frame has many more candidates than those before it: when the batch is started again, there
+    /// is room. [`DetectError::Device`] if the GPU failed. There are then no detections.
     pub fn finish(
         &mut self,
         stream: &CudaStream,
@@ -287,33 +301,18 @@ impl CudaDetector {
         found: &mut [Vec<Detection>],
     ) -> Result<Vec<Outcome>, DetectError> {
         stream.wait_on_host(&self.done)?;
-        let mut outcomes = vec![None; found.len()];
-        self.crowded = false;
-        self.read(stream, found, &mut outcomes);
-        if outcomes.contains(&None) {
-            // Rows that are done have no candidates any more. Their reports are overwritten, which have been read.
-            self.small = false;
-            let Some(buffers) = &self.buffers else { return Ok(Vec::new()) };
-            self.suppressor.start(stream, buffers, found.len(), self.room, None)?;
-            stream.record(&self.done)?;
-            stream.wait_on_host(&self.done)?;
-            self.read(stream, found, &mut outcomes);
-        }
-        Ok(outcomes.into_iter().map(Option::unwrap_or_default).collect())
-    }
-
-    /// Reads the reports of the rows of which nothing is known yet, but for those that have too many candidates.
-    fn read(&mut self, stream: &CudaStream, found: &mut [Vec<Detection>], outcomes: &mut [Option<Outcome>]) {
-        let Some(buffers) = &self.buffers else { return };
+        let Some(buffers) = &self.buffers else { return Ok(Vec::new()) };
         let ranked = self.params.top_k_before.min(self.room);
-        let rows = found.iter_mut().zip(&mut self.attached).zip(outcomes).zip(buffers.reports());
-        for (((found, attached), outcome), report) in rows.filter(|((_, outcome), _)| outcome.is_none()) {
+        let (mut most, mut lacks_room) = (0, false);
+        let mut outcomes = Vec::with_capacity(found.len());
+        for ((found, attached), report) in found.iter_mut().zip(&mut self.attached).zip(buffers.reports()) {
             let (boxes, extra) = report.split_at(extra_at(buffers.capacity.found));
             let (counts, detections) = boxes.split_at(COUNTS_BYTES);
             let [kept, candidates, non_finite, count] =
                 bytemuck::pod_read_unaligned::<[u32; 4]>(counts).map(|count| count as usize);
-            self.crowded |= kept > MOST_SMALL;
+            most = most.max(kept);
             if count == TOO_MANY {
+                lacks_room = true;
                 continue;
             }
             found.extend(detections.chunks_exact(DETECTION_BYTES).take(count).map(|bytes| {
@@ -327,8 +326,19 @@ impl CudaDetector {
                 bytes
             });
             stream.counters().device_to_host.add_size(COUNTS_BYTES + count * DETECTION_BYTES + gathered);
-            *outcome = Some(Outcome { candidates, non_finite, truncated: kept.saturating_sub(ranked) });
+            let truncated = kept.saturating_sub(ranked);
+            let limited = found.len() == self.params.top_k_after && kept - truncated > found.len();
+            outcomes.push(Outcome { candidates, non_finite, truncated, limited });
         }
+        self.crowded = most > MOST_SMALL;
+        if lacks_room {
+            self.reach = most.next_power_of_two().max(LEAST_REACH);
+            return Err(DetectError::NoRoom);
+        }
+        if most <= self.reach / 4 {
+            self.reach = (self.reach / 2).max(LEAST_REACH);
+        }
+        Ok(outcomes)
     }
 
     /// What the detections of the last batch that was finished carry besides their boxes, by row.
@@ -344,18 +354,17 @@ impl CudaDetector {
         candidates: usize,
         extra: usize,
     ) -> Result<(), DetectError> {
-        let has = self
-            .buffers
-            .as_ref()
-            .map_or([0; 3], |b| [b.capacity.rows, b.capacity.candidates, b.capacity.extra]);
-        let wanted = [rows, candidates, extra];
+        let has = self.buffers.as_ref().map_or([0; 4], |b| {
+            [b.capacity.rows, b.capacity.candidates, b.capacity.extra, b.capacity.ranked]
+        });
+        let all = self.suppressor.ranked_of(candidates);
+        let wanted = [rows, candidates, extra, all.min(self.reach)];
         if self.buffers.is_some() && wanted.iter().zip(has).all(|(wanted, has)| *wanted <= has) {
             return Ok(());
         }
-        let [rows, candidates, extra] = [0, 1, 2].map(|i| wanted[i].max(has[i]));
-        let ranked = self.suppressor.ranked_of(candidates);
-        let capacity =
-            Capacity { rows, candidates, ranked, found: ranked.min(self.params.top_k_after), extra };
+        let [rows, candidates, extra, ranked] = [0, 1, 2, 3].map(|i| wanted[i].max(has[i]));
+        let found = self.suppressor.ranked_of(candidates).min(self.params.top_k_after);
+        let capacity = Capacity { rows, candidates, ranked, found, extra };
         self.clear = Clear::default();
         self.buffers = None;
         self.buffers = Some(Buffers::new(stream, capacity)?);

@@ -103,6 +103,8 @@ pub struct Suppress {
     pub last: u32,
     pub capacity: u32,
     pub delivered: u64,
+    pub wanted: u32,
+    pub padding: u32,
 }
 
 /// `Small` in the kernel.
@@ -259,9 +261,9 @@ impl Gathered {
     }
 }
 
-const _: () = assert!(size_of::<Decode>() == 3824 && size_of::<Suppress>() == 184);
+const _: () = assert!(size_of::<Decode>() == 3824 && size_of::<Suppress>() == 192);
 const _: () = assert!(size_of::<Gathered>() == 64 && size_of::<Gather>() == 720 && ROW_BYTES == 56);
-const _: () = assert!(size_of::<SuppressRotated>() == 256 && size_of::<SuppressSmall>() == 208);
+const _: () = assert!(size_of::<SuppressRotated>() == 264 && size_of::<SuppressSmall>() == 216);
 
 /// Candidates of a frame that the small kernels take, and what it reports as their number where there are more (`MOST` and
 /// `TOO_MANY`).

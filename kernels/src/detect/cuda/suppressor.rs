@@ -109,7 +109,8 @@ impl Suppressor {
         candidates.min(self.ranked)
     }
 
-    /// Enqueues all of it, for so many frames of so many candidates at most. `rotated` is where rotated boxes lie, and how many
+    /// Enqueues all of it, for so many frames of so many candidates at most. A row of which more than `reach` are to be ranked
+    /// reports so, unless enough is found among these; the buffers have room for them. `rotated` is where rotated boxes lie, and how many
     /// candidates an anchor may become.
     pub fn start(
         &self,
@@ -117,9 +118,12 @@ impl Suppressor {
         buffers: &Buffers,
         rows: usize,
         candidates: usize,
+        reach: usize,
         rotated: Option<(&Gathered, u32)>,
     ) -> Result<(), DetectError> {
-        let mut params = self.params(buffers, candidates);
+        // As many windows as these candidates may need; a window without candidates is over at once.
+        let ranked = self.ranked_of(candidates).min(reach).max(1);
+        let mut params = Suppress { top_k_before: count(ranked), ..self.params(buffers, candidates) };
         let launch = |kernel: &Kernel, [x, y]: [u32; 2], threads: u32, params: &Suppress| {
             // SAFETY: the kernels' parameter is this struct; the buffers hold what it says, and they stay until the
             // driver has seen the work on them done.
@@ -127,8 +131,6 @@ impl Suppressor {
         };
         let blocks = count(candidates.div_ceil(RANKED).clamp(1, MAX_RANK_BLOCKS));
         launch(&self.rank, [blocks, 1], RANKERS, &params)?;
-        // As many windows as these candidates may need; a window without candidates is over at once.
-        let ranked = self.ranked_of(candidates).max(1);
         match &self.steps {
             Steps::Soft { soften, .. } => launch(soften, [1, 1], SELECTORS, &params)?,
             Steps::Greedy { select, .. } | Steps::Rotated { select, .. } | Steps::Nothing { select } => {
@@ -160,7 +162,7 @@ impl Suppressor {
     }
 
     /// Enqueues the same in two launches, if there are kernels for it. A row of more than [`super::params::MOST_SMALL`] candidates
-    /// reports so, and stays as it is for [`Suppressor::start`]. The matrices are zero.
+    /// reports so. The matrices are zero.
     pub fn start_small(
         &self,
         stream: &CudaStream,
@@ -225,6 +227,8 @@ impl Suppressor {
             last: 1,
             capacity: count(candidates),
             delivered: buffers.delivered,
+            wanted: count(self.ranked),
+            padding: 0,
         }
     }
 }

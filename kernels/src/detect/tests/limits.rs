@@ -96,7 +96,7 @@ fn broken_values_are_dropped_and_counted_by_every_decoder() {
         let decoder = choose(&descs(&tensors), small, Some(kind), &hints).unwrap();
         let mut detector = Detector::new(decoder, Params::default()).unwrap();
         let (found, outcome) = run(&mut detector, &tensors, &Affine::IDENTITY, [6400, 6400]);
-        assert_eq!(outcome, Outcome { candidates: 1, non_finite: 4, truncated: 0 }, "{kind}");
+        assert_eq!(outcome, Outcome { candidates: 1, non_finite: 4, ..Outcome::default() }, "{kind}");
         assert_eq!(found.len(), 1, "{kind}");
         assert_eq!((found[0].class, found[0].confidence), (1, 0.9), "{kind}");
     }
@@ -151,12 +151,41 @@ fn of_over_a_hundred_thousand_candidates_the_strongest_are_kept() {
     let decoder = choose(&[tensor.desc()], INPUT, Some(DecoderKind::Yolov5), &Hints::default()).unwrap();
     let mut detector = Detector::new(decoder, Params { top_k_after: 1000, ..Params::default() }).unwrap();
     let (found, outcome) = run(&mut detector, &[tensor], &Affine::IDENTITY, [1000, 1000]);
-    assert_eq!(outcome, Outcome { candidates: n, non_finite: 0, truncated: n - 1000 });
+    assert_eq!(outcome, Outcome { candidates: n, non_finite: 0, truncated: n - 30_000, limited: true });
     assert_eq!(found.len(), 1000);
     for (got, (anchor, confidence)) in found.iter().zip(expected) {
         let place = ((anchor % 400) as f32 * 2.0 + 0.5, (anchor / 400) as f32 * 2.0 + 0.5);
         assert_eq!((got.confidence, (got.rect.x, got.rect.y)), (confidence, place));
     }
+}
+
+#[test]
+fn every_object_of_a_crowd_with_six_candidates_each_is_found() {
+    // 18 x 15 objects that do not touch, each with six boxes of a pixel's difference: the least sure objects have less confidence
+    // than the last of the sure ones' candidates.
+    let rows = (0..270u16).flat_map(|object| {
+        let (x, y) = (f32::from(object % 18) * 34.0 + 20.0, f32::from(object / 18) * 40.0 + 24.0);
+        (0..6u16).map(move |copy| {
+            let confidence = 0.9 - f32::from(object) * 0.002 - f32::from(copy) * 0.01;
+            [x + f32::from(copy), y, 28.0, 32.0, 1.0, confidence]
+        })
+    });
+    let values: Vec<f32> = rows.flatten().collect();
+    let tensor = Tensor::new("o", &[1, 1620, 6], &values);
+    let decoder = choose(&[tensor.desc()], INPUT, Some(DecoderKind::Yolov5), &Hints::default()).unwrap();
+    let find = |params: Params| {
+        let mut detector = Detector::new(decoder.clone(), params).unwrap();
+        let (found, outcome) = run(&mut detector, std::slice::from_ref(&tensor), &Affine::IDENTITY, INPUT);
+        (found.len(), outcome)
+    };
+    let all = Outcome { candidates: 1620, ..Outcome::default() };
+    assert_eq!(find(Params::default()), (270, all));
+    assert_eq!(
+        find(Params { top_k_after: 270, ..Params::default() }),
+        (270, Outcome { limited: true, ..all })
+    );
+    let (found, outcome) = find(Params { top_k_before: 1000, ..Params::default() });
+    assert!(found < 270 && outcome.truncated == 620, "{found} {outcome:?}");
 }
 
 #[test]

@@ -174,10 +174,11 @@ impl CudaDisplacementGrouper {
             let roots = &mut self.roots[frame];
             stream.counters().device_to_host.add_size(roots.len() * size);
             let suppression = Suppression { plan: &self.plan, points, to_frame: &self.to_frame[frame] };
-            outcome.non_finite += suppression.suppress(roots, poses, |root, to| {
+            let walk = |root: &Root, to: &mut Vec<Part>| {
                 to.clear();
                 to.extend_from_slice(parts(root.record));
-            });
+            };
+            suppression.suppress(roots, poses, walk, outcome);
         }
         Ok(outcomes)
     }

@@ -93,9 +93,8 @@ impl DisplacementGrouper {
             shape,
         };
         let suppression = suppress::Suppression { plan, points: shape.channels, to_frame };
-        outcome.non_finite += suppression.suppress(roots, poses, |root, parts| {
-            decode::walk(&outputs, &plan.params.tree, root, parts);
-        });
+        let walk = |root: &Root, parts: &mut Vec<_>| decode::walk(&outputs, &plan.params.tree, root, parts);
+        suppression.suppress(roots, poses, walk, &mut outcome);
         Ok(outcome)
     }
 }

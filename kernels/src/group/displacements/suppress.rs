@@ -4,7 +4,7 @@ use super::decode::{Part, Root};
 use super::plan::Plan;
 use crate::geometry::Affine;
 use crate::group::{Keypoint, Pose, select};
-use crate::peaks::activate;
+use crate::peaks::{Outcome, activate};
 
 /// What else decides.
 pub(super) struct Suppression<'a> {
@@ -16,30 +16,31 @@ pub(super) struct Suppression<'a> {
 
 impl Suppression<'_> {
     /// Appends the instances to `poses`, which is empty; `walk` puts the points of a root's in place of what it is given.
-    /// Returns how many values counted as 0 in those that were taken.
+    /// Adds to `outcome` how many values counted as 0 in those that were taken, and whether others were left out.
     pub fn suppress(
         &self,
         roots: &mut [Root],
         poses: &mut Vec<Pose>,
         mut walk: impl FnMut(&Root, &mut Vec<Part>),
-    ) -> usize {
+        outcome: &mut Outcome,
+    ) {
         let params = &self.plan.params;
         // By the raw value: great logits that differ have the same score.
         roots.sort_unstable_by(|a, b| {
             b.value.total_cmp(&a.value).then(a.channel.cmp(&b.channel)).then(a.cell.cmp(&b.cell))
         });
         let (mut taken, mut parts): (Vec<Part>, Vec<Part>) = Default::default();
-        let mut non_finite = 0;
         for root in roots.iter() {
-            if poses.len() >= params.max_poses {
-                break;
-            }
             walk(root, &mut parts);
             if parts.get(root.channel).is_none_or(|part| self.near(&taken, root.channel, part)) {
                 continue;
             }
-            non_finite += parts.iter().map(|part| part.non_finite as usize).sum::<usize>();
-            non_finite += parts.iter().filter(|part| !part.value.is_finite()).count();
+            if poses.len() >= params.max_poses {
+                outcome.limited = true;
+                break;
+            }
+            outcome.non_finite += parts.iter().map(|part| part.non_finite as usize).sum::<usize>();
+            outcome.non_finite += parts.iter().filter(|part| !part.value.is_finite()).count();
             let scores: Vec<f32> = parts.iter().map(|part| self.score(part)).collect();
             let new = (0..parts.len()).filter(|point| !self.near(&taken, *point, &parts[*point]));
             let score = new.map(|point| scores[point]).sum::<f32>() / parts.len() as f32;
@@ -51,7 +52,6 @@ impl Suppression<'_> {
             taken.extend_from_slice(&parts);
         }
         select(poses, params.min_points, params.min_score);
-        non_finite
     }
 
     fn score(&self, part: &Part) -> f32 {

@@ -226,6 +226,8 @@ fn limits_leave_out_points_and_people() {
     scene.person(RIGHT, 2.5);
     let found = |params: DisplacementParams| scene.run(&params).0.iter().map(Pose::found).collect::<Vec<_>>();
     assert_eq!(found(DisplacementParams { max_poses: 1, ..params() }), [5]);
+    let limited = |max_poses| scene.run(&DisplacementParams { max_poses, ..params() }).1.limited;
+    assert!(limited(1) && !limited(2), "a person who was left out is reported, and only then");
     assert_eq!(found(DisplacementParams { min_score: 0.95, ..params() }), []);
     // Both are within 200 pixels of each other, which makes them one.
     assert_eq!(found(DisplacementParams { nms_radius: 200.0, ..params() }), [5]);

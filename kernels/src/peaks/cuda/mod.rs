@@ -222,6 +222,7 @@ impl CudaPeaks {
                 |found| found.at.offset,
                 |peak, place, found| emit(frame, peak, place, found.at.record),
             ),
+            limited: false,
         });
         Ok(outcomes.collect())
     }

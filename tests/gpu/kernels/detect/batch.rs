@@ -191,8 +191,8 @@ fn a_batch_costs_the_launches_and_the_wait_of_one_frame_and_no_allocation() {
     }
 }
 
-/// Rows with more candidates than the small kernels take: one batch with such a row takes the other kernels and a second wait
-/// besides, those that follow the other kernels only, until there is no such row.
+/// Rows with more candidates than the small kernels take: one batch with such a row is decoded once more, with the other kernels (two
+/// windows of 4096 candidates), those that follow with these only, until there is no such row.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn crowded_rows_equal_the_cpu_beside_others_and_cost_a_second_wait_once() {
@@ -220,7 +220,7 @@ fn crowded_rows_equal_the_cpu_beside_others_and_cost_a_second_wait_once() {
             let mut detector = frames.detector(&stream, &params);
             let counters = stream.counters();
             for (first, launches, waits) in
-                [(0, 3, 1), (1, 6, 2), (1, 4, 1), (2, 4, 1), (0, 4, 1), (0, 3, 1), (2, 6, 2)]
+                [(0, 3, 1), (1, 9, 2), (1, 6, 1), (2, 6, 1), (0, 6, 1), (0, 3, 1), (2, 9, 2)]
             {
                 let before = [&counters.launches, &counters.host_waits].map(|c| c.get());
                 frames.check(&stream, &mut detector, (first, ROWS, 0), &wanted);
